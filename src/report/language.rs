@@ -168,16 +168,6 @@ impl Words {
         }
     }
 
-    /// A difference with its sign, to three digits.
-    pub(crate) fn signed(self, difference: f64) -> String {
-        let text = self.number(difference.abs(), 3);
-        if difference < 0.0 {
-            format!("−{text}")
-        } else {
-            format!("+{text}")
-        }
-    }
-
     /// A ratio with three decimals: `0.730`.
     pub(crate) fn ratio(self, value: f64) -> String {
         if (0.1..10.0).contains(&value) {

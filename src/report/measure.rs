@@ -258,6 +258,7 @@ pub(crate) fn column_words(column: &str) -> String {
         "samples_per_s" => "throughput".to_owned(),
         "epoch_s" => "epoch time".to_owned(),
         "step_ms" => "step time".to_owned(),
+        "train_s" => "training time".to_owned(),
         "flops_forward_per_sample" => "FLOPs of a forward pass".to_owned(),
         "peak_train_bytes" => "memory".to_owned(),
         "peak_device_bytes" => "GPU memory".to_owned(),

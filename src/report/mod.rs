@@ -22,6 +22,7 @@ mod links;
 mod live;
 mod measure;
 mod mistake;
+mod names;
 mod number;
 mod plot;
 mod search;

@@ -10,8 +10,8 @@ use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::quality::are_of_commands;
 use super::sections::{
-    cells, classes, complexity, confusion, cost, environment, gpu, loader, memory, method, ops,
-    phases, quality, ranking, reach, samples, scaling, sizes, speed, targets, tree, worker_curve,
+    cells, complexity, confusion, cost, environment, gpu, memory, method, ops, phases, quality,
+    ranking, run_parts, samples, scaling, speed, targets, treatments, worker_curve,
 };
 use super::view::{Cell, View};
 
@@ -26,7 +26,7 @@ const THEMES: [(&str, &str, Make); 11] = [
     ("phases", "Where the time goes", of_phases),
     ("operations", "Operations", ops::sections),
     ("settings", "Loader workers", |view| {
-        vec![worker_curve::judged(view)]
+        vec![worker_curve::section(view)]
     }),
     ("memory", "Memory, parameters and FLOPs", of_memory),
     ("cost", "Cost", |view| {
@@ -83,7 +83,6 @@ fn of_speed(view: &View<'_>) -> Vec<Section> {
         Section::table(speed::table(view)),
     ];
     all.extend(scaling::judged(view));
-    all.extend(sizes::table(view).map(Section::table));
     all
 }
 
@@ -98,8 +97,6 @@ fn of_quality(view: &View<'_>) -> Vec<Section> {
     ];
     sections.extend(confusion::table(view).map(Section::table));
     sections.extend(targets::judged(view));
-    sections.extend(reach::tables(view).into_iter().map(Section::table));
-    sections.extend(classes::table(view).map(Section::table));
     sections.push(samples::section(view));
     sections
 }
@@ -116,23 +113,17 @@ fn of_treatments(view: &View<'_>) -> Vec<Section> {
         points: points.collect(),
         ..Section::titled("variants", "Variants")
     };
-    let table = classes::treatments(view).map(Section::table);
+    let table = treatments::table(view).map(Section::table);
     [variants].into_iter().chain(table).collect()
 }
 
 fn of_phases(view: &View<'_>) -> Vec<Section> {
-    vec![
+    let mut all = vec![
         Section::plots("phase-plots", phase_bars::plots(view)),
         phases::judged(view),
-    ]
-    .into_iter()
-    .chain(
-        [tree::table(view), loader::table(view)]
-            .into_iter()
-            .flatten()
-            .map(Section::table),
-    )
-    .collect()
+    ];
+    all.extend(run_parts::table(view).map(Section::table));
+    all
 }
 
 fn of_memory(view: &View<'_>) -> Vec<Section> {

@@ -12,6 +12,7 @@ use crate::results::{
     grouped,
 };
 
+use super::names::names;
 use super::sections::chosen;
 use super::sections::parallel::Busy;
 use super::table::{Column, Entry};
@@ -130,6 +131,12 @@ impl<'a> View<'a> {
         let plan = &self.set.plan;
         let name = plan.compare.get("treatment")?.as_str()?;
         plan.axes.iter().position(|axis| axis.is_called(name))
+    }
+
+    /// The value of the treatment that the manifest declares as the baseline; `None` where it declares none.
+    pub(crate) fn baseline(&self) -> Option<(usize, &'a str)> {
+        let value = self.set.plan.compare.get("baseline")?.as_str()?;
+        Some((self.treatment()?, value))
     }
 
     /// A top-level section of a cell's resolved specification (`dataset`, `train`).
@@ -255,13 +262,13 @@ impl<'a> View<'a> {
         self.names.get(value).map_or(value, String::as_str)
     }
 
-    /// What all cells have in common, as `name = value`.
+    /// What all cells have in common, as `name = value`, but for the name of their matrix.
     pub fn fixed(&self) -> Vec<String> {
         let Some(first) = self.cells.first() else {
             return Vec::new();
         };
         let axes = self.set.plan.axes.iter().zip(&first.info.axes).enumerate();
-        axes.filter(|(place, _)| !self.varying.contains(place))
+        axes.filter(|(place, (axis, _))| !self.varying.contains(place) && axis.name != "matrix")
             .map(|(_, (axis, value))| format!("{} = {value}", axis.name))
             .collect()
     }
@@ -304,38 +311,6 @@ fn status_of<'a>(runs: &[&'a RunRow]) -> (Status, &'a str) {
     let done = runs.iter().find(|row| row.status == Status::Done);
     done.or(runs.first())
         .map_or((Status::NotRun, ""), |row| (row.status, &row.reason))
-}
-
-/// `report.names`; an axis that has no name there is called by the end of its path (`workers` of `loader.workers`), where no other
-/// axis has it.
-fn names(set: &ResultSet) -> BTreeMap<String, String> {
-    let mut names: BTreeMap<String, String> = set.plan.reported("names");
-    let axes = set.plan.axes.iter().map(|axis| &*axis.name);
-    for own in axes.clone() {
-        let short = short_name(own, axes.clone()).to_owned();
-        names.entry(own.to_owned()).or_insert(short);
-    }
-    names
-}
-
-/// The end of a path, where no other one of `all` has it.
-pub(crate) fn short_name<'p>(own: &'p str, all: impl Iterator<Item = &'p str>) -> &'p str {
-    let short = end_of_path(own);
-    if all.filter(|other| end_of_path(other) == short).count() == 1 {
-        short
-    } else {
-        own
-    }
-}
-
-/// The last part of a path, of `optimizer.kind` both: a kind alone says nothing.
-fn end_of_path(path: &str) -> &str {
-    let start = |path: &str| path.rfind('.').map_or(0, |dot| dot + 1);
-    let last = start(path);
-    if &path[last..] == "kind" && last > 0 {
-        return &path[start(&path[..last - 1])..];
-    }
-    &path[last..]
 }
 
 fn varying(set: &ResultSet, cells: &[&CellInfo]) -> Vec<usize> {

@@ -1,4 +1,4 @@
-//! Names in `[report]`: templates, metrics to reach, the axis of classes.
+//! Names in `[report]`: templates, metrics to reach, parts of the answer.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use super::{Language, Plan, PlannedCell, axis_value, program, search};
 pub const TEMPLATES: [(&str, &str); 4] = [
     (
         "analysis",
-        "the answer, speed, quality, classes, where the time goes, memory, recommendations, method",
+        "the answer, speed, quality, where the time goes, memory, recommendations, method",
     ),
     (
         "profiling",
@@ -28,7 +28,7 @@ pub const TEMPLATES: [(&str, &str); 4] = [
     ),
     (
         SEARCH,
-        "hyperparameter search: best trials, Pareto fronts, best value over time, slices, pruning, efficiency, cost, best model",
+        "hyperparameter search: best trials, Pareto fronts, best value over time, importance of parameters, pruning, efficiency, cost",
     ),
     (
         COMPARISON,
@@ -138,10 +138,6 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
     answers(plan, report, mistakes);
     names(plan, report, mistakes);
-    if let Some(name) = report.text("classes") {
-        let place = report.place_of("classes");
-        mistakes.extend(axis_called(plan, "report.classes", name, place).err());
-    }
 }
 
 /// The template `comparison` needs an axis along which to compare, and two values of it.

@@ -192,10 +192,6 @@ pub struct ReportSpec {
     )]
     #[schemars(schema_with = "one_or_many_targets", extend("default" = []))]
     pub target: Vec<ReachSpec>,
-    /// Axis whose values are groups of cells to compare with each other.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = null))]
-    pub classes: Option<String>,
     /// The knee of a batch-size curve is the smallest batch size whose throughput is at most this far below the best (0.05
     /// is 5 %).
     #[schemars(range(min = 0, max = 0.5))]
@@ -287,7 +283,6 @@ impl Default for ReportSpec {
             searches: Vec::new(),
             baseline: None,
             target: Vec::new(),
-            classes: None,
             knee: 0.05,
             targets: Vec::new(),
             predictions: Vec::new(),

@@ -58,6 +58,7 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
     if manifest.is_some() && items.any(|item| item.outcome.is_empty()) {
         advice.command = format!("fieldtrial run reports/{name}/next.toml");
     }
+    advice.merge();
     let files = AdviceFiles {
         csv: folder.join("recommendations.csv"),
         rows,

@@ -3,7 +3,7 @@
 use crate::plan::{Claim, PredictionSpec, TestedSpec, Verdict};
 use crate::report::view::{Cell, View};
 
-use super::effect::{Measured, paired, verdict};
+use super::effect::{BETTER, Measured, paired, verdict};
 
 /// A prediction with what was measured of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +57,15 @@ impl Outcome {
     /// Whether the change is to be kept: confirmed, and better than before.
     pub(super) fn is_gained(&self) -> bool {
         self.verdict == Verdict::Confirmed && self.prediction.claim != Claim::Value
+    }
+
+    /// The verdict in words: a gain that is larger than predicted confirms the direction and not the size.
+    pub(super) fn words(&self) -> &'static str {
+        if self.reason == BETTER {
+            "direction right, size off"
+        } else {
+            self.verdict.text()
+        }
     }
 
     /// How many times better the column got; 0 where nothing was measured.

@@ -14,7 +14,7 @@ use crate::report::view::View;
 use crate::results::{IntervalKind, grouped};
 
 use super::Counsel;
-use super::effect::{BETTER, Measured};
+use super::effect::Measured;
 use super::outcome::Outcome;
 use super::recommendation::{Draft, Recommendation, ratio_with_ends};
 
@@ -23,10 +23,6 @@ use super::recommendation::{Draft, Recommendation, ratio_with_ends};
 pub struct Advice {
     /// Those with an estimate first, then those of which only a bound is known; by predicted gain, the largest first.
     pub recommendations: Vec<AdviceItem>,
-    /// What the rules checked without recommending anything, each as `rule: words`.
-    pub checked: Vec<String>,
-    /// Kinds of work that the rules looked at; the values of `checked` are of the first of them.
-    pub kinds: usize,
     /// The command that tests the recommendations; empty where there is nothing to test.
     pub command: String,
     /// Name of the results whose recommendations these test; empty for none.
@@ -59,6 +55,9 @@ pub struct AdviceItem {
     pub reasoning: String,
     /// What a test measured; empty while there was none.
     pub outcome: String,
+    /// Whether only a bound of the effect is known.
+    #[serde(skip)]
+    pub(super) is_bound: bool,
 }
 
 impl Advice {
@@ -72,13 +71,32 @@ impl Advice {
         let follows = follows.unwrap_or_else(|| origins(&counsel.outcomes));
         Self {
             recommendations: counsel.recommendations.iter().map(item).collect(),
-            checked: counsel.checked.clone(),
-            kinds: counsel.kinds,
             command: String::new(),
             outcomes: told(&follows, &counsel.outcomes),
             predictions: (!counsel.outcomes.is_empty()).then(|| table(&follows, &counsel.outcomes)),
             follows,
         }
+    }
+
+    /// Makes one of the same untested change of several cells of which only bounds are known: that of the first, which the sort has
+    /// put before the others as the largest, holds for all.
+    pub(super) fn merge(&mut self) {
+        let mut merged: Vec<AdviceItem> = Vec::new();
+        for item in std::mem::take(&mut self.recommendations) {
+            let is_same = |one: &&mut AdviceItem| {
+                let (own, other) = ((one.rule, &one.change), (item.rule, &item.change));
+                let is_open = one.outcome.is_empty() && item.outcome.is_empty();
+                own == other && is_open && one.is_bound && item.is_bound
+            };
+            match merged.iter_mut().find(is_same) {
+                Some(one) => {
+                    one.cell = format!("{}; {}", one.cell, item.cell);
+                    one.triggers = format!("{} {}", one.triggers, item.triggers);
+                }
+                None => merged.push(item),
+            }
+        }
+        self.recommendations = merged;
     }
 
     /// Recommendations that nothing has tested in full, and predictions beside what was measured; none without any.
@@ -117,6 +135,7 @@ fn item(one: &Recommendation) -> AdviceItem {
         formula: draft.formula.clone(),
         reasoning: draft.reasoning.clone(),
         outcome: String::new(),
+        is_bound: draft.predicted.estimate.is_none(),
     }
 }
 
@@ -164,7 +183,7 @@ fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
     if outcomes.len() <= TOLD {
         return outcomes.iter().map(sentence).collect();
     }
-    let by_verdict = grouped(outcomes, |outcome| outcome.verdict.text());
+    let by_verdict = grouped(outcomes, |outcome| outcome.words());
     let counts = by_verdict.iter().map(|own| {
         let named = own.iter().take(NAMED).map(|outcome| {
             let ratio = outcome.measured.map_or_else(String::new, |found| {
@@ -184,12 +203,7 @@ fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
-        let better = match own.iter().filter(|one| one.reason == BETTER).count() {
-            0 => String::new(),
-            better => format!(", {better} of them {BETTER}"),
-        };
-        let verdict = own[0].verdict.text();
-        format!("{} {verdict}{better} ({named}{more})", own.len())
+        format!("{} {} ({named}{more})", own.len(), own[0].words())
     });
     let counts = counts.collect::<Vec<_>>().join(", ");
     let all = outcomes.len();
@@ -203,7 +217,7 @@ fn change(prediction: &PredictionSpec) -> String {
 
 /// What was measured of a prediction, in words.
 pub(super) fn measured(outcome: &Outcome) -> String {
-    let verdict = outcome.verdict.text();
+    let verdict = outcome.words();
     match &outcome.measured {
         None => format!("{verdict}: {}", outcome.reason),
         Some(found) => format!(
@@ -265,13 +279,13 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
             Entry::count(one.measured.map_or(0, |found| found.pairs))
         }),
         OfOutcome::new(Column::text("verdict"), |one| {
-            Entry::detailed(one.verdict.text(), &*one.reason)
+            Entry::detailed(one.words(), &*one.reason)
         }),
     ];
     let about = format!(
         "Predicted and measured ratios of the median of the cell with the change to that of the one without. Confirmed: the \
          interval is not worse than what `{follows}` predicted and excludes the opposite; refuted: all of it is worse; \
-         unclear: both, or fewer than three pairs."
+         direction right, size off: all of it is better than predicted; unclear: both, or fewer than three pairs."
     );
     let naming = ("predictions", "Predictions and measurement", about);
     let rows = outcomes.iter().map(|one| (one.cell.clone(), one));
@@ -282,6 +296,7 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
 mod tests {
     use super::*;
     use crate::plan::Verdict;
+    use crate::report::advice::effect::BETTER;
 
     #[test]
     fn of_many_predictions_it_is_told_how_many_were_too_low() {
@@ -303,7 +318,7 @@ mod tests {
         assert_eq!(
             told("before", &all),
             [format!(
-                "Of 3 predictions of before: 3 confirmed, 2 of them better than predicted ({change}; and 2 more)."
+                "Of 3 predictions of before: 2 direction right, size off ({change}; and 1 more), 1 confirmed ({change})."
             )]
         );
         let none = [outcome("met"), outcome("met"), outcome("met")];

@@ -29,7 +29,7 @@ pub(super) fn answer(view: &View<'_>) -> Answer {
     sentences.extend(Some(not_run(view)).filter(|left| !left.is_empty()));
     Answer {
         sentences,
-        tables: vec![table::of_cells(view, &cells)],
+        tables: vec![table::of_cells(view, &cells, None)],
         ..Answer::default()
     }
 }

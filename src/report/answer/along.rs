@@ -5,13 +5,16 @@ use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{runs_to_choose, within_pairs};
 use crate::report::measure::Measure;
-use crate::report::sections::ranking::Pace;
-use crate::report::sections::worker_curve::{AXIS, IDLE};
+use crate::report::sections::ranking::{Pace, measured_apart};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
 use super::choice::{self, ALPHA};
 
+/// Without loader workers some axes set nothing: a cell without them stands beside all of their values.
+const WORKERS: &str = "loader.workers";
+/// See [`WORKERS`].
+const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
 /// Values that are told at most.
 const NAMED: usize = 3;
 
@@ -22,7 +25,7 @@ struct Pair<'v, 'a> {
 }
 
 /// A sentence for each value of an axis but its first, at most [`NAMED`]; none where no two measured cells differ in it only.
-pub(super) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
+pub(in crate::report) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
     let axes = &view.set.plan.axes;
     let Some(place) = axes.iter().position(|own| own.is_called(axis)) else {
         return Vec::new();
@@ -70,13 +73,7 @@ pub(super) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
 fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
     let axes = &view.set.plan.axes;
     let cells: Vec<&Cell<'_>> = view.measured().collect();
-    let declared = view
-        .set
-        .plan
-        .compare
-        .get("baseline")
-        .and_then(|value| value.as_str());
-    let declared = declared.filter(|_| view.treatment() == Some(place));
+    let declared = view.baseline().filter(|(at, _)| *at == place);
     let number = |cell: &Cell<'_>| cell.info.axes[place].parse::<f64>().ok();
     let numbers: Option<Vec<f64>> = cells.iter().map(|cell| number(cell)).collect();
     let smallest = numbers
@@ -84,11 +81,11 @@ fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
         .map(|(least, _)| least);
     let first = cells.first().map(|cell| &*cell.info.axes[place]);
     let is_base = |cell: &Cell<'_>| match (declared, smallest) {
-        (Some(value), _) => &*cell.info.axes[place] == value,
+        (Some((_, value)), _) => &*cell.info.axes[place] == value,
         (None, Some(least)) => number(cell) == Some(least),
         (None, None) => Some(&*cell.info.axes[place]) == first,
     };
-    let is_of_workers = axes[place].path == AXIS && smallest == Some(0.0);
+    let is_of_workers = axes[place].path == WORKERS && smallest == Some(0.0);
     let is_beside = |a: &Cell<'_>, b: &Cell<'_>| {
         (0..axes.len()).all(|at| {
             let is_idle = is_of_workers && IDLE.contains(&&*axes[at].path);
@@ -97,9 +94,9 @@ fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
     };
     let others = cells.iter().filter(|cell| !is_base(cell));
     let pair = |cell: &&'v Cell<'a>| {
-        let base = cells
-            .iter()
-            .find(|base| is_base(base) && is_beside(base, cell))?;
+        let base = cells.iter().find(|base| {
+            is_base(base) && is_beside(base, cell) && measured_apart(base, cell).is_none()
+        })?;
         Some(Pair { cell, base })
     };
     others.filter_map(pair).collect()
@@ -138,7 +135,7 @@ impl Verdicts {
         if n < needed {
             format!("n = {n}; a test needs {needed}")
         } else {
-            format!("n = {n}, Mann–Whitney, Holm")
+            choice::test(n)
         }
     }
 

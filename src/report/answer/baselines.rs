@@ -12,7 +12,7 @@ use crate::report::view::{Cell, View};
 use crate::results::BaselineRow;
 
 use super::NAMED;
-use super::choice::{ALPHA, named};
+use super::choice::{self, ALPHA, named};
 
 /// Name of a cell that is alone.
 const ONLY: &str = "the model";
@@ -149,7 +149,7 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
         .position(|one| std::ptr::eq(one, strongest));
     let to_strongest = p[place.unwrap_or_default()];
     let to_all = p.iter().copied().fold(0.0, f64::max);
-    let test = |p: f64| format!("(n = {n}, Mann–Whitney, Holm, p = {})", human(p, 2));
+    let test = |p: f64| format!("({}, p = {})", choice::test(n), human(p, 2));
     if is_ahead && to_all <= ALPHA {
         return format!("Better than all of them: {own} {}.", test(to_all));
     }

@@ -12,11 +12,17 @@ use crate::report::sections::tasks::{Task, tasks};
 use crate::report::view::{Cell, View};
 
 use super::asked;
-use crate::plan::AnswerPart;
+use crate::plan::{AnswerPart, PredictionSpec};
+use crate::report::judged::distinct;
 use crate::report::measure::Measure;
 
 /// Adjusted p-values up to which a cell differs from the best one.
 pub(super) const ALPHA: f64 = 0.05;
+/// The test between cells, in words.
+pub(super) fn test(n: usize) -> String {
+    format!("n = {n}, Mann–Whitney, Holm")
+}
+
 /// Settings of training that say what computes, and not what is learned.
 const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
 
@@ -42,6 +48,8 @@ pub(in crate::report) struct Choice<'v, 'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     Named,
+    /// The recommendations that these results test are about it.
+    Predicted,
     Treatments,
     OnlySpeed,
     OnlyTimes,
@@ -55,6 +63,7 @@ impl Why {
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Named => "as the manifest asks",
+            Self::Predicted => "as the predictions are about it",
             Self::Treatments => "as treatments are compared by their times first",
             Self::OnlySpeed => "as the cells differ in speed only",
             Self::OnlyTimes => "as the runs report times only",
@@ -128,7 +137,8 @@ impl<'v, 'a> Choice<'v, 'a> {
             return None;
         }
         let (measures, why) = if named.is_empty() {
-            let (measure, why) = decisive(view, &cells);
+            let predicted = predicted(view).map(|column| (Measure::of(column), Why::Predicted));
+            let (measure, why) = predicted.unwrap_or_else(|| decisive(view, &cells));
             (vec![measure], why)
         } else {
             let plan = &view.set.plan;
@@ -284,6 +294,16 @@ fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
     match quality(view, cells) {
         Ok(quality) => (quality, Why::CanChange),
         Err(untold) => (pace, Why::Untold(untold)),
+    }
+}
+
+/// What the predictions that these results test are about; `None` where there are none, or they are about several columns.
+fn predicted(view: &View<'_>) -> Option<&'static str> {
+    let predictions: Vec<PredictionSpec> = view.set.plan.reported("predictions");
+    let columns = distinct(predictions.iter().map(|one| one.column.name()));
+    match columns[..] {
+        [only] => Some(only),
+        _ => None,
     }
 }
 

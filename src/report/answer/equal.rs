@@ -16,7 +16,7 @@ use super::choice::{self, ALPHA, Choice, Why};
 /// Nothing where the cells do not differ in quality, or nothing can be said of it.
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let is_by_speed = matches!(&choice.measures[..], [only] if only.is_clock);
-    let may_differ = matches!(choice.why, Why::Named | Why::Treatments);
+    let may_differ = matches!(choice.why, Why::Named | Why::Predicted | Why::Treatments);
     let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
     let loss = |cell: &Cell<'_>| view.section(cell, "loss").cloned();
     let have_one_loss = cells.iter().all(|cell| loss(cell) == loss(cells[0]));
@@ -28,7 +28,7 @@ pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String>
         return Vec::new();
     };
     // Of treatments the quality of each is told.
-    let contrast = (choice.why == Why::Named).then_some(contrast);
+    let contrast = (choice.why != Why::Treatments).then_some(contrast);
     let target = Target::equal(loss_column(view), &cells);
     let soonest = target.and_then(|target| soonest(view, &cells, &target));
     contrast.into_iter().chain(soonest).collect()
@@ -125,11 +125,12 @@ fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<Stri
     let told = if n < runs_to_choose(others) {
         format!("n = {n}, too few to tell the others from it")
     } else if alike == 0 {
-        format!("every other cell needs longer (n = {n}, Mann–Whitney, Holm)")
+        format!("every other cell needs longer ({})", choice::test(n))
     } else {
         format!(
-            "{} {verb} not distinguishable from it (n = {n}, Mann–Whitney, Holm)",
-            count(alike, "cell")
+            "{} {verb} not distinguishable from it ({})",
+            count(alike, "cell"),
+            choice::test(n)
         )
     };
     Some(format!(

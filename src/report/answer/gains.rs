@@ -95,7 +95,7 @@ impl Against {
             .chain(quality)
             .collect();
         let start = format!("{} ({})", name(self.baseline), start.join(", "));
-        let test = format!("n = {}, Mann–Whitney, Holm", choice.n);
+        let test = choice::test(choice.n);
         let mut sentences = Vec::new();
         if told.is_empty() {
             sentences.push(format!(

@@ -22,17 +22,17 @@ mod tests;
 use serde::Serialize;
 
 use super::advice::Advice;
-use super::number::Number;
 use super::section::Theme;
 use super::sections::plots::PlotContext;
 use super::sections::tasks::tasks;
-use super::sections::{components, scaling, targets};
+use super::sections::{scaling, targets};
 use super::table::Table;
 use super::view::{Cell, View};
 use crate::base::text::{capitalised, count};
 use crate::plan::AnswerPart;
 use crate::results::{Status, grouped};
 
+pub(super) use along::sentences as along;
 pub use best::BestCells;
 pub(super) use choice::Choice;
 pub(super) use choice::deciding_metric;
@@ -94,13 +94,11 @@ impl Answer {
             sentences.push("No phase of a step was measured.".to_owned());
         }
         let figures = section("phase-plots").and_then(|section| section.plots.first());
-        let mut tables = vec![components::table(view)];
-        tables.retain(|table| !table.rows.is_empty());
         Self {
             sentences,
             by: "shares of the phases of the mean step".to_owned(),
             figures: figures.cloned().into_iter().collect(),
-            tables,
+            tables: Vec::new(),
             not_run: not_run(view),
         }
     }
@@ -304,30 +302,26 @@ fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
     let quality = choice::usual(view, &cells)
         .into_iter()
         .find(|measure| !measure.is_clock);
-    if let Some(measure) = quality {
-        let values = cells
-            .iter()
-            .filter_map(|cell| Some((*cell, measure.number(cell)?)));
-        let cost = |(_, number): &(&Cell<'_>, Number)| measure.cost(number.value);
-        let best = values.clone().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        let worst = values.max_by(|a, b| cost(a).total_cmp(&cost(b)));
-        if let Some(((best, top), (worst, least))) = best.zip(worst) {
-            sentences.push(format!(
-                "{}: {} with {}; the worst is {} with {}.",
-                measure.superlative(),
-                top.shown(),
-                view.name(best, None),
-                least.shown(),
-                view.name(worst, None)
-            ));
-        }
+    if let Some(measure) = quality
+        && let Some(mut ends) = parts::ends(&measure, &cells)
+    {
+        ends.sort_by(|a, b| measure.cost(a.1.value).total_cmp(&measure.cost(b.1.value)));
+        let [(best, top), (worst, least)] = ends;
+        sentences.push(format!(
+            "{}: {} with {}; the worst is {} with {}.",
+            measure.superlative(),
+            top.shown(),
+            view.name(best, None),
+            least.shown(),
+            view.name(worst, None)
+        ));
     }
     Answer {
         sentences,
         by: "time against the number of samples, the only thing in which cells of a group differ"
             .to_owned(),
         figures: figure::over_samples(view),
-        tables: vec![table::of_cells(view, &cells)],
+        tables: vec![table::of_cells(view, &cells, Some("train_s"))],
         not_run: String::new(),
     }
 }

@@ -6,8 +6,8 @@ use crate::report::comparison::best_over_time;
 use crate::report::language::Words;
 use crate::report::number::with_unit;
 use crate::report::search::{
-    BestSoFar, Ending, Objective, Search, Study, Trial, beside, entry, front_of, front_plots,
-    front_verdict, progress_plots, regret, short_name, speed_up, whole,
+    BestSoFar, Ending, Objective, Search, Study, Trial, beside, front_of, front_plots,
+    front_verdict, progress_plot, regret, speed_up, whole,
 };
 use crate::report::sections::field::{self, Field};
 use crate::report::sections::plots::PlotContext;
@@ -17,10 +17,8 @@ use crate::report::view::{Cell, View};
 
 use super::{Answer, NAMED};
 
-/// Rows and columns of a table at most.
+/// Rows of a table at most.
 const ROWS: usize = 10;
-/// See [`ROWS`].
-const COLUMNS: usize = 8;
 
 /// The answer of a search; `None` where the manifest has none.
 pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
@@ -61,15 +59,11 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     sentences.extend(told.map(|told| told.unwrap_or_else(|why| why)));
     let other_found = other.as_ref().filter(|_| is_sooner).and_then(found);
     sentences.extend(other_found.and_then(|there| found_sooner(&search, &there)));
-    sentences.extend(
-        regret(&search)
-            .into_iter()
-            .flat_map(|section| section.points),
-    );
+    sentences.extend(regret(&search));
     sentences.extend(caution(&search));
     let tables = table(&search).into_iter().collect();
     let plots = if is_one {
-        progress_plots(&search)
+        progress_plot(&search).into_iter().collect()
     } else {
         front_plots(&search)
     };
@@ -263,17 +257,24 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     if trials.is_empty() {
         return None;
     }
-    let shown = Shown::of(search, &trials);
+    let where_else = if search.objectives.len() > 1 {
+        " Configurations are in the table of the fronts, under Search."
+    } else {
+        ""
+    };
     let about = format!(
-        "By {}; each trial ran once, with one seed.{}{}",
+        "By {}; each trial ran once, with one seed.{where_else}{}",
         search.first().goal(),
-        shown.left_out(),
         run_on(search)
     );
     let head = ("decision", "Best trials", about);
     let count = trials.len();
     let rows = trials.iter().map(|row| (row.1.cell.info.key.clone(), *row));
-    let mut table = field::of_rows(head, &shown.fields(), rows);
+    let mut table = field::of_rows(
+        head,
+        &fields(search, trials.iter().any(|(.., is_on)| *is_on)),
+        rows,
+    );
     table.cut = (ranked > count).then(|| {
         let each = if studies.len() > 1 {
             " of each study"
@@ -309,86 +310,32 @@ fn run_on(search: &Search<'_, '_>) -> String {
 /// A column of a trial, with its study and whether it is on that's front.
 type OfTrial<'s, 'v, 'a> = Field<'s, (&'s Study<'v, 'a>, Trial<'v, 'a>, bool)>;
 
-/// How trials stand in a table.
-struct Shown<'s, 'v, 'a> {
-    search: &'s Search<'v, 'a>,
-    /// Whether some are on a front, and some are not.
-    has_front: bool,
-    /// Whether all are on a front.
-    is_front: bool,
-    /// Places of the parameters that have a column: all that the trials have, or none where those would be too many.
-    parameters: Vec<usize>,
-    /// Whether one column names the configuration instead. The table of the fronts has it too.
-    is_named: bool,
-}
-
-impl<'s, 'v, 'a> Shown<'s, 'v, 'a> {
-    fn of(search: &'s Search<'v, 'a>, trials: &[(&'s Study<'v, 'a>, Trial<'v, 'a>, bool)]) -> Self {
-        let is_front = trials.iter().all(|(.., is_on)| *is_on);
-        let has_front = !is_front && trials.iter().any(|(.., is_on)| *is_on);
-        let plain: Vec<Trial<'v, 'a>> = trials.iter().map(|(_, trial, _)| *trial).collect();
-        let others = 2 + usize::from(search.studies.len() > 1) + usize::from(has_front);
-        let mut parameters = search.used(&plain);
-        if parameters.len() + search.objectives.len() + others > COLUMNS {
-            parameters.clear();
-        }
-        let is_named = parameters.is_empty() && !is_front;
-        Self {
-            search,
-            has_front,
-            is_front,
-            parameters,
-            is_named,
-        }
-    }
-
-    /// What the columns do not say.
-    fn left_out(&self) -> String {
-        let mut words = String::new();
-        if self.is_front {
-            words.push_str(" All of these are on the Pareto front of their study.");
-        }
-        if self.parameters.is_empty() && !self.is_named {
-            words.push_str(" Their configurations are in the table of the fronts, under Search.");
-        }
-        words
-    }
-
-    fn fields(&'s self) -> Vec<OfTrial<'s, 'v, 'a>> {
-        let (search, parameters) = (self.search, &self.search.spec.space.parameters);
-        let study = OfTrial::text("study", |(study, ..)| study.name.clone());
-        let trial = OfTrial::new(Column::setting("trial"), |(_, trial, _)| {
-            Entry::text(trial.info.number.to_string())
-        });
-        let study = (search.studies.len() > 1).then_some(study).into_iter();
-        let mut fields: Vec<OfTrial<'_, '_, '_>> = study.chain([trial]).collect();
-        fields.extend(search.objectives.iter().map(|objective| {
-            let column = Column {
-                heading: objective.name.clone(),
-                ..objective.heading()
-            };
-            OfTrial::new(column, |(_, trial, _)| objective.entry(trial))
-        }));
-        let side = |is_on: bool| if is_on { "on it" } else { "–" };
-        let front = OfTrial::text("Pareto front", move |(.., is_on)| side(*is_on));
-        fields.extend(self.has_front.then_some(front));
-        let proposed = "proposed by the sampler";
-        fields.extend(self.parameters.iter().map(|&place| {
-            let name = short_name(parameters, place);
-            OfTrial::derived(name, "", proposed, move |(_, trial, _)| {
-                let value = trial.info.point.get(place);
-                let dash = || Entry::text("–");
-                value.map_or_else(dash, |value| entry(&parameters[place], value))
-            })
-        }));
-        let named = OfTrial::text("configuration", |(_, trial, _)| {
-            search.point_in_words(&trial.info.point)
-        });
-        fields.extend(self.is_named.then_some(named));
-        let clock = "n = 1: start to end of the run";
-        fields.push(OfTrial::measured("wall", "s", clock, |(_, trial, _)| {
-            Entry::shown(trial.wall_s(), |wall| human(wall, 3))
-        }));
-        fields
-    }
+/// The columns of trials; whether they are on a front, where some are.
+fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>, has_front: bool) -> Vec<OfTrial<'s, 'v, 'a>> {
+    let study = OfTrial::text("study", |(study, ..)| study.name.clone());
+    let trial = OfTrial::new(Column::setting("trial"), |(_, trial, _)| {
+        Entry::text(trial.info.number.to_string())
+    });
+    let study = (search.studies.len() > 1).then_some(study).into_iter();
+    let mut fields: Vec<OfTrial<'_, '_, '_>> = study.chain([trial]).collect();
+    fields.extend(search.objectives.iter().map(|objective| {
+        let column = Column {
+            heading: objective.name.clone(),
+            ..objective.heading()
+        };
+        OfTrial::new(column, |(_, trial, _)| objective.entry(trial))
+    }));
+    let side = |is_on: bool| if is_on { "on it" } else { "–" };
+    let front = OfTrial::text("Pareto front", move |(.., is_on)| side(*is_on));
+    fields.extend(has_front.then_some(front));
+    // The table of the fronts has it too, which is where several objectives leave room for it.
+    let named = OfTrial::text("configuration", |(_, trial, _)| {
+        search.point_in_words(&trial.info.point)
+    });
+    fields.extend((search.objectives.len() == 1).then_some(named));
+    let clock = "n = 1: start to end of the run";
+    fields.push(OfTrial::measured("wall", "s", clock, |(_, trial, _)| {
+        Entry::shown(trial.wall_s(), |wall| human(wall, 3))
+    }));
+    fields
 }

@@ -103,7 +103,10 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
 }
 
 /// The ends of a measure over cells, with the cells that have them.
-fn ends<'v, 'a>(measure: &Measure, cells: &[&'v Cell<'a>]) -> Option<[(&'v Cell<'a>, Number); 2]> {
+pub(super) fn ends<'v, 'a>(
+    measure: &Measure,
+    cells: &[&'v Cell<'a>],
+) -> Option<[(&'v Cell<'a>, Number); 2]> {
     let known = cells
         .iter()
         .filter_map(|cell| Some((*cell, measure.number(cell)?)));

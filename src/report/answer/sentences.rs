@@ -7,7 +7,7 @@ use crate::report::number::{Number, with_unit};
 use crate::report::sections::quality::optimistic;
 use crate::report::view::View;
 
-use super::choice::{Choice, Ranked, Standing};
+use super::choice::{self, Choice, Ranked, Standing};
 use super::{equal, gains, has_parts};
 
 /// Share of the best cell's value by which another has to be better in what stands beside.
@@ -146,7 +146,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let cells = count(alike.len(), "cell");
     let verb = if alike.len() == 1 { "is" } else { "are" };
     let behind = behind(view, choice);
-    let test = format!("n = {n}, Mann–Whitney, Holm");
+    let test = choice::test(n);
     if alike.iter().all(|one| one.values == best.values) {
         let verb = if alike.len() == 1 { "has" } else { "have" };
         return vec![format!(

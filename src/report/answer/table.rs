@@ -103,9 +103,10 @@ pub(super) fn row_id(table: &str, place: usize) -> String {
     id.unwrap_or_default()
 }
 
-/// Cells side by side, in plan order, where nothing decides between them.
-pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>]) -> Table {
-    let measures = super::choice::usual(view, cells);
+/// Cells side by side, in plan order, where nothing decides between them; with another column of the results first, where it is asked for.
+pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>], column: Option<&str>) -> Table {
+    let mut measures: Vec<Measure> = column.map(Measure::of).into_iter().collect();
+    measures.extend(super::choice::usual(view, cells));
     let mut columns = axis_columns(view, false);
     columns.extend(measures.iter().map(Measure::heading));
     let rows = cells.iter().take(ROWS).map(|cell| {

@@ -120,12 +120,17 @@ impl Part {
     fn of(scene: &Scene<'_>) -> Self {
         let comparison = scene.comparison;
         let (before, after) = (&comparison.before.name, &comparison.after.name);
+        let mut sentences = answer::sentences(scene);
+        // The answer of a single cell has each cost with its values.
+        if comparison.cells.len() > 1 {
+            sentences.extend(sections::costs::summary(scene));
+        }
         Self {
             id: kebab_case(after),
             title: format!("{before} → {after}"),
             intro: head::intro(scene),
             warnings: head::warnings(scene),
-            answer: answer::sentences(scene),
+            answer: sentences,
             figures: answer::figure(scene).into_iter().collect(),
             decision: sections::summary::section(scene),
             sections: sections::of(scene),

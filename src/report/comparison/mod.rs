@@ -28,7 +28,7 @@ use crate::results::{ResultSet, read_noise};
 use super::language::{Language, Words};
 use super::{ReportError, apart, plot, template, tidy};
 
-pub(super) use account::search::best_over_time;
+pub(super) use account::search::plot as best_over_time;
 pub(super) use account::spread;
 pub use context::{ComparisonReport, Labels, Part};
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::account::figure::Figure;
 use super::{Language, Words};
 use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
 use crate::report::answer::deciding_metric;
@@ -107,6 +108,14 @@ impl<'a> Scene<'a> {
         });
         let pair = &self.comparison.cells[pair];
         Duo { pair, both }
+    }
+
+    /// The time that is judged.
+    pub(crate) fn timed(&self) -> Figure {
+        match self.words.timed {
+            Timed::Sample => Figure::SampleTime,
+            Timed::Run => Figure::WholeRun,
+        }
     }
 
     /// Whether times of environments that must match and do not are held against each other.

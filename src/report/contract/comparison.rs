@@ -54,12 +54,7 @@ fn r8(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Vec
             rows.flat_map(|row| &row.fields)
                 .any(|field| field.detail.contains(&effect))
         };
-        if !subject
-            .tables
-            .iter()
-            .filter(|table| table.id == "cells")
-            .any(|table| says(&table))
-        {
+        if !subject.tables.iter().any(|table| says(&table)) {
             found.push(format!("{}: no smallest detectable effect", pair.after));
         }
     }

@@ -19,8 +19,6 @@ pub(super) struct Axis<'a> {
     /// Whether ticks stand at the values themselves (settings) or are tidy numbers.
     pub(super) is_settings: bool,
     pub(super) values: Vec<f64>,
-    /// Names of the places 0, 1, …; empty for numbers.
-    pub(super) names: &'a [String],
 }
 
 /// The frame, with its scales.
@@ -52,9 +50,7 @@ impl Frame {
         let up = Scale::magnitude(y.kind, &y.values, (bottom, top));
         let ticks = up.ticks().map(|(_, text)| text_width(&text, 13.0));
         let left = (ticks.fold(0.0, f64::max) + 18.0).max(48.0);
-        let across = if !x.names.is_empty() {
-            Scale::named(x.names, (left + 18.0, RIGHT - 18.0))
-        } else if x.is_settings {
+        let across = if x.is_settings {
             Scale::settings(x.kind, &x.values, (left + 18.0, RIGHT - 18.0))
         } else {
             Scale::magnitude(x.kind, &x.values, (left, RIGHT))

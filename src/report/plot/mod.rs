@@ -18,13 +18,13 @@
 mod bars;
 mod dots;
 mod frame;
-#[cfg(test)]
-mod gallery;
 mod line;
 mod scale;
 mod scatter;
 mod series;
 mod svg;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use bars::{Bar, BarPlot, Segment};
 #[cfg(test)]

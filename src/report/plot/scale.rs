@@ -53,21 +53,9 @@ pub(crate) struct Scale {
     from: f64,
     to: f64,
     ticks: Vec<f64>,
-    /// Names of the ticks; empty where they are numbers.
-    names: Vec<String>,
 }
 
 impl Scale {
-    /// An axis of names, at equal distances, the first at 0.
-    pub(crate) fn named(names: &[String], pixels: (f64, f64)) -> Self {
-        let ticks = (0..names.len()).map(|place| place as f64).collect();
-        let ends = (-0.5, names.len() as f64 - 0.5);
-        Self {
-            names: names.to_vec(),
-            ..Self::new(ScaleKind::Linear, ends, ticks, pixels)
-        }
-    }
-
     /// An axis of positive ratios around 1, logarithmic, with a little air.
     pub(crate) fn around_one(values: &[f64], pixels: (f64, f64)) -> Self {
         let positive = values
@@ -95,7 +83,6 @@ impl Scale {
             from,
             to,
             ticks,
-            names: Vec::new(),
         }
     }
 
@@ -178,10 +165,8 @@ impl Scale {
 
     /// Places and texts of the ticks.
     pub(crate) fn ticks(&self) -> impl Iterator<Item = (f64, String)> + '_ {
-        self.ticks.iter().enumerate().map(|(place, &tick)| {
-            let name = self.names.get(place).cloned();
-            (self.place(tick), name.unwrap_or_else(|| tick_text(tick)))
-        })
+        let ticks = self.ticks.iter();
+        ticks.map(|&tick| (self.place(tick), tick_text(tick)))
     }
 }
 

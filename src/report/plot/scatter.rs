@@ -37,8 +37,6 @@ pub(crate) struct PointPlot {
     pub(crate) lines: Vec<Vec<(f64, f64)>>,
     /// Small dots of each series, by its place, below its points; none for those beyond the end.
     pub(crate) dots: Vec<Vec<(f64, f64)>>,
-    /// Names of the places 0, 1, … of the x axis, where they are no numbers; empty for numbers.
-    pub(crate) x_names: Vec<String>,
     /// Whether the ticks of the x axis stand at the values themselves (settings), while they are few, or are tidy numbers.
     pub(crate) x_settings: bool,
     /// Whether each series is a line, with runs, intervals or bands.
@@ -71,13 +69,6 @@ impl PointPlot {
         }
         let described: Vec<String> = self.series.iter().map(Series::described).collect();
         svg.finish(&self.about, &described.join(" "))
-    }
-
-    /// What its caption must add where points are drawn as one; empty where each has its own.
-    pub(crate) fn merged_note(&self) -> String {
-        let all = self.count();
-        let merged = || format!(" {all} points; those that lie on each other are drawn as one.");
-        (all > MOST).then(merged).unwrap_or_default()
     }
 
     fn sign(&self, index: usize) -> Sign {
@@ -127,7 +118,6 @@ impl PointPlot {
             kind: self.x_scale,
             is_settings: self.x_settings,
             values: values.chain(self.others().map(|(x, _)| x)).collect(),
-            names: &self.x_names,
         }
     }
 
@@ -141,7 +131,6 @@ impl PointPlot {
                 .flat_map(reach)
                 .chain(self.others().map(|(_, y)| y))
                 .collect(),
-            names: &[],
         }
     }
 
@@ -248,11 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn many_points_are_merged_and_the_caption_says_so() {
-        assert_eq!(plot(400).merged_note(), "");
-        let many = plot(10_000);
-        assert!(many.merged_note().contains("10000 points"));
-        let svg = many.draw();
+    fn many_points_are_merged() {
+        let svg = plot(10_000).draw();
         assert!(svg.len() < 300_000, "{} bytes", svg.len());
         assert!(svg.contains("points here"));
     }

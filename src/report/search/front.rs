@@ -6,9 +6,9 @@ use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::section::Section;
 use crate::report::sections::field::{self, Field};
+use crate::report::table::{Column, Entry};
 
 use super::objective::Objective;
-use super::shown::{OfStudy, keyed, of_trials};
 use super::trials::{Ending, Search, Study, Trial};
 
 /// Lead in a share of right classes that breaks a tie (founding report 002); of other objectives, the relative lead.
@@ -90,28 +90,34 @@ pub(crate) fn chosen<'v, 'a>(
 
 /// The fronts with the rule's verdict; `None` for one objective.
 pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
-    type OfPoint<'f, 's, 'v, 'a> = Field<'f, (OfStudy<'s, 'v, 'a>, bool)>;
+    type Point<'s, 'v, 'a> = (&'s Study<'v, 'a>, Trial<'v, 'a>, bool);
+    type OfPoint<'f, 's, 'v, 'a> = Field<'f, Point<'s, 'v, 'a>>;
     let sides = sides(search);
     if search.objectives.len() < 2 || sides.iter().all(|side| side.front.is_empty()) {
         return None;
     }
     let points = sides.iter().flat_map(|side| {
         let points = side.front.iter().zip(&side.free);
-        points.map(|(trial, is_free)| ((side.study, *trial), *is_free))
+        points.map(|(trial, is_free)| {
+            let key = trial.cell.info.key.clone();
+            (key, (side.study, *trial, *is_free))
+        })
     });
-    let points: Vec<(OfStudy<'_, '_, '_>, bool)> = points.collect();
     let goals: Vec<String> = search.objectives.iter().map(Objective::goal).collect();
     let about = format!(
         "Done trials to which no other trial of their study is equal or better in every objective and better in one: {}.",
         goals.join(", ")
     );
-    let mut fields: Vec<OfPoint<'_, '_, '_, '_>> = of_trials(search, |(own, _)| own);
+    let study = OfPoint::text("study", |(study, ..)| study.name.clone());
+    let trial = OfPoint::new(Column::setting("trial"), |(_, trial, _)| {
+        Entry::text(trial.info.number.to_string())
+    });
+    let study = (search.studies.len() > 1).then_some(study);
+    let mut fields: Vec<OfPoint<'_, '_, '_, '_>> = study.into_iter().chain([trial]).collect();
     fields.extend(search.objectives.iter().map(|objective| {
-        OfPoint::new(objective.heading(), |((_, trial), _)| {
-            objective.entry(trial)
-        })
+        OfPoint::new(objective.heading(), |(_, trial, _)| objective.entry(trial))
     }));
-    let others = OfPoint::text("other studies’ fronts", |(_, is_free)| {
+    let others = OfPoint::text("other studies’ fronts", |(.., is_free)| {
         if *is_free {
             "do not dominate it"
         } else {
@@ -119,11 +125,11 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
         }
     });
     fields.extend((search.studies.len() > 1).then_some(others));
-    fields.push(OfPoint::text("proposed", |((_, trial), _)| {
+    fields.push(OfPoint::text("proposed", |(_, trial, _)| {
         search.point_in_words(&trial.info.point)
     }));
     let head = ("search-front", "Pareto fronts", about);
-    let table = field::of_rows(head, &fields, keyed(points, |((_, trial), _)| trial));
+    let table = field::of_rows(head, &fields, points);
     Some(Section::judged(
         table,
         rule(search),

@@ -8,7 +8,6 @@ use crate::report::sections::field::{self, Field};
 use crate::report::table::Entry;
 
 use super::objective::Objective;
-use super::shown::plain;
 use super::trials::{Ending, Search, Study};
 
 /// A table for each study; none where nothing can be said.
@@ -53,7 +52,8 @@ fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Section> {
     );
     let id = format!("search-importance{}", study.link());
     let title = format!("Importance of the parameters{}", study.suffix());
-    let table = field::of_rows((&id, &title, about), &fields, plain(places));
+    let rows = places.into_iter().map(|place| (String::new(), place));
+    let table = field::of_rows((&id, &title, about), &fields, rows);
     let rule = "PED-ANOVA (Watanabe, Bansal and Hutter 2023), the best being a tenth of the done trials but at least five. \
                 It speaks of each parameter alone: that two matter together, it does not see; and a sampler that looks \
                 where it is good lends importance to what it looked at.";

@@ -13,9 +13,6 @@ mod importances;
 mod ledger;
 mod objective;
 mod progress;
-mod settings;
-mod shown;
-mod slices;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -24,6 +21,7 @@ mod trials;
 use std::collections::BTreeMap;
 
 use crate::base::text::count;
+use crate::plan::toml_text;
 use crate::results::{self, ResultSet, Status};
 
 use super::section::Section;
@@ -33,20 +31,18 @@ pub(crate) use front_plot::plots as front_plots;
 pub(crate) use ledger::{Sum, regret};
 pub(crate) use objective::Objective;
 pub(crate) use progress::BestSoFar;
-pub(crate) use progress::plots as progress_plots;
+pub(crate) use progress::plot as progress_plot;
 pub(crate) use time::{speed_up, whole};
-pub(crate) use trials::{Ending, Search, Study, Trial, entry, short_name};
+pub(crate) use trials::{Ending, Search, Study, Trial};
 
 /// The sections of a search; none where the manifest has none.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     let Some(search) = &Search::of(view) else {
         return Vec::new();
     };
-    let name = view.folder.map_or_else(
-        || view.set.plan.name.clone(),
-        |folder| super::advice::name_of(folder, view.set),
-    );
-    let mut points = vec![summary(search)];
+    let mut points = vec![summary(search), proposed(search)];
+    points.extend(ledger::verdict(search));
+    points.extend(time::side_by_side(search));
     let clock = clock(search);
     if !clock.is_empty() {
         points.push(format!(
@@ -60,31 +56,31 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
         ..Section::titled("search-summary", "Trials")
     }];
     all.extend(front::judged(search));
-    all.push(Section::plots("fronts", front_plot::plots(search)));
-    all.push(Section {
-        plots: progress::plots(search),
-        ..Section::titled("progress", "Best value so far")
-    });
-    let slices = slices::plots(search);
-    if !slices.is_empty() {
-        all.push(Section {
-            paragraphs: vec![SLICES.to_owned()],
-            plots: slices,
-            ..Section::titled("slices", "Slices")
-        });
-    }
+    // The answer has the first drawing.
+    let others = front_plot::plots(search).into_iter().skip(1).collect();
+    all.push(Section::plots("fronts", others));
     all.extend(importances::judged(search));
-    all.extend(ledger::judged(search));
-    all.extend(regret(search));
-    let sequential = beside(view, "sequential");
-    let sequential = sequential.as_ref().map(View::of);
-    let sequential = sequential.as_ref().and_then(Search::of);
-    all.push(time::judged(search, sequential.as_ref()));
     all.extend(ends::ensemble(search));
-    let best = beside(view, "best");
-    all.push(ends::best_model(search, &name, best.as_ref()));
-    all.extend([settings::table(search), settings::space(search)].map(Section::table));
     all
+}
+
+/// How trials were proposed, and how many of them were allowed.
+fn proposed(search: &Search<'_, '_>) -> String {
+    let spec = search.spec;
+    let text = |value: serde_json::Result<serde_json::Value>| toml_text(&value.unwrap_or_default());
+    let each = match search.studies.len() {
+        0 | 1 => "",
+        _ => " in each study",
+    };
+    format!(
+        "Up to {}{each} of {}: sampler {}, pruner {}, seed {}, {} at a time (assumed, from the manifest).",
+        count(spec.trials, "trial"),
+        count(spec.space.parameters.len(), "parameter"),
+        text(serde_json::to_value(&spec.sampler)),
+        text(serde_json::to_value(&spec.pruner)),
+        spec.seed,
+        spec.jobs
+    )
 }
 
 /// Results that go with those of a search by their name, and lie beside its folder: `best`, `sequential`.
@@ -94,10 +90,6 @@ pub(crate) fn beside(view: &View<'_>, what: &str) -> Option<ResultSet> {
     let set = results::read(&folder.join("..").join(&name)).ok()?;
     (set.plan.name == name).then_some(set)
 }
-
-/// What a slice shows.
-const SLICES: &str = "Each trial at its value of a parameter; the others vary too, so that a slice shows where good trials \
-                      lie and not what the parameter alone does.";
 
 /// The trial of each study that is trained in full: the best of the first objective, which is on the front.
 pub(crate) fn best_trials<'s, 'v, 'a>(

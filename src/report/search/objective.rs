@@ -9,7 +9,7 @@ use crate::report::measure::{Measure, column_words, superlative};
 use crate::report::number::Provenance;
 use crate::report::plot::ScaleKind;
 use crate::report::table::{Column, Entry};
-use crate::results::{RunRow, fixed_column, metric_column};
+use crate::results::{fixed_column, metric_column};
 
 use super::trials::{Ending, Search, Trial};
 
@@ -75,48 +75,6 @@ impl Objective {
             fixed_column(column).is_none() && starts.any(|start| column.starts_with(start))
         };
         ["best_loss", "eval_loss_after"].contains(&column) || is_metric()
-    }
-
-    /// `; optimistic: best of 112 on this split`, of trials and, for the best of its epochs, of those; `None` for one
-    /// value, and for what no data judge.
-    pub(super) fn optimism(&self, trials: &[Trial<'_, '_>]) -> Option<String> {
-        let values = trials.iter().map(|trial| {
-            if self.column.starts_with("best_") {
-                trial.epochs().unwrap_or(0)
-            } else {
-                usize::from(self.value(trial).is_some())
-            }
-        });
-        let values: usize = values.sum();
-        let is_maximum = self.is_of_data() && values > 1;
-        is_maximum.then(|| {
-            format!(
-                "; optimistic: best of {} on this split",
-                human_integer(values as u64)
-            )
-        })
-    }
-
-    /// `; test_loss 1.02, on a split that chose nothing`, where a run has it. `is_tested` says that the test split was
-    /// evaluated in training.
-    pub(super) fn fresh(&self, row: &RunRow, is_tested: bool) -> Option<String> {
-        let bare = self.column.trim_start_matches("best_");
-        let is_tested = is_tested || bare.starts_with("test_");
-        let bare = ["val_", "test_"]
-            .iter()
-            .find_map(|split| bare.strip_prefix(split))
-            .unwrap_or(bare);
-        let splits = if is_tested {
-            &["fresh_"][..]
-        } else {
-            &["test_", "fresh_"]
-        };
-        let metrics = &row.facts.as_ref().filter(|_| self.is_of_data())?.metrics;
-        splits.iter().find_map(|split| {
-            let name = format!("{split}{bare}");
-            let value = self.show(metrics.get(&name).copied().flatten()?);
-            Some(format!("; {name} {value}, on a split that chose nothing"))
-        })
     }
 
     /// "Best loss", "Highest test accuracy".

@@ -102,15 +102,13 @@ fn values(
     found
 }
 
-/// Over trials and over time, for every objective.
-pub(crate) fn plots(search: &Search<'_, '_>) -> Vec<PlotContext> {
-    let objectives = search.objectives.iter();
-    let all =
-        objectives.flat_map(|objective| [TRIALS, TIME].map(|over| plot(search, objective, over)));
-    all.flatten().collect()
+/// The best value of the first objective over time; over trials where no clock was recorded.
+pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
+    over(search, TIME).or_else(|| over(search, TRIALS))
 }
 
-fn plot(search: &Search<'_, '_>, objective: &Objective, over: Over) -> Option<PlotContext> {
+fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
+    let objective = search.first();
     let mut near = Near::of(search, objective);
     let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
     for study in search.studies.iter().take(SERIES) {

@@ -2,73 +2,31 @@
 
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
-use crate::report::section::Section;
-use crate::report::sections::field::{self, Field};
 use crate::report::sections::parallel::{self, Together};
 use crate::report::sections::ranking::measured_apart;
-use crate::report::table::Entry;
 
 use super::ledger::Sum;
-use super::shown::plain;
 use super::trials::{Search, Trial};
-
-/// The trials' runs by session, sessions in the order in which they began.
-fn sessions(search: &Search<'_, '_>) -> Vec<Together> {
-    let runs = search.trials().flat_map(|trial| &trial.cell.blocks);
-    parallel::sessions(search.view, runs.copied())
-}
 
 /// All sessions of the search together; `None` where no start was recorded.
 pub(crate) fn whole(search: &Search<'_, '_>) -> Option<Together> {
-    let sessions = sessions(search).into_iter();
+    let runs = search.trials().flat_map(|trial| &trial.cell.blocks);
+    let sessions = parallel::sessions(search.view, runs.copied()).into_iter();
     sessions.reduce(|one, next| one.and(&next))
 }
 
-/// The table of times (R15), with the speed-up against `sequential`, the same search of one trial after the other.
-pub(super) fn judged(search: &Search<'_, '_>, sequential: Option<&Search<'_, '_>>) -> Section {
-    type OfSession = Field<'static, (String, Together)>;
-    let sessions = sessions(search);
-    let numbered = sessions.iter().zip(1..);
-    let mut rows: Vec<(String, Together)> = numbered
-        .filter(|_| sessions.len() > 1)
-        .map(|(found, place)| (place.to_string(), *found))
-        .collect();
-    rows.extend(whole(search).map(|all| ("all".to_owned(), all)));
-    let about = format!(
-        "The trials that the sampler proposed (those at one point share a run, which counts once), with jobs = {} by the \
-         manifest (assumed); regret runs, the ensemble and the final training are not among them.",
-        search.spec.jobs
-    );
-    let (clock, derived) = ("start and wall time of each run", "by the rule below");
-    let seconds = |value: f64| Entry::value(value, human_seconds(value));
-    let digits = |value: f64| human(value, 3);
-    let fields = [
-        OfSession::text("session", |(name, _)| name.clone()),
-        OfSession::count("runs", "rows of blocks.csv", |(_, found)| found.runs),
-        OfSession::measured("at once, most", "", clock, |(_, found)| {
-            Entry::count(found.at_once)
-        }),
-        OfSession::measured("makespan", "", clock, move |(_, found)| {
-            seconds(found.makespan_s)
-        }),
-        OfSession::measured("sum of the trials", "", clock, move |(_, found)| {
-            seconds(found.sum_s)
-        }),
-        OfSession::derived("core time", "core-s", derived, move |(_, found)| {
-            Entry::shown(found.core_s.map(|(had, _)| had), digits)
-        }),
-        OfSession::derived("efficiency", "%", derived, move |(_, found)| {
-            Entry::shown(found.efficiency().map(|share| share * 100.0), digits)
-        }),
-    ];
-    let head = ("search-time", "Time of the search", about);
-    let table = field::of_rows(head, &fields, plain(rows));
-    let rule = "makespan is from the first start to the last end of a session, summed over sessions. Core time is wall time × \
-                the cores that a run kept from others, of which runs side by side have parts. Efficiency is core time ÷ \
-                (cores × makespan); it is low too where a decision waits for trials that have not ended (lag).";
-    let told = sequential.and_then(|other| speed_up(search, other));
-    let verdict = told.map(|told| told.unwrap_or_else(|why| why));
-    Section::judged(table, rule, verdict.into_iter().collect())
+/// How long trials that ran side by side took together, and how much of the machine they had; `None` where each had it alone.
+pub(super) fn side_by_side(search: &Search<'_, '_>) -> Option<String> {
+    let found = whole(search).filter(|found| found.at_once > 1)?;
+    let [makespan, sum] = [found.makespan_s, found.sum_s].map(human_seconds);
+    let efficiency = found.efficiency();
+    let had = efficiency
+        .map(|share| format!("; they had {} % of its core time", human(share * 100.0, 3)));
+    Some(format!(
+        "At most {} at a time, the trials took {makespan} of the machine and {sum} in sum{}.",
+        found.at_once,
+        had.unwrap_or_default()
+    ))
 }
 
 /// How much sooner the search ended than `other`, or why that cannot be said; `None` where `other` is not the same

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use crate::base::units::{human_integer, round_significant, shortest};
 use crate::plan::search::{Domain, Parameter, Point, SearchSpec, TrialInfo, TrialRole, Value};
 use crate::report::judged::first_of;
+use crate::report::names;
 use crate::report::plot::{self, SERIES, Series};
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::parallel;
-use crate::report::table::Entry;
-use crate::report::view::{self, Cell, View};
+use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, RunRow, Status};
 
 use super::objective::Objective;
@@ -285,27 +285,13 @@ fn name(view: &View<'_>, studies: &mut [Study<'_, '_>]) {
 }
 
 /// The end of a parameter's name, where no other parameter has it.
-pub(crate) fn short_name(parameters: &[Parameter], place: usize) -> &str {
-    let names = parameters.iter().map(|parameter| &*parameter.name);
-    view::short_name(&parameters[place].name, names)
-}
-
-/// A value of a parameter as a field of a table.
-pub(crate) fn entry(parameter: &Parameter, value: Value) -> Entry {
-    let number = match (value, &parameter.domain) {
-        (Value::Choice { choice }, Domain::Choice { values, .. }) => {
-            values.get(choice).and_then(serde_json::Value::as_f64)
-        }
-        (value, _) => Some(value.as_f64()),
-    };
-    Entry {
-        value: number,
-        ..Entry::text(text(parameter, value))
-    }
+fn short_name(parameters: &[Parameter], place: usize) -> &str {
+    let all = parameters.iter().map(|parameter| &*parameter.name);
+    names::short_name(&parameters[place].name, all)
 }
 
 /// A value of a parameter in words.
-pub(crate) fn text(parameter: &Parameter, value: Value) -> String {
+fn text(parameter: &Parameter, value: Value) -> String {
     match (value, &parameter.domain) {
         (Value::Choice { choice }, Domain::Choice { texts, .. }) => texts
             .get(choice)

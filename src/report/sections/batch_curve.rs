@@ -58,8 +58,8 @@ pub(crate) fn is_axis(view: &View<'_>, name: &str) -> bool {
 
 /// Where a larger batch stops paying, a sentence for each curve.
 pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
-    let told = sweeps(view, AXIS, &[]).into_iter().filter_map(|sweep| {
-        let found = knee(&sweep, tolerance(view)).filter(|_| sweep.is_curve())?;
+    let told = sweeps(view, AXIS).into_iter().filter_map(|sweep| {
+        let found = knee(&sweep, tolerance(view))?;
         let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
         let which = match sweep.name(view) {
             all if all == "all" => String::new(),

@@ -7,16 +7,31 @@ use crate::report::section::Section;
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
 
-/// "9 cells: 7 done, 1 oom, 1 skipped; 24 runs, 3 of them failed".
+/// "9 cells: 7 done, 1 oom, 1 skipped; 24 runs, 3 of them failed"; of a search its trials, and what ran beside them.
 pub(crate) fn summary(view: &View<'_>) -> String {
-    let parts: Vec<String> = Status::ALL
-        .iter()
-        .filter_map(|(status, name)| {
-            let of = view.cells.iter().filter(|cell| cell.status == *status);
-            let n = of.count();
-            (n > 0).then(|| format!("{n} {name}"))
-        })
-        .collect();
+    let is_beside = |cell: &&Cell<'_>| {
+        let trial = cell.info.trial.as_ref();
+        trial.is_some_and(|trial| !trial.role.is_trial())
+    };
+    let cells: Vec<&Cell<'_>> = view.cells.iter().filter(|cell| !is_beside(cell)).collect();
+    let beside = view.cells.len() - cells.len();
+    let parts = Status::ALL.iter().filter_map(|(status, name)| {
+        let n = cells.iter().filter(|cell| cell.status == *status).count();
+        (n > 0).then(|| format!("{n} {name}"))
+    });
+    let parts: Vec<String> = parts.collect();
+    let what = if view.set.plan.search.is_some() {
+        "trial"
+    } else {
+        "cell"
+    };
+    let beside = match beside {
+        0 => String::new(),
+        n => format!(
+            "; {} beside them, of pruned trials to their end or of an ensemble",
+            count(n, "run")
+        ),
+    };
     let runs = executions(view);
     let is_failed = |(_, run): &&(&Cell<'_>, &BlockRow)| run.status.is_failure();
     let failed = runs.iter().filter(is_failed).count();
@@ -24,9 +39,9 @@ pub(crate) fn summary(view: &View<'_>) -> String {
         0 => String::new(),
         failed => format!(", {failed} of them failed"),
     };
-    let cells = count(view.cells.len(), "cell");
     format!(
-        "{cells}: {}; {}{failed}",
+        "{}: {}{beside}; {}{failed}",
+        count(cells.len(), what),
         parts.join(", "),
         count(runs.len(), "run")
     )

@@ -6,38 +6,8 @@ use crate::report::answer::Choice;
 use crate::report::search::Search;
 use crate::report::view::{Cell, View};
 
-use super::ranking::{baseline, fastest_first, is_baseline};
-use super::speed::timing_value;
+use super::ranking::is_baseline;
 use super::tasks::tasks;
-
-/// Cells that are shown in detail at most.
-pub(crate) const CHOSEN: usize = 3;
-
-/// All measured cells where they are few; else of each task the baseline and the fastest, and of these the ones that
-/// trained longest. In plan order.
-pub(crate) fn chosen<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Cell<'a>> {
-    let measured: Vec<&Cell<'_>> = view.measured().collect();
-    if measured.len() <= CHOSEN {
-        return measured;
-    }
-    let mut found: Vec<&Cell<'_>> = Vec::new();
-    for task in tasks(view) {
-        let cells = task.cells;
-        let fastest = fastest_first(&cells).first().map(|(cell, _)| *cell);
-        found.extend(baseline(view, &cells).into_iter().chain(fastest));
-    }
-    let longest = |cell: &Cell<'_>| timing_value(cell, "train_s").unwrap_or(0.0);
-    found.sort_by(|a, b| {
-        let by_time = longest(b).total_cmp(&longest(a));
-        by_time.then_with(|| a.info.key.cmp(&b.info.key))
-    });
-    found.dedup_by(|a, b| a.info.key == b.info.key);
-    found.truncate(CHOSEN);
-    measured
-        .into_iter()
-        .filter(|cell| found.iter().any(|one| one.info.key == cell.info.key))
-        .collect()
-}
 
 /// Cells that all have a row, at most.
 const ALL: usize = 8;
@@ -98,17 +68,4 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
         "{shown} of {measured} cells: {best}. All are in the CSV files beside this report."
     );
     (shown > 0).then_some((keys, words))
-}
-
-/// Which cells are shown, in words.
-pub(crate) fn which(view: &View<'_>) -> String {
-    let measured = view.measured().count();
-    if measured <= CHOSEN {
-        "Every measured cell.".to_owned()
-    } else {
-        format!(
-            "Of {measured} measured cells the baseline and the fastest of each task, at most {CHOSEN} that trained \
-             longest; the others are in blocks.csv."
-        )
-    }
 }

@@ -15,12 +15,11 @@ use super::machine;
 use super::parallel::cores_of;
 use super::speed::{THROUGHPUT, timing_value};
 
-const SECONDS: f64 = 3600.0;
+pub(crate) const SECONDS: f64 = 3600.0;
 
 /// What runs took, in hours.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hours {
-    pub(crate) wall: f64,
     pub(crate) core: f64,
     pub(crate) gpu: f64,
     /// Core-hours and GPU-hours of runs that are not done.
@@ -43,13 +42,11 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
         prices.in_words()
     );
     let currency = &prices.currency;
-    let places = columns_shown(view, &prices);
-    let columns = hours_columns(&prices).into_iter().enumerate();
-    let columns = columns.filter(|(place, _)| places.contains(place));
-    let of_hours = columns.map(|(place, column)| {
+    let columns = columns(view, &prices);
+    let of_hours = columns.iter().map(|(column, entry)| {
         let prices = &prices;
-        OfCell::new(column, move |cell| {
-            prices.entries(&hours(view, cell)).swap_remove(place)
+        OfCell::new(column.clone(), move |cell| {
+            entry(prices, &hours(view, cell))
         })
     });
     let mut fields: Vec<OfCell<'_, '_>> = of_hours.collect();
@@ -74,12 +71,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
         .chain(labels)
         .map(Entry::text)
         .collect();
-    let of_all = prices.entries(&total).into_iter().enumerate();
-    sum.extend(
-        of_all
-            .filter(|(place, _)| places.contains(place))
-            .map(|(_, entry)| entry),
-    );
+    sum.extend(columns.iter().map(|(_, entry)| entry(&prices, &total)));
     sum.extend([Entry::text("–"), Entry::text("–")]);
     table.rows.push(Row::new("", sum));
     let unknown = count(total.unknown, "run");
@@ -103,24 +95,46 @@ fn total(view: &View<'_>) -> Hours {
     each.fold(Hours::default(), |sum, own| sum.plus(&own))
 }
 
-/// Places of the columns that the prices need: runs, cores, GPUs, cost, and the cost of failed runs where there are such.
-fn columns_shown(view: &View<'_>, prices: &Prices) -> Vec<usize> {
-    let has_failed = view
-        .cells
-        .iter()
-        .any(|cell| hours(view, cell).lost_runs > 0);
-    let shown = [
-        true,
-        false,
-        prices.core.is_some(),
-        prices.gpu.is_some(),
-        true,
-        has_failed,
-    ];
-    (0..shown.len()).filter(|place| shown[*place]).collect()
+/// A column of hours and what they cost, with its field.
+type OfHours = (Column, fn(&Prices, &Hours) -> Entry);
+
+/// The columns that the prices need, and that of the cost of failed runs where there are such.
+fn columns(view: &View<'_>, prices: &Prices) -> Vec<OfHours> {
+    let derived = |heading, unit, formula: &str| {
+        Column::number(heading, unit, &Provenance::Derived(formula.to_owned()))
+    };
+    let rows = Provenance::Measured("rows of blocks.csv".to_owned());
+    let mut all: Vec<OfHours> = vec![(
+        Column::number("runs", "", &rows).of(ColumnKind::Count),
+        |_, hours| Entry::count(hours.runs),
+    )];
+    if prices.core.is_some() {
+        let column = derived("cores", "core-h", "wall × cores kept from others");
+        all.push((column, |_, hours| digits(hours.core)));
+    }
+    if prices.gpu.is_some() {
+        let column = derived("GPUs", "GPU-h", "wall of runs on a GPU");
+        all.push((column, |_, hours| digits(hours.gpu)));
+    }
+    let currency = &prices.currency;
+    let column = derived("cost", currency, "hours × the assumed price");
+    all.push((column, |prices, hours| {
+        digits(prices.of(hours.core, hours.gpu))
+    }));
+    let mut cells = view.cells.iter();
+    if cells.any(|cell| hours(view, cell).lost_runs > 0) {
+        let lost = "their hours × the assumed price";
+        let column = derived("of failed and pruned runs", currency, lost);
+        all.push((column, |prices, hours| {
+            let cost = prices.of(hours.lost.0, hours.lost.1);
+            Entry::shown((hours.lost_runs > 0).then_some(cost), |cost| human(cost, 3))
+        }));
+    }
+    all
 }
 
 /// The prices of the manifest.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Prices {
     /// Of a core-hour.
     pub(crate) core: Option<f64>,
@@ -157,19 +171,6 @@ impl Prices {
         let both = [per(self.core, "core-hour"), per(self.gpu, "GPU-hour")];
         both.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
-
-    pub(crate) fn entries(&self, hours: &Hours) -> Vec<Entry> {
-        let (core, gpu) = hours.lost;
-        let failed = (hours.lost_runs > 0).then(|| self.of(core, gpu));
-        vec![
-            Entry::count(hours.runs),
-            digits(hours.wall),
-            digits(hours.core),
-            digits(hours.gpu),
-            digits(self.of(hours.core, hours.gpu)),
-            Entry::shown(failed, |cost| human(cost, 3)),
-        ]
-    }
 }
 
 impl Hours {
@@ -183,13 +184,9 @@ impl Hours {
             hours.unknown = 1;
             return hours;
         };
-        hours.wall = wall / SECONDS;
-        hours.core = hours.wall * cores;
-        hours.gpu = if is_on_gpu(view, cell) {
-            hours.wall
-        } else {
-            0.0
-        };
+        let wall = wall / SECONDS;
+        hours.core = wall * cores;
+        hours.gpu = if is_on_gpu(view, cell) { wall } else { 0.0 };
         if run.status != Status::Done {
             hours.lost = (hours.core, hours.gpu);
             hours.lost_runs = 1;
@@ -199,7 +196,6 @@ impl Hours {
 
     pub(crate) fn plus(self, other: &Self) -> Self {
         Self {
-            wall: self.wall + other.wall,
             core: self.core + other.core,
             gpu: self.gpu + other.gpu,
             lost: (self.lost.0 + other.lost.0, self.lost.1 + other.lost.1),
@@ -208,25 +204,6 @@ impl Hours {
             unknown: self.unknown + other.unknown,
         }
     }
-}
-
-/// The columns of `hours`: what ran, for how long, at what price.
-pub(crate) fn hours_columns(prices: &Prices) -> Vec<Column> {
-    let measured = |heading, unit, how: &str| {
-        Column::number(heading, unit, &Provenance::Measured(how.to_owned()))
-    };
-    let derived = |heading, unit, formula: &str| {
-        Column::number(heading, unit, &Provenance::Derived(formula.to_owned()))
-    };
-    let (currency, lost) = (&*prices.currency, "their hours × the assumed price");
-    vec![
-        measured("runs", "", "rows of blocks.csv").of(ColumnKind::Count),
-        measured("wall", "h", "sum over all runs"),
-        derived("cores", "core-h", "wall × cores kept from others"),
-        derived("GPUs", "GPU-h", "wall of runs on a GPU"),
-        derived("cost", currency, "hours × the assumed price"),
-        derived("of failed and pruned runs", currency, lost),
-    ]
 }
 
 /// Everything that a cell's runs took.

@@ -28,17 +28,6 @@ const ALL: [(&str, &str); 6] = [
     ("validation", "validation"),
 ];
 
-/// What must be equal for times per sample to be held against each other.
-const STEP: [(&str, &str); 7] = [
-    WORK[0],
-    WORK[1],
-    WORK[2],
-    WORK[3],
-    ("train.batch-size", "batch size"),
-    ("train.accumulate", "micro-steps of a step"),
-    ("train.precision", "precision"),
-];
-
 /// Values of one side that are named.
 const NAMED: usize = 4;
 /// Bytes beyond which values are not shown.
@@ -49,11 +38,6 @@ const SETTINGS: usize = 6;
 /// What decides the arithmetic of a sample and differs: `loss (kernel-mmd vs t-statistic)`.
 pub(crate) fn of_work(view: &View<'_>, one: &[&Cell<'_>], other: &[&Cell<'_>]) -> Vec<String> {
     differing(view, one, other, &WORK)
-}
-
-/// What decides the time of a sample and differs.
-pub(crate) fn of_steps(view: &View<'_>, one: &[&Cell<'_>], other: &[&Cell<'_>]) -> Vec<String> {
-    differing(view, one, other, &STEP)
 }
 
 /// Everything that differs: `train (batch-size 32 vs 64)`.

@@ -9,10 +9,11 @@ use crate::base::units::human;
 use crate::report::judged::some_of;
 use crate::report::number::{fixed, times};
 use crate::report::view::{Cell, View};
+use crate::results::Status;
 
 use super::phases::{self, PHASES, breakdown};
 use super::quality::has_learned;
-use super::{estimate, leak, treatment};
+use super::{leak, treatment};
 
 /// Something in the measurements that a reader should know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,6 +30,8 @@ const WAIT: f64 = 10.0;
 const RESIDUAL: f64 = 5.0;
 /// Percent of the median from which on the spread of runs is told.
 const SPREAD: f64 = 10.0;
+/// Factor between the time of a cell's runs and the expected one from which on it is told.
+const FAR: f64 = 2.0;
 /// Cells that a finding names at most.
 const NAMED: usize = 2;
 
@@ -99,7 +102,7 @@ pub(crate) const RULES: [Rule; 12] = [
     (
         "estimate-far-off",
         "Runs took far longer or shorter than was expected before they began (time ÷ expected time): {}.",
-        |view| named(view, |_, cell| Some(times(estimate::far_off(cell)?))),
+        |view| named(view, far_off),
     ),
 ];
 
@@ -160,6 +163,16 @@ fn no_learning(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
 fn not_the_step(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let sum = phases::not_the_step(cell).filter(|sum| sum.is_finite())?;
     Some(format!("{} %", fixed(sum, 1)))
+}
+
+fn far_off(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let done = cell.blocks.iter().filter(|run| run.status == Status::Done);
+    let pairs = done.filter_map(|run| run.estimated_s.zip(run.wall_s));
+    let (estimated, measured) = pairs.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+    let ratio: f64 = measured / estimated;
+    // Less than a second is what starting a process varies by.
+    let is_far = ratio.max(1.0 / ratio) > FAR && (measured - estimated).abs() >= 1.0;
+    (estimated > 0.0 && is_far).then(|| times(ratio))
 }
 
 fn undeclared_difference(view: &View<'_>) -> Option<String> {

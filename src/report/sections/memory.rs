@@ -10,7 +10,6 @@ use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
 use super::field::{self, OfCell};
-use super::headroom;
 
 /// A computed part: its heading, its rule, its bytes.
 type Part = (&'static str, &'static str, fn(&MemoryParts) -> u64);
@@ -30,7 +29,7 @@ const PARTS: [Part; 4] = [
     }),
 ];
 
-/// The table of memory, and what a larger batch would need.
+/// The table of memory.
 pub(crate) fn judged(view: &View<'_>) -> Section {
     let mut about = "Peaks are of the whole process, with program, data and loader; the computed parts are inside them."
         .to_owned();
@@ -61,13 +60,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     }
     let head = ("memory", "Memory", about);
     let table = field::of_cells(view, head, &fields, |cell| parts(cell).is_some());
-    let fits = headroom::fits(view);
-    let rule = if fits.is_empty() {
-        String::new()
-    } else {
-        headroom::rule()
-    };
-    Section::judged(table, rule, fits)
+    Section::judged(table, "", Vec::new())
 }
 
 fn peaks<'f, 'a>(heading: &str, source: &str, get: fn(&BlockRow) -> Option<u64>) -> OfCell<'f, 'a> {

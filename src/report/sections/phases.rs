@@ -3,13 +3,12 @@
 use crate::base::statistics::mean;
 use crate::base::units::human;
 use crate::event::{PhaseTimes, RunTimes};
-use crate::report::number::{Provenance, to_hundred};
+use crate::report::number::{Provenance, fixed, to_hundred};
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 
 use super::bottleneck;
-use super::shares::{self, Parts};
 
 /// The name of a phase, and its milliseconds.
 type Phase = (&'static str, fn(&PhaseTimes) -> f64);
@@ -30,7 +29,12 @@ pub(crate) fn column(phase: &str) -> String {
 }
 
 /// A step of a cell, mean over its runs, in the phases of [`PHASES`] and their residual.
-pub(crate) type Breakdown = Parts;
+pub(crate) struct Breakdown {
+    /// Milliseconds of the step.
+    pub(crate) step_ms: f64,
+    /// Percent of each part, the residual last; as shown they sum to 100.0.
+    pub(crate) shares: Vec<f64>,
+}
 
 /// Names of the parts of a [`Breakdown`].
 pub(crate) fn names() -> Vec<&'static str> {
@@ -74,8 +78,10 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
 
 /// Places of the phases that some cell has; the residual is always among them.
 pub(crate) fn present(view: &View<'_>) -> Vec<usize> {
-    let measured: Vec<Breakdown> = view.cells.iter().filter_map(breakdown).collect();
-    shares::present(&measured.iter().collect::<Vec<_>>(), PHASES.len() + 1)
+    let all: Vec<Breakdown> = view.cells.iter().filter_map(breakdown).collect();
+    let is_there =
+        |&place: &usize| place == PHASES.len() || all.iter().any(|found| found.shares[place] > 0.0);
+    (0..=PHASES.len()).filter(is_there).collect()
 }
 
 /// The table of shares, and what bounds the steps.
@@ -84,7 +90,9 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     let (names, present) = (names(), present(view));
     let mut columns = vec![Column::text("bound by")];
     columns.push(Column::number("step, mean", "ms", &how));
-    columns.extend(shares::columns(&names, &present, "phase ÷ step"));
+    let share = |&place: &usize| Column::share(names[place], "phase ÷ step");
+    columns.extend(present.iter().map(share));
+    Column::last_is_residual(&mut columns);
     let numbers = columns.len() - 1;
     let about = "Shares of the mean step; “other” is what the named phases leave.";
     let head = ("phases", "Phases of a step", about.to_owned());
@@ -98,7 +106,8 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
         let [bound_by, _] = bottleneck::words(&found);
         let mut fields = vec![Entry::text(bound_by)];
         fields.push(Entry::value(found.step_ms, human(found.step_ms, 4)));
-        fields.extend(found.entries(&present));
+        let percent = |share: f64| Entry::value(share, fixed(share, 1));
+        fields.extend(present.iter().map(|&place| percent(found.shares[place])));
         Some(fields)
     });
     Section::judged(table, bottleneck::rule(), bottleneck::verdicts(view))

@@ -1,7 +1,6 @@
 //! The plots of a report: a measure over each numeric axis, loss curves, phases.
 
 pub(crate) mod curves;
-mod knee;
 pub(crate) mod over_axis;
 pub(crate) mod phase_bars;
 

@@ -14,7 +14,7 @@ use crate::results::Direction;
 
 use super::field::{self, OfCell};
 use super::leak;
-use super::reach::equal_loss;
+use super::reach::{Target, equal_loss};
 
 /// Significant digits of losses and metrics.
 const DIGITS: usize = 4;
@@ -25,6 +25,7 @@ const METRICS: usize = 3;
 /// The table of losses and metrics.
 pub(crate) fn table(view: &View<'_>) -> Table {
     type Get = fn(&RunFacts) -> Option<f64>;
+    let targets = Target::all(view);
     let (metrics, equal, seeds) = (metric_names(view), equal_loss(view), seeds_in_words(view));
     let (shown, left) = shown_metrics(view, &metrics);
     let of_seeds = |heading, get: Get| {
@@ -46,6 +47,11 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     }));
     let equal = equal.as_ref();
     fields.extend(equal.map(|target| target.field("time to equal loss")));
+    fields.extend(
+        targets
+            .iter()
+            .map(|target| target.field(&format!("time to {}", target.words()))),
+    );
     let reached = equal.map_or_else(String::new, |target| {
         format!(" Equal loss: {}, which all cells reach.", target.words())
     });
@@ -53,9 +59,14 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         0 => String::new(),
         left => format!(" In runs.csv: {}.", count(left, "more metric")),
     };
+    let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
+    let eval = if are_of_commands(&cells) {
+        ""
+    } else {
+        " Eval: one fixed batch with fixed noise, before and after training."
+    };
     let about = format!(
-        "Best: {} over epochs, optimistic as the same data chose the epoch. Eval: one fixed batch with fixed noise, before and \
-         after training.{reached}{left}{}",
+        "Best: {} over epochs, optimistic as the same data chose the epoch.{eval}{reached}{left}{}",
         loss_name(view),
         leak::floor_sentence(view).unwrap_or_default()
     );

@@ -93,11 +93,8 @@ pub(crate) fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
     if let Some(Value::Object(wanted)) = plan.report.get("baseline") {
         return !wanted.is_empty() && view.is_at(cell, wanted);
     }
-    let value = plan.compare.get("baseline").and_then(Value::as_str);
-    let place = view.treatment();
-    value
-        .zip(place)
-        .is_some_and(|(value, place)| &*cell.info.axes[place] == value)
+    let is_it = |(place, value): (usize, &str)| &*cell.info.axes[place] == value;
+    view.baseline().is_some_and(is_it)
 }
 
 /// Why two cells' times have no ratio; `None` where they have one.

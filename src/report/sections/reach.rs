@@ -1,15 +1,15 @@
-//! Time, epochs and samples until a stated value of a metric is reached.
+//! The time until a stated value of a metric is reached.
 
 use std::cmp::Ordering;
 
 use crate::base::statistics::{median, range};
-use crate::base::units::{human, human_integer, shortest};
+use crate::base::units::{human, shortest};
 use crate::plan::ReachSpec;
-use crate::report::table::{Entry, Table};
+use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Direction, metric_column};
 
-use super::field::{self, OfCell};
+use super::field::OfCell;
 use super::quality::{is_worth_reaching, loss_column};
 
 /// Significant digits of metrics.
@@ -25,8 +25,8 @@ pub(crate) struct Target {
 
 /// How a cell came to a target.
 struct Reach {
-    /// Per seed that reached it: the seed, and epochs until then.
-    reached: Vec<(u64, usize)>,
+    /// Seeds that reached it.
+    reached: usize,
     /// Seeds with a curve.
     seeds: usize,
     /// The best value over seeds and epochs.
@@ -41,14 +41,6 @@ pub(crate) fn equal_loss(view: &View<'_>) -> Option<Target> {
     view.set.plan.compare.get("treatment")?.as_str()?;
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
     Target::equal(loss_column(view), &cells)
-}
-
-/// One table per target.
-pub(crate) fn tables(view: &View<'_>) -> Vec<Table> {
-    let targets = Target::all(view).into_iter().zip(1..);
-    targets
-        .map(|(target, number)| target.table(view, number))
-        .collect()
 }
 
 impl Target {
@@ -88,17 +80,12 @@ impl Target {
         OfCell::derived(heading, "s", TIME, |cell| self.time(cell))
     }
 
-    /// `time to val_accuracy ≥ 0.9`.
-    fn heading(&self) -> String {
-        format!("time to {}", self.words())
-    }
-
     /// A cell's time to it: median over its runs, or that it was not reached.
     fn time(&self, cell: &Cell<'_>) -> Entry {
         let Some(reach) = self.reach(cell) else {
             return Entry::text("–");
         };
-        if reach.reached.is_empty() {
+        if reach.reached == 0 {
             return Entry::detailed("not reached", format!("best {}", human(reach.best, DIGITS)));
         }
         let runs = cell.counted.iter();
@@ -109,7 +96,7 @@ impl Target {
         };
         let entry = Entry::between(middle, ends, |seconds| human(seconds, 3));
         let alone = (times.len() == 1).then(|| "n = 1".to_owned());
-        let (reached, seeds) = (reach.reached.len(), reach.seeds);
+        let (reached, seeds) = (reach.reached, reach.seeds);
         let some = (reached < seeds).then(|| format!("{reached} of {seeds} seeds reached it"));
         let ends = Some(entry.detail).filter(|ends| !ends.is_empty());
         let detail = [ends, alone, some].into_iter().flatten();
@@ -121,54 +108,13 @@ impl Target {
         }
     }
 
-    fn table(&self, view: &View<'_>, number: usize) -> Table {
-        const REACHED: &str = "median over the seeds that reached it";
-        let over = |cell: &Cell<'_>, get: &dyn Fn(&(u64, usize)) -> Option<f64>| {
-            let reach = self.reach(cell);
-            let reached = reach.iter().flat_map(|reach| &reach.reached);
-            let values: Vec<f64> = reached.filter_map(get).collect();
-            Entry::shown(median(&values), |value| human_integer(value.round() as u64))
-        };
-        let fields = [
-            OfCell::text("seeds that reached it", |cell| {
-                self.reach(cell).map_or_else(String::new, |reach| {
-                    format!("{} of {}", reach.reached.len(), reach.seeds)
-                })
-            }),
-            self.field(&self.heading()),
-            OfCell::measured("epochs", "", REACHED, |cell| {
-                over(cell, &|(_, epochs)| Some(*epochs as f64))
-            }),
-            OfCell::measured("samples", "", REACHED, |cell| {
-                over(cell, &|(seed, epochs)| {
-                    let facts = facts_of(cell, *seed)?;
-                    Some(facts.samples as f64 * *epochs as f64 / facts.epochs as f64)
-                })
-            }),
-            OfCell::measured("best", "", "over seeds and epochs", |cell| {
-                let best = self.reach(cell).map(|reach| reach.best);
-                Entry::shown(best, |best| human(best, DIGITS))
-            }),
-        ];
-        let about = format!(
-            "The first epoch at whose end {} holds; the time is the training time of the run × epochs until then ÷ its epochs, \
-             validation excluded.",
-            self.words()
-        );
-        let id = format!("target-{number}");
-        let title = format!("Time to {}", self.words());
-        field::of_cells(view, (&id, &title, about), &fields, |cell| {
-            self.reach(cell).is_some()
-        })
-    }
-
     /// `None` where no epoch has the metric.
     fn reach(&self, cell: &Cell<'_>) -> Option<Reach> {
         let seeds = || cell.runs.iter().map(|row| row.seed);
         let best: Vec<f64> = seeds().filter_map(|seed| self.best(cell, seed)).collect();
-        let reached = seeds().filter_map(|seed| Some((seed, self.epochs(cell, seed)?)));
+        let is_reached = |seed: &u64| self.epochs(cell, *seed).is_some();
         Some(Reach {
-            reached: reached.collect(),
+            reached: seeds().filter(is_reached).count(),
             seeds: best.len(),
             best: best.into_iter().min_by(|a, b| self.order(*a, *b))?,
         })

@@ -58,7 +58,7 @@ fn fits<'g, 'v, 'a>(groups: &'g [Group<'v, 'a>]) -> Vec<Fit<'g, 'v, 'a>> {
     pairs.filter_map(fit).collect()
 }
 
-/// The table of scaling exponents, with what they say; `None` where no group has two sizes.
+/// The table of scaling exponents; `None` where no group has two sizes.
 pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     type OfFit<'f> = Field<'f, &'f Fit<'f, 'f, 'f>>;
     const FIT: &str = "least squares on logarithms";
@@ -100,9 +100,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let head = ("scaling", "Scaling with the number of samples", about);
     let rows = fits.iter().map(|fit| (String::new(), fit));
     let table = field::of_rows(head, &fields, rows);
-    let rule = "Growth is called below or above proportional where the fitted exponent is two standard errors from 1.";
-    let verdicts = fits.iter().map(|fit| fit.verdict(view));
-    Some(Section::judged(table, rule, verdicts.collect()))
+    Some(Section::judged(table, "", growths(view)))
 }
 
 impl Fit<'_, '_, '_> {
@@ -121,34 +119,6 @@ impl Fit<'_, '_, '_> {
         let (time, size) = (human_seconds(seconds), human_integer(beyond as u64));
         let text = format!("{time} (×/÷ {}) at {size}", human(factor, 3));
         Some(Entry::value(seconds, text).within(seconds / factor, seconds * factor))
-    }
-
-    fn verdict(&self, view: &View<'_>) -> String {
-        let (name, time) = (self.group.name(view), self.time);
-        if !self.is_of_samples {
-            let (fewest, most) = self.group.epochs().unwrap_or_default();
-            return format!(
-                "{name}: {time} time is that of {fewest} to {most} epochs, so that its growth is not that of the samples alone."
-            );
-        }
-        let grows = format!(
-            "{name}: {time} time grows with samples^{}",
-            exponent(&self.law)
-        );
-        let Some(error) = self.law.exponent_error else {
-            return format!("{grows} between two sizes, which leave no error.");
-        };
-        let direction = if self.law.exponent + 2.0 * error < 1.0 {
-            "below proportional"
-        } else if self.law.exponent - 2.0 * error > 1.0 {
-            "above proportional"
-        } else {
-            "not told apart from proportional"
-        };
-        format!(
-            "{grows} (± {} standard error): {direction}.",
-            human(error, 2)
-        )
     }
 }
 

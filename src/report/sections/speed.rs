@@ -1,9 +1,7 @@
 //! Throughput, step and epoch times, with intervals over runs.
 
-use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::plan::UntilSpec;
-use crate::report::measure::Measure;
 use crate::report::number::{Number, interval_name};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
@@ -174,12 +172,6 @@ pub(crate) fn timing(cell: &Cell<'_>, column: &str) -> Option<Number> {
 /// The median of a timing: [`timing`] without texts and interval, for computing and ordering.
 pub(crate) fn timing_value(cell: &Cell<'_>, column: &str) -> Option<f64> {
     measured(cell, column).map(|(interval, _)| interval.median)
-}
-
-/// The median over the runs themselves: what ratios are of, as `timings.csv` has medians to few digits.
-pub(crate) fn middle(cell: &Cell<'_>, column: &str) -> Option<f64> {
-    timing_value(cell, column)?;
-    median(&Measure::of(column).values(cell))
 }
 
 fn measured<'a>(cell: &Cell<'a>, column: &str) -> Option<(&'a Interval, &'static str)> {

@@ -86,9 +86,9 @@ def alike(c, best, number, n, other, names, behind):
     c.cell(rest, c.ranking(c.pace(), same)[0] if how and how[1] else same[0])
 
 
-@kind(r"(?P<task>[^:]+): Fastest: (.+?); (.+) is behind it, (.+?) " + N + r", p = (.+)\)\.$")
+@kind(r"(?:(?P<task>[^:]+): )?Fastest: (.+?); (.+) is behind it, (.+?) " + N + r", p = (.+)\)\.$")
 def of_task(c, task, best, other, value, n, p):
-    order = c.ranking(c.decides[0], c.task(task))
+    order = c.ranking(c.decides[0], c.task(task) if task else c.keys)
     c.cell(best, order[0])
     c.count("cells of the task", "2", len(order))
     c.is_named(other, order[1])
@@ -299,13 +299,21 @@ def baselines(c, told, best, n, p):
     c.number("p", p, max(against_best(values, 0)[1:]))
 
 
-@kind(r"(?:Of (\d+) predictions of (.+): (\d+) confirmed(?:, (\d+) of them better than predicted)? \((.+)\)|(.+): confirmed: measured (.+); the measured interval meets .+)\.$")
-def predictions(c, number, name, confirmed, better, told, one, measured):
+@kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): confirmed: measured (.+); the measured interval meets .+)\.$")
+def predictions(c, number, name, groups, one, measured):
     all_of = [(p, *c.predicted(p)) for p in c.plan["report"]["predictions"]]
     c.count("predictions", number or "1", len(all_of))
-    c.count("confirmed", confirmed or "1", sum(is_confirmed for *_, is_confirmed, _ in all_of))
-    c.count("better than predicted", better or "0", sum(is_better for *_, is_better in all_of))
-    told = told.split("; ") if told else [f"{one}: {measured.split(' (95')[0]}"]
+    verdict = lambda own: "direction right, size off" if own[-1] else "confirmed" if own[-2] else "not confirmed"
+    groups = re.split(r"\), (?=\d+ )", groups) if groups else [f"1 confirmed ({one}: {measured.split(' (95')[0]}"]
+    for group in groups:
+        count, words, told = re.match(r"(\d+) ([^(]+) \((.+)", group).groups()
+        own = [one for one in all_of if verdict(one) == words]
+        c.count(words, count, len(own))
+        predictions_of(c, own, told.removesuffix(")") if number and group is groups[-1] else told, measured)
+
+
+def predictions_of(c, all_of, told, measured):
+    told = told.split("; ")
     enough = len(c.pair_ratios(all_of[0][0])) >= 6
     if enough:
         c.count("pairs", re.search(r"of (\d+) pairs", measured)[1], len(c.pair_ratios(all_of[0][0])))

@@ -156,9 +156,20 @@ class Folder:
         """The axis that a page calls so: by its name or the end of it."""
         return next(axis["name"] for axis in self.plan["axes"] if told in (axis["name"], axis["name"].rsplit(".", 1)[-1]))
 
+    def matrices(self):
+        """What sets the only cell of each matrix apart from the others."""
+        cells = self.plan["cells"]
+        own = {cell["axes"][0]: cell["spec"] for cell in cells}
+        if self.plan["axes"][0]["name"] != "matrix" or len(own) < len(cells):
+            return {}
+        # A cell has the sections in which it is not the first one.
+        table = pandas.DataFrame({name: pandas.json_normalize({**cells[0]["spec"], **spec}).iloc[0] for name, spec in own.items()}).astype(str)
+        table = table[(table.nunique(axis=1) > 1) & ~table.index.str.startswith(("measure.", "limits."))]
+        return {name: ", ".join(f"{path.rsplit('.', 1)[-1]} {value}" for path, value in table[name].items()) for name in own}
+
     def names(self, key):
         """Every name that a cell may have: its values, with or without the axis, some left out."""
-        words = self.plan["report"].get("names", {})
+        words = {**self.matrices(), **self.plan["report"].get("names", {})}
         parts = [["", *{value, f"{axis} {value}", f"{axis.rsplit('.', 1)[-1]} {value}", words.get(value, value)}] for axis, value in self.axes(key).items() if value]
         return {", ".join(filter(None, name)) for name in itertools.product(*parts)} - {""}
 

@@ -8,7 +8,7 @@ use crate::report::advice::study::Study;
 use crate::report::sections::speed::timing_value;
 use crate::report::view::Cell;
 
-use super::{Said, WORTH};
+use super::WORTH;
 
 pub(super) const ABOUT: &str = "Recommends the knee of the measured batch sizes (the smallest with at least 95 % of the \
     best throughput) where it is larger than the cell's and the fit predicts 2 % more throughput or better; and twice \
@@ -21,7 +21,7 @@ const KNEE: f64 = 0.95;
 /// Smallest predicted gain of the next size.
 const NEXT: f64 = 1.05;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Said {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let along = study.along(SETTING);
     let speeds: Vec<(f64, f64)> = along
         .iter()
@@ -31,15 +31,9 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let knee = speeds.iter().find(|point| point.1 >= KNEE * best);
     let size = study.number(study.anchor, SETTING);
     let (Some(size), Some(knee), Some(&largest)) = (size, knee, speeds.last()) else {
-        return Err("no batch size was measured".to_owned());
+        return None;
     };
-    if speeds.len() == 1 {
-        return Err(format!(
-            "{size} is the only batch size that was measured beside the same other settings"
-        ));
-    }
-    let line =
-        fit(&along).ok_or_else(|| format!("{} sizes with too few runs for a fit", speeds.len()))?;
+    let line = fit(&along)?;
     let next = 2.0 * largest.0;
     let grows = line.gain(largest.0, next, 1).map_or(1.0, |gain| gain[0]);
     let more = human((grows - 1.0) * 100.0, 2);
@@ -62,13 +56,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         );
         drafts.extend(draft(study, &line, &speeds, (size, next), NEXT, why));
     }
-    if drafts.is_empty() {
-        return Err(format!(
-            "of the measured sizes up to {} the knee is {}, the cell's {size}; the fit gives {more} % more throughput at {next}",
-            largest.0, knee.0
-        ));
-    }
-    Ok(drafts)
+    Some(drafts)
 }
 
 /// The fit of step times over batch sizes, to every run of the cells.

@@ -8,9 +8,9 @@ use crate::report::advice::study::Study;
 use crate::report::sections::speed::timing_value;
 use crate::report::view::Cell;
 
+use super::WORTH;
 use super::batch_size::{SETTING, fits};
 use super::values::{over_runs, percent, share};
-use super::{Said, WORTH};
 
 pub(super) const ABOUT_LOSS: &str = "Where the loss takes 15 % of a step or more: recommends the measured batch size at \
     which it takes the least time per sample. Prediction: at most 1 ÷ (1 − share × (1 − time per sample there ÷ here))";
@@ -27,16 +27,11 @@ const OPTIMIZER: f64 = 0.1;
 const LOSS_PHASE: usize = 3;
 const OPTIMIZER_PHASE: usize = 5;
 
-pub(super) fn find_loss(study: &Study<'_, '_>) -> Said {
-    let share = share(study.anchor, LOSS_PHASE).ok_or("the phases are not known")?;
-    if study.anchor.is_of_command && share == 0.0 {
-        let why =
-            "the program calls no module for its loss, whose time is part of the rest of a step";
-        return Err(why.to_owned());
-    }
+pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+    let share = share(study.anchor, LOSS_PHASE)?;
     let takes = format!("the loss takes {} of a step", percent(share));
     if share < LOSS {
-        return Err(format!("{takes}, below {}", percent(LOSS)));
+        return None;
     }
     let along = study.along(SETTING);
     let costs = along
@@ -45,16 +40,14 @@ pub(super) fn find_loss(study: &Study<'_, '_>) -> Said {
     let cheapest = costs.min_by(|a, b| a.1.total_cmp(&b.1));
     let own = study.number(study.anchor, SETTING);
     let (Some((size, cost)), Some(own), Some(here)) = (cheapest, own, loss_ms(study.anchor)) else {
-        return Err("no batch size was measured".to_owned());
+        return None;
     };
     let here = here / own;
     let bound = 1.0 / (1.0 - share * (1.0 - cost / here));
     if bound < WORTH {
-        return Err(format!(
-            "{takes}, and no measured batch size makes it cheaper per sample"
-        ));
+        return None;
     }
-    Ok(vec![Draft {
+    Some(vec![Draft {
         triggers: format!(
             "{}: {} ms a sample at batch size {own}, {} ms at {size}.",
             capitalised(&takes),
@@ -78,11 +71,11 @@ fn loss_ms(cell: &Cell<'_>) -> Option<f64> {
     over_runs(cell, |times| Some(times.phases.loss_ms))
 }
 
-pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Said {
-    let share = share(study.anchor, OPTIMIZER_PHASE).ok_or("the phases are not known")?;
+pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+    let share = share(study.anchor, OPTIMIZER_PHASE)?;
     let takes = format!("the optimizer takes {} of a step", percent(share));
     if share < OPTIMIZER {
-        return Err(format!("{takes}, below {}", percent(OPTIMIZER)));
+        return None;
     }
     let twice = 2.0 * study.number(study.anchor, SETTING).unwrap_or(0.0);
     let peak = timing_value(study.anchor, "peak_rss_bytes").unwrap_or(0.0);
@@ -92,9 +85,8 @@ pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Said {
     } else {
         ACCUMULATE
     };
-    let from = study.number(study.anchor, setting);
-    let from = from.ok_or("the cell's batch size is not known")?;
-    Ok(vec![Draft {
+    let from = study.number(study.anchor, setting)?;
+    Some(vec![Draft {
         triggers: format!("{}.", capitalised(&takes)),
         formula: "at most 1 ÷ (1 − share of the optimizer ÷ 2), at least 1.02".to_owned(),
         reasoning: "An update costs the same for every batch, so that half as many updates a sample halve it; it changes \

@@ -9,7 +9,6 @@ use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
-use super::Said;
 use super::values::{epochs, percent};
 
 pub(super) const ABOUT: &str = "Where a validation loss is best in the first 60 % of 10 epochs or more: recommends the \
@@ -26,31 +25,24 @@ const PATIENCE: [usize; 7] = [3, 5, 10, 15, 20, 30, 50];
 /// Largest share of the epochs that is worth a test.
 const LEFT: f64 = 0.9;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Said {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let anchor = study.anchor;
     if !study.setting(anchor, SETTING).is_null() {
-        return Err("the cell stops early already".to_owned());
+        return None;
     }
-    let epochs = epochs(anchor).filter(|epochs| *epochs >= EPOCHS);
-    let epochs = epochs.ok_or_else(|| format!("the cell has fewer than {EPOCHS} epochs"))?;
+    let epochs = epochs(anchor).filter(|epochs| *epochs >= EPOCHS)?;
     let runs = anchor.runs.iter();
     let curves: Vec<Vec<f64>> = runs.map(|run| curve(anchor, run.seed)).collect();
     if curves.iter().any(|curve| curve.len() < epochs) {
-        return Err("there is no validation loss of every epoch".to_owned());
+        return None;
     }
     let best = curves.iter().map(|curve| best(curve)).max().unwrap_or(0) + 1;
     if best as f64 > BEST * epochs as f64 {
-        let bound = percent(BEST);
-        return Err(format!(
-            "the best epoch is {best} of {epochs}, beyond {bound}"
-        ));
+        return None;
     }
-    let (patience, middle, (low, high)) = shortest(&curves, epochs).ok_or_else(|| {
-        let most = PATIENCE[PATIENCE.len() - 1];
-        format!("no patience up to {most} reaches the best epoch, {best}, and saves a tenth")
-    })?;
+    let (patience, middle, (low, high)) = shortest(&curves, epochs)?;
     let spread = spread(anchor);
-    Ok(vec![Draft {
+    Some(vec![Draft {
         triggers: format!(
             "The validation loss is best at epoch {best} of {epochs} at the latest, over {}.",
             count(curves.len(), "seed")

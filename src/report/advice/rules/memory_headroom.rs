@@ -8,8 +8,8 @@ use crate::report::advice::study::Study;
 use crate::report::sections::cost::is_on_gpu;
 use crate::report::sections::speed::timing_value;
 
+use super::WORTH;
 use super::batch_size::{SETTING, fit, fits};
-use super::{Said, WORTH};
 
 pub(super) const ABOUT: &str = "Recommends twice the largest measured batch size where the fit of the throughput gives 2 % \
     more for it and the fit of the peak memory stays, with its error, below 80 % of the machine's. Prediction: peak \
@@ -18,11 +18,9 @@ pub(super) const ABOUT: &str = "Recommends twice the largest measured batch size
 /// Share of the machine's memory that a cell may take.
 const USABLE: f64 = 0.8;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Said {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     if is_on_gpu(study.view, study.anchor) {
-        return Err(
-            "the memory of a GPU is not that of the process, which is what is predicted".to_owned(),
-        );
+        return None;
     }
     let along = study.along(SETTING);
     let points = along.iter().flat_map(|(size, cell)| {
@@ -35,7 +33,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let (Some(line), Some(memory), Some(own), Some((largest, cell))) =
         (line, memory, own, along.last())
     else {
-        return Err("too few batch sizes for a fit of the peak memory".to_owned());
+        return None;
     };
     let next = 2.0 * largest;
     let runs = study.anchor.counted.len().max(3);
@@ -55,9 +53,8 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     );
     let predicted = line.growth(own, next, runs);
     let is_useful = at_most < USABLE * memory && faster >= WORTH && fits(study, next);
-    let predicted = predicted.filter(|_| is_useful);
-    let predicted = predicted.ok_or_else(|| format!("peak memory {checked}"))?;
-    Ok(vec![Draft {
+    let predicted = predicted.filter(|_| is_useful)?;
+    Some(vec![Draft {
         claim: Claim::Value,
         triggers: format!("Peak memory {checked}."),
         formula: format!(

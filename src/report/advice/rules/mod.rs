@@ -1,4 +1,4 @@
-//! The rules: each looks at a study and recommends a change, or says what it checked.
+//! The rules: each looks at a study and recommends a change.
 
 mod batch_size;
 mod bounds;
@@ -22,17 +22,18 @@ pub struct Rule {
     pub id: &'static str,
     /// When it recommends what, with its thresholds.
     pub about: &'static str,
-    /// Looks at a study.
-    pub(super) find: fn(&Study<'_, '_>) -> Said,
+    /// The changes of a study to try; `None` where nothing calls for one.
+    pub(super) find: fn(&Study<'_, '_>) -> Option<Vec<Draft>>,
 }
 
 /// Smallest improvement worth a recommendation, as a ratio.
 pub(super) const WORTH: f64 = 1.02;
 
-/// What a rule says of a study: changes to try (none where it is about other models), or what it checked, with the values.
-pub(super) type Said = Result<Vec<Draft>, String>;
-
-const fn rule(id: &'static str, about: &'static str, find: fn(&Study<'_, '_>) -> Said) -> Rule {
+const fn rule(
+    id: &'static str,
+    about: &'static str,
+    find: fn(&Study<'_, '_>) -> Option<Vec<Draft>>,
+) -> Rule {
     Rule { id, about, find }
 }
 

@@ -9,8 +9,8 @@ use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::sections::speed::timing_value;
 
+use super::WORTH;
 use super::values::{epochs, over_runs};
-use super::{Said, WORTH};
 
 pub(super) const ABOUT: &str = "Where starting and stopping workers every epoch takes as long as loading itself or \
     longer, and 2 % of the training: recommends `loader.workers = 0`, or `loader.persistent = true` where training would \
@@ -20,27 +20,19 @@ pub(super) const ABOUT: &str = "Where starting and stopping workers every epoch 
 const WORKERS: &str = "loader.workers";
 const PERSISTENT: &str = "loader.persistent";
 
-pub(super) fn find(study: &Study<'_, '_>) -> Said {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let anchor = study.anchor;
     let workers = study.number(anchor, WORKERS).unwrap_or(0.0);
-    if workers == 0.0 {
-        return Err("the cell has no workers to start".to_owned());
-    }
-    if study.setting(anchor, PERSISTENT) == true {
-        return Err("the cell's workers stay between epochs".to_owned());
+    if workers == 0.0 || study.setting(anchor, PERSISTENT) == true {
+        return None;
     }
     let each = over_runs(anchor, |times| {
         Some((times.loader.start_ms + times.loader.stop_ms) / 1e3)
     });
-    let (Some(each), Some(epochs), Some(training)) =
-        (each, epochs(anchor), timing_value(anchor, "train_s"))
-    else {
-        return Err("the times of the workers are not known".to_owned());
-    };
+    let (each, epochs) = (each?, epochs(anchor)?);
+    let training = timing_value(anchor, "train_s")?;
     // A program tells how long it waits, and not how long its workers work.
-    let Some(work) = timing_value(anchor, "loader_work_s").filter(|work| *work > 0.0) else {
-        return Err("how long loading itself takes is not known".to_owned());
-    };
+    let work = timing_value(anchor, "loader_work_s").filter(|work| *work > 0.0)?;
     let wait = timing_value(anchor, "loader_wait_s").unwrap_or(0.0);
     let starts = each * epochs as f64;
     let facts = format!(
@@ -54,7 +46,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let stay = 1.0 - starts * (1.0 - 1.0 / epochs as f64) / training;
     let is_better = |ratio: f64| ratio <= 1.0 / WORTH;
     if starts < work || !(is_better(without) || is_better(stay)) {
-        return Err(facts);
+        return None;
     }
     let (setting, to, ratio, formula) = if without <= stay {
         let formula = "(training − waiting − starts and stops + work) ÷ training, each as measured";
@@ -63,7 +55,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         let formula = "1 − (starts and stops but the first) ÷ training, each as measured";
         (PERSISTENT, Value::from(true), stay, formula)
     };
-    Ok(vec![Draft {
+    Some(vec![Draft {
         triggers: format!("{}.", capitalised(&facts)),
         formula: format!("{formula}, as the best case"),
         reasoning: "The data are so small that threads cost more than they carry.".to_owned(),

@@ -8,8 +8,8 @@ use crate::report::advice::recommendation::Draft;
 use crate::report::advice::study::Study;
 use crate::report::sections::difference::part;
 use crate::report::sections::speed::timing_value;
+use crate::report::view::Cell;
 
-use super::Said;
 use super::values::{amdahl, percent, share};
 
 pub(super) const ABOUT: &str = "Of a program with a parameter for it (`roles` of the command) that no measured cell turns \
@@ -74,16 +74,13 @@ const ROLES: [Role; 4] = [
     },
 ];
 
-pub(super) fn find(study: &Study<'_, '_>) -> Said {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let (view, anchor) = (study.view, study.anchor);
     let roles = part(view, anchor, "model.roles").and_then(Value::as_object);
-    let Some(roles) = roles else {
-        return Ok(Vec::new());
-    };
-    let model = part(view, anchor, "model_name").and_then(Value::as_str);
-    let model = model.ok_or("the model has no name")?;
+    let roles = roles?;
+    let model = part(view, anchor, "model_name").and_then(Value::as_str)?;
     let is_on_gpu = timing_value(anchor, "peak_device_bytes").is_some();
-    let (mut drafts, mut refused) = (Vec::new(), Vec::new());
+    let mut drafts = Vec::new();
     for role in &ROLES {
         let Some(parameter) = roles.get(role.name).and_then(Value::as_str) else {
             continue;
@@ -91,28 +88,17 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         let setting = format!("models.{model}.{parameter}");
         let shares = role.shortens.places.iter();
         let share: Option<f64> = shares.map(|place| share(anchor, *place)).sum();
-        let share = share.ok_or("the phases of a step are not known")?;
-        let takes = format!("{} {} of a step", role.shortens.words, percent(share));
-        if view
-            .measured()
-            .any(|cell| study.setting(cell, &setting) == true)
-        {
-            refused.push(format!("{}: measured here", role.name));
-        } else if role.needs_gpu && !is_on_gpu {
-            refused.push(format!("{}: the program used no GPU", role.name));
-        } else if share < role.shortens.least {
-            refused.push(format!("{}: {takes}", role.name));
-        } else {
+        let share = share?;
+        let is_on = |cell: &Cell<'_>| study.setting(cell, &setting) == true;
+        let is_possible = !role.needs_gpu || is_on_gpu;
+        if is_possible && share >= role.shortens.least && !view.measured().any(is_on) {
             drafts.push(Draft {
-                triggers: format!("{takes}."),
+                triggers: format!("{} {} of a step.", role.shortens.words, percent(share)),
                 formula: "Amdahl's bound: 1 ÷ (1 − this share), at least 1.02".to_owned(),
                 reasoning: role.reasoning.to_owned(),
                 ..study.change(setting, true, PredictedColumn::SamplesPerS, amdahl(share))
             });
         }
     }
-    if drafts.is_empty() {
-        return Err(refused.join(", "));
-    }
-    Ok(drafts)
+    Some(drafts)
 }

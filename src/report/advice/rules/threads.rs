@@ -1,6 +1,5 @@
 //! `threads`: as many as were measured, or fitted to measurements, to be of use.
 
-use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::effect::paired;
@@ -9,7 +8,6 @@ use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
-use super::Said;
 use super::values::{best_measured, measured_here, over_runs};
 
 pub(super) const ABOUT: &str = "Where two numbers of threads or more were measured: recommends the fastest of them, where \
@@ -24,7 +22,7 @@ const NEXT: f64 = 1.05;
 /// Throughput that fewer threads must keep.
 const KEPT: f64 = 0.95;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Said {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let others = study.others(SETTING);
     let all = others.iter().copied().chain([study.anchor]);
     let mut measured: Vec<(f64, &Cell<'_>)> = all
@@ -33,22 +31,15 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut numbers: Vec<f64> = measured.iter().map(|(threads, _)| *threads).collect();
     numbers.dedup();
-    let own = threads(study.anchor).ok_or("the number of threads is not known")?;
+    let own = threads(study.anchor)?;
+    // What another number gives is known only where two were measured.
     if numbers.len() < 2 {
-        let only = count(own as usize, "thread");
-        return Err(format!(
-            "{only} measured, and no other number of them: what another gives is known only where two are"
-        ));
+        return None;
     }
     let why = "The best number of threads among those measured.";
     best_measured(study, SETTING, COLUMN, &others, why)
         .or_else(|| all_cores(study, &measured, own).map(|draft| vec![draft]))
         .or_else(|| fewer(study, &measured, own).map(|draft| vec![draft]))
-        .ok_or_else(|| {
-            let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
-            let numbers = numbers.join(", ");
-            format!("of {numbers} threads none is better than {own}")
-        })
 }
 
 /// Threads that the runs of a cell computed with.

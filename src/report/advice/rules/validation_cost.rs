@@ -6,8 +6,8 @@ use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::sections::speed::timing_value;
 
+use super::WORTH;
 use super::values::{epochs, over_runs, percent};
-use super::{Said, WORTH};
 
 pub(super) const ABOUT: &str = "Recommends validating less often (`validation.every`) where validation takes 10 % of the \
     run or more, the run takes a second or more, there is no early stopping and no schedule `plateau`, and the metrics are over epochs: the smallest of 2, 5, 10, 20, 50 that \
@@ -21,32 +21,20 @@ const SHORTEST: f64 = 1.0;
 /// Epochs from one validation to the next that are tried.
 const EVERY: [usize; 5] = [2, 5, 10, 20, 50];
 
-pub(super) fn find(study: &Study<'_, '_>) -> Said {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let anchor = study.anchor;
     let validation = over_runs(anchor, |times| Some(times.validation_s));
-    let (Some(validation), Some(total), Some(epochs)) =
-        (validation, timing_value(anchor, "total_s"), epochs(anchor))
-    else {
-        return Err("the times of validation are not known".to_owned());
-    };
+    let (validation, epochs) = (validation?, epochs(anchor)?);
+    let total = timing_value(anchor, "total_s")?;
     let every = study.number(anchor, SETTING).unwrap_or(1.0) as usize;
     let share = validation / total;
-    let takes = format!("validation takes {} of the run", percent(share));
     let mut rows = anchor.epochs.iter();
-    if rows.all(|row| row.epoch.validation.is_empty()) {
-        return Err("there is no validation during training".to_owned());
-    }
-    if total < SHORTEST {
-        return Err(format!("the whole run takes {} s", human(total, 3)));
-    }
-    if share < SHARE {
-        return Err(format!("{takes}, below {}", percent(SHARE)));
-    }
-    if !study.setting(anchor, "train.early-stopping").is_null() {
-        return Err(format!("{takes}, and early stopping needs each"));
-    }
-    if study.setting(anchor, "train.schedule.kind") == "plateau" {
-        return Err(format!("{takes}, and the schedule `plateau` needs each"));
+    let has_none = rows.all(|row| row.epoch.validation.is_empty());
+    // Early stopping and the schedule `plateau` need each validation.
+    let needs_each = !study.setting(anchor, "train.early-stopping").is_null()
+        || study.setting(anchor, "train.schedule.kind") == "plateau";
+    if has_none || needs_each || total < SHORTEST || share < SHARE {
+        return None;
     }
     let now = validations(epochs, every);
     let saved = |every: usize| validation * (1.0 - validations(epochs, every) / now);
@@ -56,11 +44,9 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         .collect();
     let is_enough = |to: &&usize| (validation - saved(**to)) / (total - saved(**to)) < SHARE;
     let chosen = useful.iter().find(is_enough).or(useful.last());
-    let chosen = chosen.filter(|to| 1.0 - saved(**to) / total <= 1.0 / WORTH);
-    let &to = chosen
-        .ok_or_else(|| format!("{takes}, and {epochs} epochs are too few to leave some out"))?;
+    let &to = chosen.filter(|to| 1.0 - saved(**to) / total <= 1.0 / WORTH)?;
     let left = validations(epochs, to);
-    Ok(vec![Draft {
+    Some(vec![Draft {
         triggers: format!(
             "Validation takes {} s of {} s, {} of the run.",
             human(validation, 3),

@@ -1,6 +1,5 @@
 //! `workers`: more of them where training waits for data, fewer where they cost more than they save.
 
-use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::Draft;
@@ -8,7 +7,6 @@ use crate::report::advice::study::Study;
 use crate::report::sections::speed::timing_value;
 use crate::report::view::Cell;
 
-use super::Said;
 use super::values::{amdahl, best_measured, percent, share};
 
 pub(super) const ABOUT: &str = "Recommends more workers where training waits for data in 5 % of a step or more, and longer \
@@ -23,36 +21,21 @@ const WAITING: f64 = 0.05;
 /// to 0.013 ms until a batch was handed over (`reports/digits/blocks.csv`).
 const HANDING_OVER_MS: f64 = 0.01;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Said {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let anchor = study.anchor;
-    let (Some(workers), Some(waiting)) = (study.number(anchor, SETTING), share(anchor, 0)) else {
-        return Err("the cell's workers and waiting are not known".to_owned());
-    };
-    let with = count(workers as usize, "worker");
-    let waits = format!("training waits for data in {} of a step", percent(waiting));
+    let (workers, waiting) = (study.number(anchor, SETTING)?, share(anchor, 0)?);
     if waiting < WAITING {
         let others = study.along(SETTING).into_iter();
         let fewer = others.filter(|(value, _)| *value < workers);
         let fewer: Vec<&Cell<'_>> = fewer.map(|(_, cell)| cell).collect();
         let why = "These workers cost more than the waiting that they save.";
-        return best_measured(study, SETTING, PredictedColumn::TrainS, &fewer, why)
-            .ok_or_else(|| format!("{waits} with {with}, below {}", percent(WAITING)));
+        return best_measured(study, SETTING, PredictedColumn::TrainS, &fewer, why);
     }
-    let each_ms = timing_value(anchor, "data_wait_ms");
-    if let Some(each_ms) = each_ms.filter(|ms| *ms < HANDING_OVER_MS) {
-        let each = human(1e3 * each_ms, 2);
-        return Err(format!(
-            "{waits}, {each} µs: a worker takes longer to hand a batch over"
-        ));
+    // A worker takes longer than this to hand a batch over.
+    if timing_value(anchor, "data_wait_ms").is_some_and(|ms| ms < HANDING_OVER_MS) {
+        return None;
     }
-    more(study, workers, waiting).map_or_else(
-        || {
-            let cores = study.environment("logical_cores");
-            let cores = cores.unwrap_or("an unknown number of");
-            Err(format!("{waits}, with {with} on {cores} cores already"))
-        },
-        |draft| Ok(vec![draft]),
-    )
+    more(study, workers, waiting).map(|draft| vec![draft])
 }
 
 fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<Draft> {

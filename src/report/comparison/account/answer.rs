@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::base::text::capitalised;
-use crate::compare::{Cost, CostChange, QualityChange, QualityVerdict, Verdict};
+use crate::compare::{CostChange, QualityChange, QualityVerdict, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
-use crate::report::comparison::sections::costs::summary_of_effects;
-use crate::report::comparison::sections::{cells, summary};
-use crate::report::language::{Timed, messages};
+use crate::report::comparison::sections::{cells, costs, summary};
+use crate::report::language::messages;
 use crate::report::plot::DotRow;
 use crate::report::sections::plots::PlotContext;
 use crate::report::sections::quality::has_learned;
@@ -15,9 +14,9 @@ use crate::results::Interval;
 
 use super::effects::FactorEffects;
 use super::figure::Figure;
-use super::phases;
-use super::rows::{Measure, PairFigure, Shown, direction};
+use super::rows::{Shown, direction};
 use super::search;
+use super::{phases, qualities};
 
 /// Metrics that are named.
 const NAMED: usize = 4;
@@ -27,6 +26,7 @@ messages! {
     answer_faster(times, time, medians, ends) = "Faster: after takes {times}× the {time}, {medians} ({ends})." | "Schneller: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
     answer_slower(times, time, medians, ends) = "Slower: after takes {times}× the {time}, {medians} ({ends})." | "Langsamer: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
     answer_alone(factors) = "Each factor alone: {factors}." | "Jeder Faktor allein: {factors}.";
+    answer_with_loss(change) = " (best loss {change})" | " (bester Loss {change})";
     answer_alone_open(factors) = "no direction shown of {factors}" | "keine Richtung nachgewiesen bei {factors}";
     answer_alone_missing(factors) = "not measured alone: {factors}" | "nicht einzeln gemessen: {factors}";
     answer_same(time, ends, effect) = "The same {time} ({ends}); an effect from {effect} on, the smallest detectable one, would have shown." | "Gleiche {time} ({ends}); ein Effekt ab {effect}, dem kleinsten nachweisbaren, wäre aufgefallen.";
@@ -35,9 +35,6 @@ messages! {
     answer_not_comparable(why) = "Times are not compared: {why}." | "Zeiten werden nicht verglichen: {why}.";
     answer_runs(ends, runs) = "{ends}, {runs} runs a side" | "{ends}, {runs} Läufe je Seite";
     answer_nothing() = "No cell stands on both sides." | "Keine Zelle steht auf beiden Seiten.";
-    answer_less(figure, before, after, ends) = "{figure}: less, {before} → {after} ({ends})." | "{figure}: weniger, {before} → {after} ({ends}).";
-    answer_more(figure, before, after, ends) = "{figure}: more, {before} → {after} ({ends})." | "{figure}: mehr, {before} → {after} ({ends}).";
-    answer_open(figure, before, after, ends) = "{figure}: no direction shown, {before} → {after} ({ends})." | "{figure}: nicht bestimmbar, {before} → {after} ({ends}).";
     answer_cost(figure, verdict, before, after, ends) = "{figure}: {verdict}, {before} → {after} ({ends})." | "{figure}: {verdict}, {before} → {after} ({ends}).";
     answer_equal(figure, value) = "{figure}: equal, {value}." | "{figure}: gleich, {value}.";
     answer_better(names) = "Better over seeds: {names}." | "Über die Seeds besser: {names}.";
@@ -61,10 +58,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     match (duos.next(), duos.next()) {
         (None, _) => all.push(scene.words.answer_nothing()),
         (Some(duo), None) => all.extend(of_one(scene, &duo)),
-        _ => {
-            all.extend(summary::sentences(scene));
-            all.extend(summary_of_effects(scene));
-        }
+        _ => all.extend(summary::sentences(scene)),
     }
     // Searches that are compared come first, those beside the comparison last.
     let place = if scene.searches.is_empty() {
@@ -82,7 +76,8 @@ fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let mut all = vec![time(scene, duo)];
     all.extend(alone(scene, duo));
     all.extend(phases::sentence(scene, duo));
-    all.extend(costs(scene, duo));
+    let told = duo.pair.costs.iter().filter(|own| costs::is_told(own));
+    all.extend(told.filter_map(|own| cost(scene, own)));
     // Sides of which some run is known not to have learned.
     let idle = duo.both.into_iter().zip([words.before(), words.after()]);
     let idle: Vec<String> = idle
@@ -132,16 +127,12 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
 
 /// The medians of the time that the verdict is on: `0.0500 ms → 0.150 ms`.
 fn medians(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
-    let words = scene.words;
-    let figure = match words.timed {
-        Timed::Sample => Figure::SampleTime,
-        Timed::Run => Figure::WholeRun,
-    };
-    let found = duo.both.map(|at| figure.over_runs(at));
+    let timed = scene.timed();
+    let found = duo.both.map(|at| timed.over_runs(at));
     let show = |found: Option<Interval>| {
         found.map_or_else(
             || "–".to_owned(),
-            |found| figure.kind().show(words, found.median),
+            |found| timed.show(scene.words, found.median),
         )
     };
     found.map(show).join(" → ")
@@ -155,13 +146,16 @@ fn alone(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let (mut told, mut open, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     for (factor, own) in &taken.factors {
         let name = factor.name(words);
-        let effect = own.as_ref().and_then(|own| own.effect(Figure::SampleTime));
+        let effect = own
+            .as_ref()
+            .and_then(|own| Some((own, own.effect(&Figure::SampleTime)?)));
         match effect {
             None => missing.push(name),
-            Some((ratio, shown @ (Shown::Less | Shown::More))) => {
-                let kind = Figure::SampleTime.kind();
-                let direction = direction(words, kind, Some(&ratio), shown);
-                told.push(format!("{name} {direction}"));
+            Some((own, (ratio, shown @ (Shown::Less | Shown::More)))) => {
+                let direction = direction(words, &Figure::SampleTime, Some(&ratio), shown);
+                let loss = qualities::best_loss(words, [own.without, own.with]);
+                let loss = loss.map(|change| words.answer_with_loss(change));
+                told.push(format!("{name} {direction}{}", loss.unwrap_or_default()));
             }
             Some(_) => open.push(name),
         }
@@ -173,18 +167,6 @@ fn alone(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
         told.push(words.answer_alone_missing(words.listed(&missing, NAMED)));
     }
     Some(words.answer_alone(told.join("; ")))
-}
-
-/// Costs that are more or less, and the peak memory in any case.
-fn costs(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
-    let told = duo.pair.costs.iter();
-    let told = told.filter(|own| own.is_effect() || own.cost == Cost::Memory);
-    let mut all: Vec<String> = told.filter_map(|own| cost(scene, own)).collect();
-    let is_memory = |own: &CostChange| own.cost == Cost::Memory;
-    if !duo.pair.costs.iter().any(is_memory) {
-        all.extend(memory(scene, duo));
-    }
-    all
 }
 
 /// A cost with its medians, the interval of its ratio and its verdict; `None` where it has no ratio.
@@ -202,24 +184,6 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     }
     let verdict = words.verdict(&judgement.verdict, None);
     Some(words.answer_cost(name, verdict, before, after, ends))
-}
-
-/// Peak memory before and after with the interval of its ratio, for results in which memory has no verdict; `None` if it was not
-/// measured.
-fn memory(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
-    let words = scene.words;
-    let figure = Figure::PeakTraining;
-    let held = PairFigure::of(duo, &figure);
-    let ends = words.direction(&held.ratio?);
-    let [before, after] = held.medians;
-    let [before, after] = [before?, after?].map(|found| words.bytes(found.median));
-    let name = capitalised(&figure.name(words));
-    Some(match held.shown {
-        Shown::Equal => words.answer_equal(name, before),
-        Shown::Less => words.answer_less(name, before, after, ends),
-        Shown::More => words.answer_more(name, before, after, ends),
-        _ => words.answer_open(name, before, after, ends),
-    })
 }
 
 /// What a sentence says of a metric: its name, or its medians too.
@@ -298,7 +262,7 @@ fn forest(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<DotRow>> {
     let taken = FactorEffects::of(duo)?;
     let count = taken.measured().count();
     let single = taken.factors.iter().filter_map(|(factor, alone)| {
-        let (ratio, shown) = alone.as_ref()?.effect(Figure::SampleTime)?;
+        let (ratio, shown) = alone.as_ref()?.effect(&Figure::SampleTime)?;
         let kind = match shown {
             Shown::Less => cells::FASTER,
             Shown::More => cells::SLOWER,
@@ -306,7 +270,7 @@ fn forest(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<DotRow>> {
         };
         cells::row(words, duo, factor.name(words), ratio, kind)
     });
-    let product = taken.product(Figure::SampleTime).and_then(|ratio| {
+    let product = taken.product(&Figure::SampleTime).and_then(|ratio| {
         let label = words.forest_product(words.count(count));
         cells::row(words, duo, label, ratio, cells::OPEN)
     });

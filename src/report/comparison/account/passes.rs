@@ -26,11 +26,6 @@ pub(crate) fn samples(at: At<'_, '_>) -> Option<f64> {
     is_cycle.then_some(batches * size)
 }
 
-/// Batches of one validation, where they are capped.
-pub(crate) fn batches(at: At<'_, '_>) -> Option<f64> {
-    part(at.view, at.cell, "validation.batches").and_then(Value::as_f64)
-}
-
 /// Seconds of one validation: those of the run ÷ its validations. The fixed batch's two evaluations are in them.
 pub(crate) fn seconds(at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
     Some(run.times.as_deref()?.validation_s / of(at, run.seed)?)

@@ -11,8 +11,7 @@ use crate::report::sections::phases::{PHASES, breakdown, column};
 use crate::report::table::{Column, Entry};
 use crate::results::{BOOTSTRAP_FROM, Interval, interval_over_runs, value};
 
-use super::figure::Kind;
-use super::rows::{Line, Shown, interval, is_comparable, over_pairs, ratio_entry, shown};
+use super::rows::{ROWS, Shown, interval, is_comparable, over_pairs, ratio_entry, shown};
 use super::spread::{Runs, of_runs, over_blocks, p_value, quotient};
 
 /// Part of the step's change from which on a phase is named.
@@ -31,20 +30,17 @@ const NAMES: [fn(Words) -> String; 7] = [
 
 messages! {
     phases_title() = "Throughput by phase" | "Durchsatz nach Phasen";
-    phases_about(of) = "{of} Shares are exclusive and sum to 100 %. Alone: the step, had only this phase changed. At most: how many times as fast the step could become by this phase (Amdahl’s bound)." | "{of} Die Anteile schließen einander aus und ergeben 100 %. Allein: der Schritt, hätte sich nur diese Phase geändert. Höchstens: wievielmal so schnell der Schritt durch diese Phase werden könnte (Amdahls Schranke).";
+    phases_about(of) = "{of} Shares are exclusive and sum to 100 %. At most: how many times as fast the step could become by this phase (Amdahl’s bound)." | "{of} Die Anteile schließen einander aus und ergeben 100 %. Höchstens: wievielmal so schnell der Schritt durch diese Phase werden könnte (Amdahls Schranke).";
     phases_per_step() = "Times of a training step." | "Zeiten eines Trainingsschritts.";
     phases_per_sample() = "Times of a sample, since the steps of both sides differ in size." | "Zeiten je Sample, da die Schritte beider Seiten verschieden groß sind.";
     phases_phase() = "phase" | "Phase";
     phases_share(side) = "share {side}" | "Anteil {side}";
-    phases_alone() = "step, this phase alone" | "Schritt, nur diese Phase";
     phases_bound() = "at most" | "höchstens";
     phases_median() = "median of n runs, below it the interval" | "Median von n Läufen, darunter das Intervall";
     phases_share_how() = "mean of the phase ÷ mean step" | "Mittel der Phase ÷ mittlerer Schritt";
     phases_ratio_how() = "median after ÷ median before, below it the interval" | "Median nachher ÷ Median vorher, darunter das Intervall";
-    phases_alone_how() = "1 − share before × (1 − after ÷ before)" | "1 − Anteil vorher × (1 − nachher ÷ vorher)";
     phases_bound_how() = "1 ÷ (1 − share before)" | "1 ÷ (1 − Anteil vorher)";
     phases_step() = "step" | "Schritt";
-    phases_missing() = "not measured: the phases of a side do not sum to its step, or no run has them" | "nicht gemessen: Die Phasen einer Seite ergeben nicht ihren Schritt, oder kein Lauf hat sie";
     phases_of_a_step(phases) = "By phase of a step: {phases}." | "Nach Phasen eines Schritts: {phases}.";
     phases_of_a_sample(phases) = "By phase, per sample: {phases}." | "Nach Phasen, je Sample: {phases}.";
     phases_changed(phase, before, after, ends, percent) = "{phase} {before} → {after}{ends}, {percent} of the change" | "{phase} {before} → {after}{ends}, {percent} der Änderung";
@@ -72,18 +68,14 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.phases_per_step()
     };
     let naming = ("phases", words.phases_title(), words.phases_about(of));
-    over_pairs(scene, naming, columns(scene), |duo| lines(scene, duo))
+    over_pairs(scene, naming, columns(scene), ROWS, |duo| lines(scene, duo))
 }
 
 fn columns(scene: &Scene<'_>) -> Vec<Column> {
     let words = scene.words;
     let median = Provenance::Measured(words.phases_median());
-    let [share, alone, bound] = [
-        words.phases_share_how(),
-        words.phases_alone_how(),
-        words.phases_bound_how(),
-    ]
-    .map(Provenance::Derived);
+    let share = Provenance::Derived(words.phases_share_how());
+    let bound = Provenance::Derived(words.phases_bound_how());
     let ratios = scene.ratio_formula(words.phases_ratio_how());
     vec![
         Column::text(&words.phases_phase()),
@@ -92,7 +84,6 @@ fn columns(scene: &Scene<'_>) -> Vec<Column> {
         words.column(words.after(), "", &median),
         words.column(words.phases_share(words.after()), "%", &share),
         words.column(words.after_by_before(), "", &ratios),
-        words.column(words.phases_alone(), "", &alone),
         words.column(words.phases_bound(), "", &bound),
     ]
 }
@@ -183,46 +174,35 @@ fn phases(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<(Vec<Phase>, Phase)> {
     Some((named.collect(), Phase::of(duo, step, sums, sizes)))
 }
 
-/// The lines of [`phases`].
-fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
-    let words = scene.words;
+/// The lines of [`phases`]; none where they do not sum to the step.
+fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Vec<Entry>> {
     let Some((phases, step)) = phases(scene, duo) else {
-        let step = vec![Entry::text(words.phases_step())];
-        return vec![(step, Some(words.phases_missing()))];
+        return Vec::new();
     };
     let phases = phases.iter();
     let mut lines: Vec<_> = phases
         .filter_map(|phase| fields(scene, duo, phase))
         .collect();
-    lines.extend(fields(scene, duo, &step).map(|mut fields| {
-        // The whole has no share of itself.
-        fields.truncate(6);
-        fields.extend(["–", "–"].map(Entry::text));
-        fields
-    }));
-    lines.into_iter().map(|fields| (fields, None)).collect()
+    lines.extend(fields(scene, duo, &step));
+    lines
 }
 
-/// One phase of both sides: times, shares, ratio; what the step would take, had only this phase changed, by what it took,
-/// `1 − s (1 − r)`; and Amdahl's bound, `1 ÷ (1 − s)`.
+/// One phase of both sides: times, shares, ratio, and Amdahl's bound, `1 ÷ (1 − s)`, which the whole step has not.
 fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>, phase: &Phase) -> Option<Vec<Entry>> {
     let words = scene.words;
-    let times = |side: usize| {
-        let found = phase.median(duo, side)?;
-        Some(interval(words, Kind::Milliseconds, &found))
-    };
+    let show = |ms: f64| words.seconds(ms / 1e3);
+    let times = |side: usize| Some(interval(words, &phase.median(duo, side)?, &show));
     let share = |share: f64| Entry::value(share, words.fixed(share, 1));
-    let times_as = |value: Option<f64>| Entry::shown(value, |v| format!("{}×", words.ratio(v)));
-    let (ratio, part) = (phase.ratio.as_ref(), phase.shares[0] / 100.0);
+    let rest = 1.0 - phase.shares[0] / 100.0;
+    let bound = (rest > 1e-9).then(|| 1.0 / rest);
     Some(vec![
         Entry::text(phase.name.clone()),
         times(0)?,
         share(phase.shares[0]),
         times(1)?,
         share(phase.shares[1]),
-        ratio_entry(words, ratio),
-        times_as(ratio.map(|ratio| 1.0 - part * (1.0 - ratio.value))),
-        times_as((part < 1.0).then(|| 1.0 / (1.0 - part))),
+        ratio_entry(words, phase.ratio.as_ref()),
+        Entry::shown(bound, |bound| format!("{}×", words.ratio(bound))),
     ])
 }
 
@@ -271,9 +251,7 @@ pub(crate) fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
     let named = changed(scene, duo)?;
     let texts = named.into_iter().map(|found| {
-        let [before, after] = found
-            .medians
-            .map(|time| Kind::Milliseconds.show(words, time));
+        let [before, after] = found.medians.map(|time| words.seconds(time / 1e3));
         let ratio = found.phase.ratio.as_ref();
         let ends = ratio.map(|ratio| {
             let ends = scene.across(words.ends(ratio));

@@ -4,13 +4,10 @@ use crate::compare::{QualityChange, QualityVerdict};
 use crate::event::RunFacts;
 use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
-use crate::report::number::{Number, Provenance};
-use crate::report::section::Section;
+use crate::report::number::Number;
 use crate::report::sections::quality::{arrowed, over_seeds};
-use crate::report::table::{Column, Entry};
+use crate::report::table::Entry;
 use crate::results::{ColumnInfo, Direction, fixed_column, metric_column, objective};
-
-use super::rows::{Line, over_pairs};
 
 /// Losses of a run's facts.
 const LOSSES: [&str; 5] = [
@@ -22,42 +19,29 @@ const LOSSES: [&str; 5] = [
 ];
 
 messages! {
-    qualities_title() = "Quality of the models" | "Güte der Modelle";
-    qualities_about(seeds) = "Medians over seeds ({seeds}), below them the range of the seeds; repeating a seed changes nothing. Metrics that decide nothing and whose seeds show no direction stand in runs.csv." | "Mediane über Seeds ({seeds}), darunter die Spannweite der Seeds; die Wiederholung eines Seeds ändert nichts. Metriken, die nichts entscheiden und deren Seeds keine Richtung zeigen, stehen in runs.csv.";
     qualities_one_seed() = "1 seed" | "1 Seed";
     qualities_seeds(count) = "{count} seeds" | "{count} Seeds";
-    qualities_metric() = "metric" | "Metrik";
-    qualities_relative() = "relative" | "relativ";
-    qualities_said() = "what may be said" | "was sich sagen lässt";
-    qualities_over_seeds() = "median over seeds" | "Median über Seeds";
-    qualities_of_medians() = "of the medians" | "der Mediane";
     qualities_equal() = "equal in every seed" | "in jedem Seed gleich";
     qualities_better(p) = "better, sign-flip p = {p}" | "besser, Vorzeichentest p = {p}";
     qualities_worse(p) = "worse, sign-flip p = {p}" | "schlechter, Vorzeichentest p = {p}";
     qualities_not_told(p) = "no direction shown, sign-flip p = {p}" | "keine Richtung nachgewiesen, Vorzeichentest p = {p}";
     qualities_too_few(seeds, needed) = "no test: {seeds}, {needed} needed" | "kein Test: {seeds}, {needed} nötig";
     qualities_no_direction() = "no direction is better" | "keine Richtung ist besser";
-    qualities_missing(side) = "not measured: {side} has no such value" | "nicht gemessen: {side} hat keinen solchen Wert";
 }
 
-/// The section; `None` where no run has facts.
-pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
-    let words = scene.words;
-    let seeds = scene.duos().map(|duo| duo.both[1].cell.runs.len()).max();
-    let about = words.qualities_about(seeds_in_words(words, seeds?));
-    let naming = ("qualities", words.qualities_title(), about);
-    over_pairs(scene, naming, columns(words), |duo| {
-        let columns = columns_of(duo.both).into_iter();
-        let told = columns.filter(|column| is_told(duo, column));
-        let mut lines: Vec<Line> = Vec::new();
-        for (own, missing) in told.filter_map(|column| line(words, duo, &column)) {
-            // A metric that repeats another has no row.
-            if lines.iter().all(|(other, _)| other[1..] != own[1..]) {
-                lines.push((own, missing));
-            }
+/// A line for each metric that decides between the cells or whose seeds show a direction, and for the best loss.
+pub(crate) fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
+    let mut lines: Vec<(Vec<Entry>, bool)> = Vec::new();
+    let told = columns_of(duo.both)
+        .into_iter()
+        .filter(|column| is_told(duo, column));
+    for own in told.filter_map(|column| line(scene.words, duo, &column)) {
+        // A metric that repeats another has no row.
+        if lines.iter().all(|(other, _)| other[1..] != own[1..]) {
+            lines.push((own, true));
         }
-        lines
-    })
+    }
+    lines
 }
 
 /// Whether a metric decides between the cells, or its seeds show a direction.
@@ -68,7 +52,9 @@ fn is_told(duo: &Duo<'_, '_>, column: &ColumnInfo) -> bool {
             QualityVerdict::Better | QualityVerdict::Worse
         )
     };
-    duo.metric().as_deref() == Some(&*column.name) || change(duo, column).is_some_and(is_shown)
+    let deciding = duo.metric();
+    let deciding = deciding.as_deref().unwrap_or("best_loss");
+    deciding == column.name || change(duo, column).is_some_and(is_shown)
 }
 
 /// What the comparison says of a metric.
@@ -82,18 +68,6 @@ fn seeds_in_words(words: Words, seeds: usize) -> String {
         0 | 1 => words.qualities_one_seed(),
         seeds => words.qualities_seeds(words.count(seeds)),
     }
-}
-
-fn columns(words: Words) -> Vec<Column> {
-    let seeds = Provenance::Measured(words.qualities_over_seeds());
-    let derived = Provenance::Derived(words.qualities_of_medians());
-    vec![
-        Column::text(&words.qualities_metric()),
-        words.column(words.before(), "", &seeds),
-        words.column(words.after(), "", &seeds),
-        words.column(words.qualities_relative(), "", &derived),
-        Column::text(&words.qualities_said()),
-    ]
 }
 
 /// The losses, then every metric that a run of either side has, by name.
@@ -117,42 +91,42 @@ fn value_of(at: At<'_, '_>, column: &str) -> Option<Number> {
 }
 
 /// The line of a metric; `None` where neither side has it.
-fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Line> {
-    let mut fields = vec![Entry::text(arrowed(&column.name, column.direction))];
-    let (one, other) = match duo.both.map(|at| value_of(at, &column.name)) {
-        [None, None] => return None,
-        [None, _] => return Some((fields, Some(words.qualities_missing(words.before())))),
-        [_, None] => return Some((fields, Some(words.qualities_missing(words.after())))),
-        [Some(one), Some(other)] => (one, other),
+fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Vec<Entry>> {
+    let both = duo.both.map(|at| value_of(at, &column.name));
+    if both == [None, None] {
+        return None;
+    }
+    let [one, other] = &both;
+    let ratio = one.as_ref().zip(other.as_ref());
+    let ratio = ratio.and_then(|(one, other)| ratio_of(one, other));
+    let said = match change(duo, column) {
+        _ if column.direction == Direction::None => words.qualities_no_direction(),
+        None => "–".to_owned(),
+        Some(quality) => verdict(words, quality),
     };
-    fields.extend([number(words, &one), number(words, &other)]);
-    let relative = relative(&one, &other);
-    fields.push(Entry::shown(relative, |share| words.signed_percent(share)));
-    fields.push(Entry::text(said(words, duo, column)));
-    Some((fields, None))
+    Some(vec![
+        Entry::text(arrowed(&column.name, column.direction)),
+        number(words, one.as_ref()),
+        number(words, other.as_ref()),
+        Entry::shown(ratio, |ratio| format!("{}×", words.ratio(ratio))),
+        Entry::text(said),
+    ])
 }
 
-/// What a value grew by; `None` where one is not positive.
-fn relative(one: &Number, other: &Number) -> Option<f64> {
-    (one.value > 0.0 && other.value > 0.0).then(|| other.value / one.value - 1.0)
+/// What a value is of another; `None` where one is not positive.
+fn ratio_of(one: &Number, other: &Number) -> Option<f64> {
+    (one.value > 0.0 && other.value > 0.0).then(|| other.value / one.value)
 }
 
-fn number(words: Words, number: &Number) -> Entry {
+fn number(words: Words, number: Option<&Number>) -> Entry {
+    let Some(number) = number else {
+        return Entry::text("–");
+    };
     Entry {
-        detail: number
-            .interval
-            .as_deref()
-            .map_or_else(String::new, |ends| words.localised(ends)),
+        detail: words.localised(number.interval.as_deref().unwrap_or_default()),
         interval: number.ends,
         ..Entry::value(number.value, words.localised(&number.text))
     }
-}
-
-fn said(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> String {
-    if column.direction == Direction::None {
-        return words.qualities_no_direction();
-    }
-    change(duo, column).map_or_else(|| "–".to_owned(), |quality| verdict(words, quality))
 }
 
 /// What the seeds allow to say.
@@ -169,12 +143,8 @@ pub(crate) fn verdict(words: Words, quality: &QualityChange) -> String {
     }
 }
 
-/// The best loss of two cells: `0.9995 → 1.123 (+12.4 %)`; a dash where one has none.
-pub(crate) fn best_loss(words: Words, both: [At<'_, '_>; 2]) -> String {
-    let [Some(one), Some(other)] = both.map(|at| value_of(at, "best_loss")) else {
-        return "–".to_owned();
-    };
-    let change = relative(&one, &other).map(|share| format!(" ({})", words.signed_percent(share)));
-    let [before, after] = [&one, &other].map(|number| words.localised(&number.text));
-    format!("{before} → {after}{}", change.unwrap_or_default())
+/// By how much the best loss of two cells differs: `+12.4 %`; `None` where one has none.
+pub(crate) fn best_loss(words: Words, both: [At<'_, '_>; 2]) -> Option<String> {
+    let [one, other] = both.map(|at| value_of(at, "best_loss"));
+    Some(words.signed_percent(ratio_of(&one?, &other?)? - 1.0))
 }

@@ -53,6 +53,11 @@ fn row<'t>(table: &'t Table, name: &str) -> &'t Row {
     found.unwrap_or_else(|| panic!("no row {name} in {}: {:?}", table.id, table.rows))
 }
 
+fn names(table: &Table) -> Vec<&str> {
+    let rows = table.rows.iter();
+    rows.map(|row| &*row.fields[0].text).collect()
+}
+
 /// The texts of a row behind its name.
 fn texts<'t>(table: &'t Table, name: &str) -> Vec<&'t str> {
     row(table, name).fields[1..]
@@ -75,24 +80,13 @@ fn is_near(value: f64, expected: f64) {
 
 #[test]
 fn fewer_samples_are_told_apart_from_faster_ones() {
-    let all = whole();
-    let table = table(all, "validation");
+    let table = table(whole(), "summary");
     // Medians are those of blocks 2 and 3: × 1.025. One validation: 1600 × 0.2 ms and 1280 × 0.2 ms.
-    is_near(value(table, "validations of a run", 1), 5.0);
-    is_near(value(table, "samples of a validation", 1), 1600.0);
-    is_near(value(table, "samples of a validation", 2), 1280.0);
     assert_eq!(
         texts(table, "one validation")[..3],
         ["328 ms", "262 ms", "0.800×"]
     );
     assert_eq!(texts(table, "validation, per sample")[2], "1.000×");
-    let said = &section(all, "section-validation").points[0];
-    assert!(
-        said.starts_with(
-            "One validation takes 0.800× the time: 0.800× by the samples that it sees, 1.000× by"
-        ),
-        "{said}"
-    );
 }
 
 #[test]
@@ -102,40 +96,29 @@ fn without_a_cycle_the_samples_of_a_validation_are_not_known() {
         cell.spec["validation"]["cycle"] = false.into();
     }
     let all = sections(&set, "before", "after");
-    let row = row(table(&all, "validation"), "validation, per sample");
-    let why = row.missing.as_deref().expect("a reason");
-    assert!(why.contains("“validation.cycle = true”"), "{why}");
+    let names = names(table(&all, "summary"));
+    assert!(names.contains(&"one validation") && !names.contains(&"validation, per sample"));
 }
 
 #[test]
-fn single_factors_multiply_and_what_they_leave_is_told() {
-    let all = whole();
-    let table = table(all, "effects");
-    // Time per sample: network 30 ÷ 20, validation 20 ÷ 20, together 33 ÷ 20.
-    is_near(value(table, "Model", 2), 1.5);
-    is_near(value(table, "Validation", 2), 1.0);
-    is_near(value(table, "product of 2", 2), 1.5);
-    is_near(value(table, "combined", 2), 1.65);
-    is_near(value(table, "combined ÷ product", 2), 1.1);
-    // Whole run: 0.5 + 2.0 + 1.6, 0.5 + 3.0 + 2.0, 0.5 + 2.0 + 0.96 and 0.5 + 3.3 + 1.28 s.
-    is_near(value(table, "Model", 5), 5.5 / 4.1);
-    is_near(value(table, "Validation", 5), 3.46 / 4.1);
-    is_near(value(table, "product of 2", 5), 5.5 * 3.46 / 4.1 / 4.1);
-    is_near(
-        value(table, "combined ÷ product", 5),
-        5.08 * 4.1 / 5.5 / 3.46,
-    );
-    let missing = row(table, "Optimizer").missing.as_deref();
-    assert_eq!(
-        missing,
-        Some("not measured alone: no cell of these results changes it alone")
-    );
+fn single_factors_multiply() {
+    let comparison = compared(&results(), "before", "after");
+    let scene = Scene::of(&comparison, Language::English);
+    let duo = scene.duos().next().expect("a pair");
+    let taken = effects::FactorEffects::of(&duo).expect("factors");
+    // Whole run: 0.5 + 2.0 + 1.6, 0.5 + 3.0 + 2.0, 0.5 + 2.0 + 0.96 s; time per sample: 30 ÷ 20 and 20 ÷ 20.
+    for (figure, product) in [
+        (figure::Figure::SampleTime, 1.5),
+        (figure::Figure::WholeRun, 5.5 * 3.46 / 4.1 / 4.1),
+    ] {
+        is_near(taken.product(&figure).expect("a product").value, product);
+    }
 }
 
 #[test]
 fn a_factor_that_no_cell_changes_alone_has_the_lines_that_would() {
     let all = whole();
-    let effects = section(all, "single-factors");
+    let effects = section(all, "factors");
     let code = &effects.code.as_ref().expect("lines of a manifest").text;
     assert_eq!(
         code,
@@ -149,19 +132,11 @@ fn a_factor_that_no_cell_changes_alone_has_the_lines_that_would() {
     let texts = layers.expect("a changed setting").fields[..4].iter();
     let texts: Vec<&str> = texts.map(|field| &*field.text).collect();
     assert_eq!(texts, ["Model", "model.layers", "4", "6"]);
-    let network = texts_of(effects, "Model");
-    assert_eq!(network.last().copied(), Some("0.7000 → 0.6500 (−7.1 %)"));
-}
-
-/// The texts of a row of a section's first table, behind its name.
-fn texts_of<'s>(section: &'s Section, name: &str) -> Vec<&'s str> {
-    texts(&section.tables[0], name)
 }
 
 #[test]
 fn a_factor_that_changed_alone_is_the_whole_comparison() {
     let all = sections(&results(), "before", "network");
-    assert!(all.iter().all(|section| section.id != "single-factors"));
     let only = "Only Model changed: its effect is that of the whole comparison.";
     let points = &section(&all, "factors").points;
     assert!(points.iter().any(|point| point == only), "{points:?}");
@@ -172,20 +147,20 @@ fn a_cell_of_another_value_does_not_measure_the_factor() {
     let mut set = results();
     set.plan.cells[1].spec["model"]["layers"] = 8.into();
     let all = sections(&set, "before", "after");
-    assert!(row(table(&all, "effects"), "Model").missing.is_some());
+    let code = section(&all, "factors").code.as_ref();
+    assert!(code.is_some_and(|code| code.text.contains("[variants.network]")));
 }
 
 #[test]
 fn a_phase_can_do_no_more_than_its_share_of_the_step() {
     let table = table(whole(), "phases");
-    // Forward: half of 20 ms, × 33 ÷ 20. Alone: 1 − 0.5 × (1 − 1.65); at most 1 ÷ 0.5.
+    // Forward: half of 20 ms, × 33 ÷ 20; at most 1 ÷ 0.5.
     assert_eq!(texts(table, "forward")[..2], ["10.2 ms", "50.0"]);
     is_near(value(table, "forward", 5), 1.65);
-    is_near(value(table, "forward", 6), 1.325);
-    is_near(value(table, "forward", 7), 2.0);
-    is_near(value(table, "optimizer", 7), 1.0 / 0.95);
+    is_near(value(table, "forward", 6), 2.0);
+    is_near(value(table, "optimizer", 6), 1.0 / 0.95);
     assert_eq!(texts(table, "step")[1], "100.0");
-    assert_eq!(texts(table, "step")[5..], ["–", "–"]);
+    assert_eq!(texts(table, "step")[5..], ["–"]);
 }
 
 #[test]
@@ -206,7 +181,7 @@ fn steps_of_other_size_are_held_against_each_other_by_sample() {
 #[test]
 fn time_to_the_loss_that_both_reach() {
     let all = whole();
-    let table = table(all, "until");
+    let table = table(all, "summary");
     let name = "training until the loss that both reach (val_loss ≤ 0.7000)";
     // Before reaches 0.7 in epoch 4 of 4, after in epoch 3: 2.0 and 3.3 × 3 ÷ 4, × 1.025.
     assert_eq!(texts(table, name)[..3], ["2.05 s", "2.54 s", "1.238×"]);
@@ -218,7 +193,7 @@ fn a_target_that_a_side_does_not_reach_is_not_reached() {
     let mut set = results();
     set.plan.report = serde_json::json!({"target": [{"metric": "val_loss", "value": 0.65}]});
     let all = sections(&set, "before", "after");
-    let texts = texts(table(&all, "until"), "training until val_loss ≤ 0.6500");
+    let texts = texts(table(&all, "summary"), "training until val_loss ≤ 0.6500");
     assert_eq!(texts[..3], ["not reached: best 0.7000", "2.54 s", "–"]);
 }
 
@@ -237,11 +212,9 @@ fn what_was_measured_on_neither_side_has_no_row() {
         .for_each(|row| row.epoch.validation.clear());
     set.timings = timings(&set.blocks);
     let all = sections(&set, "before", "after");
-    let rows = &table(&all, "until").rows;
-    let names: Vec<&str> = rows.iter().map(|row| &*row.fields[0].text).collect();
+    let names = names(table(&all, "summary"));
     assert!(!names.contains(&"verification and selection"), "{names:?}");
     assert!(!names.contains(&"validation, whole run"), "{names:?}");
-    assert!(all.iter().all(|section| section.id != "section-validation"));
     // What needs cells that nobody ran says nothing.
     let nothing = ["search"];
     assert!(all.iter().all(|section| !nothing.contains(&&*section.id)));
@@ -255,15 +228,10 @@ fn cost_is_core_time_times_the_assumed_price() {
         run.exclusive = false;
     }
     let all = sections(&set, "before", "after");
-    let table = table(&all, "price");
-    // Two threads kept: 2 × 4.1 s × 1.025 = 8.405 core-s, of 2 credits an hour.
-    is_near(
-        value(table, "price of a training run", 1),
-        8.405 / 3600.0 * 2.0,
-    );
-    // Training until the equal loss: 2.0 × 1.025 s on 2 cores.
-    let name = "price of training until val_loss ≤ 0.7000, which both reach";
-    is_near(value(table, name, 1), 2.05 * 2.0 / 3600.0 * 2.0);
+    let table = table(&all, "summary");
+    // Two threads kept: 2 × 4.1 s × 1.025 = 8.405 core-s, of 2 credits an hour: 0.004669.
+    let price = texts(table, "price of a training run");
+    assert_eq!(price[0], "0.00467 credits");
 }
 
 #[test]
@@ -280,10 +248,11 @@ fn a_value_that_changes_a_part_of_another_is_no_comparison_of_its_own() {
 }
 
 #[test]
-fn the_summary_has_the_whole_run_and_the_time_to_a_loss() {
+fn the_summary_has_the_whole_run_and_the_best_loss() {
     let table = table(whole(), "summary");
-    assert_eq!(texts(table, "whole run")[..2], ["4.20 s", "5.21 s"]);
-    assert_eq!(texts(table, "whole run")[2], "23.9 % higher (worse)");
-    let name = "training until the loss that both reach (val_loss ≤ 0.7000)";
-    assert_eq!(texts(table, name)[..2], ["2.05 s", "2.54 s"]);
+    assert_eq!(
+        texts(table, "whole run"),
+        ["4.20 s", "5.21 s", "1.239×", "1.24× slower"]
+    );
+    assert_eq!(texts(table, "best_loss ↓")[3], "no test: 1 seed, 6 needed");
 }

@@ -1,9 +1,8 @@
 //! The verdict of every cell, with what it rests on.
 
-use crate::compare::{CellPair, Ratio, Verdict, Work};
+use crate::compare::{Ratio, Verdict, Work};
 use crate::report::comparison::Words;
-use crate::report::comparison::account::figure::{Figure, Kind};
-use crate::report::comparison::account::rows::{Line, PairFigure, interval_or_dash, over_pairs};
+use crate::report::comparison::account::rows::{ROWS, interval, over_pairs};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Timed, messages};
 use crate::report::number::Provenance;
@@ -39,12 +38,10 @@ messages! {
     no_ratio(why) = "no ratio: {why}" | "kein Verhältnis: {why}";
 }
 
-/// The table of verdicts; none for a single cell that became faster or slower, of which the summary has all that counts.
+/// The table of verdicts; none for a single cell, of which the summary has all that counts.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let is_told =
-        |pair: &CellPair| matches!(pair.judgement.verdict, Verdict::Faster | Verdict::Slower);
-    if matches!(&scene.comparison.cells[..], [pair] if is_told(pair)) {
+    if scene.comparison.cells.len() == 1 {
         return None;
     }
     let measured = Provenance::Measured(words.median_of_runs());
@@ -66,10 +63,10 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     };
     let title = words.cells_title(words.timed_title());
     let naming = ("cells", title, words.cells_about(unit));
-    over_pairs(scene, naming, columns, |duo| vec![line(scene, duo)])
+    over_pairs(scene, naming, columns, ROWS, |duo| vec![line(scene, duo)])
 }
 
-fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Line {
+fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
     let words = scene.words;
     let judgement = &duo.pair.judgement;
     let verdict = match (&judgement.verdict, &duo.pair.work) {
@@ -79,9 +76,11 @@ fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Line {
         _ => words.judgement(judgement),
     };
     let detectable = judgement.detectable.map(|effect| effect * 100.0);
-    let times = PairFigure::of(duo, &Figure::SampleTime).medians;
-    let time = |time: &Option<_>| interval_or_dash(words, Kind::Milliseconds, time.as_ref());
-    let mut fields = times.each_ref().map(time).to_vec();
+    let timed = scene.timed();
+    let mut fields = Vec::from(duo.both.map(|at| match timed.over_runs(at) {
+        Some(median) => interval(words, &median, &|value| timed.show(words, value)),
+        None => Entry::text("–"),
+    }));
     fields.extend([
         words.ratio_entry(judgement.ratio.as_ref()),
         verdict,
@@ -89,7 +88,7 @@ fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Line {
         Entry::shown(judgement.p_holm.or(judgement.p), |p| words.p(p)),
         Entry::shown(detectable, |percent| words.percent(percent / 100.0)),
     ]);
-    (fields, None)
+    fields
 }
 
 /// The ratio of every cell with its interval.

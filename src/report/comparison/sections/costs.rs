@@ -1,24 +1,14 @@
-//! What runs cost beside their time: a sentence for costs of equal verdicts, a table of what takes more or less.
+//! What runs cost beside their time: a sentence for costs of equal verdicts.
 
 use std::cmp::Reverse;
 
 use crate::base::text::capitalised;
 use crate::compare::{Cost, CostChange, CostOverCells, UnclearReason, Verdict};
 use crate::report::comparison::Words;
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
-use crate::report::number::Provenance;
-use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Row, Table};
-
-/// Rows of the table at most.
-const ROWS: usize = 40;
 
 messages! {
-    costs_title() = "CPU time, memory, energy" | "CPU-Zeit, Speicher, Energie";
-    costs_table() = "What takes more or less" | "Was mehr oder weniger braucht";
-    costs_about() = "Of a run, by the rules for times; Holm’s correction is over the cells with the same figure." | "Je Lauf, nach den Regeln für Zeiten; Holms Korrektur gilt über die Zellen mit derselben Größe.";
-    costs_cut(count) = "And {count} more; all of them are in comparison.csv." | "Und {count} weitere; alle stehen in comparison.csv.";
     cost_cpu_time() = "CPU time" | "CPU-Zeit";
     cost_memory() = "peak memory" | "Spitzenspeicher";
     cost_gpu_memory() = "peak GPU memory" | "GPU-Spitzenspeicher";
@@ -53,42 +43,16 @@ impl Words {
     }
 }
 
-/// The section; `None` where no cost is compared.
-pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
-    let paragraphs = summary(scene);
-    (!paragraphs.is_empty()).then(|| Section {
-        paragraphs,
-        tables: table(scene).into_iter().collect(),
-        ..Section::titled("costs", scene.words.costs_title())
-    })
+/// Whether a pair of cells says something of a cost: that it is more or less, and of the peak memory in any case.
+pub(crate) fn is_told(own: &CostChange) -> bool {
+    own.is_effect() || own.cost == Cost::Memory
 }
 
 /// How many cells have which verdict, a sentence for costs of equal numbers; then of what all cells together take more or less.
 pub(crate) fn summary(scene: &Scene<'_>) -> Vec<String> {
-    let sentences = sentences(scene, &Cost::ALL);
-    let together = [Verdict::More, Verdict::Less];
-    let together = together
-        .iter()
-        .filter_map(|verdict| together_take(scene, verdict));
-    sentences.into_iter().chain(together).collect()
-}
-
-/// The sentences of costs of which some cell takes more or less.
-pub(crate) fn summary_of_effects(scene: &Scene<'_>) -> Vec<String> {
-    let cells = scene.comparison.cells.iter();
-    let changed: Vec<&CostChange> = cells
-        .flat_map(|pair| &pair.costs)
-        .filter(|own| own.is_effect())
-        .collect();
-    let is_changed = |cost: &Cost| changed.iter().any(|own| own.cost == *cost);
-    let costs: Vec<Cost> = Cost::ALL.into_iter().filter(is_changed).collect();
-    sentences(scene, &costs)
-}
-
-fn sentences(scene: &Scene<'_>, costs: &[Cost]) -> Vec<String> {
     let words = scene.words;
     let mut told: Vec<(Vec<String>, String)> = Vec::new();
-    for &cost in costs {
+    for cost in Cost::ALL {
         let Some(verdicts) = verdicts(scene, cost) else {
             continue;
         };
@@ -101,7 +65,11 @@ fn sentences(scene: &Scene<'_>, costs: &[Cost]) -> Vec<String> {
         let names = words.listed(&names, Cost::ALL.len());
         words.costs_say(capitalised(&names), verdicts)
     });
-    sentences.collect()
+    let together = [Verdict::More, Verdict::Less];
+    let together = together
+        .iter()
+        .filter_map(|verdict| together_take(scene, verdict));
+    sentences.chain(together).collect()
 }
 
 /// `more in 1, same in 5 of 6 cells`: effects first, then the most frequent verdict; of one cell `more`. `None` for a cost that no
@@ -148,50 +116,4 @@ fn together_take(scene: &Scene<'_>, verdict: &Verdict) -> Option<String> {
     let names: Vec<String> = scene.comparison.costs.iter().filter_map(name).collect();
     let names = (!names.is_empty()).then(|| words.listed(&names, Cost::ALL.len()))?;
     Some(words.costs_together(words.verdict(verdict, None), names))
-}
-
-/// What takes more or less, cell by cell; `None` where nothing does.
-fn table(scene: &Scene<'_>) -> Option<Table> {
-    let words = scene.words;
-    let mut rows: Vec<Row> = Vec::new();
-    for duo in scene.duos() {
-        let found = duo.pair.costs.iter().filter(|own| own.is_effect());
-        rows.extend(found.map(|own| row(scene, &duo, own)));
-    }
-    let more = rows.len().saturating_sub(ROWS);
-    rows.truncate(ROWS);
-    let measured = Provenance::Measured(words.median_of_runs());
-    let columns = vec![
-        Column::text(&words.cell()),
-        Column::text(&words.heading_figure()),
-        words.column(words.before(), "", &measured),
-        words.column(words.after(), "", &measured),
-        words.column(
-            words.after_by_before(),
-            "",
-            &scene.ratio_formula(words.after_by_before()),
-        ),
-        Column::text(&words.verdict_heading()),
-    ];
-    let head = ("changed-costs", &*words.costs_table(), words.costs_about());
-    (!rows.is_empty()).then(|| Table {
-        cut: (more > 0).then(|| words.costs_cut(words.count(more))),
-        ..Table::of_rows(head, columns, rows)
-    })
-}
-
-fn row(scene: &Scene<'_>, duo: &Duo<'_, '_>, own: &CostChange) -> Row {
-    let words = scene.words;
-    let shown = |value| Entry::shown(value, |value| words.cost_value(own.cost, value));
-    let verdict = words.verdict(&own.judgement.verdict, None);
-    let p = words.family_p(&own.judgement).unwrap_or_default();
-    let fields = vec![
-        Entry::text(scene.label(duo.pair)),
-        Entry::text(words.cost(own.cost)),
-        shown(own.medians.0),
-        shown(own.medians.1),
-        words.ratio_entry(own.judgement.ratio.as_ref()),
-        Entry::detailed(verdict, p),
-    ];
-    Row::new(&*duo.pair.after, fields)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::Work;
 use crate::report::comparison::account::factor::Factor;
-use crate::report::comparison::account::factors;
+use crate::report::comparison::account::{effects, factors};
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
@@ -26,7 +26,6 @@ messages! {
     cells_heading() = "cells" | "Zellen";
     cells_with_it() = "cells that change so" | "Zellen mit dieser Änderung";
     not_set() = "not set" | "nicht gesetzt";
-    factors_cut(count) = "And {count} more changes; all of them are in comparison.json." | "Und {count} weitere Änderungen; alle stehen in comparison.json.";
     no_setting() = "Settings: no setting differs in any of the compared cells." | "Einstellungen: In keiner der verglichenen Zellen unterscheidet sich eine Einstellung.";
     some_settings(count) = "Settings that differ: {count}; all others are equal." | "Einstellungen, die sich unterscheiden: {count}; alle anderen sind gleich.";
     some_cells(unchanged) = " Compared cells without any of these changes: {unchanged}." | " Verglichene Zellen ohne eine dieser Änderungen: {unchanged}.";
@@ -74,10 +73,13 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.different_environment(listed(&must))
     });
     points.extend(work(scene));
+    let code = effects::missing(scene);
+    points.extend(code.is_some().then(|| words.effects_add()));
     let table = (!changes.is_empty()).then(|| table(scene, &changes));
     Some(Section {
         tables: table.into_iter().collect(),
         points,
+        code,
         ..Section::titled("factors", words.factors_title())
     })
 }
@@ -125,7 +127,7 @@ fn table(scene: &Scene<'_>, changes: &BTreeMap<Change<'_>, usize>) -> Table {
     let head = ("settings", &*words.factors_table(), words.factors_about());
     let mut table = Table::of_rows(head, columns, rows.collect());
     let more = changes.len().saturating_sub(ROWS);
-    table.cut = (more > 0).then(|| words.factors_cut(words.count(more)));
+    table.cut = (more > 0).then(|| words.rows_cut(words.count(ROWS)));
     table
 }
 

@@ -24,15 +24,10 @@ type Make = fn(&Scene<'_>) -> Option<Section>;
 /// From top to bottom.
 const SECTIONS: &[Make] = &[
     cells::section,
-    costs::section,
-    factors::section,
-    account::effects::section,
-    account::validation::section,
-    account::phases::section,
     account::search::section,
-    account::until::section,
-    account::qualities::section,
-    account::price::section,
+    summary::by_cell,
+    account::phases::section,
+    factors::section,
     facts::section,
     work::section,
     matching::section,
@@ -43,14 +38,7 @@ const SECTIONS: &[Make] = &[
 
 /// The sections that a comparison has.
 pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
-    let mut all: Vec<Section> = SECTIONS.iter().filter_map(|make| make(scene)).collect();
-    // What is held against each other are searches then, and their cells only the trials.
-    let search = all.iter().position(|section| section.id == "search");
-    if let Some(place) = search.filter(|_| scene.after.set.plan.search.is_some()) {
-        let search = all.remove(place);
-        all.insert(1.min(all.len()), search);
-    }
-    all
+    SECTIONS.iter().filter_map(|make| make(scene)).collect()
 }
 
 /// The messages of the head and of every section, for the tests of languages.

@@ -1,45 +1,42 @@
-//! Before, after, and what changed: times, memory and quality of the whole comparison, with the verdict over all cells.
+//! Before, after, and what changed: every figure of a single pair of cells, of several their means and what each shows.
 
-use std::collections::BTreeSet;
-
-use crate::base::statistics::geometric_mean;
+use crate::base::statistics::{geometric_mean, range};
 use crate::base::text::capitalised;
-use crate::compare::{MatrixJudgement, QualityChange, QualityVerdict, Ratio, Verdict};
+use crate::compare::{
+    CostChange, CostOverCells, MatrixJudgement, QualityChange, QualityVerdict, Verdict,
+};
 use crate::report::comparison::Words;
-use crate::report::comparison::account::figure::{Figure, Kind};
-use crate::report::comparison::account::goal::Goal;
+use crate::report::comparison::account::figure::Figure;
 use crate::report::comparison::account::rows::{
-    Measure, PairFigure, Shown, direction, interval, is_comparable,
+    PairFigure, ROWS, columns, interval, is_comparable, line, over_pairs, ratio_entry,
 };
 use crate::report::comparison::account::{phases, qualities};
 use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::sections::costs;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
 use crate::report::section::Section;
+use crate::report::sections::cost::prices;
 use crate::report::sections::quality::arrowed;
+use crate::report::sections::reach::Target;
 use crate::report::table::{Column, Entry, Row, Table};
-use crate::results::Direction;
+use crate::results::{Direction, Interval};
 
-/// Figures that the summary has beside the time per sample, where both sides have them.
-const FIGURES: [Figure; 2] = [Figure::WholeRun, Figure::PeakTraining];
-/// Metrics that it has beside the best loss.
+/// Metrics beside the best loss in a table over cells.
 const METRICS: usize = 4;
 const BEST_LOSS: &str = "best_loss";
 
 messages! {
     summary_title() = "Summary" | "Zusammenfassung";
-    summary_about_one() = "Medians over runs (times, memory) and over seeds (quality). A percentage without a verdict is what was measured, not what is shown to hold." | "Mediane über Läufe (Zeiten, Speicher) und über Seeds (Güte). Ein Prozentwert ohne Urteil ist das Gemessene, nicht das Nachgewiesene.";
-    summary_about_many(cells) = "Geometric means over {cells} cells of medians over runs (times, memory) and over seeds (quality). A percentage without a verdict is what was measured, not what is shown to hold." | "Geometrische Mittel über {cells} Zellen der Mediane über Läufe (Zeiten, Speicher) und über Seeds (Güte). Ein Prozentwert ohne Urteil ist das Gemessene, nicht das Nachgewiesene.";
-    improvement() = "change" | "Änderung";
-    medians_over_runs() = "median over runs or seeds" | "Median über Läufe oder Seeds";
+    summary_about_one() = "Medians over runs (times, costs) and over seeds (losses, metrics), below them their intervals. Training leaves validation out; the whole run has start-up, training and validation. A direction stands only where a test shows it." | "Mediane über Läufe (Zeiten, Kosten) und über Seeds (Losses, Metriken), darunter ihre Intervalle. Das Training enthält keine Validierung; der ganze Lauf besteht aus Start, Training und Validierung. Eine Richtung steht nur, wo ein Test sie zeigt.";
+    summary_about_many(cells) = "Over {cells} cells: geometric means of medians over runs (times, costs), and the range of medians over seeds (losses, metrics)." | "Über {cells} Zellen: geometrische Mittel der Mediane über Läufe (Zeiten, Kosten) und die Spannweite der Mediane über Seeds (Losses, Metriken).";
+    by_cell_title() = "What changed, cell by cell" | "Was sich änderte, Zelle für Zelle";
+    by_cell_about() = "Figures whose change a test shows, and the metric that decides; the others stand in the CSV files." | "Größen, deren Änderung ein Test zeigt, und die entscheidende Metrik; die übrigen stehen in den CSV-Dateien.";
+    medians_over_runs() = "median of n runs, of losses and metrics of n seeds; until a value is reached: training × epochs until then ÷ epochs" | "Median von n Läufen, bei Losses und Metriken von n Seeds; bis zu einem Wert: Training × Epochen bis dahin ÷ Epochen";
     mean_over_cells() = "geometric mean over cells" | "geometrisches Mittel über Zellen";
-    improvement_formula() = "from after ÷ before" | "aus nachher ÷ vorher";
-    percent_lower(percent) = "{percent} lower" | "{percent} niedriger";
-    percent_higher(percent) = "{percent} higher" | "{percent} höher";
-    is_better(change) = "{change} (better)" | "{change} (besser)";
-    is_worse(change) = "{change} (worse)" | "{change} (schlechter)";
-    equal() = "equal" | "identisch";
-    counted(verdicts) = "by cell: {verdicts}" | "je Zelle: {verdicts}";
+    of_the_means() = "mean after ÷ mean before" | "Mittel nachher ÷ Mittel vorher";
+    of_the_medians() = "median after ÷ median before; below it the 95 % interval, below six runs a side their range" | "Median nachher ÷ Median vorher; darunter das 95-%-Intervall, unter sechs Läufen je Seite deren Spannweite";
+    metric_over_cells(name, before, after, verdicts) = "{name}: by cell {before} before, {after} after; {verdicts}." | "{name}: je Zelle {before} vorher, {after} nachher; {verdicts}.";
     better_in(cells) = "better in {cells}" | "besser in {cells}";
     worse_in(cells) = "worse in {cells}" | "schlechter in {cells}";
     equal_in(cells) = "equal in {cells}" | "identisch in {cells}";
@@ -55,37 +52,108 @@ messages! {
     best_loss_name() = "best loss" | "bester Loss";
 }
 
-/// The section: the table; `None` where nothing stands on both sides.
+/// The section: of one cell every figure, of several the means over them; `None` where nothing stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let rows = rows(scene);
-    if rows.is_empty() {
-        return None;
+    if is_one(scene) {
+        let naming = ("summary", words.summary_title(), words.summary_about_one());
+        return over_pairs(scene, naming, columns_of_one(scene), ROWS, |duo| {
+            let lines = lines(scene, duo).into_iter();
+            lines.map(|(fields, _)| fields).collect()
+        });
     }
     // Cells that were not measured have no part in any mean.
     let cells = scene.duos().filter(|duo| is_comparable(duo.pair)).count();
-    let (how, about) = if is_one(scene) {
-        let how = Provenance::Measured(words.medians_over_runs());
-        (how, words.summary_about_one())
-    } else {
-        let how = Provenance::Derived(words.mean_over_cells());
-        (how, words.summary_about_many(words.count(cells)))
-    };
-    let formula = scene.ratio_formula(words.improvement_formula());
-    let columns = vec![
-        Column::text(&words.heading_figure()),
-        words.column(words.before(), "", &how),
-        words.column(words.after(), "", &how),
-        words.column(words.improvement(), "", &formula),
-    ];
+    let how = Provenance::Derived(words.mean_over_cells());
+    let columns = columns(scene, &how, words.of_the_means());
+    let rows: Vec<Row> = over_cells(scene)
+        .into_iter()
+        .map(|fields| Row::new("", fields))
+        .collect();
+    let about = words.summary_about_many(words.count(cells));
     let naming = ("summary", &*words.summary_title(), about);
-    Some(Section::table(Table::of_rows(naming, columns, rows)))
+    (!rows.is_empty()).then(|| Section::table(Table::of_rows(naming, columns, rows)))
 }
 
-/// A row: what it is about, both sides, and what changed in words, with the ratio and its direction below it.
-fn row(name: String, sides: [Entry; 2], change: Entry) -> Row {
-    let name = [Entry::text(name)].into_iter();
-    Row::new("", name.chain(sides).chain([change]).collect())
+/// Of several cells those figures, cost and metrics of which a change is shown, and the metric that decides.
+pub(crate) fn by_cell(scene: &Scene<'_>) -> Option<Section> {
+    let words = scene.words;
+    let naming = ("by-cell", words.by_cell_title(), words.by_cell_about());
+    let told = |duo: &Duo<'_, '_>| {
+        // The time that is judged has a table of its own.
+        let lines = lines(scene, duo).into_iter().skip(1);
+        let told = lines.filter(|(_, is_told)| *is_told);
+        told.map(|(fields, _)| fields).collect()
+    };
+    let is_many = scene.duos().count() > 1;
+    is_many.then(|| over_pairs(scene, naming, columns_of_one(scene), ROWS, told))?
+}
+
+fn columns_of_one(scene: &Scene<'_>) -> Vec<Column> {
+    let how = Provenance::Measured(scene.words.medians_over_runs());
+    columns(scene, &how, scene.words.of_the_medians())
+}
+
+/// Every figure, cost and metric of a pair of cells, each with whether a change is shown; the time that is judged first.
+fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
+    let timed = scene.timed();
+    let mut figures = vec![Figure::Startup, Figure::Training, Figure::Validation];
+    figures.extend([
+        Figure::Pass,
+        Figure::PassSample,
+        Figure::WholeRun,
+        Figure::Evaluation,
+    ]);
+    figures.retain(|figure| *figure != timed);
+    figures.extend(Figure::equal_loss(duo.both));
+    figures.extend(Target::all(duo.both[1].view).into_iter().map(Figure::Until));
+    figures.extend(prices(&scene.after).map(Figure::Price));
+    let mut lines = vec![(time(scene, duo, &timed), true)];
+    lines.extend(figures.iter().filter_map(|figure| line(scene, duo, figure)));
+    let costs = duo.pair.costs.iter().filter(|own| costs::is_told(own));
+    lines.extend(costs.map(|own| (cost(scene, own), own.is_effect())));
+    lines.extend(qualities::lines(scene, duo));
+    lines
+}
+
+/// The time that is judged, with its verdict.
+fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>, timed: &Figure) -> Vec<Entry> {
+    let words = scene.words;
+    let judgement = &duo.pair.judgement;
+    let verdict = words.judgement(judgement);
+    let p = words.family_p(judgement).unwrap_or_default();
+    let why = [verdict.detail, p]
+        .into_iter()
+        .filter(|part| !part.is_empty());
+    let why = why.collect::<Vec<String>>().join("; ");
+    let medians = duo.both.map(|at| timed.over_runs(at));
+    let show = |value| timed.show(words, value);
+    let median = |median: &Option<Interval>| match median {
+        Some(median) => interval(words, median, &show),
+        None => Entry::text("–"),
+    };
+    vec![
+        Entry::text(timed.name(words)),
+        median(&medians[0]),
+        median(&medians[1]),
+        ratio_entry(words, judgement.ratio.as_ref()),
+        Entry::detailed(verdict.text, why),
+    ]
+}
+
+fn cost(scene: &Scene<'_>, own: &CostChange) -> Vec<Entry> {
+    let words = scene.words;
+    let shown = |value| Entry::shown(value, |value| words.cost_value(own.cost, value));
+    let judgement = &own.judgement;
+    let verdict = words.judgement(judgement);
+    let p = words.family_p(judgement).filter(|_| own.is_effect());
+    vec![
+        Entry::text(words.cost(own.cost)),
+        shown(own.medians.0),
+        shown(own.medians.1),
+        ratio_entry(words, judgement.ratio.as_ref()),
+        Entry::detailed(verdict.text, p.unwrap_or(verdict.detail)),
+    ]
 }
 
 /// The verdict over all cells, how the cells' own are distributed, and the metric that decides.
@@ -114,12 +182,13 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     sentences.extend(phases::sentence_of_cells(scene));
     let mut metrics = deciding(scene).into_iter().chain([BEST_LOSS.to_owned()]);
     sentences.extend(metrics.find_map(|metric| {
-        let change = quality(scene, &metric)?.fields.pop()?;
+        let [_, before, after, _, counted] = quality(scene, &metric)?.try_into().ok()?;
+        let (before, after) = (before.text, after.text);
         let name = match &*metric {
             BEST_LOSS => capitalised(&words.best_loss_name()),
             column => column.to_owned(),
         };
-        Some(format!("{name}: {} ({}).", change.text, change.detail))
+        Some(words.metric_over_cells(name, before, after, counted.text))
     }));
     sentences
 }
@@ -148,164 +217,134 @@ fn of_matrix(scene: &Scene<'_>, matrix: &MatrixJudgement) -> String {
     )
 }
 
-/// Every row, from top to bottom.
-fn rows(scene: &Scene<'_>) -> Vec<Row> {
-    let mut rows: Vec<Row> = time(scene).into_iter().collect();
-    rows.extend(FIGURES.iter().filter_map(|figure| {
-        let found = scene.duos().map(|duo| PairFigure::of(&duo, figure));
-        of_figure(scene, figure, &found.collect::<Vec<_>>())
-    }));
-    if let (Some(duo), true) = (scene.duos().next(), is_one(scene)) {
-        let goal = Goal::equal_loss(duo.both);
-        rows.extend(goal.and_then(|goal| of_figure(scene, &goal, &[PairFigure::of(&duo, &goal)])));
-    }
-    let columns = scene.after.set.plan.columns.iter();
-    let metrics = columns.filter(|column| column.direction != Direction::None);
-    let metrics = metrics.map(|column| &*column.name).take(METRICS);
-    let metrics = [BEST_LOSS].into_iter().chain(metrics);
-    rows.extend(metrics.filter_map(|name| quality(scene, name)));
-    // A figure that repeats another stands once: a loss and the metric that it is, one peak under two names.
-    let mut shown = BTreeSet::new();
-    rows.retain(|row| {
-        let texts = row.fields[2..].iter().map(|field| field.text.clone());
-        shown.insert(texts.collect::<Vec<String>>())
-    });
-    rows
-}
-
 fn is_one(scene: &Scene<'_>) -> bool {
     scene.comparison.cells.len() == 1
 }
 
-/// The time per sample, with its verdict.
-fn time(scene: &Scene<'_>) -> Option<Row> {
+/// The rows over several cells: times and costs as geometric means, losses and metrics as ranges, since means over different losses
+/// say nothing.
+fn over_cells(scene: &Scene<'_>) -> Vec<Vec<Entry>> {
     let words = scene.words;
-    let figure = Figure::SampleTime;
-    let duos: Vec<Duo<'_, '_>> = scene.duos().collect();
-    let found: Vec<PairFigure> = duos
-        .iter()
-        .map(|duo| PairFigure::of(duo, &figure))
-        .collect();
-    let change = match (&scene.comparison.matrix, duos.as_slice()) {
-        (_, [only]) => {
-            let judgement = &only.pair.judgement;
-            let p = words.family_p(judgement);
-            let (verdict, ratio) = (words.judgement(judgement), judgement.ratio.as_ref());
-            with_direction(words, verdict, ratio, p)
-        }
-        (Some(matrix), _) => {
-            let why = words.why(&matrix.verdict, matrix.detectable).join("; ");
-            let verdict = words.verdict(&matrix.verdict, Some(&matrix.ratio));
-            let p = words.permutation_p(words.p_value(matrix.p));
-            let verdict = Entry::detailed(verdict, why);
-            with_direction(words, verdict, Some(&matrix.ratio), Some(p))
-        }
-        (None, _) => Entry::text("–"),
-    };
-    let sides = medians(scene, figure.kind(), &found)?;
-    let name = figure.name(words);
-    Some(row(name, sides, change))
-}
-
-fn with_direction(words: Words, entry: Entry, ratio: Option<&Ratio>, p: Option<String>) -> Entry {
-    let Some(ratio) = ratio else { return entry };
-    let mut details = vec![words.direction(ratio)];
-    details.extend((!entry.detail.is_empty()).then_some(entry.detail));
-    details.extend(p);
-    Entry {
-        text: entry.text,
-        detail: details.join("; "),
-        value: Some(ratio.value),
-        interval: ratio.ends(),
+    let mut rows = Vec::new();
+    let timed = scene.timed();
+    let matrix = scene.comparison.matrix.as_ref();
+    rows.extend(mean_row(scene, &timed, matrix));
+    if timed != Figure::WholeRun {
+        rows.extend(mean_row(scene, &Figure::WholeRun, None));
     }
+    let is_effect = |own: &&CostOverCells| {
+        let matrix = own.matrix.as_ref();
+        matrix.is_some_and(|of| matches!(of.verdict, Verdict::Less | Verdict::More))
+    };
+    for own in scene.comparison.costs.iter().filter(is_effect) {
+        let cells = scene.comparison.cells.iter().flat_map(|pair| &pair.costs);
+        let cells = cells.filter(|cell| cell.cost == own.cost && cell.judgement.ratio.is_some());
+        let medians = cells.filter_map(|cell| Some([cell.medians.0?, cell.medians.1?]));
+        let show = |value| words.cost_value(own.cost, value);
+        let name = words.cost(own.cost);
+        rows.extend(means(
+            words,
+            name,
+            &medians.collect::<Vec<_>>(),
+            own.matrix.as_ref(),
+            &show,
+        ));
+    }
+    let columns = scene.after.set.plan.columns.iter();
+    let metrics = columns.filter(|column| column.direction != Direction::None);
+    let metrics = metrics.map(|column| &*column.name).take(METRICS);
+    rows.extend(
+        [BEST_LOSS]
+            .into_iter()
+            .chain(metrics)
+            .filter_map(|name| quality(scene, name)),
+    );
+    rows
 }
 
-/// Of one pair of cells the medians with their intervals; of several the geometric means over those that are comparable.
-fn medians(scene: &Scene<'_>, kind: Kind, found: &[PairFigure]) -> Option<[Entry; 2]> {
+fn mean_row(
+    scene: &Scene<'_>,
+    figure: &Figure,
+    matrix: Option<&MatrixJudgement>,
+) -> Option<Vec<Entry>> {
     let words = scene.words;
-    if let ([only], true) = (found, is_one(scene)) {
-        let [before, after] = only.medians.each_ref().map(Option::as_ref);
-        return Some([before?, after?].map(|median| interval(words, kind, median)));
-    }
-    let found: Vec<[f64; 2]> = found.iter().filter_map(both).collect();
-    Some(means(&found)?.map(|mean| Entry::value(mean, kind.show(words, mean))))
+    let held = scene.duos().filter_map(|duo| {
+        let held = PairFigure::of(&duo, figure);
+        held.ratio?;
+        let [before, after] = held.medians;
+        Some([before?.median, after?.median])
+    });
+    let show = |value| figure.show(words, value);
+    means(
+        words,
+        figure.name(words),
+        &held.collect::<Vec<_>>(),
+        matrix,
+        &show,
+    )
 }
 
-/// Both medians of a figure that is comparable.
-fn both(held: &PairFigure) -> Option<[f64; 2]> {
-    held.ratio?;
-    let [before, after] = &held.medians;
-    Some([before.as_ref()?.median, after.as_ref()?.median])
-}
-
-/// A figure; only of one pair of cells a test can stand behind a direction.
-fn of_figure(scene: &Scene<'_>, measure: &dyn Measure, found: &[PairFigure]) -> Option<Row> {
-    let (words, kind) = (scene.words, measure.kind());
-    let sides = medians(scene, kind, found)?;
-    let change = if let ([only], true) = (found, is_one(scene)) {
-        let ratio = only.ratio?;
-        let better = match only.shown {
-            Shown::Less | Shown::More => Direction::Lower,
-            _ => Direction::None,
-        };
-        let why = direction(words, kind, Some(&ratio), only.shown);
-        let why = (better == Direction::None).then_some(why);
-        let entry = Entry::text(change(words, ratio.value, better));
-        with_direction(words, entry, Some(&ratio), why)
-    } else {
-        let [before, after] = sides.each_ref().map(|side| side.value);
-        let ratio = after? / before?;
-        let detail = format!("{} = {}", words.after_by_before(), words.ratio(ratio));
-        Entry {
-            detail,
-            ..Entry::value(ratio, change(words, ratio, Direction::None))
-        }
+/// A row of the geometric means of both sides, with the verdict over all cells where there is one; `None` for no values.
+fn means(
+    words: Words,
+    name: String,
+    values: &[[f64; 2]],
+    matrix: Option<&MatrixJudgement>,
+    show: &dyn Fn(f64) -> String,
+) -> Option<Vec<Entry>> {
+    let mean = |side: usize| {
+        let values: Vec<f64> = values.iter().map(|both| both[side]).collect();
+        geometric_mean(&values).filter(|mean| mean.is_finite())
     };
-    let name = measure.name(words);
-    Some(row(name, sides, change))
+    let (before, after) = (mean(0)?, mean(1)?);
+    let ratio = Entry::value(after / before, format!("{}×", words.ratio(after / before)));
+    let ratio = matrix.map_or(ratio, |matrix| words.ratio_entry(Some(&matrix.ratio)));
+    let verdict = matrix.map(|matrix| {
+        let mut why = words.why(&matrix.verdict, matrix.detectable);
+        why.push(words.permutation_p(words.p_value(matrix.p)));
+        Entry::detailed(
+            words.verdict(&matrix.verdict, Some(&matrix.ratio)),
+            why.join("; "),
+        )
+    });
+    Some(vec![
+        Entry::text(name),
+        Entry::value(before, show(before)),
+        Entry::value(after, show(after)),
+        ratio,
+        verdict.unwrap_or_else(|| Entry::text("–")),
+    ])
 }
 
-/// A metric over cells.
-fn quality(scene: &Scene<'_>, column: &str) -> Option<Row> {
+/// A metric over cells: its range, and in how many cells it is better or worse.
+fn quality(scene: &Scene<'_>, column: &str) -> Option<Vec<Entry>> {
     let words = scene.words;
     let cells = scene.comparison.cells.iter();
     let found = cells.filter_map(|pair| pair.quality.iter().find(|own| own.column == column));
     let found: Vec<&QualityChange> = found.collect();
-    let first = *found.first()?;
-    let values: Vec<[f64; 2]> = found.iter().map(|own| own.medians.into()).collect();
-    let [before, after] = match &values[..] {
-        [only] => *only,
-        _ => means(&values)?,
-    };
-    let ratio = (before > 0.0 && after > 0.0).then(|| after / before);
-    let is_told = matches!(
-        first.verdict,
-        QualityVerdict::Better | QualityVerdict::Worse
-    );
-    let (better, detail) = match &found[..] {
-        [only] if is_told => (first.direction, qualities::verdict(words, only)),
-        [only] => (Direction::None, qualities::verdict(words, only)),
-        _ => (Direction::None, counted(words, &found)),
-    };
-    let text = match ratio {
-        _ if found.len() == 1 && first.verdict == QualityVerdict::Equal => words.equal(),
-        Some(ratio) => change(words, ratio, better),
-        None => words.signed(after - before),
-    };
     let name = match column {
         BEST_LOSS => words.best_loss_name(),
         other => other.to_owned(),
     };
-    let name = arrowed(&name, first.direction);
-    let change = Entry {
-        detail,
-        value: ratio,
-        ..Entry::text(text)
+    let ends = |side: fn(&QualityChange) -> f64| {
+        let (low, high) = range(&found.iter().map(|own| side(own)).collect::<Vec<f64>>())?;
+        let shown = [low, high].map(|value| words.number(value, 4));
+        Some(if shown[0] == shown[1] {
+            Entry::value(low, &*shown[0])
+        } else {
+            Entry::text(words.between(&shown[0], &shown[1])).within(low, high)
+        })
     };
-    let sides = [before, after].map(|value| Entry::value(value, words.number(value, 4)));
-    Some(row(name, sides, change))
+    Some(vec![
+        Entry::text(arrowed(&name, found.first()?.direction)),
+        ends(|own| own.medians.0)?,
+        ends(|own| own.medians.1)?,
+        Entry::text("–"),
+        Entry::text(counted(words, &found)),
+    ])
 }
 
+/// In how many cells a metric is better, worse, equal, or of no direction.
 fn counted(words: Words, found: &[&QualityChange]) -> String {
     let count = |is: fn(&QualityVerdict) -> bool| {
         let found = found.iter();
@@ -314,19 +353,13 @@ fn counted(words: Words, found: &[&QualityChange]) -> String {
     let better = count(|verdict| *verdict == QualityVerdict::Better);
     let worse = count(|verdict| *verdict == QualityVerdict::Worse);
     let equal = count(|verdict| *verdict == QualityVerdict::Equal);
-    let undirected = count(|verdict| {
-        matches!(
-            verdict,
-            QualityVerdict::NotTold | QualityVerdict::TooFewSeeds(_)
-        )
-    });
-    let verdicts = [
+    let undirected = found.len() - better - worse - equal;
+    occurring([
         (better, words.better_in(words.count(better))),
         (worse, words.worse_in(words.count(worse))),
         (equal, words.equal_in(words.count(equal))),
         (undirected, words.undirected_in(words.count(undirected))),
-    ];
-    words.counted(occurring(verdicts))
+    ])
 }
 
 /// The verdicts that some cells have, of all with the numbers of their cells.
@@ -334,30 +367,4 @@ fn occurring<const N: usize>(verdicts: [(usize, String); N]) -> String {
     let occurring = verdicts.into_iter().filter(|(cells, _)| *cells > 0);
     let told: Vec<String> = occurring.map(|(_, told)| told).collect();
     told.join(", ")
-}
-
-/// The geometric means of both sides; `None` for no values, or where one is not positive.
-fn means(values: &[[f64; 2]]) -> Option<[f64; 2]> {
-    let mean = |side: usize| {
-        let values: Vec<f64> = values.iter().map(|both| both[side]).collect();
-        geometric_mean(&values).filter(|mean| mean.is_finite())
-    };
-    Some([mean(0)?, mean(1)?])
-}
-
-/// "27.0 % lower (better)", from a ratio `after ÷ before`.
-fn change(words: Words, ratio: f64, direction: Direction) -> String {
-    let (size, is_lower) = ((ratio - 1.0).abs(), ratio < 1.0);
-    let percent = words.percent(size);
-    let plain = if is_lower {
-        words.percent_lower(percent)
-    } else {
-        words.percent_higher(percent)
-    };
-    match direction {
-        _ if size < 5e-5 => "0 %".to_owned(),
-        Direction::None => plain,
-        _ if is_lower == (direction == Direction::Lower) => words.is_better(plain),
-        _ => words.is_worse(plain),
-    }
 }

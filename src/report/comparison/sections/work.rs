@@ -3,11 +3,12 @@
 use crate::base::units::{human_bytes, human_si};
 use crate::compare::{CellPair, Counts, WorkChange};
 use crate::event::OpWork;
+use crate::report::comparison::account::rows::over_pairs;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::table::{Column, Entry};
 
 /// Rows of the table at most.
 const ROWS: usize = 12;
@@ -22,7 +23,6 @@ messages! {
     tensors() = "tensors" | "Tensoren";
     launches() = "kernels" | "Kernel";
     row_of_work() = "rows of work.csv, before → after" | "Zeilen von work.csv, vorher → nachher";
-    work_cut(count) = "And {count} more operations; all of them are in comparison.csv." | "Und {count} weitere Operationen; alle stehen in comparison.csv.";
 }
 
 /// How many cells do the same work, and the operations that differ; `None` where no cell has counts on both sides.
@@ -34,25 +34,9 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         .collect();
     let changed = counted.iter().filter(|pair| !pair.operations.is_empty());
     let equal = counted.len() - changed.count();
-    let table = (equal < counted.len()).then(|| table(scene, &counted));
-    let sentence = words.work_equal(words.count(equal), words.count(counted.len()));
-    (!counted.is_empty()).then(|| Section {
-        paragraphs: vec![sentence],
-        tables: table.into_iter().collect(),
-        ..Section::titled("work", words.work_title())
-    })
-}
-
-fn table(scene: &Scene<'_>, counted: &[&CellPair]) -> Table {
-    let words = scene.words;
-    let changes = counted
-        .iter()
-        .flat_map(|pair| pair.operations.iter().map(move |change| (*pair, change)));
-    let changes: Vec<(&CellPair, &WorkChange)> = changes.collect();
     let measured = Provenance::Measured(words.row_of_work());
     let column = |heading: String| words.column(heading, "", &measured);
     let columns = vec![
-        Column::text(&words.cell()),
         Column::text(&words.operation()),
         column(words.calls()),
         column("FLOPs".to_owned()),
@@ -60,20 +44,23 @@ fn table(scene: &Scene<'_>, counted: &[&CellPair]) -> Table {
         column("bytes".to_owned()),
         column(words.launches()),
     ];
-    let rows = changes.iter().take(ROWS).map(|(pair, change)| {
-        let mut fields = vec![Entry::text(scene.label(pair)), Entry::text(change.name())];
-        fields.extend(fields_of(change));
-        Row::new(&*pair.after, fields)
+    let naming = ("changed-work", words.work_table(), words.work_about());
+    let table = over_pairs(scene, naming, columns, ROWS, |duo| {
+        duo.pair.operations.iter().map(fields_of).collect()
     });
-    let head = ("changed-work", &*words.work_table(), words.work_about());
-    let mut table = Table::of_rows(head, columns, rows.collect());
-    let more = changes.len().saturating_sub(ROWS);
-    table.cut = (more > 0).then(|| words.work_cut(words.count(more)));
-    table
+    let sentence = words.work_equal(words.count(equal), words.count(counted.len()));
+    (!counted.is_empty()).then(|| Section {
+        paragraphs: vec![sentence],
+        tables: table
+            .into_iter()
+            .flat_map(|section| section.tables)
+            .collect(),
+        ..Section::titled("work", words.work_title())
+    })
 }
 
-/// Calls, FLOPs, tensors, bytes and kernels: one value where it did not change, `before → after` where it did.
-fn fields_of(change: &WorkChange) -> [Entry; 5] {
+/// Operation, calls, FLOPs, tensors, bytes and kernels: one value where it did not change, `before → after` where it did.
+fn fields_of(change: &WorkChange) -> Vec<Entry> {
     let entry = |before: u64, after: u64, show: fn(u64) -> String| {
         let text = if before == after {
             show(after)
@@ -84,7 +71,8 @@ fn fields_of(change: &WorkChange) -> [Entry; 5] {
     };
     let of = |get: fn(&OpWork) -> u64, show| entry(get(&change.before), get(&change.after), show);
     let (old, new) = change.flops();
-    [
+    vec![
+        Entry::text(change.name()),
         of(|row| row.calls, |calls| calls.to_string()),
         entry(old, new, |flops| human_si(flops as f64, "FLOP")),
         of(|row| row.tensors, |tensors| tensors.to_string()),

@@ -1,6 +1,5 @@
-//! Where a profiled step's time goes, operation by operation: by category for every cell, by operation and layer for a few.
+//! Where a profiled step's time goes, operation by operation: by operation and by layer.
 
-mod categories;
 mod profiled;
 #[cfg(test)]
 mod tests;
@@ -20,42 +19,43 @@ use profiled::{Profiled, Total};
 /// Rows of a table; the others are summed up in one.
 const ROWS: usize = 9;
 
-/// Shares of the profiled step by category for every cell, then by operation and layer of the fastest.
-/// None where no cell has a profile.
+/// The profiled step of the fastest cell by operation and by layer; none where no cell has a profile.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     let all = Profiled::all(view);
     if all.is_empty() {
         return Vec::new();
     }
-    let fastest = fastest(&all);
-    let categories = Section {
-        paragraphs: vec![note(&all, fastest)],
-        plots: categories::plots(view, &all),
-        ..Section::table(categories::table(view, &all))
+    let Some(fastest) = fastest(&all) else {
+        return Vec::new();
     };
-    let details = fastest
-        .into_iter()
-        .flat_map(|profiled| detail(view, profiled));
-    [categories]
-        .into_iter()
-        .chain(details.map(Section::table))
-        .collect()
+    let mut sections: Vec<Section> = detail(view, fastest).map(Section::table).into();
+    sections[0].paragraphs.push(note(&all, fastest));
+    sections
 }
 
-fn note(all: &[Profiled<'_, '_>], fastest: Option<&Profiled<'_, '_>>) -> String {
-    let first = fastest.and_then(|one| one.records.first());
+fn note(all: &[Profiled<'_, '_>], fastest: &Profiled<'_, '_>) -> String {
+    let first = fastest.records.first();
     let steps = count(
         first.map_or(0, |record| record.profiled_steps),
         "extra step",
     );
     let which = if all.len() > 1 {
-        " In detail: the fastest; all are in ops.csv."
+        " This is the fastest cell; all are in ops.csv."
     } else {
         ""
     };
+    let step = fastest.step_ms();
+    let ratio = fastest.ordinary_ms().map(|ordinary| step / ordinary);
+    let ratio = ratio.map(|ratio| {
+        format!(
+            ": a profiled step takes {}× an ordinary one of the same run",
+            human(ratio, 3)
+        )
+    });
     format!(
         "Profiled in {steps} after everything else of a first-block run (n = 1), each operation timed by itself. \
-         Timing costs something: the ratio of a profiled to an ordinary step of the same run says how much.{which}"
+         Timing costs something{}.{which}",
+        ratio.unwrap_or_default()
     )
 }
 

@@ -1,9 +1,7 @@
-//! [`Profiled`]: the profile of a cell, summed up by operation, by layer and by category.
+//! [`Profiled`]: the profile of a cell, summed up by operation and by layer.
 
 use std::collections::BTreeMap;
 
-use crate::report::number::to_hundred;
-use crate::report::sections::shares::Parts;
 use crate::report::view::{Cell, View};
 use crate::results::{OpRecord, RESIDUAL, by_key};
 
@@ -25,45 +23,6 @@ pub(super) struct Total {
     pub(super) flops: f64,
     pub(super) allocated_bytes: f64,
     pub(super) retained_bytes: f64,
-}
-
-/// Categories of operations, in the order of a step's parts; the residual comes last.
-pub(super) const CATEGORIES: [&str; 10] = [
-    "data",
-    "convolution",
-    "matrix products",
-    "attention",
-    "normalisation",
-    "activation",
-    "other operations",
-    "loss",
-    "optimizer",
-    "residual",
-];
-
-/// Which of [`CATEGORIES`] a row belongs to: what happens in a phase of its own by the phase, the rest by its operation.
-pub(super) fn category(record: &OpRecord) -> &'static str {
-    let row = &record.row;
-    match (&*row.phase, &*row.op) {
-        ("data_wait" | "transfer", _) => "data",
-        (_, RESIDUAL) => "residual",
-        ("loss", _) => "loss",
-        ("optimizer", _) => "optimizer",
-        (_, "conv2d") => "convolution",
-        (_, "linear" | "linear_residual" | "linear_transposed" | "weighted_sum") => {
-            "matrix products"
-        }
-        (_, "attention" | "cross_attention") => "attention",
-        (_, "group_norm" | "norm_residual" | "layer_norm" | "rms_norm" | "batch_norm") => {
-            "normalisation"
-        }
-        (
-            _,
-            "silu" | "add_silu" | "add_tanh" | "tanh" | "relu" | "gelu" | "sigmoid" | "leaky_relu"
-            | "softplus",
-        ) => "activation",
-        _ => "other operations",
-    }
 }
 
 impl<'v, 'a> Profiled<'v, 'a> {
@@ -100,19 +59,6 @@ impl<'v, 'a> Profiled<'v, 'a> {
         (step_ms > 0.0).then_some(step_ms)
     }
 
-    /// The profiled step by [`CATEGORIES`].
-    pub(super) fn parts(&self) -> Parts {
-        let step_ms = self.step_ms();
-        let percent = CATEGORIES.map(|name| {
-            let rows = self.records.iter().filter(|row| category(row) == name);
-            100.0 * rows.map(|row| time_ms(row)).sum::<f64>() / step_ms
-        });
-        Parts {
-            step_ms,
-            shares: to_hundred(&percent),
-        }
-    }
-
     /// Rows of one name summed up, the longest first; residuals are left out.
     pub(super) fn totals(
         &self,
@@ -139,10 +85,11 @@ impl<'v, 'a> Profiled<'v, 'a> {
 
     /// The residuals of phases in two sums: what waits for data and moves it, and what lies between operations.
     pub(super) fn residuals(&self) -> [Total; 2] {
-        ["data", "residual"].map(|wanted| {
+        [true, false].map(|is_of_data| {
             let mut total = Total::default();
             let rows = self.records.iter().filter(|row| row.row.op == RESIDUAL);
-            for record in rows.filter(|row| category(row) == wanted) {
+            let is_data = |row: &OpRecord| ["data_wait", "transfer"].contains(&&*row.row.phase);
+            for record in rows.filter(|row| is_data(row) == is_of_data) {
                 total.add(record);
             }
             total

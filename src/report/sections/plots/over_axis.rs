@@ -3,15 +3,14 @@
 use crate::base::statistics::{median, range};
 use crate::base::text::{capitalised, kebab_case};
 use crate::plan::AxisKind;
-use crate::report::judged::plain;
 use crate::report::measure::Measure;
 use crate::report::plot::{DotPlot, DotRow, POINTS, Point, PointPlot, SERIES, ScaleKind, Series};
-use crate::report::sections::batch_curve::{AXIS, tolerance};
+use crate::report::sections::batch_curve::AXIS;
 use crate::report::sections::speed;
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
-use super::{PlotContext, band, knee};
+use super::{PlotContext, band};
 
 /// Numeric axes that get a plot each.
 const AXES: usize = 3;
@@ -156,16 +155,9 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             y_label: self.measure.label(),
             y_scale: self.measure.scale(&ys),
             series,
-            guides: self.guides(axis),
             ..PointPlot::default()
         };
-        let mut cut = left_out(all, is_condensed);
-        if !plot.guides.is_empty() {
-            let percent = plain(tolerance(self.view) * 100.0);
-            cut = format!(
-                "{cut} Upright: the smallest batch size within {percent} % of the highest throughput of its curve."
-            );
-        }
+        let cut = left_out(all, is_condensed);
         PlotContext {
             id: format!("{}-{}", self.id(), kebab_case(axis_name)),
             title,
@@ -174,16 +166,6 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
                 self.caption()
             ),
             svg: plot.draw(),
-        }
-    }
-
-    /// The knees of the throughput over the batch size.
-    fn guides(&self, axis: usize) -> Vec<(f64, String)> {
-        let is_batch = self.view.set.plan.axes[axis].path == AXIS;
-        if is_batch && self.measure.column == "samples_per_s" {
-            knee::guides(self.view)
-        } else {
-            Vec::new()
         }
     }
 

@@ -1,8 +1,10 @@
 //! Shares of the phases, one stacked bar per cell.
 
+use crate::base::units::human;
 use crate::report::judged::first_of;
+use crate::report::number::fixed;
+use crate::report::plot::{Bar, BarPlot, Segment};
 use crate::report::sections::phases::{breakdown, names, present};
-use crate::report::sections::shares;
 use crate::report::view::View;
 
 use super::PlotContext;
@@ -19,11 +21,26 @@ pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
         return Vec::new();
     }
     let shown = found.iter().take(BARS);
-    let bars = shown.map(|(cell, found)| found.bar(view.name(cell, None), &phases, &[]));
+    let segment = |share: f64| Segment {
+        value: share.max(0.0),
+        text: fixed(share, 1),
+    };
+    let bars = shown.map(|(cell, found)| Bar {
+        label: view.name(cell, None),
+        segments: phases
+            .iter()
+            .map(|&place| segment(found.shares[place]))
+            .collect(),
+        end: format!("{} ms", human(found.step_ms, 4)),
+    });
     let names = names();
     let parts = phases.iter().map(|&place| names[place].to_owned());
-    let about = "Shares of the phases of a step by cell";
-    let plot = shares::plot(about, "mean step", parts.collect(), bars.collect());
+    let plot = BarPlot {
+        about: "Shares of the phases of a step by cell".to_owned(),
+        x_label: "share of the mean step in %".to_owned(),
+        parts: parts.collect(),
+        bars: bars.collect(),
+    };
     let cut = first_of(BARS, found.len(), "cells");
     vec![PlotContext {
         id: "phases".to_owned(),

@@ -1,0 +1,91 @@
+//! Words for axes and their values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::compare;
+use crate::results::ResultSet;
+
+/// Settings that the name of a matrix of one cell has at most.
+const APART: usize = 2;
+
+/// `report.names`; an axis that has no name there is called by the end of its path (`workers` of `loader.workers`), where no other
+/// axis has it, and a matrix of one cell by what sets that cell apart.
+pub(super) fn names(set: &ResultSet) -> BTreeMap<String, String> {
+    let mut names: BTreeMap<String, String> = set.plan.reported("names");
+    for (own, words) in matrices(set) {
+        names.entry(own).or_insert(words);
+    }
+    let axes = set.plan.axes.iter().map(|axis| &*axis.name);
+    for own in axes.clone() {
+        let short = short_name(own, axes.clone()).to_owned();
+        names.entry(own.to_owned()).or_insert(short);
+    }
+    names
+}
+
+/// What sets the only cell of each matrix apart from the others, `batch-size 32`, and a heading for it; none where a matrix has
+/// several cells, or where they differ in more than [`APART`] settings.
+fn matrices(set: &ResultSet) -> BTreeMap<String, String> {
+    let axes = set.plan.axes.iter();
+    let Some(place) = axes.clone().position(|axis| axis.name == "matrix") else {
+        return BTreeMap::new();
+    };
+    let mut cells: BTreeMap<&str, BTreeMap<String, &Value>> = BTreeMap::new();
+    for cell in &set.plan.cells {
+        let mut leaves = BTreeMap::new();
+        for name in ["model", "dataset", "loss", "train", "loader", "validation"] {
+            let section = set.plan.section(cell, name).unwrap_or(&Value::Null);
+            compare::leaves(name, section, &mut leaves);
+        }
+        cells.insert(&cell.axes[place], leaves);
+    }
+    let all = || cells.values().flat_map(BTreeMap::keys);
+    let differs = |path: &&String| {
+        let mut values = cells.values().map(|leaves| leaves.get(*path));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    };
+    let paths: BTreeSet<&String> = all().filter(differs).collect();
+    if cells.len() < set.plan.cells.len() || !(1..=APART).contains(&paths.len()) {
+        return BTreeMap::new();
+    }
+    let words = |leaves: &BTreeMap<String, &Value>| {
+        let each = paths.iter().map(|path| {
+            let value = leaves.get(*path).map(|value| compare::setting_text(value));
+            format!(
+                "{} {}",
+                end_of_path(path),
+                value.as_deref().unwrap_or("none")
+            )
+        });
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let named = cells
+        .iter()
+        .map(|(own, leaves)| ((*own).to_owned(), words(leaves)));
+    named
+        .chain([("matrix".to_owned(), "setting".to_owned())])
+        .collect()
+}
+
+/// The end of a path, where no other one of `all` has it.
+pub(crate) fn short_name<'p>(own: &'p str, all: impl Iterator<Item = &'p str>) -> &'p str {
+    let short = end_of_path(own);
+    if all.filter(|other| end_of_path(other) == short).count() == 1 {
+        short
+    } else {
+        own
+    }
+}
+
+/// The last part of a path, of `optimizer.kind` both: a kind alone says nothing.
+fn end_of_path(path: &str) -> &str {
+    let start = |path: &str| path.rfind('.').map_or(0, |dot| dot + 1);
+    let last = start(path);
+    if &path[last..] == "kind" && last > 0 {
+        return &path[start(&path[..last - 1])..];
+    }
+    &path[last..]
+}

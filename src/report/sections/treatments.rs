@@ -1,0 +1,121 @@
+//! Treatments side by side, with all that differs between them.
+
+use std::collections::BTreeMap;
+
+use crate::base::statistics::geometric_mean;
+use crate::report::number::times;
+use crate::report::table::{Entry, Table};
+use crate::report::view::{Cell, View};
+use crate::results::grouped;
+
+use super::complexity::sample_ms;
+use super::difference;
+use super::field::{self, Field};
+use super::ranking::measured_apart;
+use super::speed::timing_value;
+
+/// The cells of one value of the treatment.
+struct Class<'v, 'a> {
+    /// The value.
+    name: String,
+    /// Its cells, in plan order.
+    cells: Vec<&'v Cell<'a>>,
+}
+
+fn classes<'v, 'a: 'v>(
+    view: &View<'a>,
+    cells: impl Iterator<Item = &'v Cell<'a>>,
+    axis: usize,
+) -> Vec<Class<'v, 'a>> {
+    let name = |cell: &Cell<'a>| view.words(axis, &cell.info.axes[axis]);
+    let class = |cells: Vec<&'v Cell<'a>>| Class {
+        name: name(cells[0]),
+        cells,
+    };
+    grouped(cells, |cell| name(cell))
+        .into_iter()
+        .map(class)
+        .collect()
+}
+
+/// Pairs of cells that agree on every axis but one.
+fn pairs<'v, 'a>(
+    own: &[&'v Cell<'a>],
+    base: &[&'v Cell<'a>],
+    without: usize,
+) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
+    let rest = |cell: &Cell<'_>| -> Vec<String> {
+        let axes = cell.info.axes.iter().enumerate();
+        axes.filter(|(place, _)| *place != without)
+            .map(|(_, value)| value.clone())
+            .collect()
+    };
+    let known: BTreeMap<Vec<String>, &Cell<'a>> =
+        base.iter().map(|cell| (rest(cell), *cell)).collect();
+    own.iter()
+        .filter_map(|cell| Some((*cell, *known.get(&rest(cell))?)))
+        .collect()
+}
+
+/// Those of two treatments that were both measured with the same code in the same environment.
+fn measured_pairs<'v, 'a>(
+    own: &Class<'v, 'a>,
+    base: &Class<'v, 'a>,
+    place: usize,
+) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
+    let mut pairs = pairs(&own.cells, &base.cells, place);
+    pairs.retain(|(own, base)| {
+        own.is_measured() && base.is_measured() && measured_apart(own, base).is_none()
+    });
+    pairs
+}
+
+/// Geometric mean over pairs of cells of a value ÷ that of the second; a dash without pairs.
+fn ratio(pairs: &[(&Cell<'_>, &Cell<'_>)], value: &dyn Fn(&Cell<'_>) -> Option<f64>) -> Entry {
+    let ratios = pairs.iter();
+    let ratios = ratios.filter_map(|(own, base)| Some(value(own)? / value(base)?));
+    let mean = geometric_mean(&ratios.collect::<Vec<f64>>());
+    Entry::shown(mean, times)
+}
+
+/// The table of treatments; `None` where the manifest declares none.
+pub(crate) fn table(view: &View<'_>) -> Option<Table> {
+    type OfClass<'f, 'v, 'a> = Field<'f, &'f Class<'v, 'a>>;
+    let compare = &view.set.plan.compare;
+    let name = compare.get("treatment")?.as_str()?;
+    let place = view.treatment()?;
+    let all = classes(view, view.cells.iter(), place);
+    let declared = view.baseline().map(|(_, value)| value);
+    let is_declared = |class: &&Class<'_, '_>| Some(&*class.cells[0].info.axes[place]) == declared;
+    let base = all.iter().find(is_declared).or(all.first())?;
+    let pairs = |class| measured_pairs(class, base, place);
+    let of_pairs = |heading, of: &str, value: fn(&View<'_>, &Cell<'_>) -> Option<f64>| {
+        let formula = format!("{of} ÷ that of the baseline, geometric mean over pairs");
+        OfClass::derived(heading, "", formula, move |class| {
+            ratio(&pairs(class), &|cell| value(view, cell))
+        })
+    };
+    let training = |_: &View<'_>, cell: &Cell<'_>| timing_value(cell, "train_s");
+    let fields = [
+        OfClass::text("treatment", |class| class.name.clone()),
+        OfClass::count("pairs", "pairs with medians", |class| pairs(class).len()),
+        of_pairs("time per sample, ratio", "time per sample", sample_ms),
+        of_pairs("training time, ratio", "training time", training),
+        OfClass::text("what differs", |class| {
+            match difference::of_all(view, &class.cells, &base.cells).join("; ") {
+                none if none.is_empty() => "nothing in the specifications".to_owned(),
+                differs => differs,
+            }
+        }),
+    ];
+    let base_name = &base.name;
+    let about = format!(
+        "The manifest declares the axis {name} as the treatment: its values may differ in work, so that these are ratios of \
+         whole treatments and no speed-ups. Each is own time ÷ time of {base_name}, the geometric mean over pairs of \
+         cells that agree on all other axes; everything that differs stands beside it."
+    );
+    let others = all.iter().filter(|class| class.name != base.name);
+    let rows: Vec<_> = others.map(|class| (String::new(), class)).collect();
+    let head = ("treatments", "Ratios of treatments", about);
+    (!rows.is_empty()).then(|| field::of_rows(head, &fields, rows))
+}
