@@ -103,6 +103,7 @@ mod tests {
     use crate::ops::testing::{self, assert_close};
     use crate::optim::testing::Bowl;
     use crate::optim::{OptimizerSpec, SgdSpec};
+    use crate::testing::numbers;
 
     fn average_after_three_steps(spec: &EmaSpec) -> (Vec<f32>, Vec<f32>) {
         let device = testing::device();
@@ -128,21 +129,9 @@ mod tests {
             warm_up: false,
         };
         let (average, weights) = average_after_three_steps(&spec);
-        let expected = [
-            0.902_600_05,
-            -1.663_199_9,
-            0.391_1,
-            0.240_481_17,
-            -0.885_051_2,
-        ];
+        let expected: Vec<f32> = numbers("0.90260005 -1.6631999 0.3911 0.24048117 -0.8850512");
         assert_close(&average, &expected, 1e-6);
-        let expected = [
-            0.511_999_97,
-            -0.432,
-            0.031_999_994,
-            0.201_312_83,
-            -1.584_042,
-        ];
+        let expected: Vec<f32> = numbers("0.51199997 -0.432 0.031999994 0.20131283 -1.584042");
         assert_close(&weights, &expected, 1e-6);
     }
 
@@ -154,13 +143,8 @@ mod tests {
             warm_up: true,
         };
         let (average, _) = average_after_three_steps(&spec);
-        let expected = [
-            0.566_489_46,
-            -0.568_727_26,
-            0.060_195_796,
-            0.207_084_28,
-            -1.435_413_4,
-        ];
+        let expected: Vec<f32> =
+            numbers("0.56648946 -0.56872726 0.060195796 0.20708428 -1.4354134");
         assert_close(&average, &expected, 1e-6);
     }
 
