@@ -26,6 +26,8 @@ mod regression;
 mod sample;
 mod split;
 mod table;
+#[cfg(test)]
+pub(crate) mod testing;
 mod text;
 
 pub use arrays::{ArraysSpec, Layout};

@@ -138,7 +138,7 @@ impl<D: Backend> Module<D> for CannedNet<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::reference::init;
+    use crate::models::testing::init;
     use crate::ops::{count_parameters, testing};
 
     fn count(spec: &CannedNetSpec) -> usize {

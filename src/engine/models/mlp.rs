@@ -161,7 +161,7 @@ impl<D: Backend> Module<D> for Mlp<D> {
 mod tests {
     use super::*;
     use crate::layers::checkpoint;
-    use crate::models::reference::{init, loss_and_gradients, norm};
+    use crate::models::testing::{init, loss_and_gradients, norm};
     use crate::ops::{count_parameters, testing};
 
     fn count(spec: &MlpSpec, outputs: usize) -> usize {

@@ -112,7 +112,7 @@ impl<D: Backend> Module<D> for NeuralSde<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::reference::init;
+    use crate::models::testing::init;
     use crate::ops::{count_parameters, testing};
 
     fn count(spec: &NeuralSdeSpec) -> usize {

@@ -253,7 +253,7 @@ pub(super) fn numbers(values: Vec<f32>, fill: Option<f32>, has_flag: bool, scale
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::SamplesMut;
+    use super::super::super::testing::read;
     use super::super::tests::{columns, message, table};
     use crate::base::Seed;
 
@@ -266,13 +266,7 @@ mod tests {
         for normalise in [false, true] {
             spec.normalise = normalise;
             let open = spec.open(Seed(1)).unwrap();
-            let mut values = [0.0; 8];
-            let samples = SamplesMut {
-                features: &mut [0.0; 4],
-                values: &mut values,
-                labels: &mut [0; 4],
-            };
-            open.dataset.read_rows(&[0, 1, 2, 3], samples).unwrap();
+            let (_, values, _) = read(&*open.dataset, &[0, 1, 2, 3]);
             let scales = open.dataset.normalisation().of_targets();
             assert_eq!([scales[0].log, scales[1].log], [false, true]);
             if !normalise {

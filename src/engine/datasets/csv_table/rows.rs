@@ -169,6 +169,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::super::super::FingerprintCache;
+    use super::super::super::testing::{known, sizes};
     use super::super::tests::{columns, message, table};
     use super::*;
 
@@ -197,13 +198,7 @@ mod tests {
     fn split(spec: &CsvSpec) -> Splits {
         let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
         let splits = spec.open(Seed(5)).unwrap().splits;
-        let sizes = [&splits.train, &splits.validation, &splits.test].map(Vec::len);
-        let known = [
-            facts.train_samples,
-            facts.validation_samples,
-            facts.test_samples,
-        ];
-        assert_eq!(sizes, known);
+        assert_eq!(sizes(&splits), known(&facts));
         splits
     }
 

@@ -272,7 +272,8 @@ pub(in super::super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{FingerprintCache, SamplesMut, Target};
+    use super::super::super::testing::read;
+    use super::super::super::{FingerprintCache, Target};
     use super::super::tests::{message, table};
     use crate::base::Seed;
 
@@ -287,14 +288,8 @@ mod tests {
         let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
         assert_eq!(facts.target, open.dataset.target());
         assert!(open.dataset.normalisation().of_targets().is_empty());
-        let mut values = [0.5; 8];
-        let samples = SamplesMut {
-            features: &mut [0.0; 4],
-            values: &mut values,
-            labels: &mut [0; 4],
-        };
-        open.dataset.read_rows(&[0, 1, 2, 3], samples).unwrap();
-        assert_eq!(values.to_vec(), [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0]);
+        let (_, values, _) = read(&*open.dataset, &[0, 1, 2, 3]);
+        assert_eq!(values, [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0]);
         let (_folder, mut spec) = table("a,y,z\n1,0,2\n2,yes,1\n3,0.5,1\n4,,0\n");
         spec.target = ["z", "y"].into();
         spec.classes = true;

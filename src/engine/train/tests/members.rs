@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::*;
 use crate::base::Seed;
-use crate::datasets::{PathsSpec, SamplesMut};
+use crate::datasets::PathsSpec;
+use crate::datasets::testing::read;
 use crate::event::{FailedStatus, Member, Metric};
 use crate::layers::checkpoint;
 use crate::losses::{NoiseMseSpec, SignatureSpec};
@@ -184,13 +185,7 @@ fn two_perceptrons_of_other_widths_predict_the_mean_of_what_each_does() {
         .open(Seed(42), cell.validation.share())
         .unwrap();
     let rows = &data.splits.validation;
-    let (mut features, mut targets) = (vec![0.0; 5 * rows.len()], vec![0.0; rows.len()]);
-    let samples = SamplesMut {
-        features: &mut features,
-        values: &mut targets,
-        labels: &mut vec![0; rows.len()],
-    };
-    data.dataset.read_rows(rows, samples).unwrap();
+    let (features, targets, _) = read(&*data.dataset, rows);
     let errors = features.chunks(5).zip(&targets).map(|(row, target)| {
         let [small, large] = [&small, &large].map(|one| by_hand(&one.member, row));
         (f64::midpoint(small, large) - f64::from(*target)).powi(2)

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::super::*;
 use super::splits::{images, message, sizes};
-use crate::datasets::{Dataset, SampleMut};
+use crate::datasets::{Dataset, testing};
 
 const FILES: [&str; 4] = ["0.png", "1.png", "more/2.png", "more/3.png"];
 
@@ -17,15 +17,7 @@ fn labelled(text: &str) -> (tempfile::TempDir, ImageFolderSpec) {
 }
 
 fn values(dataset: &dyn Dataset, row: u32) -> Vec<f32> {
-    let mut features = vec![0.0; dataset.features().len()];
-    let mut values = vec![0.0; dataset.target().values_len()];
-    let sample = SampleMut {
-        features: &mut features,
-        values: &mut values,
-        label: &mut 0,
-    };
-    dataset.read(row, None, sample).unwrap();
-    values
+    testing::read(dataset, &[row]).1
 }
 
 #[test]
