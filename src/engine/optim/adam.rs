@@ -64,17 +64,7 @@ impl AdamSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::optim::OptimizerSpec;
     use crate::optim::testing::assert_steps;
-
-    const SPEC: AdamSpec = AdamSpec {
-        lr: 0.1,
-        betas: [0.9, 0.999],
-        eps: 1e-8,
-        weight_decay: 0.01,
-        decay: Decay::All,
-    };
 
     #[test]
     fn adam_steps_like_pytorch() {
@@ -83,7 +73,7 @@ mod tests {
         // three times: opt.zero_grad()
         //   ((a**2 * torch.tensor([1., 2., 3.])).sum() + (b**3).sum()).backward(); opt.step()
         assert_steps(
-            &OptimizerSpec::Adam(SPEC),
+            "kind = 'adam', lr = 0.1, weight-decay = 0.01",
             "       0.9       -1.9        0.4   0.15000002      -0.85
               0.8004122 -1.8001665 0.30118743  0.061610363 -0.9498761
              0.70158625 -1.7006234 0.20487124 -0.010385044 -1.0496999",
@@ -94,7 +84,7 @@ mod tests {
     fn adamw_steps_like_pytorch() {
         // as above with torch.optim.AdamW
         assert_steps(
-            &OptimizerSpec::AdamW(SPEC),
+            "kind = 'adamw', lr = 0.1, weight-decay = 0.01",
             "0.89900005     -1.898     0.3995   0.14975002 -0.84924996
               0.7985191 -1.7962726 0.30029786   0.06139274 -0.94828475
              0.69891125 -1.6949446  0.2037124 -0.010367163  -1.0471771",

@@ -99,7 +99,8 @@ mod tests {
     use crate::ops::Parameter;
     use crate::ops::testing::{self, TestDevice, assert_close};
     use crate::optim::testing::{Bowl, set_gradient, steps};
-    use crate::optim::{AdamSpec, LionSpec, OptimizerSpec, RmspropSpec, SgdSpec};
+    use crate::optim::{OptimizerSpec, SgdSpec};
+    use crate::testing::spec;
 
     #[test]
     fn clipped_steps_are_those_of_pytorch() {
@@ -192,22 +193,15 @@ mod tests {
 
     #[test]
     fn a_step_that_clips_in_passing_has_the_bits_of_one_after_clipping() {
-        let adam = |weight_decay| {
-            OptimizerSpec::Adam(AdamSpec {
-                weight_decay,
-                ..AdamSpec::default()
-            })
-        };
-        let sgd = |momentum| {
-            OptimizerSpec::Sgd(SgdSpec {
-                momentum,
-                weight_decay: 0.01,
-                ..SgdSpec::default()
-            })
-        };
-        let rmsprop = OptimizerSpec::Rmsprop(RmspropSpec::default());
-        let lion = OptimizerSpec::Lion(LionSpec::default());
-        for spec in [adam(0.0), adam(0.01), sgd(0.0), sgd(0.9), rmsprop, lion] {
+        for settings in [
+            "kind = 'adam'",
+            "kind = 'adam', weight-decay = 0.01",
+            "kind = 'sgd', weight-decay = 0.01",
+            "kind = 'sgd', weight-decay = 0.01, momentum = 0.9",
+            "kind = 'rmsprop'",
+            "kind = 'lion'",
+        ] {
+            let spec: OptimizerSpec = spec(settings);
             for by in [ClipBy::All, ClipBy::Part] {
                 let run = |in_passing: bool| {
                     let (mut bowl, mut optimizer) = (Bowl::new(), spec.build());

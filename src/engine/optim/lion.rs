@@ -58,8 +58,6 @@ impl LionSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::optim::OptimizerSpec;
     use crate::optim::testing::assert_steps;
 
     #[test]
@@ -68,23 +66,14 @@ mod tests {
         // p.mul_(1 - lr * wd); p.add_((m * b1 + p.grad * (1 - b1)).sign(), alpha=-lr); m.mul_(b2).add_(p.grad, alpha=1 - b2)
         // lr=.1, (b1, b2)=(.9, .99), wd=.01
         assert_steps(
-            &OptimizerSpec::Lion(LionSpec {
-                lr: 0.1,
-                weight_decay: 0.01,
-                ..LionSpec::default()
-            }),
+            "kind = 'lion', lr = 0.1, weight-decay = 0.01",
             "     0.899     -1.898     0.3995     0.14975   -0.84925
              0.79810095  -1.796102 0.29910052  0.04960025 -0.9484008
               0.6973028 -1.6943059 0.19880143 -0.05044935 -1.0474524",
         );
         // lr=.4, (b1, b2)=(.5, .9), wd=.1: the third value turns back
         assert_steps(
-            &OptimizerSpec::Lion(LionSpec {
-                lr: 0.4,
-                betas: [0.5, 0.9],
-                weight_decay: 0.1,
-                decay: Decay::All,
-            }),
+            "kind = 'lion', lr = 0.4, betas = [0.5, 0.9], weight-decay = 0.1",
             "0.55999994      -1.52  0.07999998 -0.16000001      -1.12
              0.13759992 -1.0591999 -0.32320002     -0.5536 -1.4751999
              -0.2679041 -0.6168319    0.089728 -0.93145597 -1.8161919",

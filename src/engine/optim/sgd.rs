@@ -76,17 +76,14 @@ impl SgdSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::optim::OptimizerSpec;
     use crate::optim::testing::assert_steps;
+    use crate::testing::spec;
 
     #[test]
     fn plain_sgd_steps_like_pytorch() {
         // loss of `adam_steps_like_pytorch`, with torch.optim.SGD([a, b], .1)
         assert_steps(
-            &OptimizerSpec::Sgd(SgdSpec {
-                lr: 0.1,
-                ..SgdSpec::default()
-            }),
+            "kind = 'sgd', lr = 0.1",
             "       0.8   -1.2         0.2    0.23125   -0.91875
                    0.64  -0.72        0.08 0.21520704 -1.1719805
              0.51199997 -0.432 0.031999994 0.20131283  -1.584042",
@@ -97,13 +94,7 @@ mod tests {
     fn momentum_and_weight_decay_step_like_pytorch() {
         // torch.optim.SGD([a, b], .05, momentum=.9, weight_decay=.01)
         assert_steps(
-            &OptimizerSpec::Sgd(SgdSpec {
-                lr: 0.05,
-                momentum: 0.9,
-                nesterov: false,
-                weight_decay: 0.01,
-                decay: Decay::All,
-            }),
+            "kind = 'sgd', lr = 0.05, momentum = 0.9, nesterov = false, weight-decay = 0.01",
             "    0.8995      -1.599     0.34975     0.2405     -0.834
               0.7186503  -0.9175005   0.1094251 0.22315371 -1.0135164
              0.48366115 -0.12019209 -0.13974953 0.19996084 -1.3286568",
@@ -114,13 +105,7 @@ mod tests {
     fn nesterov_steps_like_pytorch() {
         // torch.optim.SGD([a, b], .05, momentum=.9, nesterov=True)
         assert_steps(
-            &OptimizerSpec::Sgd(SgdSpec {
-                lr: 0.05,
-                momentum: 0.9,
-                nesterov: true,
-                weight_decay: 0.0,
-                decay: Decay::All,
-            }),
+            "kind = 'sgd', lr = 0.05, momentum = 0.9, nesterov = true, weight-decay = 0.0",
             "      0.81       -1.24        0.215  0.2321875 -0.9103125
                  0.5751 -0.44480002 -0.029049978  0.2092291 -1.2148268
              0.32732102  0.21670397  -0.17408647 0.18336815 -1.7976236",
@@ -129,10 +114,7 @@ mod tests {
 
     #[test]
     fn nesterov_without_momentum_is_a_mistake() {
-        let spec = SgdSpec {
-            nesterov: true,
-            ..SgdSpec::default()
-        };
-        assert_eq!(spec.check()[0].key, "nesterov");
+        let found: SgdSpec = spec("nesterov = true");
+        assert_eq!(found.check()[0].key, "nesterov");
     }
 }

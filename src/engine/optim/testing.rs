@@ -1,12 +1,10 @@
 //! Models with gradients in closed form, for the tests of this module.
 
-use serde_json::json;
-
 use super::OptimizerSpec;
 use crate::device::Backend;
 use crate::ops::testing::{self, TestDevice, assert_close, filled};
 use crate::ops::{Grads, Layout, Module, Parameter, Pass, Path, Var};
-use crate::testing::numbers;
+use crate::testing::{numbers, spec};
 
 /// `Σ k a² + Σ b³` with `k = (1, 2, 3)`, from `a = (1, -2, ½)`, `b = (¼, -¾)`.
 pub(super) struct Bowl {
@@ -126,7 +124,8 @@ impl<D: Backend> Many<D> {
 
 /// Panics unless the first three steps lead to these values ([`steps`]).
 #[track_caller]
-pub(super) fn assert_steps(spec: &OptimizerSpec, expected: &str) {
+pub(super) fn assert_steps(settings: &str, expected: &str) {
+    let spec: OptimizerSpec = spec(settings);
     let mut bowl = Bowl::new();
     let mut optimizer = spec.build();
     for values in steps(expected) {
@@ -149,12 +148,12 @@ pub(super) fn steps(text: &str) -> [[f32; 5]; 3] {
 #[test]
 fn every_optimizer_finds_the_minimum_of_a_quadratic() {
     for settings in [
-        json!({ "kind": "adam", "lr": 0.05 }),
-        json!({ "kind": "sgd", "lr": 0.05, "momentum": 0.5 }),
-        json!({ "kind": "rmsprop", "lr": 0.02, "alpha": 0.9 }),
-        json!({ "kind": "lion", "lr": 0.02, "betas": [0.9, 0.9] }),
+        "kind = 'adam', lr = 0.05",
+        "kind = 'sgd', lr = 0.05, momentum = 0.5",
+        "kind = 'rmsprop', lr = 0.02, alpha = 0.9",
+        "kind = 'lion', lr = 0.02, betas = [0.9, 0.9]",
     ] {
-        let spec: OptimizerSpec = serde_json::from_value(settings).unwrap();
+        let spec: OptimizerSpec = spec(settings);
         let (mut bowl, mut optimizer) = (Bowl::new(), spec.build());
         for step in 0..500 {
             let lr = spec.lr() * (1.0 - f64::from(step) / 500.0);

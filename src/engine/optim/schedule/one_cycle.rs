@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::optim::schedule::tests::assert_near;
     use crate::optim::{Rate, ScheduleSpec};
-    use crate::testing::numbers;
+    use crate::testing::{numbers, spec};
 
     #[track_caller]
     fn assert_cycle(spec: &OneCycleSpec, expected: &[f64]) {
@@ -117,33 +117,22 @@ mod tests {
     #[test]
     fn a_cycle_along_lines_is_that_of_pytorch() {
         // OneCycleLR(…, total_steps=10, pct_start=.4, anneal_strategy="linear", div_factor=10., final_div_factor=100.)
-        let spec = OneCycleSpec {
-            pct_start: 0.4,
-            anneal_strategy: Anneal::Linear,
-            div_factor: 10.0,
-            final_div_factor: 100.0,
-            three_phase: false,
-        };
+        let settings = "pct-start = 0.4, anneal-strategy = 'linear', div-factor = 10.0, final-div-factor = 100.0";
         let expected = [
             0.01, 0.04, 0.07, 0.1, 0.083_35, 0.066_7, 0.050_05, 0.033_4, 0.016_75, 1e-4,
         ];
-        assert_cycle(&spec, &expected);
+        assert_cycle(&spec(settings), &expected);
     }
 
     #[test]
     fn a_cycle_of_three_phases_is_that_of_pytorch() {
         // OneCycleLR(…, total_steps=12, pct_start=.25, three_phase=True)
-        let spec = OneCycleSpec {
-            pct_start: 0.25,
-            three_phase: true,
-            ..OneCycleSpec::default()
-        };
         let expected = numbers(
             "0.004 0.052 0.1 0.052 0.004 0.0038019575420312575 0.0032470549057570953
              0.0024451973637258373 0.0015552026362741626 7.533450942429048e-4
              1.9844245796874246e-4 4e-7",
         );
-        assert_cycle(&spec, &expected);
+        assert_cycle(&spec("pct-start = 0.25, three-phase = true"), &expected);
     }
 
     #[test]
@@ -167,10 +156,8 @@ mod tests {
 
     #[test]
     fn short_cycles_have_rates() {
-        for spec in [0.0, 0.1, 0.5, 1.0].map(|pct_start| OneCycleSpec {
-            pct_start,
-            ..OneCycleSpec::default()
-        }) {
+        for pct_start in ["0.0", "0.1", "0.5", "1.0"] {
+            let spec: OneCycleSpec = spec(&format!("pct-start = {pct_start}"));
             for steps in 0..12 {
                 for step in 0..=steps {
                     let rate = spec.lr(0.1, step, steps);
