@@ -50,9 +50,10 @@ impl AdamSpec {
     /// # Source
     /// Kingma & Ba 2015; Loshchilov & Hutter 2019; PyTorch `Adam` and `AdamW`.
     pub(super) fn step(&self, lr: f64, is_decoupled: bool, n: u64) -> (AdamStep, f32) {
-        let (decoupled, coupled) = match is_decoupled {
-            true => (self.weight_decay, 0.0),
-            false => (0.0, self.weight_decay as f32),
+        let (decoupled, coupled) = if is_decoupled {
+            (self.weight_decay, 0.0)
+        } else {
+            (0.0, self.weight_decay as f32)
         };
         let step = AdamStep {
             only_matrices: self.decay == Decay::Matrices,
