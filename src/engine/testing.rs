@@ -18,3 +18,10 @@ pub(crate) fn spec<T: DeserializeOwned>(settings: &str) -> T {
     let mut table: BTreeMap<String, T> = table.expect(settings);
     table.remove("it").expect(settings)
 }
+
+/// Panics with the text unless `part` is in it.
+#[track_caller]
+pub(crate) fn assert_says(text: impl AsRef<str>, part: impl AsRef<str>) {
+    let (text, part) = (text.as_ref(), part.as_ref());
+    assert!(text.contains(part), "no `{part}` in\n{text}");
+}

@@ -2,6 +2,7 @@
 //!
 //! The steps need curl and jq on PATH, which GitHub's runners have; without them the tests print a note.
 
+use crate::project::assert_says;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -423,9 +424,9 @@ fn untrusted_text_is_no_part_of_a_command_and_untrusted_code_has_no_rights() {
             assert!(!line.contains('\t'), "{line}");
         }
     }
-    assert!(
-        compare.contains("\non: pull_request\npermissions:\n  contents: read\nconcurrency"),
-        "{compare}"
+    assert_says(
+        &compare,
+        "\non: pull_request\npermissions:\n  contents: read\nconcurrency",
     );
     for word in ["secrets", "token", "write", "pull_request_target"] {
         assert!(!compare.contains(word), "{word}: {compare}");

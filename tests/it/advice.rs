@@ -2,6 +2,7 @@
 //!
 //! Times of runs are scripted: no verdict depends on the speed of the machine.
 
+use crate::project::assert_says;
 use fieldtrial::event::{PhaseTimes, RunFacts, RunId, RunOutcome, RunTimes, Status};
 use fieldtrial::manifest;
 use fieldtrial::plan::{Plan, PlanOptions, PlannedCell};
@@ -123,19 +124,13 @@ fn pair(status: &str, verdict: &str) -> Vec<(String, String)> {
 fn a_recommendation_is_tested_and_its_outcome_stands_in_both_reports() {
     let project = advised();
     let page = project.read("reports/growing/report.md");
-    assert!(
-        page.contains("**train.batch-size = 32 instead of 2**"),
-        "{page}"
-    );
+    assert_says(&page, "**train.batch-size = 32 instead of 2**");
     assert_eq!(of_32(&project, "growing"), pair("proposed", ""));
     keep(&project, NEXT, taking(dear_steps));
     let said = report(&project, NEXT);
     assert!(!said.contains("warning"), "{said}");
     let second = project.read("reports/growing-next/report.md");
-    assert!(
-        second.contains("## Predictions and measurement"),
-        "{second}"
-    );
+    assert_says(&second, "## Predictions and measurement");
     let outcome = "\ntrain.batch-size = 32 instead of 2: confirmed: measured ";
     assert!(second.contains(outcome), "{second}");
     assert_eq!(

@@ -1,5 +1,6 @@
 //! `train.save-to`: saved weights, the index of their runs, and recreation of deleted files.
 
+use crate::project::assert_says;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -223,9 +224,5 @@ fn shards_leave_their_checkpoints_and_merge_lists_those_that_are_there() {
     assert_eq!(merged.code, 0, "{}", merged.stderr);
     assert_eq!(project.rows("checkpoints/index.csv"), index[1..]);
     let ended = run(&project, &["--shard", "1/1"]);
-    assert!(
-        ended.stderr.contains("checkpoint missing: 1 run"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "checkpoint missing: 1 run");
 }

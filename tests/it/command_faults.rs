@@ -1,5 +1,6 @@
 //! Programs that misbehave: each has its status, the parent goes on, and no process is left.
 
+use crate::project::assert_says;
 use std::fs;
 
 use crate::processes::{is_alive, wait_until};
@@ -97,11 +98,7 @@ fn half_a_line_at_the_end_is_left_out_with_a_warning() {
     let script = "echo '{\"event\": \"finished\", \"val_loss\": 1}' >> $FIELDTRIAL_EVENTS\nprintf '{\"event\": \"fin' >> $FIELDTRIAL_EVENTS\n";
     let (project, ended) = ran(script, LOSS);
     is(&status(&project, &ended), "done", "");
-    assert!(
-        ended.stderr.contains("its last event has no end"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "its last event has no end");
 }
 
 #[test]
@@ -211,11 +208,7 @@ fn nothing_that_a_program_says_reaches_the_terminal_as_a_control_character() {
     let (project, ended) = ran(script, "");
     let reason = "exit code 3: \\u{1b}[31mred\\u{7}";
     is(&status(&project, &ended), "failed", reason);
-    assert!(
-        ended.stderr.contains("warning: \\u{1b}[2J"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "warning: \\u{1b}[2J");
     let all = ended.stderr + &project.read("reports/mine/runs.csv");
     assert!(!all.contains(['\u{1b}', '\u{7}']), "{all}");
 }
@@ -262,11 +255,7 @@ echo '{"event": "epoch", "epoch": 0, "val_loss": 0.25}' >> $FIELDTRIAL_EVENTS
     }
     let kept = project.run(&limited);
     assert_eq!(kept.code, 1, "a failure that stands is a failure");
-    assert!(
-        kept.stderr.contains("0 runs to do, 1 kept"),
-        "{}",
-        kept.stderr
-    );
+    assert_says(&kept.stderr, "0 runs to do, 1 kept");
     assert_eq!(before, files.map(results));
 
     fs::remove_file(project.path("experiments/slow")).unwrap();

@@ -1,5 +1,6 @@
 //! The equilibrium model on digits: both algorithms through the whole program, limits, and infeasible settings.
 
+use crate::project::assert_says;
 use std::collections::BTreeMap;
 
 use crate::project::Project;
@@ -125,11 +126,7 @@ fn what_cannot_be_is_infeasible_before_anything_runs() {
     let infeasible: Vec<&str> = lines.filter(|line| line.contains("infeasible  ")).collect();
     assert_eq!(infeasible.len(), 1, "{}", plan.stdout);
     assert!(infeasible[0].starts_with("true"), "{}", plan.stdout);
-    assert!(
-        plan.stdout.contains("linear attention only"),
-        "{}",
-        plan.stdout
-    );
+    assert_says(&plan.stdout, "linear attention only");
     let mlp = with(&[
         (
             "kind = \"equilibrium\"\nhidden = 8\niterations = 20\ngamma = 0.74",

@@ -1,5 +1,6 @@
 //! The scripts in `tests/gpu` (for a machine with a GPU and without cargo), with stubs for the programs that they call.
 
+use crate::project::assert_says;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -54,10 +55,7 @@ fn a_test_that_aborts_ends_the_tests_of_its_own_operation_only() {
     let summary = project.read("out/summary.txt");
     let failed = "2 of 3 passed; failed: ops::conv2d (134)";
     assert!(summary.contains(failed), "{summary}\n{said}");
-    assert!(
-        said.contains("thread 'ops::conv2d::tests::c' panicked"),
-        "{said}"
-    );
+    assert_says(&said, "thread 'ops::conv2d::tests::c' panicked");
     let packed = fs::read(project.path("out/results.tar.gz")).unwrap();
     GzDecoder::new(&packed[..])
         .read_to_end(&mut Vec::new())

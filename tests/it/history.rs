@@ -1,5 +1,6 @@
 //! `fieldtrial history`, end to end: a repository of 60 commits with a lasting change and a blip.
 
+use crate::project::assert_says;
 use std::fmt::Write;
 use std::process::Command;
 
@@ -148,10 +149,7 @@ fn a_shallow_clone_has_a_short_history_and_says_how_to_get_the_rest() {
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(said.contains("git fetch --unshallow"), "{said}");
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
-    assert!(
-        said.contains("1 session of a cell: changes can be found from 6 on"),
-        "{said}"
-    );
+    assert_says(&said, "1 session of a cell: changes can be found from 6 on");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Image folders: splits in folders, grey images of any size, labels in a file, damaged images.
 
+use crate::project::assert_says;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -117,10 +118,7 @@ fn damaged_images_are_left_out_and_named_by_plan_and_run() {
     let (ended, _) = completed(&project);
     assert!(ended.stderr.contains(warning), "{}", ended.stderr);
     let report = project.read("reports/tiny/report.md");
-    assert!(
-        report.contains("own\\`: 2 of 5 images cannot be decoded"),
-        "{report}"
-    );
+    assert_says(&report, "own\\`: 2 of 5 images cannot be decoded");
 }
 
 #[test]

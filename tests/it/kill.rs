@@ -4,6 +4,7 @@ use crate::processes::{
     assert_nothing_temporary, children_called, is_alive, long_worker, signal, signal_all, start,
     wait_for, wait_until,
 };
+use crate::project::assert_says;
 use crate::project::{Project, fieldtrial};
 use crate::tiny::{project, with};
 
@@ -42,11 +43,7 @@ fn a_killed_worker_is_a_killed_row_and_the_others_are_done() {
     assert_eq!(again.code, 1);
     let next = "next     `fieldtrial run experiments/tiny.toml --retry` tries what failed again";
     assert!(again.stderr.contains(next), "{}", again.stderr);
-    assert!(
-        again.stderr.contains("killed: signal 9"),
-        "{}",
-        again.stderr
-    );
+    assert_says(&again.stderr, "killed: signal 9");
 }
 
 #[test]

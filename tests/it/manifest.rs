@@ -1,5 +1,6 @@
 //! Mistakes in manifests: every one a file in `tests/manifests/invalid/`, its message a snapshot.
 
+use crate::project::assert_says;
 use std::path::Path;
 
 use fieldtrial::manifest::{self, Manifest};
@@ -173,16 +174,8 @@ fn a_table_of_data_given_as_a_manifest_is_one_mistake() {
     let project = Project::new().file("table.csv", "a,b\n1,2\n3,4\n");
     let ended = project.run(&["run", "table.csv"]);
     assert_eq!(ended.code, 2);
-    assert!(
-        ended.stderr.contains("`table.csv` is data, not a manifest"),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended.stderr.contains("new NAME --data table.csv"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "`table.csv` is data, not a manifest");
+    assert_says(&ended.stderr, "new NAME --data table.csv");
 }
 
 #[test]
@@ -193,9 +186,5 @@ fn a_selection_by_the_end_of_an_axis_names_the_axis() {
     );
     let ended = project.run(&["plan", "good.toml", "--only", "hidden=8"]);
     assert_eq!(ended.code, 2);
-    assert!(
-        ended.stderr.contains("did you mean `models.mlp.hidden`?"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "did you mean `models.mlp.hidden`?");
 }

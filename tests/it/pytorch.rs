@@ -1,5 +1,6 @@
 //! The observer of PyTorch programs, with the real PyTorch where this machine has it: `python3`, or what `FIELDTRIAL_PYTHON` names.
 
+use crate::project::assert_says;
 use std::process::Command;
 
 use crate::project::Project;
@@ -475,16 +476,8 @@ echo "{\"event\": \"phases\", \"steps\": 4, \"step_ms\": $ms, \"ms\": {\"forward
         .file("experiments/mine.toml", &wrong)
         .run(&["plan", "experiments/mine.toml"]);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("`mixd` is no parameter"),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended.stderr.contains("did you mean `mixed`"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "`mixd` is no parameter");
+    assert_says(&ended.stderr, "did you mean `mixed`");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The real U-Net on real PNG files, at width 8: killed, resumed, and with damaged files.
 
+use crate::project::assert_says;
 use std::fs;
 
 use crate::processes::{
@@ -84,11 +85,7 @@ fn a_unet_that_was_killed_and_whose_parent_was_killed_trains_to_its_end_in_the_e
 
     let ended = project.run(&[&RUN[..], &["--retry"]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("1 run to do, 1 kept"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "1 run to do, 1 kept");
     assert_eq!(statuses(&project), ["done", "done"]);
     assert_eq!(row(&project), first);
     assert_nothing_temporary(&project.path(""));

@@ -314,7 +314,7 @@ fn an_interruption_kills_running_workers_and_starts_no_further_run() {
 #[test]
 fn no_run_starts_after_the_maximum_number_of_failures() {
     let failure = RunOutcome::empty(Status::Killed, "killed: signal 9".into());
-    let launcher = Scripted::new().with(job(LimitsSpec::default()).id, Vec::new(), failure);
+    let launcher = Scripted::new().with_outcome(job(LimitsSpec::default()).id, Vec::new(), failure);
     let (summary, words) = seen(&mut listed(3), &launcher, &options(1, Some(1)));
     assert_eq!(
         words[2..],

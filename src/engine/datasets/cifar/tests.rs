@@ -1,3 +1,4 @@
+use crate::testing::assert_says;
 use std::fs;
 use std::path::Path;
 
@@ -208,13 +209,13 @@ fn damaged_files_are_all_named() {
     let (folder, spec) = hundred();
     write(folder.path(), "test.bin", records(&[&[20, 100]]));
     let text = message(&spec);
-    assert!(
-        text.contains("`test.bin` at byte 0: the class is 20, not one from 0 to 19"),
-        "{text}"
+    assert_says(
+        &text,
+        "`test.bin` at byte 0: the class is 20, not one from 0 to 19",
     );
-    assert!(
-        text.contains("`test.bin` at byte 1: the class is 100, not one from 0 to 99"),
-        "{text}"
+    assert_says(
+        &text,
+        "`test.bin` at byte 1: the class is 100, not one from 0 to 99",
     );
 }
 

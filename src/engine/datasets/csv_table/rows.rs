@@ -166,6 +166,7 @@ fn named(spec: &CsvSpec, kinds: &Kinds) -> Result<Splits, DatasetError> {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::assert_says;
     use std::collections::BTreeSet;
 
     use super::super::super::FingerprintCache;
@@ -267,9 +268,9 @@ mod tests {
         assert!(message(&spec).ends_with("in `t.csv`: lacks `kind`"));
         write("t.csv", "a,kind,y\n2,y,q\n");
         let text = message(&spec);
-        assert!(
-            text.contains("t.csv` is not what the manifest says in line 2, column 3 (`y`): `q`"),
-            "{text}"
+        assert_says(
+            &text,
+            "t.csv` is not what the manifest says in line 2, column 3 (`y`): `q`",
         );
         std::fs::remove_file(folder.path().join("t.csv")).unwrap();
         assert!(message(&spec).contains("t.csv"));
@@ -301,10 +302,7 @@ mod tests {
             3
         );
         let text = message(&by(&spec, "by", "who"));
-        assert!(
-            text.contains("`a` is not a number, in 3 of 3 rows"),
-            "{text}"
-        );
+        assert_says(&text, "`a` is not a number, in 3 of 3 rows");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use csv::StringRecord;
 use jiff::fmt::strtime::BrokenDownTime;
 
-use super::super::{DatasetError, FilePaths};
+use super::super::{DatasetError, FilePaths, Part};
 use super::columns::{Layout, Missing, Role};
 use super::dates::days;
 use super::files::DataFile;
@@ -82,12 +82,12 @@ impl Scanned {
     /// A table or a part of it without rows.
     pub(super) fn rows(self, path: &FilePaths) -> Result<(Vec<u32>, [usize; 3]), DatasetError> {
         let mut used_of_parts = [0; 3];
-        for (part, used_of_part) in used_of_parts.iter_mut().enumerate() {
+        for (part, used_of_part) in Part::ALL.into_iter().zip(&mut used_of_parts) {
             let own = || self.files.iter().filter(|(file, _)| file.part == part);
             let [read, used] = [0, 1].map(|which| own().map(|(_, rows)| rows[which]).sum());
             *used_of_part = used;
             let named: FilePaths = own().map(|(file, _)| file.path.clone()).collect();
-            let shown = if part == 0 { path } else { &named };
+            let shown = if part == Part::Train { path } else { &named };
             if used == 0 && read > 0 {
                 return Err(DatasetError::Mismatch(format!(
                     "every row of `{shown}` is left out, as a value with `missing = \"leave-out\"` is missing"

@@ -297,6 +297,16 @@ fn a_wrong_target_gets_the_nearest_name() {
     spec.target = "label".into();
     let expected = "`table.csv` has no column `label`; it has `width`, `height`";
     assert_eq!(message(&spec), expected);
+    // Every name at once.
+    spec.columns = columns("wdith = { missing = \"mean\" }\nwidth = { missing = \"kind\" }");
+    let text = message(&spec);
+    for part in [
+        expected,
+        "`wdith`; did you mean `width`?",
+        "which is for a `category`",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[test]

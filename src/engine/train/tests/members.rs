@@ -1,5 +1,6 @@
 //! Ensembles: the mean of several trained models' predictions.
 
+use crate::testing::assert_says;
 use std::path::Path;
 
 use super::*;
@@ -218,10 +219,7 @@ fn members_that_cannot_be_averaged_are_told_in_one_sentence() {
     let mut lost = trained(folder.path(), line(5));
     lost.member.weights = "/nowhere/best.safetensors".into();
     let reason = reason_of(&[&lost]);
-    assert!(
-        reason.contains("cannot access `best.safetensors`"),
-        "{reason}"
-    );
+    assert_says(&reason, "cannot access `best.safetensors`");
 
     let own = trained(folder.path(), line(6));
     let other = trained(folder.path(), mlp(8));

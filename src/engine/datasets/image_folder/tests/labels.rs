@@ -1,5 +1,6 @@
 //! Labels of images in a CSV file.
 
+use crate::testing::assert_says;
 use std::fs;
 
 use super::super::*;
@@ -159,17 +160,15 @@ fn folders_are_splits_of_labelled_images_too() {
     assert_eq!(sizes(&spec, 0.5), [vec![1, 2], vec![0], vec![]]);
     write("file,what\nval/0.png,c\ntrain/1.png,b\n0.png,a\n");
     let text = message(&spec);
-    assert!(
-        text.contains(
-            "line 4, column 1 (`file`): `0.png` is in none of the folders `train`, `val`"
-        ),
-        "{text}"
+    assert_says(
+        &text,
+        "line 4, column 1 (`file`): `0.png` is in none of the folders `train`, `val`",
     );
     write("file,what\nval/0.png,c\ntrain/1.png,b\n");
     let text = message(&spec);
-    assert!(
-        text.contains("line 2, column 2 (`what`): `c` is the class of no image to train on"),
-        "{text}"
+    assert_says(
+        &text,
+        "line 2, column 2 (`what`): `c` is the class of no image to train on",
     );
 }
 
