@@ -215,11 +215,11 @@ fn a_cell_that_one_side_lacks_is_told_and_not_run() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let said = &ended.stderr;
     assert_says(
-        &said,
+        said,
         "alone is not run:\n    model=mlp,dataset=plane,batch-size=16",
     );
     assert_says(
-        &said,
+        said,
         "alone is not run:\n    model=mlp,dataset=plane,batch-size=32",
     );
     assert_eq!(rows(&project, SIDES).len(), 2);

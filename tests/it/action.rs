@@ -425,7 +425,7 @@ fn untrusted_text_is_no_part_of_a_command_and_untrusted_code_has_no_rights() {
         }
     }
     assert_says(
-        &compare,
+        compare,
         "\non: pull_request\npermissions:\n  contents: read\nconcurrency",
     );
     for word in ["secrets", "token", "write", "pull_request_target"] {

@@ -225,7 +225,7 @@ fn new(project: &Project, name: &str, data: &str, guesses: &[&str], lines: &[&st
         .iter()
         .filter(|line| line.starts_with("[models."))
         .count();
-    assert_says(&page, &format!("{cells} cells: {cells} done"));
+    assert_says(&page, format!("{cells} cells: {cells} done"));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_trained_model_learns_other_classes_with_a_fresh_head() {
     assert_ne!(project.run(&["run", PATH]).code, 0);
     let reason = &project.rows("runs.csv")[0]["reason"];
     assert_says(
-        &reason,
+        reason,
         "`layers.4.weight` has shape [2, 4], the model's is [3, 4]",
     );
 }

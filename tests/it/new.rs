@@ -137,7 +137,7 @@ fn a_table_of_ones_own_gets_a_manifest_that_fits_it() {
         ] {
             assert!(text.contains(&part), "{part}: {text}");
         }
-        assert_says(&ended.stderr, &format!("`{target}` is the target"));
+        assert_says(&ended.stderr, format!("`{target}` is the target"));
         assert!(
             planned(&project, &path)
                 .iter()

@@ -91,7 +91,7 @@ impl Project {
 
 /// Panics with the text unless `part` is in it.
 #[track_caller]
-pub fn assert_says(text: impl AsRef<str>, part: impl AsRef<str>) {
+pub(crate) fn assert_says(text: impl AsRef<str>, part: impl AsRef<str>) {
     let (text, part) = (text.as_ref(), part.as_ref());
     assert!(text.contains(part), "no `{part}` in\n{text}");
 }

@@ -125,7 +125,7 @@ fn samples_go_with_their_cell_and_stay_where_only_the_store_is_gone() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_eq!(samples(&project), NAMES);
     let report = project.read("reports/tiny/report.md");
-    assert_says(&report, &format!("(samples/{})", NAMES[3]));
+    assert_says(&report, format!("(samples/{})", NAMES[3]));
     let manifest = project
         .read("experiments/tiny.toml")
         .replace("[0.001, 0.002]", "[0.001]");

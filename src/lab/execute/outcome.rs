@@ -252,7 +252,7 @@ mod tests {
     fn who_ended_a_run_is_told_and_a_finished_run_counts_all_the_same() {
         let timeout = || Some(EndedByParent::Timeout(Duration::from_secs(90)));
         assert_end(Status::Timeout, "timeout: 90 s", |it| {
-            it.by_parent = timeout()
+            it.by_parent = timeout();
         });
         assert_end(Status::Done, "", |it| {
             it.by_parent = timeout();
