@@ -1,6 +1,5 @@
 //! `fieldtrial ab`, end to end: this program on both sides, with different manifests.
 
-use crate::project::assert_says;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -9,7 +8,7 @@ use crate::branches::{Clone, copy_built_dependencies};
 use crate::processes::{
     assert_nothing_temporary, children_called, is_alive, signal, signal_all, wait_until,
 };
-use crate::project::{Project, fieldtrial};
+use crate::project::{Project, assert_says, fieldtrial};
 use crate::tiny::{MANIFEST, with};
 
 /// A repository with two commits: a narrow model, then a wider one.

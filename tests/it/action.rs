@@ -2,7 +2,6 @@
 //!
 //! The steps need curl and jq on PATH, which GitHub's runners have; without them the tests print a note.
 
-use crate::project::assert_says;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +13,7 @@ use serde_json::json;
 use crate::gate;
 use crate::github::{BOT, Github};
 use crate::justfile::on_path;
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 use crate::tiny::{MANIFEST, with};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");

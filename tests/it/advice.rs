@@ -2,14 +2,13 @@
 //!
 //! Times of runs are scripted: no verdict depends on the speed of the machine.
 
-use crate::project::assert_says;
 use fieldtrial::event::{PhaseTimes, RunFacts, RunId, RunOutcome, RunTimes, Status};
 use fieldtrial::manifest;
 use fieldtrial::plan::{Plan, PlanOptions, PlannedCell};
 use fieldtrial::results::read_recommendations;
 
 use crate::inputs::inputs;
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::scripted::keep;
 
 /// Two batch sizes of a task that scripted runs do not compute.

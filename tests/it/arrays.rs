@@ -1,10 +1,9 @@
 //! Arrays of NumPy and the files of CIFAR: plans, runs, and what a trained model does with other arrays.
 
-use crate::project::assert_says;
 use std::fs;
 
 use crate::exported::{assert_same_predictions, by_python};
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::trained::good;
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];

@@ -1,7 +1,6 @@
 //! Baselines beside models on the same rows, and programs that are given these rows.
 
-use crate::project::Project;
-use crate::project::assert_says;
+use crate::project::{Project, assert_says};
 use crate::tables::{Random, table};
 
 const MODELS: &str = "[models.network]\nkind = \"mlp\"\nhidden = 32\ndepth = 2\n[train]\nepochs = 12\nbatch-size = 32\n\

@@ -1,13 +1,12 @@
 //! `train.save-to`: saved weights, the index of their runs, and recreation of deleted files.
 
-use crate::project::assert_says;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 
 /// Two cells, two seeds, two blocks: eight runs, which write four files.
 const MANIFEST: &str = r#"

@@ -1,11 +1,10 @@
 //! One plan on several machines: shards, journals and merging.
 
-use crate::project::assert_says;
 use std::fs;
 
 use fieldtrial::base::hash::Digest;
 
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 use crate::tiny::{project, with};
 
 const MANIFEST: &str = "experiments/tiny.toml";

@@ -1,10 +1,9 @@
 //! Programs that misbehave: each has its status, the parent goes on, and no process is left.
 
-use crate::project::assert_says;
 use std::fs;
 
 use crate::processes::{is_alive, wait_until};
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 
 const MANIFEST: &str = "experiments/mine.toml";
 

@@ -1,10 +1,9 @@
 //! Programs as trainers: a script in Python's standard library runs, resumes, is pruned, reported, compared and sharded.
 
-use crate::project::assert_says;
 use std::process::Command;
 
 use crate::processes::{children, wait_for, wait_until};
-use crate::project::{Ended, Project, fieldtrial};
+use crate::project::{Ended, Project, assert_says, fieldtrial};
 
 const MANIFEST: &str = "experiments/mine.toml";
 

@@ -1,13 +1,12 @@
 //! The whole program on the stand-in GPU: every shipped manifest at small size on `cpu` and `cuda`; failures are rows.
 
-use crate::project::assert_says;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::processes::{is_alive, long_worker, signal, start, wait_until};
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 use crate::tiny;
 
 /// Settings for a small U-Net and small images.

@@ -1,11 +1,10 @@
 //! Data of a manifest: missing or unusable data is a mistake before anything runs, data that turns out damaged when it is
 //! read is a `failed` run; and the rows that are held out from training.
 
-use crate::project::assert_says;
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::project::{Ended, Project, fieldtrial};
+use crate::project::{Ended, Project, assert_says, fieldtrial};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 const PLAN: [&str; 2] = ["plan", "experiments/tiny.toml"];

@@ -1,9 +1,8 @@
 //! The equilibrium model on digits: both algorithms through the whole program, limits, and infeasible settings.
 
-use crate::project::assert_says;
 use std::collections::BTreeMap;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 const MANIFEST: &str = r#"
 name = "tiny"

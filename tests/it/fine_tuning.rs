@@ -1,7 +1,6 @@
 //! `train.freeze` and `train.fresh`: a trained model learns other classes; what is wrong with patterns is said by `plan`.
 
-use crate::project::Project;
-use crate::project::assert_says;
+use crate::project::{Project, assert_says};
 use crate::trained::good;
 
 const PATH: &str = "experiments/tiny.toml";

@@ -1,6 +1,5 @@
 //! The scripts in `tests/gpu` (for a machine with a GPU and without cargo), with stubs for the programs that they call.
 
-use crate::project::assert_says;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +10,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 /// A test program in which the tests of `ops::conv2d` abort.
 const TESTS: &str = r#"#!/bin/sh

@@ -1,11 +1,10 @@
 //! `fieldtrial history`, end to end: a repository of 60 commits with a lasting change and a blip.
 
-use crate::project::assert_says;
 use std::fmt::Write;
 use std::process::Command;
 
 use crate::compare::{expect, repository};
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::tiny;
 
 const SESSIONS: usize = 60;

@@ -1,10 +1,9 @@
 //! Image folders: splits in folders, grey images of any size, labels in a file, damaged images.
 
-use crate::project::assert_says;
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 const PLAN: [&str; 2] = ["plan", "experiments/tiny.toml"];

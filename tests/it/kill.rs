@@ -4,8 +4,7 @@ use crate::processes::{
     assert_nothing_temporary, children_called, is_alive, long_worker, signal, signal_all, start,
     wait_for, wait_until,
 };
-use crate::project::assert_says;
-use crate::project::{Project, fieldtrial};
+use crate::project::{Project, assert_says, fieldtrial};
 use crate::tiny::{project, with};
 
 /// Output when the short cell is done.

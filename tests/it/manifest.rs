@@ -1,13 +1,12 @@
 //! Mistakes in manifests: every one a file in `tests/manifests/invalid/`, its message a snapshot.
 
-use crate::project::assert_says;
 use std::path::Path;
 
 use fieldtrial::manifest::{self, Manifest};
 use fieldtrial::plan::{Plan, PlanOptions};
 
 use crate::inputs::inputs;
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 const GOOD: &str = "name = \"good\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n\
                     [matrix]\nbatch-size = [8, 16]\n";

@@ -1,11 +1,10 @@
 //! `fieldtrial new`: writes manifests that plan and run unchanged, also for the user's data.
 
-use crate::project::assert_says;
 use std::process::Command;
 
 use fieldtrial::base::png;
 
-use crate::project::{Ended, Project, fieldtrial};
+use crate::project::{Ended, Project, assert_says, fieldtrial};
 
 const FORMS: [&str; 5] = ["quickstart", "csv", "images", "search", "compare"];
 

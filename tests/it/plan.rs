@@ -1,6 +1,5 @@
 //! Plans of manifests.
 
-use crate::project::assert_says;
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +9,7 @@ use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
 
 use crate::inputs::{inputs, inputs_of};
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 pub(crate) const HEAD: &str =
     "name = \"x\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n";

@@ -1,9 +1,8 @@
 //! The observer of PyTorch programs, with the real PyTorch where this machine has it: `python3`, or what `FIELDTRIAL_PYTHON` names.
 
-use crate::project::assert_says;
 use std::process::Command;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 /// The Python with PyTorch; `None`, with a sentence, where there is none.
 pub(crate) fn python() -> Option<String> {

@@ -1,7 +1,6 @@
 //! Resuming: finished runs are kept; which runs are repeated, and why.
 
-use crate::project::Project;
-use crate::project::assert_says;
+use crate::project::{Project, assert_says};
 use crate::tiny::{project, with};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];

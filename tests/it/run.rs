@@ -1,7 +1,6 @@
 //! `fieldtrial run`: from a manifest to results and a report, and errors.
 
-use crate::project::Project;
-use crate::project::assert_says;
+use crate::project::{Project, assert_says};
 use crate::tiny::{MANIFEST, project, with};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];

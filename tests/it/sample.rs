@@ -1,7 +1,6 @@
 //! `fieldtrial sample`: what trained models draw.
 
-use crate::project::Project;
-use crate::project::assert_says;
+use crate::project::{Project, assert_says};
 
 const MANIFEST: &str = r#"
 name = "tiny"

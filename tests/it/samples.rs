@@ -1,9 +1,8 @@
 //! Images of expensive evaluations: once per cell and seed, kept on resume, deleted with their cell.
 
-use crate::project::assert_says;
 use std::fs;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 /// Two cells, two blocks; a U-Net of width 8 that draws samples of two classes after one epoch.
 const MANIFEST: &str = r#"

@@ -1,9 +1,8 @@
 //! `fieldtrial run` on a manifest with `[search]`: trials, pruning and failures, resuming, files.
 
-use crate::project::assert_says;
 use std::collections::BTreeMap;
 
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 
 pub(crate) const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 

@@ -1,7 +1,6 @@
 //! `fieldtrial stale`: which results the manifests and this build would no longer give.
 
-use crate::project::Project;
-use crate::project::assert_says;
+use crate::project::{Project, assert_says};
 use crate::search::{self, LEARNING};
 use crate::tiny;
 

@@ -1,12 +1,11 @@
 //! The real U-Net on real PNG files, at width 8: killed, resumed, and with damaged files.
 
-use crate::project::assert_says;
 use std::fs;
 
 use crate::processes::{
     assert_nothing_temporary, is_alive, long_worker, signal, start, wait_until,
 };
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 /// The first cell ends at once; the second trains for a while.
 const MANIFEST: &str = r#"

@@ -1,9 +1,8 @@
 //! `work.csv`: what a training step asks for is the same bytes on every rerun, and `compare --fail-on work` names what changed.
 
-use crate::project::assert_says;
 use std::fs;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::tiny;
 
 /// A convolution and attention, whose kernels share their work between threads, and gradients of accumulated batches.

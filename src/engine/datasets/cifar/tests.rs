@@ -1,4 +1,3 @@
-use crate::testing::assert_says;
 use std::fs;
 use std::path::Path;
 
@@ -7,6 +6,7 @@ use tempfile::TempDir;
 use super::super::Dataset;
 use super::super::testing::{augmented, known, read, sizes};
 use super::*;
+use crate::testing::assert_says;
 
 const TEN: [&str; 10] = [
     "airplane",

@@ -1,6 +1,5 @@
 //! Parquet files as pandas and pyarrow write them (`tests/reference/tables/parquet.py`), and damaged ones.
 
-use crate::testing::assert_says;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use super::super::{CsvGuess, FingerprintCache};
 use super::tests::{columns, features, table};
 use super::*;
 use crate::base::Purpose;
+use crate::testing::assert_says;
 
 fn path(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reference/tables");

@@ -166,13 +166,13 @@ fn named(spec: &CsvSpec, kinds: &Kinds) -> Result<Splits, DatasetError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::assert_says;
     use std::collections::BTreeSet;
 
     use super::super::super::FingerprintCache;
     use super::super::super::testing::{known, sizes};
     use super::super::tests::{columns, message, table};
     use super::*;
+    use crate::testing::assert_says;
 
     /// Eight rows: a day, one of four groups, the name of a split.
     fn days() -> (tempfile::TempDir, CsvSpec) {

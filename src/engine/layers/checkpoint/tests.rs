@@ -1,4 +1,3 @@
-use crate::testing::assert_says;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -6,6 +5,7 @@ use super::*;
 use crate::layers::{Embedding, Init, Linear};
 use crate::ops::Parameter;
 use crate::ops::testing::{self, TestDevice};
+use crate::testing::assert_says;
 
 struct Two(Linear<TestDevice>, Embedding<TestDevice>);
 

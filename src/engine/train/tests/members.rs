@@ -1,6 +1,5 @@
 //! Ensembles: the mean of several trained models' predictions.
 
-use crate::testing::assert_says;
 use std::path::Path;
 
 use super::*;
@@ -8,6 +7,7 @@ use crate::base::Seed;
 use crate::datasets::testing::read;
 use crate::event::{FailedStatus, Member, Metric};
 use crate::layers::checkpoint;
+use crate::testing::assert_says;
 
 /// A trained model, and the results of its run.
 struct Trained {
