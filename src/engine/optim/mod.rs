@@ -109,7 +109,7 @@ pub enum Optimizer<D: Kernels> {
     },
     /// SGD, and its momentum.
     Sgd(SgdSpec, StepState<D, 1>),
-    /// `RMSprop`, and its state ([`RmspropSpec::used`]).
+    /// `RMSprop`; mean of squares, mean if it is centred, momentum if there is one.
     Rmsprop(RmspropSpec, StepState<D, 3>),
     /// Lion, and the mean of the gradients.
     Lion(LionSpec, StepState<D, 1>),
