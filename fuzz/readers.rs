@@ -22,7 +22,7 @@ use fieldtrial::trained::{Trained, predict};
 use serde_json::json;
 
 /// The formats, by name.
-pub(crate) const FORMATS: [&str; 25] = [
+pub(crate) const FORMATS: [&str; 27] = [
     "manifest",
     "set",
     "only",
@@ -35,6 +35,8 @@ pub(crate) const FORMATS: [&str; 25] = [
     "blocks.csv",
     "epochs.csv",
     "timings.csv",
+    "work.csv",
+    "confusion.csv",
     "env.toml",
     "table.csv",
     "table.parquet",
@@ -119,6 +121,14 @@ pub(crate) fn seeds(format: &str) -> Vec<Vec<u8>> {
         "image.jpg" => files(&["baseline.jpg", "progressive.jpg"]),
         "weights.safetensors" => vec![safetensors(), fs::read(root("fuzz/seeds/trained.safetensors")).expect("a seed")],
         "text" => texts(&["The quick brown fox jumps over the lazy dog. ".repeat(8).as_str(), &"ä€𝄞 ".repeat(50)]),
+        "work.csv" => texts(&[
+            "key,model,dataset,models_mlp_hidden,layer,op,calls,backward_calls,flops_forward,flops_backward,tensors,tensor_bytes,\
+             launches,copies\n\"model=mlp,dataset=curved,models.mlp.hidden=16\",mlp,curved,16,layers.0,linear,1,1,2560,5120,3,4096,,\n",
+        ]),
+        "confusion.csv" => texts(&[
+            "key,seed,model,dataset,models_mlp_hidden,class,predicted,test_samples\n\
+             \"model=mlp,dataset=curved,models.mlp.hidden=16\",42,mlp,curved,16,\"a, b\",c,3\n",
+        ]),
         file => vec![fs::read(root("reports/quickstart").join(file)).expect("a committed result")],
     }
 }

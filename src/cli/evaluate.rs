@@ -9,7 +9,7 @@ use crate::base::units::human;
 use crate::device::DeviceKind;
 use crate::progress::Spinner;
 use crate::results::pretty_json;
-use crate::trained::{Confusion, Evaluated, Rows, evaluate};
+use crate::trained::{ConfusionMatrix, Evaluated, Rows, evaluate};
 
 use super::output::{Format, Stdout};
 use super::table::table;
@@ -100,7 +100,7 @@ fn split(rows: &Rows) -> String {
     text
 }
 
-fn confused(confusion: &Confusion) -> String {
+fn confused(confusion: &ConfusionMatrix) -> String {
     let name = |class: usize| match confusion.classes.get(class) {
         Some(name) => name.clone(),
         None => class.to_string(),

@@ -16,7 +16,7 @@ pub struct Collected {
     pub taken: usize,
     /// Runs that the store already had, itself or in a result of higher priority.
     pub known: usize,
-    /// Runs of other code than this program's, among all runs: they are kept and do not count.
+    /// Runs that a build with another code hash made: the store keeps them, and the results of this build leave them out.
     pub of_other_code: usize,
     /// Damaged lines, as `path:line`.
     pub damaged: Vec<String>,

@@ -11,6 +11,9 @@ pub use fieldtrial_kernels::{base, device, measure, ops};
 pub mod build_info;
 pub mod diag;
 
+#[cfg(test)]
+mod testing;
+
 pub mod manifest;
 
 pub mod datasets;

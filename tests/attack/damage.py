@@ -17,7 +17,7 @@ WORDS = [
     "ä漢".encode(), b"-", b"--help", b"\\ud800",
 ]
 # Files that are damaged more often.
-DECISIVE = ("runs.csv", "plan.json", "epochs.csv", "blocks.csv")
+DECISIVE = ("runs.csv", "plan.json", "epochs.csv", "blocks.csv", "work.csv", "confusion.csv")
 # What any value of a stored file is replaced by.
 VALUES = [b"null", b"-1", b"1e999", b"18446744073709551616", b"[]", b"{}", b'""', b"true", b"0", b"[" * 3000, b"NaN", b"1e308"]
 

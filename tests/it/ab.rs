@@ -8,7 +8,7 @@ use crate::branches::{Clone, copy_built_dependencies};
 use crate::processes::{
     assert_nothing_temporary, children_called, is_alive, signal, signal_all, wait_until,
 };
-use crate::project::{Project, fieldtrial};
+use crate::project::{Project, assert_says, fieldtrial};
 use crate::tiny::{MANIFEST, with};
 
 /// A repository with two commits: a narrow model, then a wider one.
@@ -151,11 +151,7 @@ fn both_sides_take_turns_in_one_session_and_nothing_finished_runs_again() {
     assert_nothing_temporary(&project.path("reports"));
 
     let again = project.run(&arguments);
-    assert!(
-        again.stderr.contains("0 pairs to do, 16 kept"),
-        "{}",
-        again.stderr
-    );
+    assert_says(&again.stderr, "0 pairs to do, 16 kept");
     let fresh = [
         "ab",
         "HEAD~1",
@@ -217,13 +213,13 @@ fn a_cell_that_one_side_lacks_is_told_and_not_run() {
     let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "1"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let said = &ended.stderr;
-    assert!(
-        said.contains("alone is not run:\n    model=mlp,dataset=plane,batch-size=16"),
-        "{said}"
+    assert_says(
+        said,
+        "alone is not run:\n    model=mlp,dataset=plane,batch-size=16",
     );
-    assert!(
-        said.contains("alone is not run:\n    model=mlp,dataset=plane,batch-size=32"),
-        "{said}"
+    assert_says(
+        said,
+        "alone is not run:\n    model=mlp,dataset=plane,batch-size=32",
     );
     assert_eq!(rows(&project, SIDES).len(), 2);
 
@@ -303,11 +299,7 @@ fn an_interrupted_comparison_keeps_its_pairs_and_goes_on() {
 
     let ended = project.run(&[&arguments[..], &["--only", "train.epochs=2"]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("1 pair to do, 1 kept"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "1 pair to do, 1 kept");
     let all = rows(&project, SIDES);
     assert_eq!(all.len(), 4);
     for row in &all {
@@ -435,19 +427,11 @@ fn mistakes_are_told_before_anything_runs() {
     }
     let ended = project.run(&["ab", "main", "experiments/tiny.toml", "--after=-x"]);
     assert_eq!(ended.code, 2);
-    assert!(
-        ended.stderr.contains("`-x` is no git ref"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "`-x` is no git ref");
     let alone = Project::new().file("experiments/tiny.toml", MANIFEST);
     let ended = alone.run(&["ab", "main", "experiments/tiny.toml"]);
     assert_eq!(ended.code, 2);
-    assert!(
-        ended.stderr.contains("lies in no git repository"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "lies in no git repository");
     assert!(!project.path("reports").exists() && !alone.path("reports").exists());
 }
 

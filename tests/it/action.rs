@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::gate;
 use crate::github::{BOT, Github};
 use crate::justfile::on_path;
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 use crate::tiny::{MANIFEST, with};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -423,9 +423,9 @@ fn untrusted_text_is_no_part_of_a_command_and_untrusted_code_has_no_rights() {
             assert!(!line.contains('\t'), "{line}");
         }
     }
-    assert!(
-        compare.contains("\non: pull_request\npermissions:\n  contents: read\nconcurrency"),
-        "{compare}"
+    assert_says(
+        compare,
+        "\non: pull_request\npermissions:\n  contents: read\nconcurrency",
     );
     for word in ["secrets", "token", "write", "pull_request_target"] {
         assert!(!compare.contains(word), "{word}: {compare}");

@@ -8,7 +8,7 @@ use fieldtrial::plan::{Plan, PlanOptions, PlannedCell};
 use fieldtrial::results::read_recommendations;
 
 use crate::inputs::inputs;
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::scripted::keep;
 
 /// Two batch sizes of a task that scripted runs do not compute.
@@ -123,19 +123,13 @@ fn pair(status: &str, verdict: &str) -> Vec<(String, String)> {
 fn a_recommendation_is_tested_and_its_outcome_stands_in_both_reports() {
     let project = advised();
     let page = project.read("reports/growing/report.md");
-    assert!(
-        page.contains("**train.batch-size = 32 instead of 2**"),
-        "{page}"
-    );
+    assert_says(&page, "**train.batch-size = 32 instead of 2**");
     assert_eq!(of_32(&project, "growing"), pair("proposed", ""));
     keep(&project, NEXT, taking(dear_steps));
     let said = report(&project, NEXT);
     assert!(!said.contains("warning"), "{said}");
     let second = project.read("reports/growing-next/report.md");
-    assert!(
-        second.contains("## Predictions and measurement"),
-        "{second}"
-    );
+    assert_says(&second, "## Predictions and measurement");
     let outcome = "\ntrain.batch-size = 32 instead of 2: confirmed: measured ";
     assert!(second.contains(outcome), "{second}");
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::exported::{assert_same_predictions, by_python};
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::trained::good;
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
@@ -67,11 +67,9 @@ fn value(project: &Project, column: &str) -> String {
 fn rows_in_two_files_are_planned_trained_on_and_predicted() {
     let project = rows(&npy("|u1", "(20,)", &[0, 1, 2, 3].repeat(5)));
     let plan = good(&project, &[&PLAN[..], &["--explain"]].concat());
-    assert!(
-        plan.stdout
-            .contains("samples: 14 to train on, 3 to validate on, 3 to test on"),
-        "{}",
-        plan.stdout
+    assert_says(
+        &plan.stdout,
+        "samples: 14 to train on, 3 to validate on, 3 to test on",
     );
     good(&project, &RUN);
     assert!(!value(&project, "test_accuracy").is_empty());
@@ -89,11 +87,7 @@ fn rows_in_two_files_are_planned_trained_on_and_predicted() {
     good(&project, &["evaluate", "tiny", "data"]);
     let other = project.run(&["predict", "tiny", "data/y.npy"]);
     assert_eq!(other.code, 2, "{}", other.stdout);
-    assert!(
-        other.stderr.contains("its shape is (20,)"),
-        "{}",
-        other.stderr
-    );
+    assert_says(&other.stderr, "its shape is (20,)");
     // Whether something is recommended hangs on the machine's speed.
     if project.path("reports/tiny/next.toml").exists() {
         good(&project, &["plan", "reports/tiny/next.toml"]);
@@ -209,11 +203,7 @@ fn cifar_is_a_mistake_without_its_files_and_runs_with_them() {
     assert!(!value(&project, "test_accuracy").is_empty());
     let refused = project.run(&["predict", "tiny", "data"]);
     assert_eq!(refused.code, 2, "{}", refused.stdout);
-    assert!(
-        refused.stderr.contains("cannot be used on files"),
-        "{}",
-        refused.stderr
-    );
+    assert_says(&refused.stderr, "cannot be used on files");
 }
 
 /// Makes a manifest of arrays, runs it shortly, and checks what was guessed and written.
@@ -234,10 +224,7 @@ fn new(project: &Project, name: &str, data: &str, guesses: &[&str], lines: &[&st
         .iter()
         .filter(|line| line.starts_with("[models."))
         .count();
-    assert!(
-        page.contains(&format!("{cells} cells: {cells} done")),
-        "{page}"
-    );
+    assert_says(&page, format!("{cells} cells: {cells} done"));
 }
 
 #[test]
@@ -302,16 +289,36 @@ fn new_writes_a_manifest_for_images_in_arrays_that_runs_as_it_is() {
 }
 
 #[test]
+fn new_writes_a_manifest_for_arrays_in_one_file() {
+    let project = Project::new().file("experiments/notes.txt", "");
+    let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/arrays.npz");
+    write(&project, "data/own.npz", fs::read(seed).expect("a seed"));
+    let x: Vec<u8> = (0..80).flat_map(|at| (at as f32).to_le_bytes()).collect();
+    let tensors = "{\"x\":{\"dtype\":\"F32\",\"shape\":[40,2],\"data_offsets\":[0,320]},\
+                   \"y\":{\"dtype\":\"U8\",\"shape\":[40],\"data_offsets\":[320,360]}}";
+    let tensors = safetensors(tensors, &[&x[..], &[0, 1].repeat(20)].concat());
+    write(&project, "data/own.safetensors", tensors);
+    for name in ["npz", "safetensors"] {
+        let data = format!("data/own.{name}");
+        good(&project, &["new", name, "--data", &data]);
+        let path = format!("experiments/{name}.toml");
+        let lines = format!("path = \"../{data}\"\nx = \"x\"\ny = \"y\"");
+        let manifest = project.read(&path);
+        assert!(manifest.contains(&lines), "{manifest}");
+        good(&project, &["plan", &path]);
+    }
+}
+
+fn safetensors(header: &str, values: &[u8]) -> Vec<u8> {
+    let length = (header.len() as u64).to_le_bytes();
+    [&length[..], header.as_bytes(), values].concat()
+}
+
+#[test]
 fn arrays_of_other_names_are_told_and_nothing_is_written() {
     let project = Project::new().file("experiments/notes.txt", "");
-    let header = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
-    let bytes = [
-        &(header.len() as u64).to_le_bytes()[..],
-        header.as_bytes(),
-        &[0; 4],
-    ]
-    .concat();
-    write(&project, "other.safetensors", bytes);
+    let tensors = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    write(&project, "other.safetensors", safetensors(tensors, &[0; 4]));
     let ended = project.run(&["new", "other", "--data", "other.safetensors"]);
     assert_eq!(ended.code, 2, "{}", ended.stdout);
     assert!(

@@ -1,6 +1,6 @@
 //! Baselines beside models on the same rows, and programs that are given these rows.
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::tables::{Random, table};
 
 const MODELS: &str = "[models.network]\nkind = \"mlp\"\nhidden = 32\ndepth = 2\n[train]\nepochs = 12\nbatch-size = 32\n\
@@ -64,14 +64,11 @@ fn the_page_of_a_search_has_them_beside_its_best_trial() {
 fn where_the_linear_model_wins_the_answer_says_so() {
     let project = project(&table("a,b,c,d,y", 120, linear), "");
     let told = answer(&project);
-    assert!(
-        told.contains("Baselines on the same rows, test R²: linear model 0.9"),
-        "{told}"
+    assert_says(
+        &told,
+        "Baselines on the same rows, test R²: linear model 0.9",
     );
-    assert!(
-        told.contains("No model beats the linear model: the only one, "),
-        "{told}"
-    );
+    assert_says(&told, "No model beats the linear model: the only one, ");
     let rows = project.read("reports/own/baselines.csv");
     assert_eq!(rows.lines().count(), 1 + 3 * 6, "{rows}");
     // Nothing is computed again.
@@ -95,10 +92,7 @@ fn of_labels_that_mean_nothing_no_model_beats_the_constant() {
     };
     let project = project(&table("a,b,y", 200, row), "classes = true");
     let told = answer(&project);
-    assert!(
-        told.contains("Baselines on the same rows, test accuracy: "),
-        "{told}"
-    );
+    assert_says(&told, "Baselines on the same rows, test accuracy: ");
     let is_said = ["No model is shown to beat the ", "No model beats the "];
     assert!(is_said.iter().any(|words| told.contains(words)), "{told}");
 }
@@ -119,10 +113,7 @@ fn a_program_is_given_the_rows_and_ranked_with_the_models() {
          [ -f \"$2\" ] || exit 6\necho val 0.999\necho test $(grep -c ',test$' \"$1\")\n",
     );
     let told = answer(&project);
-    assert!(
-        told.contains("Highest validation R²: program, 0.999"),
-        "{told}"
-    );
+    assert_says(&told, "Highest validation R²: program, 0.999");
     let runs = project.read("reports/own/runs.csv");
     assert!(runs.contains(",18"), "15 % of 120 rows: {runs}");
 }

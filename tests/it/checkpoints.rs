@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 
 /// Two cells, two seeds, two blocks: eight runs, which write four files.
 const MANIFEST: &str = r#"
@@ -223,9 +223,5 @@ fn shards_leave_their_checkpoints_and_merge_lists_those_that_are_there() {
     assert_eq!(merged.code, 0, "{}", merged.stderr);
     assert_eq!(project.rows("checkpoints/index.csv"), index[1..]);
     let ended = run(&project, &["--shard", "1/1"]);
-    assert!(
-        ended.stderr.contains("checkpoint missing: 1 run"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "checkpoint missing: 1 run");
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use fieldtrial::base::hash::Digest;
 
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 use crate::tiny::{project, with};
 
 const MANIFEST: &str = "experiments/tiny.toml";
@@ -59,28 +59,15 @@ fn two_shards_and_a_merge_give_what_one_machine_gives_byte_for_byte() {
     assert_eq!(files.len(), 2, "one file per shard");
     let merged = merge(&project);
     assert_eq!(merged.code, 0, "{}", merged.stderr);
-    assert!(
-        merged.stderr.contains("2 journals: 12 runs taken"),
-        "{}",
-        merged.stderr
-    );
+    assert_says(&merged.stderr, "2 journals: 12 runs taken");
     assert_eq!(facts(&project), facts(&whole));
     let work = |project: &Project| project.read("reports/tiny/work.csv");
     assert_eq!(work(&project), work(&whole));
     assert!(project.path("reports/tiny/report.md").exists());
     let again = merge(&project);
-    assert!(
-        again.stderr.contains("0 runs taken, 12 known before"),
-        "{}",
-        again.stderr
-    );
+    assert_says(&again.stderr, "0 runs taken, 12 known before");
     let run = project.run(&["run", MANIFEST]);
-    assert!(
-        run.stderr
-            .contains("nothing to run: 12 runs finished before"),
-        "{}",
-        run.stderr
-    );
+    assert_says(&run.stderr, "nothing to run: 12 runs finished before");
 }
 
 #[test]
@@ -91,11 +78,7 @@ fn a_shard_that_was_cut_off_does_again_what_its_journal_lacks() {
     let bytes = fs::read(&journal).unwrap();
     fs::write(&journal, &bytes[..bytes.len() - 100]).unwrap();
     let again = shard(&project, "2/2");
-    assert!(
-        again.stderr.contains("1 run to do, 5 kept"),
-        "{}",
-        again.stderr
-    );
+    assert_says(&again.stderr, "1 run to do, 5 kept");
     assert_eq!(lines(&project, "2-of-2.jsonl"), 6);
     let idle = shard(&project, "2/2");
     assert!(idle.stderr.contains("nothing to run"), "{}", idle.stderr);
@@ -176,11 +159,7 @@ fn one_changed_digit_of_a_journal_is_named_and_its_shard_heals_it() {
     }
     let again = shard(&project, "2/2");
     assert_eq!(again.code, 0, "{}", again.stderr);
-    assert!(
-        again.stderr.contains("1 run to do, 5 kept"),
-        "{}",
-        again.stderr
-    );
+    assert_says(&again.stderr, "1 run to do, 5 kept");
     let merged = merge(&project);
     assert_eq!(merged.code, 0, "{}", merged.stderr);
     assert!(!merged.stderr.contains("damaged"), "{}", merged.stderr);
@@ -225,11 +204,7 @@ fn two_journals_of_one_machine_that_disagree_in_a_fact_are_our_bug() {
     project.write("reports/tiny/shards/1-of-2.jsonl", &line);
     let merged = merge(&project);
     assert_eq!(merged.code, 70, "{}", merged.stderr);
-    assert!(
-        merged.stderr.contains("disagree in `parameters`"),
-        "{}",
-        merged.stderr
-    );
+    assert_says(&merged.stderr, "disagree in `parameters`");
 }
 
 /// That a merge with `line` in a second journal is no bug, names both places of the disagreement, and gives `cause`.
@@ -272,18 +247,10 @@ fn nothing_to_merge_and_no_such_share_are_mistakes() {
     let project = sharded();
     let merged = merge(&project);
     assert_eq!(merged.code, 2);
-    assert!(
-        merged.stderr.contains("there are no journals of shards in"),
-        "{}",
-        merged.stderr
-    );
+    assert_says(&merged.stderr, "there are no journals of shards in");
     let wrong = shard(&project, "3/2");
     assert_eq!(wrong.code, 2);
-    assert!(
-        wrong.stderr.contains("expected `i/n` with 1 ≤ i ≤ n"),
-        "{}",
-        wrong.stderr
-    );
+    assert_says(&wrong.stderr, "expected `i/n` with 1 ≤ i ≤ n");
 }
 
 /// Trials that do not depend on each other.
@@ -323,11 +290,7 @@ fn a_random_search_is_divided_by_trials_and_merged_to_what_one_machine_gives() {
     assert_eq!(facts(&project), facts(&whole));
     let status = project.run(&["status", MANIFEST]);
     assert_eq!(status.code, 0, "{}", status.stderr);
-    assert!(
-        status.stdout.contains("1/2    complete"),
-        "{}",
-        status.stdout
-    );
+    assert_says(&status.stdout, "1/2    complete");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::processes::{is_alive, wait_until};
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 
 const MANIFEST: &str = "experiments/mine.toml";
 
@@ -97,11 +97,7 @@ fn half_a_line_at_the_end_is_left_out_with_a_warning() {
     let script = "echo '{\"event\": \"finished\", \"val_loss\": 1}' >> $FIELDTRIAL_EVENTS\nprintf '{\"event\": \"fin' >> $FIELDTRIAL_EVENTS\n";
     let (project, ended) = ran(script, LOSS);
     is(&status(&project, &ended), "done", "");
-    assert!(
-        ended.stderr.contains("its last event has no end"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "its last event has no end");
 }
 
 #[test]
@@ -211,11 +207,7 @@ fn nothing_that_a_program_says_reaches_the_terminal_as_a_control_character() {
     let (project, ended) = ran(script, "");
     let reason = "exit code 3: \\u{1b}[31mred\\u{7}";
     is(&status(&project, &ended), "failed", reason);
-    assert!(
-        ended.stderr.contains("warning: \\u{1b}[2J"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "warning: \\u{1b}[2J");
     let all = ended.stderr + &project.read("reports/mine/runs.csv");
     assert!(!all.contains(['\u{1b}', '\u{7}']), "{all}");
 }
@@ -262,11 +254,7 @@ echo '{"event": "epoch", "epoch": 0, "val_loss": 0.25}' >> $FIELDTRIAL_EVENTS
     }
     let kept = project.run(&limited);
     assert_eq!(kept.code, 1, "a failure that stands is a failure");
-    assert!(
-        kept.stderr.contains("0 runs to do, 1 kept"),
-        "{}",
-        kept.stderr
-    );
+    assert_says(&kept.stderr, "0 runs to do, 1 kept");
     assert_eq!(before, files.map(results));
 
     fs::remove_file(project.path("experiments/slow")).unwrap();

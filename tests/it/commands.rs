@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::processes::{children, wait_for, wait_until};
-use crate::project::{Ended, Project, fieldtrial};
+use crate::project::{Ended, Project, assert_says, fieldtrial};
 
 const MANIFEST: &str = "experiments/mine.toml";
 
@@ -315,11 +315,7 @@ test_accuracy = 'acc=([0-9.]+)'
     let project = project.file(MANIFEST, &format!("{manifest}[measure]\nseeds = [1, 2]\n"));
     let ended = project.run(&["plan", MANIFEST]);
     assert_eq!(ended.code, 2);
-    assert!(
-        ended.stderr.contains("no seed reaches the program"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "no seed reaches the program");
 }
 
 #[test]
@@ -327,23 +323,14 @@ fn check_command_says_what_is_missing() {
     let Some(project) = project("") else { return };
     let good = project.run(&["check-command", MANIFEST, "--model", "mine"]);
     assert_eq!(good.code, 0, "{}{}", good.stdout, good.stderr);
-    assert!(
-        good.stdout.contains("6, with train_loss, val_loss"),
-        "{}",
-        good.stdout
-    );
+    assert_says(&good.stdout, "6, with train_loss, val_loss");
     let project = project.file(
         "experiments/train.py",
         "import fieldtrial\nfieldtrial.order()\n",
     );
     let bad = project.run(&["check-command", MANIFEST, "--model", "mine"]);
     assert_eq!(bad.code, 1, "{}", bad.stdout);
-    assert!(
-        bad.stdout
-            .contains("`rows_per_s`, `test_error`, `val_loss`"),
-        "{}",
-        bad.stdout
-    );
+    assert_says(&bad.stdout, "`rows_per_s`, `test_error`, `val_loss`");
 }
 
 #[test]
@@ -422,11 +409,7 @@ epochs = 3
     }
     let project = project.file(MANIFEST, &right);
     let ended = project.run(&["plan", MANIFEST]);
-    assert!(
-        ended.stderr.contains("`train.epochs` reaches no program"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "`train.epochs` reaches no program");
 }
 
 #[test]
@@ -524,11 +507,7 @@ fn ab_of_an_own_repository_runs_each_commit_s_own_script_and_finds_a_planted_slo
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     assert!(!ended.stdout.contains("differs: code"), "{}", ended.stdout);
     // Each end of the threshold of 2 % is excluded after seven equal pairs.
-    assert!(
-        ended.stderr.contains("sure after 7 pairs"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "sure after 7 pairs");
     assert!(ended.stdout.contains("The same"), "{}", ended.stdout);
 }
 
@@ -563,11 +542,7 @@ until = { relative-width = 0.05, most = 9 }
     let planned = project.run(&["plan", MANIFEST]).stdout;
     assert!(planned.contains("at least 12 runs"), "{planned}");
     let ended = run(&project, &[]);
-    assert!(
-        ended.stderr.contains("finished 15 runs"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "finished 15 runs");
     assert!(ended.stderr.contains("3 not needed"), "{}", ended.stderr);
     let blocks = project.rows_of("mine", "blocks.csv");
     let of = |spread: &str| {
@@ -602,11 +577,7 @@ fn ab_runs_the_files_of_a_commit_that_has_no_manifest_yet() {
     for _ in 0..2 {
         let ended = project.run(&["ab", "HEAD~1", MANIFEST]);
         assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-        assert!(
-            ended.stderr.contains("is not in HEAD~1"),
-            "{}",
-            ended.stderr
-        );
+        assert_says(&ended.stderr, "is not in HEAD~1");
         let printed: Vec<&str> = ended.stdout.split_whitespace().collect();
         assert!(
             printed.join(" ").contains("data wait 2.00 ms → 2.40 ms"),
@@ -639,10 +610,7 @@ fn the_pairs_of_a_cell_end_when_it_is_sure() {
     let found = ["n_after", "design", "test", "verdict"].map(|column| &*row[column]);
     assert_eq!(found, ["7", "until-sure", "sign-bets", "slower"]);
     let page = project.read("reports/mine/ab/comparison.en.md");
-    assert!(
-        page.contains("until each cell’s verdict was sure"),
-        "{page}"
-    );
+    assert_says(&page, "until each cell’s verdict was sure");
     assert!(page.contains("Ville’s inequality"), "{page}");
     let later = project.run(&["compare", "reports/mine/ab/before", "reports/mine/ab/after"]);
     assert!(words(&later.stdout).contains(answer), "{}", later.stdout);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::processes::{is_alive, long_worker, signal, start, wait_until};
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 use crate::tiny;
 
 /// Settings for a small U-Net and small images.
@@ -392,19 +392,12 @@ fn a_driver_that_is_older_than_the_kernels_is_named_with_both_versions() {
     let said = String::from_utf8_lossy(&output.stdout);
     // Lines of the table may be wrapped.
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        said.contains("CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)"),
-        "{said}"
-    );
+    assert_says(&said, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)");
     assert!(said.contains("the driver is of CUDA 12.4"), "{said}");
 }
 
 #[test]
 fn doctor_names_the_device() {
     let ended = Project::new().run(&["doctor"]);
-    assert!(
-        ended.stdout.contains("stand-in on the CPU"),
-        "{}",
-        ended.stdout
-    );
+    assert_says(&ended.stdout, "stand-in on the CPU");
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::project::{Ended, Project, fieldtrial};
+use crate::project::{Ended, Project, assert_says, fieldtrial};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 const PLAN: [&str; 2] = ["plan", "experiments/tiny.toml"];
@@ -190,11 +190,14 @@ fn a_ragged_table_says_that_it_is_ragged() {
 #[test]
 fn a_target_that_is_no_column_is_shown_where_it_is_written() {
     let text = table("a,weight\n1,2\n");
-    set(&text, "target = \"y\"", "target = \"wieght\"");
+    let both = "target = \"wieght\"\ncolumns = { b = { missing = \"mean\" } }";
+    set(&text, "target = \"y\"", both);
     let words = [
         "`../data/table.csv` has no column `wieght`",
         "experiments/tiny.toml:9:10",
         "help: did you mean `weight`?",
+        "`../data/table.csv` has no column `b`",
+        "experiments/tiny.toml:10:11",
     ];
     assert_refused(&text, &words);
 }
@@ -318,10 +321,7 @@ fn a_fraction_of_zero_stays_zero_and_the_run_warns_that_nothing_is_held_out() {
     let said = "warning: nothing of dataset `own` is held out";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
     let report = project.read("reports/tiny/report.md");
-    assert!(
-        report.contains("Nothing was evaluated on held-out data"),
-        "{report}"
-    );
+    assert_says(&report, "Nothing was evaluated on held-out data");
 }
 
 #[test]

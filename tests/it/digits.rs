@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 const MANIFEST: &str = r#"
 name = "tiny"
@@ -125,11 +125,7 @@ fn what_cannot_be_is_infeasible_before_anything_runs() {
     let infeasible: Vec<&str> = lines.filter(|line| line.contains("infeasible  ")).collect();
     assert_eq!(infeasible.len(), 1, "{}", plan.stdout);
     assert!(infeasible[0].starts_with("true"), "{}", plan.stdout);
-    assert!(
-        plan.stdout.contains("linear attention only"),
-        "{}",
-        plan.stdout
-    );
+    assert_says(&plan.stdout, "linear attention only");
     let mlp = with(&[
         (
             "kind = \"equilibrium\"\nhidden = 8\niterations = 20\ngamma = 0.74",

@@ -62,7 +62,7 @@ fn run(cell: &PlannedCell, block: usize, conditions: &RunConditions) -> StoredRu
     StoredRun {
         key: cell.spec.key.as_str().into(),
         keys: conditions.keys(cell, 42, block),
-        hash_parts: StoredRun::parts_of(cell).into(),
+        hash_parts: StoredRun::hash_parts(cell).into(),
         work_signature: cell.work_signature.to_string().into(),
         kind: cell.spec.kind().into(),
         limits: Arc::default(),

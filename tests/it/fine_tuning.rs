@@ -1,6 +1,6 @@
 //! `train.freeze` and `train.fresh`: a trained model learns other classes; what is wrong with patterns is said by `plan`.
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::trained::good;
 
 const PATH: &str = "experiments/tiny.toml";
@@ -70,9 +70,9 @@ fn a_trained_model_learns_other_classes_with_a_fresh_head() {
     );
     assert_ne!(project.run(&["run", PATH]).code, 0);
     let reason = &project.rows("runs.csv")[0]["reason"];
-    assert!(
-        reason.contains("`layers.4.weight` has shape [2, 4], the model's is [3, 4]"),
-        "{reason}"
+    assert_says(
+        reason,
+        "`layers.4.weight` has shape [2, 4], the model's is [3, 4]",
     );
 }
 

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 /// A test program in which the tests of `ops::conv2d` abort.
 const TESTS: &str = r#"#!/bin/sh
@@ -54,10 +54,7 @@ fn a_test_that_aborts_ends_the_tests_of_its_own_operation_only() {
     let summary = project.read("out/summary.txt");
     let failed = "2 of 3 passed; failed: ops::conv2d (134)";
     assert!(summary.contains(failed), "{summary}\n{said}");
-    assert!(
-        said.contains("thread 'ops::conv2d::tests::c' panicked"),
-        "{said}"
-    );
+    assert_says(&said, "thread 'ops::conv2d::tests::c' panicked");
     let packed = fs::read(project.path("out/results.tar.gz")).unwrap();
     GzDecoder::new(&packed[..])
         .read_to_end(&mut Vec::new())

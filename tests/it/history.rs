@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::process::Command;
 
 use crate::compare::{expect, repository};
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::tiny;
 
 const SESSIONS: usize = 60;
@@ -148,10 +148,7 @@ fn a_shallow_clone_has_a_short_history_and_says_how_to_get_the_rest() {
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(said.contains("git fetch --unshallow"), "{said}");
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
-    assert!(
-        said.contains("1 session of a cell: changes can be found from 6 on"),
-        "{said}"
-    );
+    assert_says(&said, "1 session of a cell: changes can be found from 6 on");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 const PLAN: [&str; 2] = ["plan", "experiments/tiny.toml"];
@@ -117,10 +117,7 @@ fn damaged_images_are_left_out_and_named_by_plan_and_run() {
     let (ended, _) = completed(&project);
     assert!(ended.stderr.contains(warning), "{}", ended.stderr);
     let report = project.read("reports/tiny/report.md");
-    assert!(
-        report.contains("own\\`: 2 of 5 images cannot be decoded"),
-        "{report}"
-    );
+    assert_says(&report, "own\\`: 2 of 5 images cannot be decoded");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::processes::{
     assert_nothing_temporary, children_called, is_alive, long_worker, signal, signal_all, start,
     wait_for, wait_until,
 };
-use crate::project::{Project, fieldtrial};
+use crate::project::{Project, assert_says, fieldtrial};
 use crate::tiny::{project, with};
 
 /// Output when the short cell is done.
@@ -42,11 +42,7 @@ fn a_killed_worker_is_a_killed_row_and_the_others_are_done() {
     assert_eq!(again.code, 1);
     let next = "next     `fieldtrial run experiments/tiny.toml --retry` tries what failed again";
     assert!(again.stderr.contains(next), "{}", again.stderr);
-    assert!(
-        again.stderr.contains("killed: signal 9"),
-        "{}",
-        again.stderr
-    );
+    assert_says(&again.stderr, "killed: signal 9");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `run --live`: a page about the runs while they go on.
 
 use crate::processes::{children, signal_all, start, wait_for};
+use crate::project::assert_says;
 use crate::tiny::{project, with};
 
 const PAGE: &str = "reports/tiny/live.html";
@@ -13,11 +14,7 @@ fn the_last_page_says_how_the_runs_ended_and_leads_to_the_report() {
     );
     let project = project().file("experiments/tiny.toml", &manifest);
     let ended = project.run(&["run", "experiments/tiny.toml", "--live"]);
-    assert!(
-        ended.stderr.contains("live     reports/tiny/live.html"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "live     reports/tiny/live.html");
     let page = project.read(PAGE);
     for text in [
         "4 of 4 runs ended, 2 failed.",

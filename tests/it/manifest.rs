@@ -6,7 +6,7 @@ use fieldtrial::manifest::{self, Manifest};
 use fieldtrial::plan::{Plan, PlanOptions};
 
 use crate::inputs::inputs;
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 const GOOD: &str = "name = \"good\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n\
                     [matrix]\nbatch-size = [8, 16]\n";
@@ -173,16 +173,8 @@ fn a_table_of_data_given_as_a_manifest_is_one_mistake() {
     let project = Project::new().file("table.csv", "a,b\n1,2\n3,4\n");
     let ended = project.run(&["run", "table.csv"]);
     assert_eq!(ended.code, 2);
-    assert!(
-        ended.stderr.contains("`table.csv` is data, not a manifest"),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended.stderr.contains("new NAME --data table.csv"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "`table.csv` is data, not a manifest");
+    assert_says(&ended.stderr, "new NAME --data table.csv");
 }
 
 #[test]
@@ -193,9 +185,5 @@ fn a_selection_by_the_end_of_an_axis_names_the_axis() {
     );
     let ended = project.run(&["plan", "good.toml", "--only", "hidden=8"]);
     assert_eq!(ended.code, 2);
-    assert!(
-        ended.stderr.contains("did you mean `models.mlp.hidden`?"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "did you mean `models.mlp.hidden`?");
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use fieldtrial::base::png;
 
-use crate::project::{Ended, Project, fieldtrial};
+use crate::project::{Ended, Project, assert_says, fieldtrial};
 
 const FORMS: [&str; 5] = ["quickstart", "csv", "images", "search", "compare"];
 
@@ -93,11 +93,7 @@ fn the_smallest_new_manifest_runs_by_the_command_that_is_printed() {
         let said = String::from_utf8_lossy(&shell.stderr);
         assert!(shell.status.success(), "{command}: {said}");
     }
-    assert!(
-        ended.stderr.contains("reports/mine/report.html"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "reports/mine/report.html");
     assert!(project.path("reports/mine/report.html").is_file());
 }
 
@@ -140,11 +136,7 @@ fn a_table_of_ones_own_gets_a_manifest_that_fits_it() {
         ] {
             assert!(text.contains(&part), "{part}: {text}");
         }
-        assert!(
-            ended.stderr.contains(&format!("`{target}` is the target")),
-            "{}",
-            ended.stderr
-        );
+        assert_says(&ended.stderr, format!("`{target}` is the target"));
         assert!(
             planned(&project, &path)
                 .iter()
@@ -210,11 +202,7 @@ fn a_rare_class_is_told_and_balanced_accuracy_decides() {
     let project = Project::new().file("rare.csv", &format!("a,left\n{rows}"));
     let ended = project.run(&["new", "rare", "--data", "rare.csv"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("the rarest class has 5 of 60 rows"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "the rarest class has 5 of 60 rows");
     assert!(read(&project, "rare.toml").contains("answer = [\"val_balanced_accuracy\"]"));
 }
 
@@ -286,11 +274,7 @@ fn a_script_gets_a_manifest_with_its_arguments_and_what_it_prints() {
     let project = Project::new().file("train.py", script);
     let without = project.run(&["new", "mine", "--script", "train.py"]);
     assert_eq!(without.code, 2);
-    assert!(
-        without.stderr.contains("`train.py` needs --data"),
-        "{}",
-        without.stderr
-    );
+    assert_says(&without.stderr, "`train.py` needs --data");
     let ended = project.run(&["new", "mine", "--script", "train.py --data=photos"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let text = read(&project, "mine.toml");
@@ -306,9 +290,9 @@ fn a_script_gets_a_manifest_with_its_arguments_and_what_it_prints() {
     assert_eq!(planned(&project, "mine.toml").len(), 4);
     if Command::new("python3").arg("--version").output().is_ok() {
         // One that Python is asked about, which also sees arguments that the source does not show in one line.
-        assert!(
-            text.contains("opt = { choice = [\"adam\", \"sgd\"], default = \"adam\" }"),
-            "{text}"
+        assert_says(
+            &text,
+            "opt = { choice = [\"adam\", \"sgd\"], default = \"adam\" }",
         );
         let width = "width = { choice = [8, 16], default = 16 }";
         assert!(text.contains(width), "{text}");

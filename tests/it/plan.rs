@@ -9,7 +9,7 @@ use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
 
 use crate::inputs::{inputs, inputs_of};
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 pub(crate) const HEAD: &str =
     "name = \"x\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n";
@@ -359,11 +359,7 @@ fn a_manifest_none_of_whose_cells_is_feasible_is_a_mistake() {
         .file("x.toml", &text)
         .run(&["plan", "x.toml"]);
     assert_eq!(ended.code, 2);
-    assert!(
-        ended.stderr.contains("no cell can run on any machine"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "no cell can run on any machine");
 }
 
 #[test]
@@ -392,11 +388,7 @@ fn two_manifests_of_one_name_are_named() {
     let project = Project::new().file("a.toml", HEAD).file("b.toml", HEAD);
     let ended = project.run(&["plan", "a.toml"]);
     assert_eq!(ended.code, 0);
-    assert!(
-        ended.stderr.contains("also the name of b.toml"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "also the name of b.toml");
 }
 
 #[test]
@@ -542,8 +534,8 @@ fn explaining_a_cell_says_what_runs_and_why() {
     let project = Project::new().file("x.toml", HEAD);
     let text = project.run(&["plan", "x.toml", "--explain"]).stdout;
     assert!(text.contains("  seed 42 block 0: run (new)\n"), "{text}");
-    assert!(
-        text.contains("  no estimate: nothing like it has run on this machine\n"),
-        "{text}"
+    assert_says(
+        &text,
+        "  no estimate: nothing like it has run on this machine\n",
     );
 }

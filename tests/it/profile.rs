@@ -83,7 +83,8 @@ impl Lab {
                 continue;
             }
             let spec = cells[id.cell].spec.clone();
-            launcher = launcher.with(id, Vec::<Event>::new(), outcome(&cells[id.cell], id.block));
+            launcher =
+                launcher.with_outcome(id, Vec::<Event>::new(), outcome(&cells[id.cell], id.block));
             jobs.push(Job {
                 id,
                 spec: spec.into(),

@@ -88,3 +88,10 @@ impl Project {
         self.git(&["commit", "--quiet", "--allow-empty", "--message", subject]);
     }
 }
+
+/// Panics with the text unless `part` is in it.
+#[track_caller]
+pub(crate) fn assert_says(text: impl AsRef<str>, part: impl AsRef<str>) {
+    let (text, part) = (text.as_ref(), part.as_ref());
+    assert!(text.contains(part), "no `{part}` in\n{text}");
+}

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 /// The Python with PyTorch; `None`, with a sentence, where there is none.
 pub(crate) fn python() -> Option<String> {
@@ -475,16 +475,8 @@ echo "{\"event\": \"phases\", \"steps\": 4, \"step_ms\": $ms, \"ms\": {\"forward
         .file("experiments/mine.toml", &wrong)
         .run(&["plan", "experiments/mine.toml"]);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("`mixd` is no parameter"),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended.stderr.contains("did you mean `mixed`"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "`mixd` is no parameter");
+    assert_says(&ended.stderr, "did you mean `mixed`");
 }
 
 #[test]

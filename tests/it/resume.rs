@@ -1,6 +1,6 @@
 //! Resuming: finished runs are kept; which runs are repeated, and why.
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::tiny::{project, with};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
@@ -26,11 +26,7 @@ fn a_new_value_of_an_axis_adds_lines_and_changes_none() {
     let before = files.map(read);
     project.write("experiments/tiny.toml", &with("[8, 16]", "[8, 12, 16]"));
     let ended = project.run(&RUN);
-    assert!(
-        ended.stderr.contains("2 runs to do, 4 kept"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "2 runs to do, 4 kept");
     for (old, new) in before.iter().zip(files.map(read)) {
         let mut lines = new.lines();
         assert!(
@@ -46,11 +42,7 @@ fn more_repeats_run_only_the_missing_blocks() {
     let project = project();
     completed(&project);
     let ended = project.run(&[&RUN[..], &["--set", "measure.repeats=3"]].concat());
-    assert!(
-        ended.stderr.contains("2 runs to do, 4 kept"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "2 runs to do, 4 kept");
 }
 
 #[test]
@@ -59,11 +51,7 @@ fn a_changed_part_is_named_and_a_change_back_runs_nothing() {
     completed(&project);
     let change = ["--set", "train.optimizer={ kind = \"sgd\", lr = 0.01 }"];
     let changed = project.run(&[&RUN[..], &change].concat());
-    assert!(
-        changed.stderr.contains("train.optimizer changed: 4 runs"),
-        "{}",
-        changed.stderr
-    );
+    assert_says(&changed.stderr, "train.optimizer changed: 4 runs");
     let back = project.run(&RUN);
     assert!(back.stderr.contains("nothing to run"), "{}", back.stderr);
 }
@@ -109,17 +97,9 @@ fn a_run_that_failed_is_kept_until_it_is_to_be_tried_again_or_its_limit_changes(
     assert!(first.stderr.contains("timeout  0.3 s"), "{}", first.stderr);
     let kept = project.run(&limited);
     assert_eq!(kept.code, 1, "a failure that stands is a failure");
-    assert!(
-        kept.stderr.contains("0 runs to do, 1 kept"),
-        "{}",
-        kept.stderr
-    );
+    assert_says(&kept.stderr, "0 runs to do, 1 kept");
     let retried = project.run(&[&limited[..], &["--retry"]].concat());
-    assert!(
-        retried.stderr.contains("--retry: was timeout: 1 run"),
-        "{}",
-        retried.stderr
-    );
+    assert_says(&retried.stderr, "--retry: was timeout: 1 run");
     let raised = [
         &RUN[..],
         &long,
@@ -127,11 +107,7 @@ fn a_run_that_failed_is_kept_until_it_is_to_be_tried_again_or_its_limit_changes(
     ]
     .concat();
     let raised = project.run(&raised);
-    assert!(
-        raised.stderr.contains("limits changed: was timeout: 1 run"),
-        "{}",
-        raised.stderr
-    );
+    assert_says(&raised.stderr, "limits changed: was timeout: 1 run");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `fieldtrial run`: from a manifest to results and a report, and errors.
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::tiny::{MANIFEST, project, with};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
@@ -105,11 +105,7 @@ fn a_manifest_of_which_no_cell_can_run_is_a_mistake() {
     let project = project();
     let ended = project.run(&[&RUN[..], &["--set", "matrix.batch-size=[1000]"]].concat());
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("no cell of `tiny` can run"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "no cell of `tiny` can run");
 }
 
 #[test]
@@ -187,11 +183,7 @@ fn results_of_another_version_are_refused_with_a_sentence() {
     project.write("reports/tiny/plan.json", &other);
     let ended = project.run(&RUN);
     assert_eq!(ended.code, 2);
-    assert!(
-        ended.stderr.contains("format version 99"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "format version 99");
     project.write("reports/tiny/plan.json", &plan);
     project.write("reports/tiny/.store/format", "99\n");
     let ended = project.run(&RUN);

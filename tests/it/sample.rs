@@ -1,6 +1,6 @@
 //! `fieldtrial sample`: what trained models draw.
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 const MANIFEST: &str = r#"
 name = "tiny"
@@ -114,9 +114,9 @@ fn images_texts_and_paths_are_drawn_the_same_for_the_same_noise() {
     assert_eq!(likely[0], likely[1], "no chance is left");
     let (code, said) = text(&["--prompt", "aX"]);
     assert_eq!(code, 2);
-    assert!(
-        said.contains("the prompt has 'X', which the text that the model was trained on has not"),
-        "{said}"
+    assert_says(
+        &said,
+        "the prompt has 'X', which the text that the model was trained on has not",
     );
 
     let (code, paths) = trained.sample("sde", &["-n", "3"]);
@@ -152,8 +152,5 @@ fn images_texts_and_paths_are_drawn_the_same_for_the_same_noise() {
 
     let (code, said) = trained.sample("mlp", &[]);
     assert_eq!(code, 2);
-    assert!(
-        said.contains("`mlp` (`mlp`) draws no images, texts or paths"),
-        "{said}"
-    );
+    assert_says(&said, "`mlp` (`mlp`) draws no images, texts or paths");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 /// Two cells, two blocks; a U-Net of width 8 that draws samples of two classes after one epoch.
 const MANIFEST: &str = r#"
@@ -124,10 +124,7 @@ fn samples_go_with_their_cell_and_stay_where_only_the_store_is_gone() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_eq!(samples(&project), NAMES);
     let report = project.read("reports/tiny/report.md");
-    assert!(
-        report.contains(&format!("(samples/{})", NAMES[3])),
-        "{report}"
-    );
+    assert_says(&report, format!("(samples/{})", NAMES[3]));
     let manifest = project
         .read("experiments/tiny.toml")
         .replace("[0.001, 0.002]", "[0.001]");

@@ -23,7 +23,7 @@ pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, Run
     keep_seeing(
         project,
         path,
-        |cells, launcher, id| launcher.with(id, Vec::new(), end(&cells[id.cell], id)),
+        |cells, launcher, id| launcher.with_outcome(id, Vec::new(), end(&cells[id.cell], id)),
         &mut |_| {},
     );
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 
 pub(crate) const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 
@@ -135,11 +135,7 @@ fn a_finished_search_has_nothing_left_to_run() {
     project.search(&[]);
     let before = project.results();
     let again = project.search(&["--no-report"]);
-    assert!(
-        again.stderr.contains("10 trials finished before"),
-        "{}",
-        again.stderr
-    );
+    assert_says(&again.stderr, "10 trials finished before");
     assert!(before == project.results(), "no file is touched");
 }
 
@@ -189,11 +185,7 @@ fn more_trials_run_only_what_is_new() {
     four.search(&[]);
     let before = four.read("reports/tiny/runs.csv");
     let raised = four.search(&["--set", "search.trials=8"]);
-    assert!(
-        raised.stderr.contains("finished 4 trials"),
-        "{}",
-        raised.stderr
-    );
+    assert_says(&raised.stderr, "finished 4 trials");
     let after = four.read("reports/tiny/runs.csv");
     assert!(after.starts_with(&before), "{before}\n{after}");
     let eight = project(&LEARNING.replace("trials = 10", "trials = 8"));
@@ -242,11 +234,7 @@ fn trials_that_time_out_are_kept_and_run_again_when_the_limit_is_another() {
     assert_eq!(with_status(&rows, "timeout").len(), 10);
     let kept = project.run(&RUN);
     assert_eq!(kept.code, 1, "a failure that stands is a failure");
-    assert!(
-        kept.stderr.contains("10 trials finished before"),
-        "{}",
-        kept.stderr
-    );
+    assert_says(&kept.stderr, "10 trials finished before");
     // With enough time all of them run.
     project.search(&["--set", "limits.time=600"]);
     assert!(with_status(&project.rows("runs.csv"), "timeout").is_empty());

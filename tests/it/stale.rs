@@ -1,6 +1,6 @@
 //! `fieldtrial stale`: which results the manifests and this build would no longer give.
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::search::{self, LEARNING};
 use crate::tiny;
 
@@ -69,11 +69,7 @@ fn results_of_other_code_are_stale() {
     assert_eq!(said(&project), "stale 1 cell measured by other code");
     let none = project.run(&["stale", "tyni"]);
     assert_eq!(none.code, 2);
-    assert!(
-        none.stderr.contains("did you mean `tiny`?"),
-        "{}",
-        none.stderr
-    );
+    assert_says(&none.stderr, "did you mean `tiny`?");
 }
 
 #[test]

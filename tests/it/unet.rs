@@ -5,7 +5,7 @@ use std::fs;
 use crate::processes::{
     assert_nothing_temporary, is_alive, long_worker, signal, start, wait_until,
 };
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 /// The first cell ends at once; the second trains for a while.
 const MANIFEST: &str = r#"
@@ -84,11 +84,7 @@ fn a_unet_that_was_killed_and_whose_parent_was_killed_trains_to_its_end_in_the_e
 
     let ended = project.run(&[&RUN[..], &["--retry"]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("1 run to do, 1 kept"),
-        "{}",
-        ended.stderr
-    );
+    assert_says(&ended.stderr, "1 run to do, 1 kept");
     assert_eq!(statuses(&project), ["done", "done"]);
     assert_eq!(row(&project), first);
     assert_nothing_temporary(&project.path(""));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::tiny;
 
 /// A convolution and attention, whose kernels share their work between threads, and gradients of accumulated batches.
@@ -142,10 +142,7 @@ fn one_more_product_is_named_with_its_layer_and_amount() {
     let row = format!(",work,calls of linear of {layer},,,0,1,");
     assert!(csv.contains(&row), "{csv}");
     let page = project.read("out/comparison.en.md");
-    assert!(
-        page.contains("In 1 of 2 cells a step does the same work."),
-        "{page}"
-    );
+    assert_says(&page, "In 1 of 2 cells a step does the same work.");
 
     fs::remove_file(project.path("before/work.csv")).expect("removes");
     let (code, shown, found) = compare(&[]);

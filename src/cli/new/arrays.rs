@@ -7,7 +7,8 @@ use crate::datasets::{ArraysSpec, DatasetSpec, Features, FingerprintCache, Targe
 
 use super::super::Problem;
 use super::super::problem::mistake;
-use super::draft::{Draft, batch_size, filled, quoted};
+use super::draft::{Draft, ROW_MODELS, batch_size, filled, quoted};
+use super::images::IMAGE_MODELS;
 use super::place::Spot;
 use super::refused;
 
@@ -71,25 +72,21 @@ pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
 /// The template with the models of tables, or of images.
 fn template(is_image: bool, is_class: bool) -> String {
     let (models, names, look, epochs, lr) = if is_image {
-        let models = between(
-            include_str!("images.toml"),
-            "[models.mlp]",
-            "[models.resnet]",
-        );
         let look = "is the CNN better than the MLP, which sees no neighbourhoods of pixels? If it is, try more\n\
             # channels (`width`) or layers.";
-        (models, "\"mlp\", \"cnn\"", look, "20", "2e-3")
+        (IMAGE_MODELS, "\"mlp\", \"cnn\"", look, "20", "2e-3")
     } else {
-        let models = between(include_str!("csv.toml"), "[models.linear]", "# {rows}");
         let names = "\"linear\", \"small\", \"large\"";
         let look = "is a network better than the linear model? If not, features that tell more\n\
             # help, a larger network does not.";
-        (models, names, look, "40", "1e-2")
+        (ROW_MODELS, names, look, "40", "1e-2")
     };
     let models = if is_class {
-        models.to_owned()
+        models.trim_end().to_owned()
     } else {
-        models.replace("linear = \"classes\"", "linear = \"outputs\"")
+        models
+            .trim_end()
+            .replace("linear = \"classes\"", "linear = \"outputs\"")
     };
     let words = [
         ("{models}", &*models),
@@ -102,13 +99,6 @@ fn template(is_image: bool, is_class: bool) -> String {
     words
         .into_iter()
         .fold(text, |text, (word, filling)| text.replace(word, filling))
-}
-
-/// The part of `text` from `begin` on, before `end`.
-fn between<'t>(text: &'t str, begin: &str, end: &str) -> &'t str {
-    let from = text.find(begin).unwrap_or_default();
-    let to = text.find(end).unwrap_or(text.len());
-    text[from..to].trim_end_matches('\n')
 }
 
 /// The lines of the dataset that say where the arrays are.

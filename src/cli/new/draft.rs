@@ -11,6 +11,9 @@ use super::super::problem::mistake;
 use super::place::{Spot, tables_in};
 use super::{Form, arrays, example, images, refused};
 
+/// Models of rows of numbers, as a new manifest has them.
+pub(super) const ROW_MODELS: &str = include_str!("csv-models.toml");
+
 const NAMED: usize = 12;
 /// Column in which comments begin, minus one.
 const COMMENT: usize = 36;
@@ -239,7 +242,8 @@ fn table_text(spot: &Spot, paths: &FilePaths, guess: &CsvGuess, about: &str) -> 
         ("answer", quoted(answer(guess).0)),
         ("why-answer", answer(guess).1),
     ];
-    filled(spot, include_str!("csv.toml"), about, &fillings)
+    let form = include_str!("csv.toml").replace("{models}", ROW_MODELS.trim_end());
+    filled(spot, &form, about, &fillings)
 }
 
 /// The metric that decides, and why.

@@ -14,6 +14,9 @@ use super::draft::{Draft, batch_size, filled, named, quoted};
 use super::place::Spot;
 use super::refused;
 
+/// Models of images, as a new manifest has them.
+pub(super) const IMAGE_MODELS: &str = include_str!("images-models.toml");
+
 pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     if !path.is_dir() {
         let title = format!("`{}` is no folder", path.display());
@@ -83,7 +86,8 @@ fn images_text(
         ("fraction", fraction.to_owned()),
         ("why-fraction", why_fraction.to_owned()),
     ];
-    filled(spot, include_str!("images.toml"), about, &fillings)
+    let form = include_str!("images.toml").replace("{models}", IMAGE_MODELS.trim_end());
+    filled(spot, &form, about, &fillings)
 }
 
 pub(super) fn example(spot: &Spot) -> Draft {

@@ -109,7 +109,7 @@ pub(super) fn draft(spot: &Spot, given: &str) -> Result<Draft, Problem> {
         )
     })?;
     let source = String::from_utf8_lossy(&source).into_owned();
-    // Only a script that parses its arguments is run, since nothing else ends it before it trains.
+    // A script that parses its arguments ends after `--help`; any other would begin to train.
     let asked = PARSES.is_match(&source).then(|| by_running(script));
     let (arguments, how) = match asked.flatten() {
         Some(found) => (found, "asked of the script itself"),

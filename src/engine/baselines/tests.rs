@@ -5,6 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::base::Seed;
 use crate::datasets::DatasetSpec;
+use crate::testing::numbers;
 
 /// Numbers from -1 to 1 that Python draws too: a linear congruential generator, its upper bits.
 fn drawn(state: &mut u64, count: usize) -> Vec<f64> {
@@ -48,21 +49,20 @@ fn open(bounds: &[f64], are_labels: bool) -> OpenDataset {
     spec.open(Seed(1), 0.0).unwrap()
 }
 
+/// Compares with a table: baseline and split, then the metrics of these names, `NaN` where there is none.
 #[track_caller]
-fn assert_metrics(bounds: &[f64], names: &[&str], expected: &[(&str, &[f64])]) {
-    assert_metrics_of(&open(bounds, false), names, expected);
-}
-
-#[track_caller]
-fn assert_metrics_of(data: &OpenDataset, names: &[&str], expected: &[(&str, &[f64])]) {
+fn assert_metrics(data: &OpenDataset, names: &str, expected: &str) {
     let found = baselines(data).unwrap();
-    let metrics = found.iter().flat_map(|one| {
+    let rows = found.iter().flat_map(|one| {
         let splits = ["val", "test"].map(|split| (one.name, split, &one.metrics));
         splits.into_iter()
     });
-    for ((name, split, metrics), (told, expected)) in metrics.zip(expected) {
-        assert_eq!(&format!("{name} {split}"), told);
-        for (metric, expected) in names.iter().zip(*expected) {
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows.len(), expected.lines().count());
+    for ((name, split, metrics), line) in rows.into_iter().zip(expected.lines()) {
+        let told = format!("{name} {split} ");
+        let values = line.trim_start().strip_prefix(&told).expect(&told);
+        for (metric, expected) in names.split(' ').zip(numbers::<f64>(values)) {
             let found = metrics.get(&format!("{split}_{metric}")).copied().flatten();
             let is_near = found.is_some_and(|found| (found - expected).abs() < 1e-4);
             assert!(
@@ -76,115 +76,60 @@ fn assert_metrics_of(data: &OpenDataset, names: &[&str], expected: &[(&str, &[f6
 #[test]
 fn of_numbers_they_are_those_of_scikit_learn() {
     // DummyRegressor(), Ridge(tol=1e-12), KNeighborsRegressor(1)
-    let expected: [(&str, &[f64]); 6] = [
-        ("constant val", &[1.550_184_3, -0.456_392_0, 0.987_441_5]),
-        ("constant test", &[1.568_243_8, -0.003_564_6, 1.025_956_1]),
-        ("linear val", &[0.102_603_1, 0.903_604_8, 0.273_691_6]),
-        ("linear test", &[0.117_618_0, 0.924_732_9, 0.257_925_3]),
-        ("nearest val", &[0.457_886_6, 0.569_817_4, 0.585_354_2]),
-        ("nearest test", &[0.345_897_0, 0.778_650_5, 0.502_590_5]),
-    ];
-    assert_metrics(&[], &["mse", "r2", "mae"], &expected);
+    assert_metrics(
+        &open(&[], false),
+        "mse r2 mae",
+        "constant val 1.5501843 -0.4563920 0.9874415
+         constant test 1.5682438 -0.0035646 1.0259561
+         linear val 0.1026031 0.9036048 0.2736916
+         linear test 0.1176180 0.9247329 0.2579253
+         nearest val 0.4578866 0.5698174 0.5853542
+         nearest test 0.3458970 0.7786505 0.5025905",
+    );
 }
 
 #[test]
 fn of_two_classes_they_are_those_of_scikit_learn() {
     // DummyClassifier(strategy="prior"), LogisticRegression(tol=1e-10), KNeighborsClassifier(1)
-    let none = f64::NAN;
-    let expected: [(&str, &[f64]); 6] = [
-        (
-            "constant val",
-            &[0.664_217_0, 0.733_333_3, 0.423_076_9, 0.5],
-        ),
-        (
-            "constant test",
-            &[0.690_923_3, 0.533_333_3, 0.347_826_1, 0.5],
-        ),
-        (
-            "linear val",
-            &[0.304_471_9, 0.866_666_7, 0.829_545_5, 0.977_272_7],
-        ),
-        (
-            "linear test",
-            &[0.354_256_6, 0.933_333_3, 0.932_126_7, 0.946_428_6],
-        ),
-        ("nearest val", &[none, 0.8, 0.761_904_8, 0.784_090_9]),
-        ("nearest test", &[none, 0.8, 0.796_380_1, 0.794_642_9]),
-    ];
     assert_metrics(
-        &[0.5],
-        &["loss", "accuracy", "macro_f1", "roc_auc"],
-        &expected,
+        &open(&[0.5], false),
+        "loss accuracy macro_f1 roc_auc",
+        "constant val 0.6642170 0.7333333 0.4230769 0.5
+         constant test 0.6909233 0.5333333 0.3478261 0.5
+         linear val 0.3044719 0.8666667 0.8295455 0.9772727
+         linear test 0.3542566 0.9333333 0.9321267 0.9464286
+         nearest val NaN 0.8 0.7619048 0.7840909
+         nearest test NaN 0.8 0.7963801 0.7946429",
     );
 }
 
 #[test]
 fn of_three_classes_they_are_those_of_scikit_learn() {
-    let none = f64::NAN;
-    let expected: [(&str, &[f64]); 6] = [
-        ("constant val", &[1.034_526_8, 0.533_333_3, 0.231_884_1]),
-        ("constant test", &[1.062_852_4, 0.466_666_7, 0.212_121_2]),
-        ("linear val", &[0.488_625_6, 0.866_666_7, 0.599_359_0]),
-        ("linear test", &[0.541_862_9, 0.866_666_7, 0.869_047_6]),
-        ("nearest val", &[none, 0.6, 0.433_333_3]),
-        ("nearest test", &[none, 0.6, 0.599_567_1]),
-    ];
-    assert_metrics(&[-0.5, 1.0], &["loss", "accuracy", "macro_f1"], &expected);
+    assert_metrics(
+        &open(&[-0.5, 1.0], false),
+        "loss accuracy macro_f1",
+        "constant val 1.0345268 0.5333333 0.2318841
+         constant test 1.0628524 0.4666667 0.2121212
+         linear val 0.4886256 0.8666667 0.5993590
+         linear test 0.5418629 0.8666667 0.8690476
+         nearest val NaN 0.6 0.4333333
+         nearest test NaN 0.6 0.5995671",
+    );
 }
 
 #[test]
 fn of_labels_they_are_those_of_scikit_learn() {
     // DummyClassifier(strategy="prior"), OneVsRestClassifier(LogisticRegression(tol=1e-10)), KNeighborsClassifier(1)
-    let none = f64::NAN;
-    let expected: [(&str, &[f64]); 6] = [
-        (
-            "constant val",
-            &[
-                0.549_674_7,
-                0.766_666_7,
-                0.533_333_3,
-                0.375,
-                0.5,
-                0.333_333_3,
-            ],
-        ),
-        (
-            "constant test",
-            &[0.580_607_6, 0.733_333_3, 0.466_666_7, 0.423_076_9, 0.5, 0.5],
-        ),
-        (
-            "linear val",
-            &[0.229_045_1, 0.966_666_7, 0.933_333_3, 0.5, 1.0, 1.0],
-        ),
-        (
-            "linear test",
-            &[
-                0.257_910_8,
-                0.966_666_7,
-                0.933_333_3,
-                0.944_444_4,
-                0.965_909_1,
-                0.902_083_3,
-            ],
-        ),
-        (
-            "nearest val",
-            &[none, 0.8, 0.6, 0.4, 0.630_952_4, 0.466_666_7],
-        ),
-        (
-            "nearest test",
-            &[none, 0.8, 0.6, 0.706_766_9, 0.784_090_9, 0.696_969_7],
-        ),
-    ];
-    let names = [
-        "loss",
-        "accuracy",
-        "exact_match",
-        "macro_f1",
-        "roc_auc",
-        "average_precision",
-    ];
-    assert_metrics_of(&open(&[-0.5, 1.0], true), &names, &expected);
+    assert_metrics(
+        &open(&[-0.5, 1.0], true),
+        "loss accuracy exact_match macro_f1 roc_auc average_precision",
+        "constant val 0.5496747 0.7666667 0.5333333 0.375 0.5 0.3333333
+         constant test 0.5806076 0.7333333 0.4666667 0.4230769 0.5 0.5
+         linear val 0.2290451 0.9666667 0.9333333 0.5 1.0 1.0
+         linear test 0.2579108 0.9666667 0.9333333 0.9444444 0.9659091 0.9020833
+         nearest val NaN 0.8 0.6 0.4 0.6309524 0.4666667
+         nearest test NaN 0.8 0.6 0.7067669 0.7840909 0.6969697",
+    );
 }
 
 #[test]

@@ -49,6 +49,9 @@ pub enum DatasetError {
     /// The specification does not fit the data.
     #[error("{0}")]
     Mismatch(String),
+    /// Several mistakes, each about a setting of its own.
+    #[error("{}", .0.iter().map(Self::to_string).collect::<Vec<_>>().join("; "))]
+    Several(Vec<Self>),
     /// A loader thread panicked (a bug), reported as an error so that no thread waits for it forever.
     #[error("a loader worker panicked: {0}")]
     Panicked(String),
@@ -120,6 +123,24 @@ impl DatasetError {
             }
         }
         error.map_or(Ok(all), Err)
+    }
+
+    /// Nothing, or all mistakes.
+    pub(crate) fn each_of(found: impl Iterator<Item = Result<(), Self>>) -> Result<(), Self> {
+        let mut all: Vec<Self> = found.filter_map(Result::err).collect();
+        match all.len() {
+            0 => Ok(()),
+            1 => Err(all.remove(0)),
+            _ => Err(Self::Several(all)),
+        }
+    }
+
+    /// The mistakes that it has, one by one.
+    pub(crate) fn each(&self) -> &[Self] {
+        match self {
+            Self::Several(all) => all,
+            one => std::slice::from_ref(one),
+        }
     }
 
     /// The error in one line, the list of faults, and advice.

@@ -146,10 +146,8 @@ pub(crate) fn digest(parameters: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-    use std::time::{Duration, SystemTime};
-
     use super::*;
+    use crate::datasets::testing;
 
     #[test]
     fn a_file_is_read_again_only_after_a_change() {
@@ -159,12 +157,7 @@ mod tests {
         let mut asked = 0;
         let write = |text: &str, age: u64| {
             fs::write(&path, text).unwrap();
-            let time = SystemTime::now() - Duration::from_secs(age);
-            File::options()
-                .write(true)
-                .open(&path)
-                .and_then(|file| file.set_modified(time))
-                .unwrap();
+            testing::age(&path, age);
         };
         let mut ask = |cache: &mut FingerprintCache, name: &str| {
             cache.file_digest(&path).unwrap();

@@ -26,6 +26,8 @@ mod regression;
 mod sample;
 mod split;
 mod table;
+#[cfg(test)]
+pub(crate) mod testing;
 mod text;
 
 pub use arrays::{ArraysSpec, Layout};
@@ -51,6 +53,7 @@ pub use paths::{PathProcess, PathsSpec};
 pub use preparation::{ColumnPreparation, Preparation, PreparedColumn};
 pub use regression::{RegressionSpec, RegressionTarget};
 pub use sample::{SampleMut, SamplesMut};
+use split::Part;
 pub use split::Splits;
 pub use text::{TextSpec, TokenKind};
 

@@ -19,6 +19,18 @@ pub struct Splits {
     pub test: Vec<u32>,
 }
 
+/// The split that the files or folders of a dataset say a row is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Train,
+    Validation,
+    Test,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
+}
+
 impl Splits {
     /// Cuts a permutation of all rows, drawn from the run's seed: training rows first, then validation, then test.
     pub(crate) fn random(rows: usize, validation: usize, test: usize, seed: Seed) -> Self {

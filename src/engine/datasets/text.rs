@@ -250,6 +250,7 @@ impl TextSpec {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{known, read};
     use super::*;
 
     fn spec(path: &Path, tokens: TokenKind, length: usize) -> TextSpec {
@@ -270,14 +271,7 @@ mod tests {
 
     /// Numbers and bytes of row `row`.
     fn row(open: &OpenDataset, row: u32) -> (Vec<f32>, f32) {
-        let mut features = vec![0.0; open.dataset.features().len()];
-        let (mut values, mut label) = ([0.0], 0);
-        let sample = super::super::SampleMut {
-            features: &mut features,
-            values: &mut values,
-            label: &mut label,
-        };
-        open.dataset.read(row, None, sample).unwrap();
+        let (features, values, _) = read(&*open.dataset, &[row]);
         (features, values[0])
     }
 
@@ -295,36 +289,21 @@ mod tests {
                 vocabulary: 5
             }
         );
-        assert_eq!(
-            (
-                facts.train_samples,
-                facts.validation_samples,
-                facts.test_samples
-            ),
-            (3, 1, 1)
-        );
+        assert_eq!(known(&facts), [3, 1, 1]);
         let open = spec.open().unwrap();
+        let splits = &open.splits;
+        let rows = [&splits.train[..], &splits.validation, &splits.test].concat();
         // a = 0, b = 1, c = 2, é = 3, unknown = 4
-        assert_eq!(
-            row(&open, open.splits.train[0]),
-            (vec![0.0, 1.0, 0.0, 1.0], 3.0)
-        );
-        assert_eq!(
-            row(&open, open.splits.train[1]),
-            (vec![1.0, 2.0, 0.0, 1.0], 3.0)
-        );
-        assert_eq!(
-            row(&open, open.splits.train[2]),
-            (vec![1.0, 3.0, 2.0, 0.0], 4.0)
-        );
-        assert_eq!(
-            row(&open, open.splits.validation[0]),
-            (vec![0.0, 1.0, 4.0, 1.0], 3.0)
-        );
-        assert_eq!(
-            row(&open, open.splits.test[0]),
-            (vec![1.0, 0.0, 2.0, 0.0], 3.0)
-        );
+        let expected = [
+            ([0.0, 1.0, 0.0, 1.0], 3.0),
+            ([1.0, 2.0, 0.0, 1.0], 3.0),
+            ([1.0, 3.0, 2.0, 0.0], 4.0),
+            ([0.0, 1.0, 4.0, 1.0], 3.0),
+            ([1.0, 0.0, 2.0, 0.0], 3.0),
+        ];
+        let expected = expected.map(|(tokens, bytes)| (tokens.to_vec(), bytes));
+        let found: Vec<_> = rows.into_iter().map(|one| row(&open, one)).collect();
+        assert_eq!(found, expected);
     }
 
     #[test]

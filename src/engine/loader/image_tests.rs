@@ -1,7 +1,6 @@
-//! The loader on real PNG files: equal bytes, and images a second.
+//! The loader on real PNG files.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tempfile::TempDir;
 
@@ -138,55 +137,5 @@ fn evaluation_mixes_nothing() {
         let before = batch.features[(at + 6 * len) % (7 * len)];
         let (least, most) = (own.min(before) - 1e-6, own.max(before) + 1e-6);
         assert!((least..=most).contains(value), "{at}");
-    }
-}
-
-/// `cargo test --release --lib loader:: -- --ignored --nocapture --test-threads 1`
-#[test]
-#[ignore = "a measurement"]
-fn images_per_second() {
-    let start = Instant::now();
-    let (_folder, spec) = surfaces(546, 106);
-    println!(
-        "652 images generated in {:.0} ms",
-        start.elapsed().as_secs_f64() * 1e3
-    );
-    let open = spec.open(Seed(1), 0.0).unwrap();
-    for workers in [0, 2, 4] {
-        let loader = loader(&open, options(workers, false, false));
-        let start = Instant::now();
-        let images: usize = (0..5)
-            .flat_map(|epoch| loader.epoch(epoch))
-            .map(|batch| batch.unwrap().size)
-            .sum();
-        let seconds = start.elapsed().as_secs_f64();
-        println!(
-            "{workers} workers: {:.0} images/s; {:?}",
-            images as f64 / seconds,
-            loader.times()
-        );
-    }
-}
-
-#[test]
-#[ignore = "a measurement"]
-fn milliseconds_of_an_epoch_in_memory() {
-    for samples in [10_000, 1_000_000] {
-        let spec = DatasetSpec::Regression5d(crate::datasets::RegressionSpec {
-            samples,
-            ..Default::default()
-        });
-        let open = spec.open(Seed(1), 0.0).unwrap();
-        let options = LoaderSpec::default().training(256, false, Seed(1));
-        let loader = loader(&open, options);
-        let start = Instant::now();
-        for epoch in 0..10 {
-            loader.epoch(epoch).for_each(|batch| drop(batch.unwrap()));
-        }
-        let ms = start.elapsed().as_secs_f64() * 100.0;
-        println!(
-            "{} training rows: {ms:.3} ms an epoch",
-            open.splits.train.len()
-        );
     }
 }

@@ -265,17 +265,3 @@ fn mistakes_are_found_before_anything_is_read() {
     let empty = Loader::new(fake, Vec::new(), options(2)).unwrap();
     assert_eq!(empty.epoch(0).count(), 0);
 }
-
-/// `cargo test --release --lib loader:: -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement"]
-fn start_and_stop_of_four_workers_take_less_than_ten_milliseconds() {
-    let loader = loader(Fake::new(1000), options(4));
-    for epoch in 0..20 {
-        drop(all(&loader, epoch));
-    }
-    let times = loader.times();
-    let (start, stop) = (times.start_ms / 20.0, times.stop_ms / 20.0);
-    println!("4 workers: start {start:.3} ms, stop {stop:.3} ms");
-    assert!(start < 10.0 && stop < 10.0);
-}

@@ -153,6 +153,7 @@ impl JsonSchema for ClassWeights {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_says;
 
     fn read(json: &str) -> Result<CrossEntropySpec, String> {
         serde_json::from_str(json).map_err(|error| error.to_string())
@@ -208,9 +209,9 @@ mod tests {
         let spec = read(r#"{"weights":[1,2]}"#).unwrap();
         assert_eq!(spec.misfit(2), None);
         let text = spec.misfit(3).unwrap();
-        assert!(
-            text.contains("3 classes, `weights` of `cross-entropy` has 2 numbers"),
-            "{text}"
+        assert_says(
+            &text,
+            "3 classes, `weights` of `cross-entropy` has 2 numbers",
         );
         let tiny = read(r#"{"weights":[1,1e-300]}"#).unwrap();
         assert!(tiny.misfit(2).unwrap().starts_with("`weights`"));

@@ -138,41 +138,30 @@ impl<D: Backend> Module<D> for CannedNet<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::reference::init;
+    use crate::models::testing::init;
     use crate::ops::{count_parameters, testing};
 
-    fn count(spec: &CannedNetSpec) -> usize {
-        count_parameters(&mut spec.build(&mut init(&testing::device())).unwrap())
-    }
-
-    #[test]
-    fn the_paper_size_has_the_paper_count() {
-        assert_eq!(count(&CannedNetSpec::default()), 199);
-    }
-
-    #[test]
-    fn other_sizes_follow_the_formula() {
-        let spec = CannedNetSpec {
-            hidden: 5,
-            augment: 1,
-            depth: 4,
+    fn sized(hidden: usize, augment: usize, depth: usize) -> CannedNetSpec {
+        CannedNetSpec {
+            hidden,
+            augment,
+            depth,
             ..CannedNetSpec::default()
-        };
-        // 15 + 30 + 6, and 3 + 9 + 27 + 81 entries with a bias.
-        assert_eq!(count(&spec), 51 + 121);
+        }
+    }
+
+    #[test]
+    fn sizes_have_their_count() {
+        // The paper's; 15 + 30 + 6, and 3 + 9 + 27 + 81 entries with a bias.
+        for (spec, count) in [(CannedNetSpec::default(), 199), (sized(5, 1, 4), 51 + 121)] {
+            let model = spec.build(&mut init(&testing::device()));
+            assert_eq!(count_parameters(&mut model.unwrap()), count);
+        }
     }
 
     #[test]
     fn sizes_that_no_machine_holds_are_mistakes() {
-        let check = |hidden, augment, depth| {
-            let spec = CannedNetSpec {
-                hidden,
-                augment,
-                depth,
-                ..CannedNetSpec::default()
-            };
-            spec.check()
-        };
+        let check = |hidden, augment, depth| sized(hidden, augment, depth).check();
         assert_eq!(check(0, 2, 3), ["`hidden` must be at least 1"]);
         assert_eq!(check(8, 2, 9), ["`depth` must be from 1 to 8, not 9"]);
         let large = ["`depth` 8 of 4 channels is a signature of more than 20000 entries"];

@@ -122,4 +122,4 @@ pub(crate) use each_model;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
-mod reference;
+mod testing;

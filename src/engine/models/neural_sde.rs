@@ -112,26 +112,16 @@ impl<D: Backend> Module<D> for NeuralSde<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::reference::init;
+    use crate::models::testing::init;
     use crate::ops::{count_parameters, testing};
 
-    fn count(spec: &NeuralSdeSpec) -> usize {
-        count_parameters(&mut spec.build(&mut init(&testing::device())).unwrap())
-    }
-
     #[test]
-    fn the_paper_size_has_the_paper_count() {
-        assert_eq!(count(&NeuralSdeSpec::default()), 9_027);
-    }
-
-    #[test]
-    fn other_sizes_follow_the_formula() {
-        // 2 (3 h + h² + h + h + 1) + 2 h + h + 1
-        assert_eq!(count(&NeuralSdeSpec { hidden: 10 }), 333);
-    }
-
-    #[test]
-    fn no_hidden_units_are_a_mistake() {
+    fn sizes_have_their_count_and_no_hidden_units_are_a_mistake() {
+        // The paper's, and 2 (3 h + h² + h + h + 1) + 2 h + h + 1.
+        for (hidden, count) in [(NeuralSdeSpec::default().hidden, 9_027), (10, 333)] {
+            let model = NeuralSdeSpec { hidden }.build(&mut init(&testing::device()));
+            assert_eq!(count_parameters(&mut model.unwrap()), count);
+        }
         let found = NeuralSdeSpec { hidden: 0 }.check();
         assert_eq!(found, ["`hidden` must be at least 1"]);
     }

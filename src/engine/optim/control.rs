@@ -61,9 +61,9 @@ mod device_tests {
     use crate::ops::{Grads, StepControl, UpdateKernel};
     use crate::optim::testing::{Bowl, Many, set_gradient};
     use crate::optim::{
-        AdamSpec, Decay, Ema, EmaSpec, LionSpec, Optimizer, OptimizerSpec, RmspropSpec, SgdSpec,
-        clip as clip_on_host,
+        AdamSpec, Ema, EmaSpec, Optimizer, OptimizerSpec, SgdSpec, clip as clip_on_host,
     };
+    use crate::testing::spec;
 
     type Control = <TestDevice as UpdateKernel>::Control;
 
@@ -71,53 +71,21 @@ mod device_tests {
     const LENGTHS: [usize; 9] = [1, 3, 4096, 31, 33, 4097, 1025, 9_000, 2];
 
     fn optimizers() -> Vec<OptimizerSpec> {
-        let adam = AdamSpec {
-            lr: 0.1,
-            weight_decay: 0.01,
-            ..AdamSpec::default()
-        };
-        let sgd = |momentum, nesterov| {
-            OptimizerSpec::Sgd(SgdSpec {
-                lr: 0.1,
-                momentum,
-                nesterov,
-                weight_decay: 0.01,
-                decay: Decay::Matrices,
-            })
-        };
-        let rmsprop = |momentum, centered, decay| {
-            OptimizerSpec::Rmsprop(RmspropSpec {
-                momentum,
-                centered,
-                weight_decay: 0.01,
-                decay,
-                ..RmspropSpec::default()
-            })
-        };
-        let lion = |decay| {
-            OptimizerSpec::Lion(LionSpec {
-                weight_decay: 0.01,
-                decay,
-                ..LionSpec::default()
-            })
-        };
-        vec![
-            OptimizerSpec::Adam(adam.clone()),
-            OptimizerSpec::AdamW(AdamSpec {
-                decay: Decay::Matrices,
-                ..adam.clone()
-            }),
-            OptimizerSpec::AdamW(adam),
-            sgd(0.0, false),
-            sgd(0.9, false),
-            sgd(0.9, true),
-            rmsprop(0.0, false, Decay::All),
-            rmsprop(0.9, false, Decay::Matrices),
-            rmsprop(0.0, true, Decay::Matrices),
-            rmsprop(0.9, true, Decay::All),
-            lion(Decay::All),
-            lion(Decay::Matrices),
-        ]
+        let settings = [
+            "kind = 'adam', lr = 0.1, weight-decay = 0.01",
+            "kind = 'adamw', lr = 0.1, weight-decay = 0.01, decay = 'matrices'",
+            "kind = 'adamw', lr = 0.1, weight-decay = 0.01",
+            "kind = 'sgd', lr = 0.1, weight-decay = 0.01, decay = 'matrices'",
+            "kind = 'sgd', lr = 0.1, momentum = 0.9, weight-decay = 0.01, decay = 'matrices'",
+            "kind = 'sgd', lr = 0.1, momentum = 0.9, nesterov = true, weight-decay = 0.01, decay = 'matrices'",
+            "kind = 'rmsprop', weight-decay = 0.01",
+            "kind = 'rmsprop', momentum = 0.9, weight-decay = 0.01, decay = 'matrices'",
+            "kind = 'rmsprop', centered = true, weight-decay = 0.01, decay = 'matrices'",
+            "kind = 'rmsprop', momentum = 0.9, centered = true, weight-decay = 0.01",
+            "kind = 'lion', weight-decay = 0.01",
+            "kind = 'lion', weight-decay = 0.01, decay = 'matrices'",
+        ];
+        settings.map(spec).into()
     }
 
     /// Weights and averages after three steps; they are swapped before the last one.

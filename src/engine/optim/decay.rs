@@ -17,150 +17,69 @@ pub enum Decay {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::optim::OptimizerSpec;
     use crate::optim::testing::assert_steps;
-    use crate::optim::{AdamSpec, LionSpec, OptimizerSpec, RmspropSpec, SgdSpec};
+    use crate::testing::spec;
 
     /// Loss of `adam_steps_like_pytorch`, for which `a` has one dimension and `b` two, with the groups
     /// `[dict(params=[a], weight_decay=0.), dict(params=[b])]`.
-    fn check(spec: &OptimizerSpec, expected: [[f32; 5]; 3]) {
-        assert_steps(spec, &expected);
-        let written = serde_json::to_value(spec).unwrap();
-        assert_eq!(written["decay"], "matrices");
-    }
-
     #[test]
-    fn adam_decays_only_matrices() {
-        let spec = AdamSpec {
-            lr: 0.1,
-            weight_decay: 0.5,
-            decay: Decay::Matrices,
-            ..AdamSpec::default()
-        };
-        // torch.optim.Adam(groups, .1, weight_decay=.5)
-        check(
-            &OptimizerSpec::Adam(spec.clone()),
-            [
-                [0.900_000_04, -1.9, 0.4, 0.15, -0.85],
-                [
-                    0.800_412_24,
-                    -1.800_166_5,
-                    0.301_187_43,
-                    0.058_151_864,
-                    -0.949_750_6,
-                ],
-                [
-                    0.701_586_3,
-                    -1.700_623_4,
-                    0.204_871_25,
-                    -0.019_642_07,
-                    -1.049_329_5,
-                ],
-            ],
-        );
-        // torch.optim.AdamW(groups, .1, weight_decay=.5)
-        check(
-            &OptimizerSpec::AdamW(spec),
-            [
-                [0.900_000_04, -1.9, 0.4, 0.137_500_02, -0.812_499_94],
-                [
-                    0.800_412_24,
-                    -1.800_166_5,
-                    0.301_187_43,
-                    0.044_936_262,
-                    -0.871_972_5,
-                ],
-                [
-                    0.701_586_3,
-                    -1.700_623_4,
-                    0.204_871_25,
-                    -0.025_492_929,
-                    -0.928_667_4,
-                ],
-            ],
-        );
-    }
-
-    #[test]
-    fn sgd_decays_only_matrices() {
-        let spec = |momentum| {
-            OptimizerSpec::Sgd(SgdSpec {
-                lr: 0.05,
-                momentum,
-                weight_decay: 0.5,
-                decay: Decay::Matrices,
-                ..SgdSpec::default()
-            })
-        };
-        // torch.optim.SGD(groups, .05, momentum=.9, weight_decay=.5)
-        check(
-            &spec(0.9),
-            [
-                [0.9, -1.6, 0.35, 0.234_375, -0.815_625],
-                [
-                    0.719_999_97,
-                    -0.92,
-                    0.110_000_01,
-                    0.206_213_38,
-                    -0.954_083_5,
-                ],
-                [0.485_999_97, -0.124, -0.138_999_97, 0.169_334, -1.191_385_4],
-            ],
-        );
-        // torch.optim.SGD(groups, .05, weight_decay=.5)
-        check(
-            &spec(0.0),
-            [
-                [0.9, -1.6, 0.35, 0.234_375, -0.815_625],
-                [0.81, -1.28, 0.244_999_99, 0.220_275_88, -0.895_021],
-                [0.729, -1.023_999_9, 0.171_5, 0.207_490_76, -0.992_804_9],
-            ],
-        );
-    }
-
-    #[test]
-    fn rmsprop_and_lion_decay_only_matrices() {
-        // torch.optim.RMSprop(groups, .05, weight_decay=.5)
-        check(
-            &OptimizerSpec::Rmsprop(RmspropSpec {
-                lr: 0.05,
-                weight_decay: 0.5,
-                decay: Decay::Matrices,
-                ..RmspropSpec::default()
-            }),
-            [
-                [0.5, -1.5, 0.0, -0.249_999_82, -1.25],
-                [0.275_493_38, -1.199_035_4, 0.0, -0.348_532_44, -1.726_010_3],
-                [0.154_843_69, -0.981_361, 0.0, -0.606_598_6, -2.168_555_3],
-            ],
-        );
-        // As in `lion_steps_as_in_the_paper`, lr=.05, wd=.5 for b
-        check(
-            &OptimizerSpec::Lion(LionSpec {
-                lr: 0.05,
-                weight_decay: 0.5,
-                decay: Decay::Matrices,
-                ..LionSpec::default()
-            }),
-            [
-                [0.95, -1.95, 0.45, 0.193_750_01, -0.781_250_06],
-                [0.9, -1.900_000_1, 0.399_999_98, 0.138_906_27, -0.811_718_8],
-                [
-                    0.849_999_96,
-                    -1.850_000_1,
-                    0.349_999_96,
-                    0.085_433_62,
-                    -0.841_425_9,
-                ],
-            ],
-        );
+    fn every_optimizer_decays_only_matrices() {
+        for (settings, expected) in [
+            // torch.optim.Adam(groups, .1, weight_decay=.5)
+            (
+                "kind = 'adam', lr = 0.1",
+                "0.90000004       -1.9        0.4        0.15      -0.85
+                 0.80041224 -1.8001665 0.30118743 0.058151864 -0.9497506
+                  0.7015863 -1.7006234 0.20487125 -0.01964207 -1.0493295",
+            ),
+            // torch.optim.AdamW(groups, .1, weight_decay=.5)
+            (
+                "kind = 'adamw', lr = 0.1",
+                "0.90000004       -1.9        0.4   0.13750002 -0.81249994
+                 0.80041224 -1.8001665 0.30118743  0.044936262  -0.8719725
+                  0.7015863 -1.7006234 0.20487125 -0.025492929  -0.9286674",
+            ),
+            // torch.optim.SGD(groups, .05, momentum=.9, weight_decay=.5)
+            (
+                "kind = 'sgd', lr = 0.05, momentum = 0.9",
+                "       0.9   -1.6        0.35   0.234375  -0.815625
+                 0.71999997  -0.92  0.11000001 0.20621338 -0.9540835
+                 0.48599997 -0.124 -0.13899997   0.169334 -1.1913854",
+            ),
+            // torch.optim.SGD(groups, .05, weight_decay=.5)
+            (
+                "kind = 'sgd', lr = 0.05",
+                "  0.9       -1.6       0.35   0.234375  -0.815625
+                  0.81      -1.28 0.24499999 0.22027588  -0.895021
+                 0.729 -1.0239999     0.1715 0.20749076 -0.9928049",
+            ),
+            // torch.optim.RMSprop(groups, .05, weight_decay=.5)
+            (
+                "kind = 'rmsprop', lr = 0.05",
+                "       0.5       -1.5 0.0 -0.24999982      -1.25
+                 0.27549338 -1.1990354 0.0 -0.34853244 -1.7260103
+                 0.15484369  -0.981361 0.0  -0.6065986 -2.1685553",
+            ),
+            // As in `lion_steps_as_in_the_paper`, lr=.05, wd=.5 for b
+            (
+                "kind = 'lion', lr = 0.05",
+                "      0.95      -1.95       0.45 0.19375001 -0.78125006
+                        0.9 -1.9000001 0.39999998 0.13890627  -0.8117188
+                 0.84999996 -1.8500001 0.34999996 0.08543362  -0.8414259",
+            ),
+        ] {
+            let settings = format!("{settings}, weight-decay = 0.5, decay = 'matrices'");
+            assert_steps(&settings, expected);
+            let written = serde_json::to_value(spec::<OptimizerSpec>(&settings)).unwrap();
+            assert_eq!(written["decay"], "matrices");
+        }
     }
 
     #[test]
     fn what_is_not_set_is_not_part_of_a_cell() {
         for kind in ["adam", "adamw", "sgd", "rmsprop", "lion"] {
-            let spec: OptimizerSpec =
-                serde_json::from_value(serde_json::json!({ "kind": kind })).unwrap();
+            let spec: OptimizerSpec = spec(&format!("kind = '{kind}'"));
             assert!(serde_json::to_value(&spec).unwrap().get("decay").is_none());
         }
     }

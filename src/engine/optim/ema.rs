@@ -103,6 +103,7 @@ mod tests {
     use crate::ops::testing::{self, assert_close};
     use crate::optim::testing::Bowl;
     use crate::optim::{OptimizerSpec, SgdSpec};
+    use crate::testing::{numbers, spec};
 
     fn average_after_three_steps(spec: &EmaSpec) -> (Vec<f32>, Vec<f32>) {
         let device = testing::device();
@@ -123,54 +124,28 @@ mod tests {
     #[test]
     fn the_average_of_three_steps_is_that_of_pytorch() {
         // shadow.lerp_(p.detach(), 1 - .9) after each step of torch.optim.SGD([a, b], .1)
-        let spec = EmaSpec {
-            decay: 0.9,
-            warm_up: false,
-        };
+        let spec: EmaSpec = spec("decay = 0.9, warm-up = false");
         let (average, weights) = average_after_three_steps(&spec);
-        let expected = [
-            0.902_600_05,
-            -1.663_199_9,
-            0.391_1,
-            0.240_481_17,
-            -0.885_051_2,
-        ];
+        let expected: Vec<f32> = numbers("0.90260005 -1.6631999 0.3911 0.24048117 -0.8850512");
         assert_close(&average, &expected, 1e-6);
-        let expected = [
-            0.511_999_97,
-            -0.432,
-            0.031_999_994,
-            0.201_312_83,
-            -1.584_042,
-        ];
+        let expected: Vec<f32> = numbers("0.51199997 -0.432 0.031999994 0.20131283 -1.584042");
         assert_close(&weights, &expected, 1e-6);
     }
 
     #[test]
     fn with_warm_up_short_runs_follow_the_weights() {
         // shadow.lerp_(p.detach(), 1 - min(.9999, (1 + n) / (10 + n))) after step n
-        let spec = EmaSpec {
-            decay: 0.9999,
-            warm_up: true,
-        };
+        let spec: EmaSpec = spec("decay = 0.9999, warm-up = true");
         let (average, _) = average_after_three_steps(&spec);
-        let expected = [
-            0.566_489_46,
-            -0.568_727_26,
-            0.060_195_796,
-            0.207_084_28,
-            -1.435_413_4,
-        ];
+        let expected: Vec<f32> =
+            numbers("0.56648946 -0.56872726 0.060195796 0.20708428 -1.4354134");
         assert_close(&average, &expected, 1e-6);
     }
 
     #[test]
     fn the_decay_rises_with_the_steps_to_its_limit() {
         // min(.9999, (1 + n) / (10 + n)) for n = 1, 8, 90, 10_000, 100_000
-        let spec = EmaSpec {
-            decay: 0.9999,
-            warm_up: true,
-        };
+        let spec: EmaSpec = spec("decay = 0.9999, warm-up = true");
         let decays = [1, 8, 90, 10_000, 100_000].map(|step| spec.decay_after(step));
         let expected = [2.0 / 11.0, 0.5, 0.91, 0.999_100_899_100_899, 0.9999];
         for (own, expected) in decays.iter().zip(expected) {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Decay;
 use crate::manifest::is_default;
-use crate::ops::{Grads, Kernels, LionStep, Module, Result, StepState};
+use crate::ops::LionStep;
 
 /// Settings of Lion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,62 +37,28 @@ impl Default for LionSpec {
     }
 }
 
-/// Lion: steps of the same size for all weights, along the sign of a mean of gradients.
-///
-/// `p -= lr wd p`, `p -= lr sign(β₁ m + (1-β₁) g)`, then `m = β₂ m + (1-β₂) g`.
-///
-/// # Source
-/// Chen et al. 2023 (Symbolic Discovery of Optimization Algorithms), algorithm 2.
-#[derive(Debug)]
-pub struct Lion<D: Kernels> {
-    spec: LionSpec,
-    mean: StepState<D, 1>,
-}
-
-impl<D: Kernels> Lion<D> {
-    pub(super) fn new(spec: &LionSpec) -> Self {
-        Self {
-            spec: spec.clone(),
-            mean: StepState::default(),
-        }
-    }
-
-    pub(super) fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<()> {
-        self.mean.begin(device, module)
-    }
-
-    pub(super) fn state(&mut self) -> &mut StepState<D, 1> {
-        &mut self.mean
-    }
-
-    pub(super) fn step(
-        &mut self,
-        module: &mut dyn Module<D>,
-        grads: &mut Grads<D>,
-        lr: f64,
-        clip_factors: &[f32],
-        control: Option<&D::Control>,
-    ) -> Result<()> {
-        let [beta1, beta2] = self.spec.betas;
-        let step = LionStep {
+impl LionSpec {
+    /// A step of the same size for all weights, along the sign of a mean of gradients.
+    ///
+    /// `p -= lr wd p`, `p -= lr sign(β₁ m + (1-β₁) g)`, then `m = β₂ m + (1-β₂) g`.
+    ///
+    /// # Source
+    /// Chen et al. 2023 (Symbolic Discovery of Optimization Algorithms), algorithm 2.
+    pub(super) fn step(&self, lr: f64) -> LionStep {
+        let [beta1, beta2] = self.betas;
+        LionStep {
             lr,
             beta1,
             beta2,
-            weight_decay: self.spec.weight_decay,
-            only_matrices: self.spec.decay == Decay::Matrices,
-        };
-        let device = grads.device().clone();
-        self.begin(&device, module)?;
-        let mean = &mut self.mean;
-        device.lion_steps(module, grads, mean, step, clip_factors, control)
+            weight_decay: self.weight_decay,
+            only_matrices: self.decay == Decay::Matrices,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::optim::OptimizerSpec;
-    use crate::optim::testing::{assert_reaches_the_minimum, assert_steps};
+    use crate::optim::testing::assert_steps;
 
     #[test]
     fn lion_steps_as_in_the_paper() {
@@ -100,63 +66,17 @@ mod tests {
         // p.mul_(1 - lr * wd); p.add_((m * b1 + p.grad * (1 - b1)).sign(), alpha=-lr); m.mul_(b2).add_(p.grad, alpha=1 - b2)
         // lr=.1, (b1, b2)=(.9, .99), wd=.01
         assert_steps(
-            &OptimizerSpec::Lion(LionSpec {
-                lr: 0.1,
-                weight_decay: 0.01,
-                ..LionSpec::default()
-            }),
-            &[
-                [0.899, -1.898, 0.399_5, 0.149_75, -0.849_25],
-                [
-                    0.798_100_95,
-                    -1.796_102,
-                    0.299_100_52,
-                    0.049_600_25,
-                    -0.948_400_8,
-                ],
-                [
-                    0.697_302_8,
-                    -1.694_305_9,
-                    0.198_801_43,
-                    -0.050_449_35,
-                    -1.047_452_4,
-                ],
-            ],
+            "kind = 'lion', lr = 0.1, weight-decay = 0.01",
+            "     0.899     -1.898     0.3995     0.14975   -0.84925
+             0.79810095  -1.796102 0.29910052  0.04960025 -0.9484008
+              0.6973028 -1.6943059 0.19880143 -0.05044935 -1.0474524",
         );
         // lr=.4, (b1, b2)=(.5, .9), wd=.1: the third value turns back
         assert_steps(
-            &OptimizerSpec::Lion(LionSpec {
-                lr: 0.4,
-                betas: [0.5, 0.9],
-                weight_decay: 0.1,
-                decay: Decay::All,
-            }),
-            &[
-                [0.559_999_94, -1.52, 0.079_999_98, -0.160_000_01, -1.12],
-                [
-                    0.137_599_92,
-                    -1.059_199_9,
-                    -0.323_200_02,
-                    -0.553_6,
-                    -1.475_199_9,
-                ],
-                [
-                    -0.267_904_1,
-                    -0.616_831_9,
-                    0.089_728,
-                    -0.931_455_97,
-                    -1.816_191_9,
-                ],
-            ],
+            "kind = 'lion', lr = 0.4, betas = [0.5, 0.9], weight-decay = 0.1",
+            "0.55999994      -1.52  0.07999998 -0.16000001      -1.12
+             0.13759992 -1.0591999 -0.32320002     -0.5536 -1.4751999
+             -0.2679041 -0.6168319    0.089728 -0.93145597 -1.8161919",
         );
-    }
-
-    #[test]
-    fn lion_finds_the_minimum_of_a_quadratic() {
-        assert_reaches_the_minimum(&OptimizerSpec::Lion(LionSpec {
-            lr: 0.02,
-            betas: [0.9, 0.9],
-            ..LionSpec::default()
-        }));
     }
 }

@@ -34,7 +34,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::device::Buffer;
-use crate::ops::{Grads, Kernels, Module, Result};
+use crate::ops::{Grads, Kernels, Module, Result, StepState};
 
 /// An optimizer as a manifest describes it (`train.optimizer`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,11 +82,11 @@ impl OptimizerSpec {
     /// The optimizer, with empty state.
     pub fn build<D: Kernels>(&self) -> Optimizer<D> {
         match self {
-            Self::Adam(spec) => Optimizer::Adam(adam::Adam::new(spec, false)),
-            Self::AdamW(spec) => Optimizer::Adam(adam::Adam::new(spec, true)),
-            Self::Sgd(spec) => Optimizer::Sgd(sgd::Sgd::new(spec)),
-            Self::Rmsprop(spec) => Optimizer::Rmsprop(rmsprop::Rmsprop::new(spec)),
-            Self::Lion(spec) => Optimizer::Lion(lion::Lion::new(spec)),
+            Self::Adam(spec) => Optimizer::adam(spec, false),
+            Self::AdamW(spec) => Optimizer::adam(spec, true),
+            Self::Sgd(spec) => Optimizer::Sgd(spec.clone(), StepState::default()),
+            Self::Rmsprop(spec) => Optimizer::Rmsprop(spec.clone(), StepState::default()),
+            Self::Lion(spec) => Optimizer::Lion(spec.clone(), StepState::default()),
         }
     }
 }
@@ -97,16 +97,34 @@ impl OptimizerSpec {
 #[derive(Debug)]
 pub enum Optimizer<D: Kernels> {
     /// Adam or `AdamW`.
-    Adam(adam::Adam<D>),
-    /// SGD.
-    Sgd(sgd::Sgd<D>),
-    /// `RMSprop`.
-    Rmsprop(rmsprop::Rmsprop<D>),
-    /// Lion.
-    Lion(lion::Lion<D>),
+    Adam {
+        /// Its settings.
+        spec: AdamSpec,
+        /// `AdamW`.
+        is_decoupled: bool,
+        /// Steps so far.
+        steps: u64,
+        /// Mean and mean square of the gradients.
+        state: StepState<D, 2>,
+    },
+    /// SGD, and its momentum.
+    Sgd(SgdSpec, StepState<D, 1>),
+    /// `RMSprop`; mean of squares, mean if it is centred, momentum if there is one.
+    Rmsprop(RmspropSpec, StepState<D, 3>),
+    /// Lion, and the mean of the gradients.
+    Lion(LionSpec, StepState<D, 1>),
 }
 
 impl<D: Kernels> Optimizer<D> {
+    fn adam(spec: &AdamSpec, is_decoupled: bool) -> Self {
+        Self::Adam {
+            spec: spec.clone(),
+            is_decoupled,
+            steps: 0,
+            state: StepState::default(),
+        }
+    }
+
     /// One step for all parameters of `module`, with learning rate `lr`, subject to `control` if given.
     ///
     /// # Errors
@@ -134,11 +152,37 @@ impl<D: Kernels> Optimizer<D> {
         clip_factors: &[f32],
         control: Option<&D::Control>,
     ) -> Result<()> {
+        let device = grads.device().clone();
+        self.begin(&device, module)?;
         match self {
-            Self::Adam(adam) => adam.step(module, grads, lr, clip_factors, control),
-            Self::Sgd(sgd) => sgd.step(module, grads, lr, clip_factors, control),
-            Self::Rmsprop(rmsprop) => rmsprop.step(module, grads, lr, clip_factors, control),
-            Self::Lion(lion) => lion.step(module, grads, lr, clip_factors, control),
+            Self::Adam {
+                spec,
+                is_decoupled,
+                steps,
+                state,
+            } => {
+                *steps += 1;
+                let step = spec.step(lr, *is_decoupled, *steps);
+                device.adam_steps(module, grads, state, step, clip_factors, control)
+            }
+            Self::Sgd(spec, state) => {
+                device.sgd_steps(module, grads, state, spec.step(lr), clip_factors, control)
+            }
+            Self::Rmsprop(spec, state) => {
+                device.rmsprop_steps(module, grads, state, spec.step(lr), clip_factors, control)
+            }
+            Self::Lion(spec, state) => {
+                device.lion_steps(module, grads, state, spec.step(lr), clip_factors, control)
+            }
+        }
+    }
+
+    fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<()> {
+        match self {
+            Self::Adam { state, .. } => state.begin(device, module),
+            Self::Sgd(spec, _) if !spec.has_momentum() => Ok(()),
+            Self::Sgd(_, state) | Self::Lion(_, state) => state.begin(device, module),
+            Self::Rmsprop(spec, state) => state.begin_with(device, module, spec.used()),
         }
     }
 
@@ -152,41 +196,41 @@ impl<D: Kernels> Optimizer<D> {
         device: &D,
         module: &mut dyn Module<D>,
     ) -> Result<()> {
-        match self {
-            Self::Adam(adam) => adam.begin_after(steps, device, module),
-            Self::Sgd(sgd) => sgd.begin(device, module),
-            Self::Rmsprop(rmsprop) => rmsprop.begin(device, module),
-            Self::Lion(lion) => lion.begin(device, module),
+        if let Self::Adam { steps: own, .. } = self {
+            *own = steps;
         }
+        self.begin(device, module)
     }
 
     /// Calls `visit` with every buffer of the state, in an order that never changes; none before the first step.
     pub fn visit_state(&mut self, visit: &mut dyn FnMut(&mut Buffer<D>)) {
         match self {
-            Self::Adam(adam) => adam.state().visit(visit),
-            Self::Sgd(sgd) => sgd.state().visit(visit),
-            Self::Rmsprop(rmsprop) => rmsprop.state().visit(visit),
-            Self::Lion(lion) => lion.state().visit(visit),
+            Self::Adam { state, .. } => state.visit(visit),
+            Self::Sgd(_, state) | Self::Lion(_, state) => state.visit(visit),
+            Self::Rmsprop(_, state) => state.visit(visit),
         }
     }
 
     /// The name, as written in a manifest.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Adam(adam) => adam.name(),
-            Self::Sgd(_) => "sgd",
-            Self::Rmsprop(_) => "rmsprop",
-            Self::Lion(_) => "lion",
+            Self::Adam {
+                is_decoupled: true, ..
+            } => "adamw",
+            Self::Adam { .. } => "adam",
+            Self::Sgd(..) => "sgd",
+            Self::Rmsprop(..) => "rmsprop",
+            Self::Lion(..) => "lion",
         }
     }
 
     /// Bytes of the state after the first step, for `parameters` values.
     pub fn state_bytes(&self, parameters: u64) -> u64 {
         let buffers = match self {
-            Self::Adam(_) => 2,
-            Self::Sgd(sgd) => u64::from(sgd.has_momentum()),
-            Self::Rmsprop(rmsprop) => rmsprop.used().into_iter().map(u64::from).sum(),
-            Self::Lion(_) => 1,
+            Self::Adam { .. } => 2,
+            Self::Sgd(spec, _) => u64::from(spec.has_momentum()),
+            Self::Rmsprop(spec, _) => spec.used().into_iter().map(u64::from).sum(),
+            Self::Lion(..) => 1,
         };
         buffers * parameters * size_of::<f32>() as u64
     }

@@ -4,6 +4,7 @@ use super::OptimizerSpec;
 use crate::device::Backend;
 use crate::ops::testing::{self, TestDevice, assert_close, filled};
 use crate::ops::{Grads, Layout, Module, Parameter, Pass, Path, Var};
+use crate::testing::{numbers, spec};
 
 /// `Σ k a² + Σ b³` with `k = (1, 2, 3)`, from `a = (1, -2, ½)`, `b = (¼, -¾)`.
 pub(super) struct Bowl {
@@ -121,30 +122,44 @@ impl<D: Backend> Many<D> {
     }
 }
 
-/// Panics unless the first steps lead to these values.
+/// Panics unless the first three steps lead to these values ([`steps`]).
 #[track_caller]
-pub(super) fn assert_steps(spec: &OptimizerSpec, expected: &[[f32; 5]]) {
+pub(super) fn assert_steps(settings: &str, expected: &str) {
+    let spec: OptimizerSpec = spec(settings);
     let mut bowl = Bowl::new();
     let mut optimizer = spec.build();
-    for values in expected {
+    for values in steps(expected) {
         let mut grads = bowl.gradients();
         optimizer
             .step(&mut bowl, &mut grads, spec.lr(), None)
             .unwrap();
-        assert_close(&bowl.values(), values, 1e-6);
+        assert_close(&bowl.values(), &values, 1e-6);
     }
 }
 
-/// Panics unless `Σ k a² + Σ (b - 1)²` is at its minimum after 500 steps, over which the rate falls to 0: steps that have the
-/// size of the rate end there too.
-#[track_caller]
-pub(super) fn assert_reaches_the_minimum(spec: &OptimizerSpec) {
-    let mut bowl = Bowl::new();
-    let mut optimizer = spec.build();
-    for step in 0..500 {
-        let lr = spec.lr() * (1.0 - f64::from(step) / 500.0);
-        let mut grads = bowl.gradients_by(|a, k| 2.0 * k * a, |b| 2.0 * (b - 1.0));
-        optimizer.step(&mut bowl, &mut grads, lr, None).unwrap();
+/// The values of a [`Bowl`] after each of three steps, a step a line.
+pub(super) fn steps(text: &str) -> [[f32; 5]; 3] {
+    let values: Vec<f32> = numbers(text);
+    std::array::from_fn(|step| std::array::from_fn(|place| values[5 * step + place]))
+}
+
+/// `Σ k a² + Σ (b - 1)²` is at its minimum after 500 steps, over which the rate falls to 0: steps that have the size of the rate end
+/// there too.
+#[test]
+fn every_optimizer_finds_the_minimum_of_a_quadratic() {
+    for settings in [
+        "kind = 'adam', lr = 0.05",
+        "kind = 'sgd', lr = 0.05, momentum = 0.5",
+        "kind = 'rmsprop', lr = 0.02, alpha = 0.9",
+        "kind = 'lion', lr = 0.02, betas = [0.9, 0.9]",
+    ] {
+        let spec: OptimizerSpec = spec(settings);
+        let (mut bowl, mut optimizer) = (Bowl::new(), spec.build());
+        for step in 0..500 {
+            let lr = spec.lr() * (1.0 - f64::from(step) / 500.0);
+            let mut grads = bowl.gradients_by(|a, k| 2.0 * k * a, |b| 2.0 * (b - 1.0));
+            optimizer.step(&mut bowl, &mut grads, lr, None).unwrap();
+        }
+        assert_close(&bowl.values(), &[0.0, 0.0, 0.0, 1.0, 1.0], 1e-3);
     }
-    assert_close(&bowl.values(), &[0.0, 0.0, 0.0, 1.0, 1.0], 1e-3);
 }

@@ -86,7 +86,9 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, notes: &mut Data
             None if cell.model.value.command().is_some() => {}
             None => notes.add(&cell),
             Some(error) => {
-                let found = unreadable(reader.at(&choice), &cell, error);
+                let reader = reader.at(&choice);
+                let found = error.each().iter();
+                let found = found.filter_map(|error| unreadable(reader, &cell, error));
                 mistakes.extend(found.map(|found| in_axis(found, plan, matrix)));
             }
         }

@@ -47,6 +47,8 @@ mod section;
 mod settings;
 mod slurm;
 mod targets;
+#[cfg(test)]
+pub(crate) mod testing;
 mod texts;
 mod units;
 mod validate;

@@ -78,6 +78,7 @@ impl NoiseSchedule {
 mod tests {
     use super::*;
     use crate::ops::testing::assert_close;
+    use crate::testing::numbers;
 
     #[test]
     fn the_schedule_is_that_of_pytorch() {
@@ -85,14 +86,8 @@ mod tests {
         // abar = torch.cumprod(1 - (1 - f[1:]/f[:-1]).clamp(1e-4, .9999), 0); abar[[0, 1, 250, 500, 998, 999]]
         let schedule = NoiseSchedule::cosine(1000);
         let picked = [0, 1, 250, 500, 998, 999].map(|t| schedule.alpha_bars[t]);
-        let expected = [
-            0.9999,
-            0.999_8,
-            0.845_562_9,
-            0.492_096,
-            2.427_833_5e-6,
-            2.427_833_5e-10,
-        ];
+        let expected: Vec<f64> =
+            numbers("0.9999 0.9998 0.8455629 0.492096 2.4278335e-6 2.4278335e-10");
         for (own, expected) in picked.iter().zip(expected) {
             assert!(
                 (own / expected - 1.0).abs() < 1e-5,
@@ -106,13 +101,10 @@ mod tests {
         // abar = torch.cumprod(1 - torch.linspace(1e-4, .02, 1000, dtype=torch.float64), 0); abar[[0, 1, 250, 500, 999]]
         let schedule = NoiseSchedule::linear(1000, [1e-4, 0.02]);
         let picked = [0, 1, 250, 500, 999].map(|t| schedule.alpha_bar(t));
-        let expected = [
-            0.9999,
-            0.999_780_092_072_072_1,
-            0.521_423_030_618_527_5,
-            0.077_796_658_365_023_89,
-            4.035_829_765_375_675_4e-5,
-        ];
+        let expected: Vec<f64> = numbers(
+            "0.9999 0.9997800920720721 0.5214230306185275 0.07779665836502389
+             4.0358297653756754e-5",
+        );
         for (own, expected) in picked.iter().zip(expected) {
             assert!(
                 (own / expected - 1.0).abs() < 1e-9,

@@ -83,6 +83,7 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_says;
 
     fn steps(rows: usize, train: &TrainSpec) -> Vec<(Range<usize>, usize)> {
         let steps = Steps::new(rows, train).unwrap();
@@ -113,10 +114,7 @@ mod tests {
         };
         assert_eq!(steps(15, &train), [(0..2, 8), (2..3, 4)]);
         let error = Steps::new(3, &train).unwrap_err().to_string();
-        assert!(
-            error.contains("3 samples, fewer than the batch of 4"),
-            "{error}"
-        );
+        assert_says(&error, "3 samples, fewer than the batch of 4");
     }
 
     #[test]

@@ -15,15 +15,12 @@ mod schedules;
 use std::sync::Arc;
 
 use super::run;
-use crate::datasets::{DatasetSpec, DigitsSpec, RegressionSpec};
 use crate::event::{EpochRow, Event, Order, PROTOCOL_VERSION, Reply, RunFacts, RunTimes};
-use crate::loader::LoaderSpec;
 use crate::losses::{CrossEntropySpec, LossSpec, MseSpec};
-use crate::models::{MlpSpec, ModelSpec};
-use crate::optim::{AdamSpec, EmaSpec, OptimizerSpec, SgdSpec};
-use crate::plan::{
-    CellSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, TrainSpec, ValidationSpec,
-};
+use crate::models::ModelSpec;
+use crate::optim::{EmaSpec, OptimizerSpec, SgdSpec};
+use crate::plan::{self, CellSpec, EarlyStoppingSpec, TrainSpec};
+use crate::testing::spec;
 
 struct Recorded {
     events: Vec<Event>,
@@ -61,36 +58,31 @@ impl Recorded {
 
 /// 44 rows (32 to train on) for an MLP of 16 units.
 pub(super) fn cell() -> CellSpec {
-    CellSpec {
-        key: "model=mlp".into(),
-        model_name: "mlp".into(),
-        model: Arc::new(ModelSpec::Mlp(MlpSpec {
-            hidden: 16,
-            depth: 1,
-            ..MlpSpec::default()
-        })),
-        dataset_name: "linear".into(),
-        dataset: Arc::new(DatasetSpec::Regression5d(RegressionSpec {
-            samples: 44,
-            ..RegressionSpec::default()
-        })),
-        loss: Arc::new(LossSpec::Mse(MseSpec::default())),
-        train: Arc::new(TrainSpec {
-            epochs: 3,
-            batch_size: 8,
-            optimizer: OptimizerSpec::Adam(AdamSpec {
-                lr: 0.01,
-                ..AdamSpec::default()
-            }),
-            ..TrainSpec::default()
-        }),
-        loader: Arc::new(LoaderSpec::default()),
-        validation: Arc::new(ValidationSpec::default()),
-        measure: Arc::new(MeasureSpec::default()),
-        limits: Arc::new(LimitsSpec::default()),
-        program: None,
-        checkpoint_folder: None,
-    }
+    let mlp = "kind = 'mlp', hidden = 16, depth = 1";
+    let mut cell = plan::testing::cell(mlp, "kind = 'regression-5d', samples = 44", "kind = 'mse'");
+    let train = Arc::make_mut(&mut cell.train);
+    (train.epochs, train.batch_size) = (3, 8);
+    train.optimizer = spec("kind = 'adam', lr = 0.01");
+    cell
+}
+
+const DIGITS: &str = "kind = 'digits'";
+const CLASSES: &str = "kind = 'cross-entropy'";
+
+/// The same run on digits by their class, a share of which is validated on.
+fn of_digits(mut cell: CellSpec, validated: f64) -> CellSpec {
+    (cell.dataset, cell.loss) = (Arc::new(spec(DIGITS)), Arc::new(spec(CLASSES)));
+    Arc::make_mut(&mut cell.validation).fraction = Some(validated);
+    cell
+}
+
+/// The same run of a small U-Net that draws digits.
+fn of_unet(cell: CellSpec, base_channels: usize, validated: f64) -> CellSpec {
+    let unet = "kind = 'ddpm-unet', embed = 8, heads = 2, groups = 2";
+    let mut cell = of_digits(cell, validated);
+    cell.model = Arc::new(spec(&format!("{unet}, base-channels = {base_channels}")));
+    cell.loss = Arc::new(spec("kind = 'noise-mse'"));
+    cell
 }
 
 fn with(change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
@@ -263,14 +255,8 @@ fn phases_and_the_residual_sum_to_the_step() {
 fn early_stopping_puts_the_best_weights_back() {
     let told = told(with(|train| {
         train.epochs = 400;
-        train.optimizer = OptimizerSpec::Adam(AdamSpec {
-            lr: 0.03,
-            ..AdamSpec::default()
-        });
-        train.early_stopping = Some(EarlyStoppingSpec {
-            patience: 5,
-            ..EarlyStoppingSpec::default()
-        });
+        train.optimizer = spec("kind = 'adam', lr = 0.03");
+        train.early_stopping = Some(spec("patience = 5"));
     }));
     let facts = told.facts();
     let best = facts.best_epoch.unwrap();
@@ -281,11 +267,8 @@ fn early_stopping_puts_the_best_weights_back() {
 
 #[test]
 fn classes_are_learnt_from_digits() {
-    let mut cell = with(|train| (train.epochs, train.batch_size) = (4, 32));
-    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
-    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
-    Arc::make_mut(&mut cell.validation).fraction = Some(0.1);
-    let told = told(cell);
+    let cell = with(|train| (train.epochs, train.batch_size) = (4, 32));
+    let told = told(of_digits(cell, 0.1));
     assert!(told.facts().metrics["val_accuracy"].unwrap() > 0.85);
     assert!(told.facts().metrics["test_accuracy"].unwrap() > 0.85);
 }
@@ -293,10 +276,7 @@ fn classes_are_learnt_from_digits() {
 #[test]
 fn a_diverged_run_says_where() {
     let told = told(with(|train| {
-        train.optimizer = OptimizerSpec::Sgd(SgdSpec {
-            lr: 1e30,
-            ..SgdSpec::default()
-        });
+        train.optimizer = spec("kind = 'sgd', lr = 1e30");
     }));
     let facts = told.facts();
     let reason = facts.diverged.as_ref().unwrap();
@@ -336,10 +316,7 @@ fn weights_are_saved_under_pytorchs_names_and_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut first = with(|train| {
         train.save_to = Some("last".into());
-        train.ema = Some(EmaSpec {
-            decay: 0.9,
-            warm_up: false,
-        });
+        train.ema = Some(spec("decay = 0.9, warm-up = false"));
     });
     first.checkpoint_folder = Some(folder.path().join("cell"));
     let trained = told(first);

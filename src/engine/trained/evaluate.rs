@@ -29,14 +29,14 @@ pub struct Rows {
     /// Metrics by name, as in `runs.csv`.
     pub metrics: Metric,
     /// What was predicted for which class.
-    pub confusion: Option<Confusion>,
+    pub confusion: Option<ConfusionMatrix>,
     /// The rows with the largest loss, the largest first.
     pub worst: Vec<WorstRow>,
 }
 
 /// Numbers of rows by class and prediction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Confusion {
+pub struct ConfusionMatrix {
     /// Names of the classes.
     pub classes: Vec<String>,
     /// `(actual, predicted)`.
@@ -280,12 +280,12 @@ impl<'a> Sums<'a> {
         (loss, told(&actual), told(found))
     }
 
-    fn confusion(&self) -> Confusion {
+    fn confusion(&self) -> ConfusionMatrix {
         let mut counts = vec![vec![0; self.classes]; self.classes];
         for (class, predicted, samples) in self.score.confusion() {
             counts[class][predicted] = samples;
         }
-        Confusion {
+        ConfusionMatrix {
             classes: self.trained.class_names.clone(),
             counts,
         }

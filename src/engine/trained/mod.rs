@@ -13,7 +13,7 @@ mod record;
 mod sample;
 
 pub use error::TrainedError;
-pub use evaluate::{Confusion, Evaluated, Rows, WorstRow, evaluate};
+pub use evaluate::{ConfusionMatrix, Evaluated, Rows, WorstRow, evaluate};
 pub use predict::{PredictedRows, Predictions, Take, labels_there, predict};
 pub use record::Trained;
 pub use sample::{SampleOptions, Samples, sample};

@@ -216,42 +216,31 @@ fn add_cell(set: &mut ResultSet) {
         spec: json!({"train": {"batch-size": 128}, "loader": {"workers": 0}}),
         ..cell
     });
-    if let Some(axis) = set
-        .plan
-        .axes
-        .iter_mut()
-        .find(|axis| axis.name == "batch-size")
-    {
+    let mut own = set.plan.axes.iter_mut();
+    if let Some(axis) = own.find(|axis| axis.name == "batch-size") {
         axis.values.push("128".into());
     }
-    let mut runs: Vec<_> = set
-        .runs
-        .iter()
-        .filter(|row| row.key == OLD)
-        .cloned()
-        .collect();
-    for row in &mut runs {
-        row.key = NEW.into();
+    add_rows(&mut set.runs, |row| {
         row.axes.clone_from(&axes);
-    }
-    set.runs.extend(runs);
-    let mut epochs: Vec<_> = set
-        .epochs
-        .iter()
-        .filter(|row| row.key == OLD)
-        .cloned()
-        .collect();
-    for row in &mut epochs {
-        row.key = NEW.into();
-    }
-    set.epochs.extend(epochs);
-    let blocks = set.blocks.iter().filter(|row| row.key == OLD);
-    let blocks: Vec<BlockRow> = blocks
-        .map(|row| BlockRow {
-            key: NEW.into(),
-            times: row.times.as_deref().map(|times| scaled(times, 4.0).into()),
-            ..row.clone()
-        })
-        .collect();
-    set.blocks.extend(blocks);
+        row.key == OLD && replace(&mut row.key, NEW)
+    });
+    add_rows(&mut set.epochs, |row| {
+        row.key == OLD && replace(&mut row.key, NEW)
+    });
+    add_rows(&mut set.blocks, |row| {
+        row.times = row.times.as_deref().map(|times| scaled(times, 4.0).into());
+        row.key == OLD && replace(&mut row.key, NEW)
+    });
+}
+
+/// Adds a changed copy of the rows of which `change` says that they are meant.
+fn add_rows<R: Clone>(rows: &mut Vec<R>, mut change: impl FnMut(&mut R) -> bool) {
+    let mut copies = rows.clone();
+    copies.retain_mut(|row| change(row));
+    rows.extend(copies);
+}
+
+fn replace(key: &mut String, by: &str) -> bool {
+    by.clone_into(key);
+    true
 }

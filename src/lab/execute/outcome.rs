@@ -174,140 +174,109 @@ fn short_place(place: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn by_signal(signal: i32) -> Evidence {
-        Evidence {
-            ended: Ended {
-                signal: Some(signal),
-                peak_rss_bytes: Some(80),
-                ..Ended::default()
-            },
-            machine_bytes: Some(100),
-            ..Evidence::default()
-        }
+    /// The status and the reason of a worker on a machine of 100 bytes, of which it used 80.
+    fn end(change: impl FnOnce(&mut Evidence)) -> (Status, String) {
+        let mut evidence = Evidence::default();
+        evidence.ended.peak_rss_bytes = Some(80);
+        evidence.machine_bytes = Some(100);
+        change(&mut evidence);
+        judge(&evidence)
     }
 
-    fn judged(evidence: &Evidence) -> (Status, &'static str) {
-        let (status, reason) = judge(evidence);
-        (status, reason.leak())
+    #[track_caller]
+    fn assert_end(status: Status, reason: &str, change: impl FnOnce(&mut Evidence)) {
+        assert_eq!(end(change), (status, reason.to_owned()));
     }
 
     #[test]
-    fn a_kill_far_below_the_limit_is_killed_and_near_it_out_of_memory() {
-        let mut evidence = by_signal(9);
-        assert_eq!(judged(&evidence), (Status::Killed, "killed: signal 9"));
-        evidence.ended.peak_rss_bytes = Some(95);
-        let expected = "oom: killed when the machine's memory was full";
-        assert_eq!(judged(&evidence), (Status::Oom, expected));
-    }
-
-    #[test]
-    fn rusts_allocation_message_is_out_of_memory() {
-        let mut evidence = by_signal(6);
-        evidence.stderr = "note\nmemory allocation of 4096 bytes failed\n".into();
-        let expected = "oom: an allocation of 4096 bytes failed";
-        assert_eq!(judged(&evidence), (Status::Oom, expected));
+    fn memory_that_does_not_suffice_is_told_from_a_kill() {
+        assert_end(Status::Killed, "killed: signal 9", |it| {
+            it.ended.signal = Some(9);
+        });
+        let full = "oom: killed when the machine's memory was full";
+        assert_end(Status::Oom, full, |it| {
+            (it.ended.signal, it.ended.peak_rss_bytes) = (Some(9), Some(95));
+        });
+        let failed = "oom: an allocation of 4096 bytes failed";
+        assert_end(Status::Oom, failed, |it| {
+            it.ended.signal = Some(6);
+            it.stderr = "note\nmemory allocation of 4096 bytes failed\n".into();
+        });
+        let tried = "an allocation of 4096 bytes on `cuda` failed, 9 bytes free";
+        assert_end(Status::Oom, &format!("oom: {tried}"), |it| {
+            it.failed = Some((FailedStatus::Oom, tried.into()));
+        });
     }
 
     #[test]
     fn whatever_meets_a_memory_limit_first_the_reason_is_the_same() {
-        let said = |signal, stderr: &str| Evidence {
-            limit_bytes: Some(100),
-            stderr: stderr.to_owned(),
-            ..by_signal(signal)
-        };
-        let mut killed = said(9, "");
-        killed.ended.peak_rss_bytes = Some(95);
         let panic = format!("{PANIC_MARK}src/lib.rs:7: no thread: os error 11");
-        for evidence in [
-            said(6, "memory allocation of 4096 bytes failed\n"),
-            said(6, "memory allocation of 8 bytes failed\n"),
-            said(6, &panic),
-            said(6, NO_THREAD),
-            killed,
+        for (signal, used, stderr) in [
+            (6, 80, "memory allocation of 4096 bytes failed\n"),
+            (6, 80, "memory allocation of 8 bytes failed\n"),
+            (6, 80, &panic),
+            (6, 80, NO_THREAD),
+            (9, 95, ""),
         ] {
-            let expected = "oom: over the limit of 100 B";
-            assert_eq!(judged(&evidence), (Status::Oom, expected));
+            assert_end(Status::Oom, "oom: over the limit of 100 B", |it| {
+                (it.ended.signal, it.ended.peak_rss_bytes) = (Some(signal), Some(used));
+                (it.limit_bytes, it.stderr) = (Some(100), stderr.into());
+            });
         }
     }
 
     #[test]
-    fn a_device_that_is_full_is_out_of_memory_with_what_was_tried() {
-        let reason = "an allocation of 4096 bytes on `cuda` failed, 9 bytes free";
-        let evidence = Evidence {
-            failed: Some((FailedStatus::Oom, reason.to_owned())),
-            ..Evidence::default()
-        };
-        let expected = "oom: an allocation of 4096 bytes on `cuda` failed, 9 bytes free";
-        assert_eq!(judged(&evidence), (Status::Oom, expected));
-    }
-
-    #[test]
-    fn data_that_cannot_be_read_are_no_panic() {
-        let said = |status| Evidence {
-            failed: Some((status, "`a.png` is damaged".to_owned())),
-            ..Evidence::default()
-        };
-        let (error, bug) = (said(FailedStatus::Error), said(FailedStatus::Bug));
-        assert_eq!(judged(&error), (Status::Failed, "`a.png` is damaged"));
-        let expected = "panicked: `a.png` is damaged";
-        assert_eq!(judged(&bug), (Status::Panicked, expected));
-    }
-
-    #[test]
-    fn a_panic_is_told_with_its_message_and_no_folder_of_this_machine() {
+    fn what_failed_is_told_from_a_panic_and_has_no_folder_of_this_machine() {
+        let damaged = "`a.png` is damaged";
+        assert_end(Status::Failed, damaged, |it| {
+            it.failed = Some((FailedStatus::Error, damaged.into()));
+        });
+        assert_end(Status::Panicked, "panicked: `a.png` is damaged", |it| {
+            it.failed = Some((FailedStatus::Bug, damaged.into()));
+        });
         let place = "/home/me/.cargo/registry/src/index.x-1/dfdx-0.13.0/src/lib.rs:7";
-        let evidence = Evidence {
-            ended: Ended {
-                code: Some(101),
-                ..Ended::default()
-            },
-            stderr: format!("{PANIC_MARK}{place}: no shape\nlast"),
-            ..Evidence::default()
-        };
-        let expected = "panicked: no shape at dfdx-0.13.0/src/lib.rs:7";
-        assert_eq!(judged(&evidence), (Status::Panicked, expected));
+        let reason = "panicked: no shape at dfdx-0.13.0/src/lib.rs:7";
+        assert_end(Status::Panicked, reason, |it| {
+            it.ended.code = Some(101);
+            it.stderr = format!("{PANIC_MARK}{place}: no shape\nlast");
+        });
+        for (code, reason) in [
+            (0, "panicked: ended without a result"),
+            (3, "panicked: exit code 3"),
+        ] {
+            assert_end(Status::Panicked, reason, |it| it.ended.code = Some(code));
+        }
     }
 
     #[test]
-    fn a_worker_that_ends_without_a_word_is_a_clear_result() {
-        let mut evidence = Evidence::default();
-        evidence.ended.code = Some(0);
-        assert_eq!(judged(&evidence).1, "panicked: ended without a result");
-        evidence.ended.code = Some(3);
-        assert_eq!(judged(&evidence).1, "panicked: exit code 3");
-    }
-
-    #[test]
-    fn a_finished_run_counts_also_when_time_ran_out_at_its_end() {
-        let mut evidence = by_signal(9);
-        evidence.by_parent = Some(EndedByParent::Timeout(Duration::from_secs(90)));
-        assert_eq!(judged(&evidence), (Status::Timeout, "timeout: 90 s"));
-        evidence.finished = Some((RunFacts::default(), RunTimes::default()));
-        assert_eq!(judged(&evidence), (Status::Done, ""));
+    fn who_ended_a_run_is_told_and_a_finished_run_counts_all_the_same() {
+        let timeout = || Some(EndedByParent::Timeout(Duration::from_secs(90)));
+        assert_end(Status::Timeout, "timeout: 90 s", |it| {
+            it.by_parent = timeout();
+        });
+        assert_end(Status::Done, "", |it| {
+            it.by_parent = timeout();
+            it.finished = Some((RunFacts::default(), RunTimes::default()));
+        });
+        assert_end(Status::Panicked, "protocol: wrote `hm`", |it| {
+            it.by_parent = Some(EndedByParent::Protocol("wrote `hm`".into()));
+        });
+        let interrupted = end(|it| it.by_parent = Some(EndedByParent::Interrupted));
+        assert_eq!(interrupted.0, Status::NotRun);
     }
 
     #[test]
     fn a_run_that_was_told_to_stop_is_pruned_only_where_it_came_to_an_end() {
-        let mut evidence = by_signal(9);
-        evidence.pruned = Some("pruned after epoch 2".into());
-        assert_eq!(judged(&evidence), (Status::Killed, "killed: signal 9"));
-        let facts = RunFacts {
-            diverged: Some("loss 9 at step 4".into()),
-            ..RunFacts::default()
-        };
-        evidence.finished = Some((facts, RunTimes::default()));
-        assert_eq!(judged(&evidence), (Status::Pruned, "pruned after epoch 2"));
-    }
-
-    #[test]
-    fn a_broken_protocol_and_an_interruption_are_told_apart() {
-        let mut evidence = by_signal(9);
-        evidence.by_parent = Some(EndedByParent::Protocol("wrote `hm`".into()));
-        assert_eq!(
-            judged(&evidence),
-            (Status::Panicked, "protocol: wrote `hm`")
-        );
-        evidence.by_parent = Some(EndedByParent::Interrupted);
-        assert_eq!(judged(&evidence).0, Status::NotRun);
+        assert_end(Status::Killed, "killed: signal 9", |it| {
+            (it.ended.signal, it.pruned) = (Some(9), Some("pruned after epoch 2".into()));
+        });
+        assert_end(Status::Pruned, "pruned after epoch 2", |it| {
+            (it.ended.signal, it.pruned) = (Some(9), Some("pruned after epoch 2".into()));
+            let facts = RunFacts {
+                diverged: Some("loss 9 at step 4".into()),
+                ..RunFacts::default()
+            };
+            it.finished = Some((facts, RunTimes::default()));
+        });
     }
 }

@@ -209,7 +209,7 @@ fn other_code_or_class<'a>(
 /// The parts of the cell that changed since the earlier cell of the same key with the fewest changes.
 fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRun>) -> Why {
     earlier
-        .map(|run| differing(&run.hash_parts, &StoredRun::parts_of(cell)))
+        .map(|run| differing(&run.hash_parts, &StoredRun::hash_parts(cell)))
         .filter(|parts| !parts.is_empty())
         .min_by_key(Vec::len)
         .map_or(Why::New, Why::Cell)

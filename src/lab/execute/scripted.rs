@@ -26,7 +26,7 @@ impl Scripted {
 
     /// Sets the events and the outcome of run `id`.
     #[must_use]
-    pub fn with(mut self, id: RunId, events: Vec<Event>, outcome: RunOutcome) -> Self {
+    pub fn with_outcome(mut self, id: RunId, events: Vec<Event>, outcome: RunOutcome) -> Self {
         self.runs.insert(id, (events, outcome));
         self
     }

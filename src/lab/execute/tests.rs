@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::*;
 use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason, Verdict};
 use crate::plan::{CellSpec, LimitsSpec};
+use crate::results::testing::plan;
 
 pub(super) const HELLO: &str = r#"{"event":"hello","protocol":2,"code_hash":"c"}"#;
 
@@ -249,15 +250,22 @@ fn of_a_flood_of_warnings_a_hundred_are_passed_on_and_the_others_counted() {
     assert_eq!(warnings[100], "not shown: 19900 further warnings");
 }
 
-/// Events of a whole schedule as short strings.
+fn options(jobs: usize, max_failures: Option<usize>) -> Options {
+    Options {
+        jobs,
+        cores: 2,
+        max_failures,
+    }
+}
+
+/// Events of a whole schedule as short strings; without a maximum of failures, the run of the second cell is interrupted.
 fn seen(
     source: &mut dyn Source,
     launcher: &dyn Launch,
     options: &Options,
-    interrupted: &AtomicBool,
 ) -> (Summary, Vec<String>) {
-    let mut words = Vec::new();
-    let summary = run(source, launcher, options, interrupted, &mut |event| {
+    let (mut words, interrupted) = (Vec::new(), AtomicBool::new(false));
+    let summary = run(source, launcher, options, &interrupted, &mut |event| {
         words.push(match event {
             RunEvent::Start { runs, slots } => format!("start {runs}/{slots}"),
             RunEvent::RunStarted { job, slot } => {
@@ -286,14 +294,9 @@ fn listed(n: usize) -> Listed {
 
 #[test]
 fn an_interruption_kills_running_workers_and_starts_no_further_run() {
-    let options = Options {
-        jobs: 1,
-        cores: 2,
-        max_failures: None,
-    };
     let second = job_of(1, LimitsSpec::default()).id;
     let launcher = Scripted::new().endless(second);
-    let (summary, words) = seen(&mut listed(4), &launcher, &options, &AtomicBool::new(false));
+    let (summary, words) = seen(&mut listed(4), &launcher, &options(1, None));
     let expected = [
         "start 4/1",
         "run 0 in 0",
@@ -310,14 +313,9 @@ fn an_interruption_kills_running_workers_and_starts_no_further_run() {
 
 #[test]
 fn no_run_starts_after_the_maximum_number_of_failures() {
-    let options = Options {
-        jobs: 1,
-        cores: 2,
-        max_failures: Some(1),
-    };
     let failure = RunOutcome::empty(Status::Killed, "killed: signal 9".into());
-    let launcher = Scripted::new().with(job(LimitsSpec::default()).id, Vec::new(), failure);
-    let (summary, words) = seen(&mut listed(3), &launcher, &options, &AtomicBool::new(false));
+    let launcher = Scripted::new().with_outcome(job(LimitsSpec::default()).id, Vec::new(), failure);
+    let (summary, words) = seen(&mut listed(3), &launcher, &options(1, Some(1)));
     assert_eq!(
         words[2..],
         [
@@ -331,22 +329,12 @@ fn no_run_starts_after_the_maximum_number_of_failures() {
 
 #[test]
 fn several_slots_do_every_run_once() {
-    let options = Options {
-        jobs: 3,
-        cores: 2,
-        max_failures: Some(9),
-    };
     // They overlap.
     let launcher = Scripted::new().playing(|_| {
         std::thread::sleep(Duration::from_millis(5));
         (Vec::new(), RunOutcome::empty(Status::Done, String::new()))
     });
-    let (summary, words) = seen(
-        &mut listed(10),
-        &launcher,
-        &options,
-        &AtomicBool::new(false),
-    );
+    let (summary, words) = seen(&mut listed(10), &launcher, &options(3, Some(9)));
     assert_eq!((summary.ended, summary.left), (10, 0));
     for cell in 0..10 {
         assert!(words.contains(&format!("end {cell} done")));
@@ -355,17 +343,12 @@ fn several_slots_do_every_run_once() {
 
 #[test]
 fn a_sink_that_fails_ends_the_workers_at_once() {
-    let options = Options {
-        jobs: 1,
-        cores: 1,
-        max_failures: None,
-    };
     let worker = worker(&format!("echo '{HELLO}'; {FOR_A_DAY}"));
     let never = AtomicBool::new(false);
     let ended = run(
         &mut listed(2),
         &worker,
-        &options,
+        &options(1, None),
         &never,
         &mut |event| match event {
             RunEvent::Worker { .. } => Err("disk full"),
@@ -378,13 +361,8 @@ fn a_sink_that_fails_ends_the_workers_at_once() {
 #[test]
 #[should_panic(expected = "no thread for a pipe")]
 fn a_panic_of_a_slot_ends_the_schedule_where_it_would_wait_forever() {
-    let options = Options {
-        jobs: 1,
-        cores: 1,
-        max_failures: None,
-    };
     let launcher = Scripted::new().playing(|_| panic!("no thread for a pipe"));
-    let _ = seen(&mut listed(2), &launcher, &options, &AtomicBool::new(false));
+    let _ = seen(&mut listed(2), &launcher, &options(1, None));
 }
 
 mod blocking;

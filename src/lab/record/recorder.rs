@@ -243,7 +243,7 @@ impl<'a> Recorder<'a> {
         self.store.put(StoredRun {
             key: cell.spec.key.as_str().into(),
             keys,
-            hash_parts: StoredRun::parts_of(cell).into(),
+            hash_parts: StoredRun::hash_parts(cell).into(),
             work_signature: cell.work_signature.to_string().into(),
             kind: cell.spec.kind().into(),
             limits: cell.spec.limits.clone(),

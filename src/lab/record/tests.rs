@@ -1,16 +1,14 @@
 //! Results of searches: rows of trials that just ended and of kept trials.
 
-use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use super::Recorder;
 use crate::event::{EpochRow, Job, Pruned, RunEvent, RunFacts, RunId, RunOutcome, Status, Trial};
-use crate::manifest::Manifest;
+use crate::plan::Plan;
 use crate::plan::search::{Point, PrunedInfo, TrialInfo, TrialRole, Value};
-use crate::plan::{Plan, PlanInputs, PlanOptions};
 use crate::results::store::{RunConditions, Store};
+use crate::results::testing::{conditions, plan};
 use crate::results::{self, Environment, ResultSet, Session, plan_header};
 
 const MANIFEST: &str = r#"
@@ -37,22 +35,10 @@ struct Lab {
 
 impl Lab {
     fn new() -> Self {
-        let manifest = Manifest::new(Path::new("tiny.toml"), MANIFEST.into(), &[]);
-        let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-        let plan = Plan::new(
-            &manifest,
-            &PlanInputs::of_this_machine(),
-            PlanOptions::default(),
-        );
         Self {
             folder: tempfile::tempdir().unwrap(),
-            plan: plan.unwrap_or_else(|failure| panic!("{failure}")),
-            conditions: RunConditions {
-                env_id: "5f3a9c01".into(),
-                jobs: 2,
-                cores: 2,
-                classes: HashMap::new(),
-            },
+            plan: plan(MANIFEST, &[]),
+            conditions: conditions(),
         }
     }
 

@@ -35,6 +35,8 @@ pub mod store;
 mod table;
 mod tensorboard;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 mod textconv;
 mod trace;

@@ -56,7 +56,7 @@ impl Session {
     }
 }
 
-/// The name of a start at `millis` after 1970-01-01T00:00:00Z.
+/// The ID of a session that began `millis` milliseconds after 1970-01-01T00:00:00Z: that time, as GNU `date` writes it.
 fn name(millis: u64) -> String {
     let start = UNIX_EPOCH + Duration::from_millis(millis);
     if millis.is_multiple_of(1000) {

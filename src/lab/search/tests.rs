@@ -1,7 +1,6 @@
 //! Searches without processes: simulated slots in which trials advance epoch by epoch, in a random order.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -9,10 +8,9 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::event::{EpochRow, Job, Pruned, RunFacts, RunOutcome, Status, Verdict};
 use crate::execute::{Next, Source};
-use crate::manifest::Manifest;
-use crate::plan::search::TrialRole;
-use crate::plan::{Plan, PlanInputs, PlanOptions};
-use crate::results::store::{RunConditions, Store};
+use crate::plan::Plan;
+use crate::results::store::Store;
+use crate::results::testing;
 
 use super::{Search, SearchOptions};
 
@@ -41,27 +39,15 @@ pruner = { kind = "median", startup-trials = 4 }
 "#;
 
 fn plan(sets: &[&str]) -> Plan {
-    plan_of(MANIFEST, sets)
+    testing::plan(MANIFEST, sets)
 }
 
-fn plan_of(text: &str, sets: &[&str]) -> Plan {
-    let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
-    let manifest = Manifest::new(Path::new("tiny.toml"), text.to_owned(), &sets).unwrap();
-    Plan::new(
-        &manifest,
-        &PlanInputs::of_this_machine(),
-        PlanOptions::default(),
-    )
-    .unwrap()
-}
-
-fn conditions() -> RunConditions {
-    RunConditions {
-        env_id: "5f3a9c01".into(),
-        jobs: 1,
-        cores: 2,
-        classes: HashMap::new(),
-    }
+/// What `ask` does with the search of a plan, of which nothing has run.
+fn searching<T>(plan: &Plan, options: SearchOptions, ask: impl FnOnce(&mut Search<'_>) -> T) -> T {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::read(folder.path()).unwrap();
+    let (conditions, spec) = (testing::conditions(), plan.search.as_ref().unwrap());
+    ask(&mut Search::new(plan, spec, &store, &conditions, options))
 }
 
 /// A trial's report after an epoch: decreases over time, lowest at lr 1e-3 and large batches.
@@ -164,15 +150,24 @@ fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
 }
 
 fn ends(plan: &Plan, slots: usize, dice: u64) -> Ends {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::read(folder.path()).unwrap();
-    let conditions = conditions();
-    let spec = plan.search.as_ref().unwrap();
-    drive(
-        &mut Search::new(plan, spec, &store, &conditions, SearchOptions::default()),
-        slots,
-        dice,
-    )
+    let drive = |search: &mut Search<'_>| drive(search, slots, dice);
+    searching(plan, SearchOptions::default(), drive)
+}
+
+/// The trials of several shares of a search, each of which draws the trials of the others too.
+fn shared(plan: &Plan, of: usize) -> Ends {
+    let share = |index| {
+        let options = SearchOptions {
+            owns: Some(Box::new(move |_, number| number % of == index)),
+            ..SearchOptions::default()
+        };
+        searching(plan, options, |search| drive(search, 2, 0))
+    };
+    let shares: Vec<Ends> = (0..of).map(share).collect();
+    let all: usize = shares.iter().map(BTreeMap::len).sum();
+    let ends: Ends = shares.into_iter().flatten().collect();
+    assert_eq!(ends.len(), all, "they are disjoint");
+    ends
 }
 
 #[test]
@@ -216,20 +211,18 @@ fn another_seed_gives_other_trials_and_more_trials_begin_with_the_same() {
 #[test]
 fn a_trial_waits_for_the_trials_that_its_proposal_depends_on() {
     let plan = plan(&["search.lag=0"]);
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::read(folder.path()).unwrap();
-    let conditions = conditions();
-    let spec = plan.search.as_ref().unwrap();
-    let mut search = Search::new(&plan, spec, &store, &conditions, SearchOptions::default());
-    let Some(Next::Run(mut job)) = search.next() else {
-        panic!("a first trial");
-    };
-    assert!(search.next().is_none(), "lag 0: one after the other");
-    let outcome = outcome(&job, EPOCHS, None);
-    search.ended(&mut job, &outcome);
-    let value = job.trial.unwrap().info.values[0].unwrap();
-    assert!((value - loss_of(&outcome)).abs() < 1e-8);
-    assert!(matches!(search.next(), Some(Next::Run(_))));
+    searching(&plan, SearchOptions::default(), |search| {
+        let Some(Next::Run(mut job)) = search.next() else {
+            panic!("a first trial");
+        };
+        assert!(search.next().is_none(), "lag 0: one after the other");
+        let outcome = outcome(&job, EPOCHS, None);
+        search.ended(&mut job, &outcome);
+        let value = job.trial.unwrap().info.values[0].unwrap();
+        let loss = outcome.facts.as_ref().unwrap().best_loss.unwrap();
+        assert!((value - loss).abs() < 1e-8);
+        assert!(matches!(search.next(), Some(Next::Run(_))));
+    });
 }
 
 /// The batch sizes of the trials of a search without learning rates, by their keys.
@@ -242,41 +235,23 @@ fn batch_sizes(ends: &Ends) -> Vec<&str> {
     sizes
 }
 
-#[test]
-fn a_search_ends_when_every_configuration_has_run_once() {
+/// The manifest of a search without learning rates, of which there is no end.
+fn finite() -> String {
     let rate = "\"train.optimizer.lr\" = { float = [1e-5, 1e-1], log = true }\n";
     let finite = MANIFEST.replace(rate, "");
     assert_ne!(finite, MANIFEST);
+    finite
+}
+
+#[test]
+fn a_search_ends_when_every_configuration_has_run_once() {
     for sampler in ["random", "grid", "sobol", "tpe", "nsga2"] {
         let sampler = format!("search.sampler='{sampler}'");
-        let plan = plan_of(&finite, &[&sampler, "search.pruner='none'"]);
+        let plan = testing::plan(&finite(), &[&sampler, "search.pruner='none'"]);
         let alone = ends(&plan, 1, 0);
         assert_eq!(batch_sizes(&alone), ["16", "32", "8"], "{sampler}");
         assert_eq!(ends(&plan, 5, 3), alone, "{sampler}");
     }
-    // Shares draw the trials of the others, too.
-    let plan = plan_of(
-        &finite,
-        &["search.sampler='random'", "search.pruner='none'"],
-    );
-    let whole = ends(&plan, 1, 0);
-    let shares = (0..2).map(|index| {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::read(folder.path()).unwrap();
-        let options = SearchOptions {
-            owns: Some(Box::new(move |_, number| number % 2 == index)),
-            ..SearchOptions::default()
-        };
-        let (conditions, spec) = (conditions(), plan.search.as_ref().unwrap());
-        let mut search = Search::new(&plan, spec, &store, &conditions, options);
-        drive(&mut search, 2, 0)
-    });
-    let shares: Ends = shares.flatten().collect();
-    assert_eq!(shares, whole);
-}
-
-fn loss_of(outcome: &RunOutcome) -> f64 {
-    outcome.facts.as_ref().unwrap().best_loss.unwrap()
 }
 
 #[test]
@@ -293,47 +268,26 @@ fn pruned_trials_are_run_to_their_end_for_regret() {
 
 #[test]
 fn shares_of_a_search_that_does_not_learn_are_disjoint_and_whole() {
-    let plan = plan(&["search.sampler='random'", "search.pruner='none'"]);
-    let spec = plan.search.as_ref().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::read(folder.path()).unwrap();
-    let conditions = conditions();
-    let whole = ends(&plan, 2, 0);
-    let mut parts = Ends::new();
-    for index in 0..3 {
-        let options = SearchOptions {
-            owns: Some(Box::new(move |_, number| number % 3 == index)),
-            ..SearchOptions::default()
-        };
-        let part = drive(
-            &mut Search::new(&plan, spec, &store, &conditions, options),
-            2,
-            0,
-        );
-        assert_eq!(part.len(), 8);
-        parts.extend(part);
+    for text in [MANIFEST, &finite()] {
+        let plan = testing::plan(text, &["search.sampler='random'", "search.pruner='none'"]);
+        let whole = ends(&plan, 2, 0);
+        assert_eq!(shared(&plan, 2), whole);
+        assert_eq!(shared(&plan, 3), whole);
     }
-    assert_eq!(parts, whole);
 }
 
 #[test]
 fn with_only_kept_no_trial_runs() {
-    let plan = plan(&[]);
-    let spec = plan.search.as_ref().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::read(folder.path()).unwrap();
-    let conditions = conditions();
     let options = SearchOptions {
         only_kept: true,
         ..SearchOptions::default()
     };
-    let mut search = Search::new(&plan, spec, &store, &conditions, options);
-    assert!(search.next().is_none());
-    assert_eq!(search.missing.len(), 1);
-    assert!(
-        search.missing[0].contains("trial=0"),
-        "{:?}",
-        search.missing
-    );
-    assert!(TrialRole::Trial.is_trial());
+    searching(&plan(&[]), options, |search| {
+        assert!(search.next().is_none());
+        let missing = &search.missing;
+        assert!(
+            missing.len() == 1 && missing[0].contains("trial=0"),
+            "{missing:?}"
+        );
+    });
 }

@@ -6,7 +6,8 @@ use tempfile::TempDir;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::super::{Dataset, Features, SamplesMut, Scale};
+use super::super::testing::{age, known, read, sizes};
+use super::super::{Features, Scale};
 use super::*;
 
 mod images;
@@ -83,20 +84,6 @@ fn facts(spec: &ArraysSpec) -> Result<DatasetFacts, DatasetError> {
     spec.facts(&mut FingerprintCache::default())
 }
 
-/// Features, numbers and classes of rows.
-fn read(dataset: &dyn Dataset, rows: &[u32]) -> (Vec<f32>, Vec<f32>, Vec<u32>) {
-    let mut features = vec![9.0; rows.len() * dataset.features().len()];
-    let mut values = vec![9.0; rows.len() * dataset.target().values_len()];
-    let mut labels = vec![9; rows.len()];
-    let samples = SamplesMut {
-        features: &mut features,
-        values: &mut values,
-        labels: &mut labels,
-    };
-    dataset.read_rows(rows, samples).unwrap();
-    (features, values, labels)
-}
-
 /// All rows of a dataset, which is of the form that the plan knows.
 fn all(spec: &ArraysSpec) -> (Features, Vec<f32>, Vec<f32>, Vec<u32>) {
     let (open, facts) = (spec.open(Seed(1)).unwrap(), facts(spec).unwrap());
@@ -112,15 +99,7 @@ fn all(spec: &ArraysSpec) -> (Features, Vec<f32>, Vec<f32>, Vec<u32>) {
 fn rows_are_split_by_the_seed_and_normalised_by_the_training_rows() {
     let x = floats(&[20, 2], (0..40).map(|at| (at * at % 23) as f32));
     let (_folder, spec) = folder(&x, &floats(&[20], (0..20).map(|at| at as f32)), "");
-    let known = facts(&spec).unwrap();
-    assert_eq!(
-        [
-            known.train_samples,
-            known.validation_samples,
-            known.test_samples
-        ],
-        [14, 3, 3]
-    );
+    assert_eq!(known(&facts(&spec).unwrap()), [14, 3, 3]);
     let open = spec.open(Seed(1)).unwrap();
     let splits = &open.splits;
     assert_eq!(splits, &Splits::random(20, 3, 3, Seed(1)));
@@ -163,16 +142,13 @@ fn whole_numbers_are_classes_up_to_the_largest() {
     assert_eq!(open.dataset.class_names(), ["0", "1", "2", "3"]);
     assert_eq!(facts(&spec).unwrap().target, Target::Class { classes: 4 });
     let of_class = |rows: &[u32]| rows.iter().filter(|row| *row % 2 == 1).count();
-    let Splits {
-        train,
-        validation,
-        test,
-    } = &open.splits;
-    assert_eq!([train.len(), validation.len(), test.len()], [10, 4, 6]);
-    assert_eq!(
-        [of_class(train), of_class(validation), of_class(test)],
-        [5, 2, 3]
-    );
+    assert_eq!(sizes(&open.splits), [10, 4, 6]);
+    let splits = [
+        &open.splits.train,
+        &open.splits.validation,
+        &open.splits.test,
+    ];
+    assert_eq!(splits.map(|rows| of_class(rows)), [5, 2, 3]);
     assert_eq!(
         read(&*open.dataset, &[3, 4]),
         (vec![3.0, 4.0], vec![], vec![3, 0])
@@ -189,15 +165,8 @@ fn several_numbers_are_predicted() {
     let (_, _, values, _) = all(&spec);
     assert_eq!(values, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
     let (_folder, spec) = folder(&x, &y, "");
-    assert_eq!(
-        spec.open(Seed(1))
-            .unwrap()
-            .dataset
-            .normalisation()
-            .targets
-            .len(),
-        2
-    );
+    let scales = spec.open(Seed(1)).unwrap().dataset.normalisation();
+    assert_eq!(scales.targets.len(), 2);
 }
 
 #[test]
@@ -337,11 +306,7 @@ fn another_byte_is_another_fingerprint_and_facts_are_kept() {
     let (x, y) = (floats(&[9, 1], [0.5; 9]), ints([0, 1, 0, 1, 0, 1, 0, 1, 2]));
     let (folder, spec) = folder(&x, &y, "");
     let mut cache = FingerprintCache::default();
-    let old = fs::File::options()
-        .write(true)
-        .open(folder.path().join("y.npy"))
-        .unwrap();
-    old.set_modified(std::time::UNIX_EPOCH).unwrap();
+    age(&folder.path().join("y.npy"), 100);
     let before = spec.facts(&mut cache).unwrap();
     assert_eq!(spec.facts(&mut cache).unwrap(), before);
     assert_eq!(before.target, Target::Class { classes: 3 });

@@ -3,9 +3,10 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::super::{Dataset, SampleMut};
+use super::super::Dataset;
+use super::super::testing::{augmented, known, read, sizes};
 use super::*;
-use crate::base::Purpose;
+use crate::testing::assert_says;
 
 const TEN: [&str; 10] = [
     "airplane",
@@ -94,53 +95,35 @@ fn message(spec: &CifarSpec) -> String {
         .replace(&folder, "FOLDER")
 }
 
-fn read(dataset: &dyn Dataset, row: u32, augmentation: Option<u64>) -> (Vec<f32>, u32) {
-    let (mut features, mut label) = (vec![0.0; 3072], 0);
-    let sample = SampleMut {
-        features: &mut features,
-        values: &mut [],
-        label: &mut label,
-    };
-    let mut rng = augmentation.map(|seed| Seed(seed).stream(Purpose::Split));
-    dataset.read(row, rng.as_mut(), sample).unwrap();
-    (features, label)
+fn one(dataset: &dyn Dataset, row: u32) -> (Vec<f32>, u32) {
+    let (features, _, labels) = read(dataset, &[row]);
+    (features, labels[0])
 }
 
 #[test]
 fn cifar_10_is_read_with_its_test_file_as_the_test_split() {
     let (_folder, spec) = ten();
-    let known = facts(&spec).unwrap();
-    assert_eq!(
-        [
-            known.train_samples,
-            known.validation_samples,
-            known.test_samples
-        ],
-        [16, 4, 2]
-    );
+    let facts = facts(&spec).unwrap();
+    assert_eq!(known(&facts), [16, 4, 2]);
     let open = spec.open(Seed(3), 0.2).unwrap();
-    let Splits {
-        train,
-        validation,
-        test,
-    } = &open.splits;
-    assert_eq!((train.len(), validation.len()), (16, 4));
-    assert_eq!(test, &[20, 21]);
+    assert_eq!(sizes(&open.splits), known(&facts));
+    let validation = &open.splits.validation;
+    assert_eq!(open.splits.test, [20, 21]);
     assert_eq!(validation.iter().filter(|row| *row % 2 == 1).count(), 2);
     assert_ne!(
         validation,
         &spec.open(Seed(4), 0.2).unwrap().splits.validation
     );
     assert_eq!(open.dataset.class_names(), TEN);
-    assert_eq!(open.dataset.target(), known.target);
-    assert_eq!(open.dataset.features(), known.features);
+    assert_eq!(open.dataset.target(), facts.target);
+    assert_eq!(open.dataset.features(), facts.features);
     // Image 2 of the second file: red, green and blue of its first pixels, and of the last.
-    let (features, label) = read(&*open.dataset, 6, None);
+    let (features, label) = one(&*open.dataset, 6);
     let value = |channel, at| f32::from(pixel(2, channel, at)) / 127.5 - 1.0;
     let first = [value(0, 0), value(1, 0), value(2, 0), value(0, 1)];
     assert_eq!((features[..4].to_vec(), label), (first.to_vec(), 0));
     assert_eq!(features[3071..], [value(2, 1023)]);
-    assert_eq!(read(&*open.dataset, 20, None).1, 9);
+    assert_eq!(one(&*open.dataset, 20).1, 9);
 }
 
 #[test]
@@ -151,20 +134,13 @@ fn cifar_100_has_fine_and_coarse_classes() {
         (CifarLabels::Coarse, 20, 1, 19),
     ] {
         spec.labels = labels;
-        let known = facts(&spec).unwrap();
-        assert_eq!(known.target, Target::Class { classes });
-        assert_eq!(
-            [
-                known.train_samples,
-                known.validation_samples,
-                known.test_samples
-            ],
-            [8, 2, 1]
-        );
+        let facts = facts(&spec).unwrap();
+        assert_eq!(facts.target, Target::Class { classes });
+        assert_eq!(known(&facts), [8, 2, 1]);
         let open = spec.open(Seed(1), 0.2).unwrap();
         assert_eq!(open.splits.test, [10]);
-        assert_eq!(read(&*open.dataset, 9, None).1, of_row_9);
-        assert_eq!(read(&*open.dataset, 10, None).1, of_test);
+        assert_eq!(one(&*open.dataset, 9).1, of_row_9);
+        assert_eq!(one(&*open.dataset, 10).1, of_test);
         let word = if labels == CifarLabels::Fine {
             "fine 7"
         } else {
@@ -186,10 +162,10 @@ fn training_images_are_changed_where_that_is_said() {
     });
     let changed = spec.open(Seed(1), 0.0).unwrap().dataset;
     assert!(changed.augments());
-    let original = read(&*plain, 1, None);
-    assert_eq!(read(&*changed, 1, None), original);
-    assert_ne!(read(&*changed, 1, Some(5)).0, original.0);
-    assert_eq!(read(&*changed, 1, Some(5)), read(&*changed, 1, Some(5)));
+    let original = one(&*plain, 1);
+    assert_eq!(one(&*changed, 1), original);
+    assert_ne!(augmented(&*changed, 1, 5), original.0);
+    assert_eq!(augmented(&*changed, 1, 5), augmented(&*changed, 1, 5));
     spec.augment = Some(AugmentSpec {
         flip: 2.0,
         ..AugmentSpec::NONE
@@ -233,13 +209,13 @@ fn damaged_files_are_all_named() {
     let (folder, spec) = hundred();
     write(folder.path(), "test.bin", records(&[&[20, 100]]));
     let text = message(&spec);
-    assert!(
-        text.contains("`test.bin` at byte 0: the class is 20, not one from 0 to 19"),
-        "{text}"
+    assert_says(
+        &text,
+        "`test.bin` at byte 0: the class is 20, not one from 0 to 19",
     );
-    assert!(
-        text.contains("`test.bin` at byte 1: the class is 100, not one from 0 to 99"),
-        "{text}"
+    assert_says(
+        &text,
+        "`test.bin` at byte 1: the class is 100, not one from 0 to 99",
     );
 }
 

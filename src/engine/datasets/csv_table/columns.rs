@@ -89,15 +89,16 @@ impl Layout {
         if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
             return mistake(format!("`{path}` has two columns `{name}`"));
         }
-        check_target(spec, &names)?;
-        for name in &spec.ignore {
-            find(spec, &names, "ignore", name)?;
-        }
-        for (name, column) in &spec.columns {
-            find(spec, &names, "columns", name)?;
+        let found = |key, name: &String| find(spec, &names, key, name).map(drop);
+        let target = [check_target(spec)].into_iter();
+        let targets = spec.target.iter().map(|name| found("target", name));
+        let ignored = spec.ignore.iter().map(|name| found("ignore", name));
+        let columns = spec.columns.iter().map(|(name, column)| {
+            found("columns", name)?;
             let target = spec.target.has(name).then_some(spec.classes);
-            check(name, column, target)?;
-        }
+            check(name, column, target)
+        });
+        DatasetError::each_of(target.chain(targets).chain(ignored).chain(columns))?;
         if let Some(name) = spec.ignore.iter().find(|name| spec.target.has(name)) {
             return mistake(format!("`ignore` names the target `{name}`"));
         }
@@ -192,16 +193,13 @@ fn key(
 }
 
 /// The target is one class, one or several numbers, or several labels, each a column of its own.
-fn check_target(spec: &CsvSpec, names: &[String]) -> Result<(), DatasetError> {
+fn check_target(spec: &CsvSpec) -> Result<(), DatasetError> {
     let mistake = |text| Err(DatasetError::Mismatch(text));
     if spec.target.is_empty() {
         return mistake("`target` names no column".to_owned());
     }
     if let Some(name) = spec.target.repeated() {
         return mistake(format!("`target` names the column `{name}` twice"));
-    }
-    for name in spec.target.iter() {
-        find(spec, names, "target", name)?;
     }
     Ok(())
 }

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::{DatasetError, Faults, FilePaths};
+use super::super::{DatasetError, Faults, FilePaths, Part};
 use super::CsvSpec;
 use super::reading::reader;
 
 /// A file of a table.
 pub(super) struct DataFile {
     pub(super) path: PathBuf,
-    /// What its rows are for where files decide it: 0 to train on, 1 to validate on, 2 to test on; 0 where they are split later.
-    pub(super) part: usize,
+    /// The split of its rows where files decide it; [`Part::Train`] where they are split later.
+    pub(super) part: Part,
     /// Its path in the folder that has all files.
     pub(super) name: String,
 }
@@ -30,17 +30,19 @@ impl DataFile {
                 .collect::<FilePaths>()
         };
         let parts = [
-            ("path", Some(spec.path.clone())),
+            (Part::Train, "path", Some(spec.path.clone())),
             (
+                Part::Validation,
                 "split",
                 split.and_then(|split| split.validation.as_ref().map(beside)),
             ),
             (
+                Part::Test,
                 "split",
                 split.and_then(|split| split.test.as_ref().map(beside)),
             ),
         ];
-        let files = parts.into_iter().enumerate().map(|(part, (key, paths))| {
+        let files = parts.into_iter().map(|(part, key, paths)| {
             let files = paths.map_or(Ok(Vec::new()), |paths| paths.files(key))?;
             Ok(files
                 .into_iter()
@@ -57,14 +59,14 @@ impl DataFile {
     pub(super) fn of(paths: &FilePaths) -> Result<Vec<Self>, DatasetError> {
         let files = paths.files("path")?;
         Ok(Self::named(
-            files.into_iter().map(|path| (path, 0)).collect(),
+            files.into_iter().map(|path| (path, Part::Train)).collect(),
         ))
     }
 
-    fn named(files: Vec<(PathBuf, usize)>) -> Vec<Self> {
+    fn named(files: Vec<(PathBuf, Part)>) -> Vec<Self> {
         let paths: FilePaths = files.iter().map(|(path, _)| path.clone()).collect();
         let common = paths.folder();
-        let named = |(path, part): (PathBuf, usize)| Self {
+        let named = |(path, part): (PathBuf, Part)| Self {
             name: path
                 .strip_prefix(&common)
                 .unwrap_or(&path)
@@ -80,7 +82,7 @@ impl DataFile {
     pub(super) fn only(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            part: 0,
+            part: Part::Train,
             name: String::new(),
         }
     }

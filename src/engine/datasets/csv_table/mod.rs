@@ -26,7 +26,8 @@ use serde::{Deserialize, Serialize};
 
 use super::split::held_out;
 use super::{
-    DatasetError, DatasetFacts, Features, FilePaths, FingerprintCache, OpenDataset, TargetColumns,
+    DatasetError, DatasetFacts, Features, FilePaths, FingerprintCache, OpenDataset, Part,
+    TargetColumns,
 };
 use crate::base::Seed;
 use crate::manifest::is_default;
@@ -140,7 +141,11 @@ impl CsvSpec {
             return Err(error);
         }
         let named = files.iter().map(|file| {
-            let part = ["table", "validation", "test"][file.part];
+            let part = match file.part {
+                Part::Train => "table",
+                Part::Validation => "validation",
+                Part::Test => "test",
+            };
             (part, file.path.as_path())
         });
         let fingerprint = cache.files_digest(named)?;

@@ -174,7 +174,7 @@ struct Parts<'a, E> {
     gathered: Vec<Option<Raw>>,
     source_rows: Vec<u32>,
     part_rows: usize,
-    /// Texts that the model does not know, by column, and in how many rows they are.
+    /// Categories that no training row had, by column, with the number of rows that have them.
     new_texts: BTreeMap<usize, BTreeMap<String, usize>>,
     take: &'a mut dyn FnMut(Table) -> Result<(), E>,
     error: Option<E>,

@@ -3,7 +3,8 @@
 use std::fs;
 use std::sync::Arc;
 
-use super::super::{Dataset, DatasetSpec, Known, Preparation, SamplesMut};
+use super::super::testing::read;
+use super::super::{Dataset, DatasetSpec, Known, Preparation};
 use super::columns::{ColumnSpec, Missing};
 use super::tests::table;
 use super::*;
@@ -12,16 +13,9 @@ use super::*;
 type Rows = (Vec<Vec<f32>>, Vec<String>);
 
 fn rows_of(dataset: &dyn Dataset, wanted: &[u32]) -> Vec<Vec<f32>> {
-    let width = dataset.features().len();
-    let mut features = vec![0.0; width * wanted.len()];
-    let mut values = vec![0.0; dataset.target().values_len() * wanted.len()];
-    let samples = SamplesMut {
-        features: &mut features,
-        values: &mut values,
-        labels: &mut vec![0; wanted.len()],
-    };
-    dataset.read_rows(wanted, samples).unwrap();
-    features.chunks(width).map(<[f32]>::to_vec).collect()
+    let (features, ..) = read(dataset, wanted);
+    let rows = features.chunks(dataset.features().len());
+    rows.map(<[f32]>::to_vec).collect()
 }
 
 /// The rows of `text`, prepared as those of `spec` were, and what is said of them.

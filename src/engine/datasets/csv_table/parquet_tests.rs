@@ -9,6 +9,7 @@ use super::super::{CsvGuess, FingerprintCache};
 use super::tests::{columns, features, table};
 use super::*;
 use crate::base::Purpose;
+use crate::testing::assert_says;
 
 fn path(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reference/tables");
@@ -68,10 +69,7 @@ fn mistakes_name_the_row_and_columns_that_a_table_has_not() {
     spec.columns.remove("i32");
     let text = message(&spec);
     assert!(text.contains("column 13 (`day`): `"), "{text}");
-    assert!(
-        text.contains("column 2 (`i32`): nothing there, in "),
-        "{text}"
-    );
+    assert_says(&text, "column 2 (`i32`): nothing there, in ");
     assert!(
         text.contains("row 0, column 13") || text.contains("row 1, column 13"),
         "{text}"

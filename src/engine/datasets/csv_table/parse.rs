@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{DatasetError, Target};
+use super::super::{DatasetError, Part, Target};
 use super::CsvSpec;
 use super::columns::{Layout, Role};
 use super::files::{DataFile, orders};
@@ -249,7 +249,10 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
 
 /// Names of files, each with its first row; the rows of the only file to train on have none.
 fn source_files(scanned: &Scanned) -> Vec<(u32, String)> {
-    let of_table = scanned.files.iter().filter(|(file, _)| file.part == 0);
+    let of_table = scanned
+        .files
+        .iter()
+        .filter(|(file, _)| file.part == Part::Train);
     let unnamed = usize::from(of_table.count() == 1);
     let mut first = 0;
     let named = scanned.files.iter().map(|(file, [_, used])| {

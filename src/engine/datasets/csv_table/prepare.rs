@@ -134,7 +134,7 @@ fn targets(spec: &CsvSpec, normalisation: &mut Normalisation, values: &mut [f32]
     }
 }
 
-/// `(rows, width)`, row-major.
+/// The features of all columns side by side, `(rows, width)` in row-major order.
 pub(super) fn in_rows(columns: &[PreparedColumn], values: &[Values], rows: usize) -> Vec<f32> {
     let widths: Vec<usize> = columns.iter().map(PreparedColumn::width).collect();
     let width = widths.iter().sum::<usize>();
@@ -253,9 +253,10 @@ pub(super) fn numbers(values: Vec<f32>, fill: Option<f32>, has_flag: bool, scale
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::SamplesMut;
+    use super::super::super::testing::read;
     use super::super::tests::{columns, message, table};
     use crate::base::Seed;
+    use crate::testing::assert_says;
 
     #[test]
     fn the_logarithm_of_a_target_is_what_is_learned() {
@@ -266,13 +267,7 @@ mod tests {
         for normalise in [false, true] {
             spec.normalise = normalise;
             let open = spec.open(Seed(1)).unwrap();
-            let mut values = [0.0; 8];
-            let samples = SamplesMut {
-                features: &mut [0.0; 4],
-                values: &mut values,
-                labels: &mut [0; 4],
-            };
-            open.dataset.read_rows(&[0, 1, 2, 3], samples).unwrap();
+            let (_, values, _) = read(&*open.dataset, &[0, 1, 2, 3]);
             let scales = open.dataset.normalisation().of_targets();
             assert_eq!([scales[0].log, scales[1].log], [false, true]);
             if !normalise {
@@ -291,11 +286,9 @@ mod tests {
         let (_folder, mut spec) = table("a,y\n1,2\n2,0\n3,-1\n");
         spec.columns = columns("y = { log = true }");
         let text = message(&spec);
-        assert!(
-            text.contains(
-                "line 3, column 2 (`y`): `0` has no logarithm (`log = true`), in 2 of 3 rows"
-            ),
-            "{text}"
+        assert_says(
+            &text,
+            "line 3, column 2 (`y`): `0` has no logarithm (`log = true`), in 2 of 3 rows",
         );
     }
 }

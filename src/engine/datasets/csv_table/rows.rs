@@ -169,8 +169,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::super::super::FingerprintCache;
+    use super::super::super::testing::{known, sizes};
     use super::super::tests::{columns, message, table};
     use super::*;
+    use crate::testing::assert_says;
 
     /// Eight rows: a day, one of four groups, the name of a split.
     fn days() -> (tempfile::TempDir, CsvSpec) {
@@ -197,13 +199,7 @@ mod tests {
     fn split(spec: &CsvSpec) -> Splits {
         let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
         let splits = spec.open(Seed(5)).unwrap().splits;
-        let sizes = [&splits.train, &splits.validation, &splits.test].map(Vec::len);
-        let known = [
-            facts.train_samples,
-            facts.validation_samples,
-            facts.test_samples,
-        ];
-        assert_eq!(sizes, known);
+        assert_eq!(sizes(&splits), known(&facts));
         splits
     }
 
@@ -272,9 +268,9 @@ mod tests {
         assert!(message(&spec).ends_with("in `t.csv`: lacks `kind`"));
         write("t.csv", "a,kind,y\n2,y,q\n");
         let text = message(&spec);
-        assert!(
-            text.contains("t.csv` is not what the manifest says in line 2, column 3 (`y`): `q`"),
-            "{text}"
+        assert_says(
+            &text,
+            "t.csv` is not what the manifest says in line 2, column 3 (`y`): `q`",
         );
         std::fs::remove_file(folder.path().join("t.csv")).unwrap();
         assert!(message(&spec).contains("t.csv"));
@@ -306,10 +302,7 @@ mod tests {
             3
         );
         let text = message(&by(&spec, "by", "who"));
-        assert!(
-            text.contains("`a` is not a number, in 3 of 3 rows"),
-            "{text}"
-        );
+        assert_says(&text, "`a` is not a number, in 3 of 3 rows");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use csv::StringRecord;
 use jiff::fmt::strtime::BrokenDownTime;
 
-use super::super::{DatasetError, FilePaths};
+use super::super::{DatasetError, FilePaths, Part};
 use super::columns::{Layout, Missing, Role};
 use super::dates::days;
 use super::files::DataFile;
@@ -82,12 +82,12 @@ impl Scanned {
     /// A table or a part of it without rows.
     pub(super) fn rows(self, path: &FilePaths) -> Result<(Vec<u32>, [usize; 3]), DatasetError> {
         let mut used_of_parts = [0; 3];
-        for (part, used_of_part) in used_of_parts.iter_mut().enumerate() {
+        for (part, used_of_part) in Part::ALL.into_iter().zip(&mut used_of_parts) {
             let own = || self.files.iter().filter(|(file, _)| file.part == part);
             let [read, used] = [0, 1].map(|which| own().map(|(_, rows)| rows[which]).sum());
             *used_of_part = used;
             let named: FilePaths = own().map(|(file, _)| file.path.clone()).collect();
-            let shown = if part == 0 { path } else { &named };
+            let shown = if part == Part::Train { path } else { &named };
             if used == 0 && read > 0 {
                 return Err(DatasetError::Mismatch(format!(
                     "every row of `{shown}` is left out, as a value with `missing = \"leave-out\"` is missing"
@@ -272,7 +272,8 @@ pub(in super::super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{FingerprintCache, SamplesMut, Target};
+    use super::super::super::testing::read;
+    use super::super::super::{FingerprintCache, Target};
     use super::super::tests::{message, table};
     use crate::base::Seed;
 
@@ -287,14 +288,8 @@ mod tests {
         let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
         assert_eq!(facts.target, open.dataset.target());
         assert!(open.dataset.normalisation().of_targets().is_empty());
-        let mut values = [0.5; 8];
-        let samples = SamplesMut {
-            features: &mut [0.0; 4],
-            values: &mut values,
-            labels: &mut [0; 4],
-        };
-        open.dataset.read_rows(&[0, 1, 2, 3], samples).unwrap();
-        assert_eq!(values.to_vec(), [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0]);
+        let (_, values, _) = read(&*open.dataset, &[0, 1, 2, 3]);
+        assert_eq!(values, [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0]);
         let (_folder, mut spec) = table("a,y,z\n1,0,2\n2,yes,1\n3,0.5,1\n4,,0\n");
         spec.target = ["z", "y"].into();
         spec.classes = true;

@@ -3,7 +3,8 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::super::table::statistics;
-use super::super::{Features, SamplesMut, Scale, Target};
+use super::super::testing::{read, sizes};
+use super::super::{Features, Scale, Target};
 use super::*;
 
 pub(super) fn table(text: &str) -> (TempDir, CsvSpec) {
@@ -36,21 +37,10 @@ pub(super) fn message(spec: &CsvSpec) -> String {
 fn the_target_is_found_by_name_and_the_rest_are_features() {
     let (_folder, spec) = table("a,y,b\n1,10,0.5\n2, 20 ,1e-3\n3,30,-4\n4,40,5\n");
     let open = spec.open(Seed(1)).unwrap();
-    let sizes = [
-        &open.splits.train,
-        &open.splits.validation,
-        &open.splits.test,
-    ]
-    .map(Vec::len);
-    assert_eq!(sizes, [2, 1, 1]);
-    let (mut features, mut values) = ([0.0; 4], [0.0; 2]);
-    let samples = SamplesMut {
-        features: &mut features,
-        values: &mut values,
-        labels: &mut [0; 2],
-    };
-    open.dataset.read_rows(&[1, 2], samples).unwrap();
-    assert_eq!((features, values), ([2.0, 0.001, 3.0, -4.0], [20.0, 30.0]));
+    assert_eq!(sizes(&open.splits), [2, 1, 1]);
+    let (features, values, _) = read(&*open.dataset, &[1, 2]);
+    assert_eq!(features, [2.0, 0.001, 3.0, -4.0]);
+    assert_eq!(values, [20.0, 30.0]);
 
     let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
     assert_eq!([facts.samples, facts.train_samples], [4, 2]);
@@ -97,13 +87,7 @@ fn normalising_takes_the_training_rows_alone() {
     spec.normalise = true;
     let open = spec.open(Seed(1)).unwrap();
     let train = &open.splits.train;
-    let (mut features, mut values) = (vec![0.0; 40], vec![0.0; 20]);
-    let samples = SamplesMut {
-        features: &mut features,
-        values: &mut values,
-        labels: &mut [0; 20],
-    };
-    open.dataset.read_rows(train, samples).unwrap();
+    let (features, values, _) = read(&*open.dataset, train);
     let rows: Vec<u32> = (0..20).collect();
     let (mean, std) = statistics(&features, 2, 0, &rows);
     assert!(mean.abs() < 1e-6 && (std - 1.0).abs() < 1e-6);
@@ -120,14 +104,7 @@ pub(super) fn columns(text: &str) -> Columns {
 
 /// The features of rows.
 pub(super) fn features(open: &OpenDataset, rows: &[u32]) -> Vec<f32> {
-    let mut features = vec![0.0; rows.len() * open.dataset.features().len()];
-    let samples = SamplesMut {
-        features: &mut features,
-        values: &mut vec![0.0; rows.len() * open.dataset.target().values_len()],
-        labels: &mut vec![0; rows.len()],
-    };
-    open.dataset.read_rows(rows, samples).unwrap();
-    features
+    read(&*open.dataset, rows).0
 }
 
 #[test]
@@ -320,6 +297,16 @@ fn a_wrong_target_gets_the_nearest_name() {
     spec.target = "label".into();
     let expected = "`table.csv` has no column `label`; it has `width`, `height`";
     assert_eq!(message(&spec), expected);
+    // Every name at once.
+    spec.columns = columns("wdith = { missing = \"mean\" }\nwidth = { missing = \"kind\" }");
+    let text = message(&spec);
+    for part in [
+        expected,
+        "`wdith`; did you mean `width`?",
+        "which is for a `category`",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[test]
@@ -367,15 +354,7 @@ fn several_targets_are_predicted_together_in_the_order_of_the_manifest() {
     assert_eq!(facts.target, Target::Values { len: 2 });
     assert_eq!(facts.features.len(), 1);
     let open = spec.open(Seed(1)).unwrap();
-    let mut values = vec![0.0; 2 * 8];
-    let samples = SamplesMut {
-        features: &mut [0.0; 8],
-        values: &mut values,
-        labels: &mut [0; 8],
-    };
-    open.dataset
-        .read_rows(&[0, 1, 2, 3, 4, 5, 6, 7], samples)
-        .unwrap();
+    let (_, values, _) = read(&*open.dataset, &[0, 1, 2, 3, 4, 5, 6, 7]);
     let expected: Vec<f32> = (0..8u8)
         .flat_map(|row| [f32::from(row % 3), 10.0 * f32::from(row)])
         .collect();

@@ -1,3 +1,4 @@
+use super::super::testing::{read, sizes};
 use super::*;
 
 fn spec() -> DetectorEventsSpec {
@@ -111,21 +112,11 @@ fn some_events_of_the_default_size_hit_fewer_than_six_voxels() {
 #[test]
 fn the_numbers_are_standardised_by_the_training_events() {
     let open = spec().open(Seed(5), 0.25).unwrap();
-    assert_eq!(
-        (open.splits.train.len(), open.splits.validation.len()),
-        (150, 50)
-    );
+    assert_eq!(sizes(&open.splits), [150, 50, 0]);
     let mut sums = [0.0_f64; 22];
     let mut squares = [0.0_f64; 22];
     for row in &open.splits.train {
-        let mut phi = [0.0; 22];
-        let mut x = vec![0.0; 300];
-        let sample = crate::datasets::SampleMut {
-            features: &mut phi,
-            values: &mut x,
-            label: &mut 0,
-        };
-        open.dataset.read(*row, None, sample).unwrap();
+        let (phi, ..) = read(&*open.dataset, &[*row]);
         for column in 0..22 {
             sums[column] += f64::from(phi[column]);
             squares[column] += f64::from(phi[column]).powi(2);

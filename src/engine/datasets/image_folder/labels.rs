@@ -6,10 +6,10 @@ use std::path::{Component, Path, PathBuf};
 use csv::{ReaderBuilder, StringRecord, Trim};
 
 use super::super::csv_table::{label, number};
-use super::super::{DatasetError, Decimal, Faults};
+use super::super::{DatasetError, Decimal, Faults, Part};
 use super::ImageFolderSpec;
 use super::listing::Listing;
-use super::parts::{Part, folders};
+use super::parts::folders;
 use crate::base::file;
 use crate::base::text::count;
 

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::{DatasetError, Faults, FingerprintCache};
+use super::super::{DatasetError, Faults, FingerprintCache, Part};
 use super::decode::check_header;
-use super::parts::{Part, folders};
+use super::parts::folders;
 
 const IMAGES: [&str; 3] = ["png", "jpg", "jpeg"];
 /// Unsupported image formats: an error, since skipping them would silently leave out samples.

@@ -27,6 +27,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Part;
 use super::split::{take_stratified, validation_rows};
 use super::{
     DatasetError, DatasetFacts, Features, FingerprintCache, ImageSize, OpenDataset, Splits, Target,
@@ -37,7 +38,6 @@ use decode::Decoding;
 use folder::ImageFolder;
 use generate::Presence;
 use listing::Listing;
-use parts::Part;
 
 pub use augment::AugmentSpec;
 pub use damaged::Damaged;
@@ -334,8 +334,7 @@ impl ImageFolderSpec {
 
 /// The rows of each split: those that folders say; else `validation_fraction` of every class to validate on.
 fn splits(listing: &Listing, seed: Seed, validation_fraction: f64) -> Result<Splits, DatasetError> {
-    let [mut train, mut validation, test] =
-        [Part::Train, Part::Validation, Part::Test].map(|part| listing.rows_of(part));
+    let [mut train, mut validation, test] = Part::ALL.map(|part| listing.rows_of(part));
     let count = validation_rows(train.len(), validation_fraction)?;
     if !listing.has_validation {
         // Numbers are drawn like images of one class.

@@ -1,16 +1,8 @@
-//! [`Part`]: which split a file of an image folder is in, where folders say so.
+//! Folders of an image folder that are splits.
 
 use std::path::Path;
 
-use super::super::DatasetError;
-
-/// The split of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    Train,
-    Validation,
-    Test,
-}
+use super::super::{DatasetError, Part};
 
 /// Names of folders that are splits, the training one first.
 const FOLDERS: [(&str, Part); 5] = [

@@ -3,7 +3,8 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::super::{SampleMut, SamplesMut};
+use super::super::SampleMut;
+use super::super::testing::{augmented, known, sizes};
 use super::texture::{Class, render};
 use super::*;
 
@@ -242,21 +243,10 @@ fn keeping_decoded_images_changes_no_byte() {
     let mut spec = spec(&root.path().join("surfaces"));
     spec.generate = Some(generate(6, 3, 1));
     assert!(spec.prepare(&|_, _| ()).unwrap());
-    let read = |open: &OpenDataset| {
-        let mut features = vec![0.0; 9 * 8 * 8 * 3];
-        let mut samples = SamplesMut {
-            features: &mut features,
-            values: &mut [],
-            labels: &mut [0; 9],
-        };
-        for row in 0..9 {
-            let mut rng = Seed(1).stream_at(crate::base::Purpose::Augmentation, &[row]);
-            let sample = samples.sample(row as usize, 8 * 8 * 3, 0);
-            open.dataset
-                .read(row as u32, Some(&mut rng), sample)
-                .unwrap();
-        }
-        features
+    let read = |open: &OpenDataset| -> Vec<Vec<f32>> {
+        let rows = 0..9;
+        rows.map(|row| augmented(&*open.dataset, row, row.into()))
+            .collect()
     };
     let plain = spec.open(Seed(1), 0.0).unwrap();
     let kept = spec.open(Seed(1), 0.0).unwrap();
@@ -274,14 +264,7 @@ fn generation_writes_once_and_the_stamp_guards_it() {
     let facts = || spec.facts(0.3, &mut FingerprintCache::default());
     let before = facts().unwrap();
     assert_eq!(before.fingerprint, None);
-    assert_eq!(
-        [
-            before.samples,
-            before.train_samples,
-            before.validation_samples
-        ],
-        [7, 5, 2]
-    );
+    assert_eq!(known(&before), [5, 2, 0]);
     assert_eq!(before.target, Target::Class { classes: 2 });
 
     let last = std::sync::Mutex::new((0, 0));
@@ -303,10 +286,7 @@ fn generation_writes_once_and_the_stamp_guards_it() {
     );
     let open = spec.open(Seed(1), 0.3).unwrap();
     assert_eq!(open.dataset.class_names(), ["abnormal", "normal"]);
-    assert_eq!(
-        (open.splits.train.len(), open.splits.validation.len()),
-        (5, 2)
-    );
+    assert_eq!(sizes(&open.splits), [5, 2, 0]);
     let left = fs::read_dir(root.path().join("deep")).unwrap().count();
     assert_eq!(left, 1, "no temporary folder is left");
 
@@ -368,32 +348,4 @@ fn settings_out_of_range_are_mistakes() {
         error,
         "`validation.fraction` must be at least 0 and less than 1, not 1"
     );
-}
-
-/// `FIELDTRIAL_SHEET=folder cargo test --lib contact_sheet -- --ignored` draws contact sheets of both classes.
-#[test]
-#[ignore = "draws a contact sheet to look at"]
-fn contact_sheet() {
-    let Some(folder) = std::env::var_os("FIELDTRIAL_SHEET") else {
-        return;
-    };
-    let (size, columns, rows, zoom, gap) = (40, 16, 10, 2, 4);
-    let cell = size * zoom + gap;
-    let width = columns * cell;
-    for class in [Class::Normal, Class::Abnormal] {
-        let mut pixels = vec![255_u8; width * rows * cell * 3];
-        for i in 0..columns * rows {
-            let image = render(class, i as u64, size, 7);
-            let corner = (i / columns * cell, i % columns * cell);
-            for (y, x) in (0..size * zoom).flat_map(|y| (0..size * zoom).map(move |x| (y, x))) {
-                let from = ((y / zoom) * size + x / zoom) * 3;
-                let to = ((corner.0 + y) * width + corner.1 + x) * 3;
-                pixels[to..to + 3].copy_from_slice(&image.pixels[from..from + 3]);
-            }
-        }
-        let size = (width as u32, (rows * cell) as u32);
-        let sheet = png(size, png::ColorType::Rgb, png::BitDepth::Eight, &pixels);
-        let path = Path::new(&folder).join(format!("{}.png", class.name()));
-        fs::write(path, sheet).unwrap();
-    }
 }

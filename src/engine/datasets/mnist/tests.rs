@@ -6,7 +6,7 @@ use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
 use super::*;
-use crate::datasets::SamplesMut;
+use crate::datasets::testing::{known, read, sizes};
 
 fn idx(dimensions: &[u32], bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0, 0, 8, dimensions.len() as u8];
@@ -50,25 +50,13 @@ fn the_test_pair_is_the_test_split_and_validation_is_taken_by_class() {
     let (_folder, spec) = folder();
     let open = spec.open(Seed(1), 0.2).unwrap();
     assert_eq!(open.splits.test, [10, 11, 12, 13]);
-    assert_eq!(
-        (open.splits.train.len(), open.splits.validation.len()),
-        (8, 2)
-    );
-    let mut features = vec![0.0; 12];
-    let samples = SamplesMut {
-        features: &mut features,
-        values: &mut [],
-        labels: &mut [7, 7],
-    };
-    open.dataset.read_rows(&[1, 10], samples).unwrap();
+    let (features, ..) = read(&*open.dataset, &[1, 10]);
     assert_eq!(features[..2], [6.0 / 255.0, 7.0 / 255.0]);
     assert_eq!(features[6..], [1.0; 6]);
 
     let facts = spec.facts(0.2, &mut FingerprintCache::default()).unwrap();
-    assert_eq!(
-        [facts.samples, facts.train_samples, facts.test_samples],
-        [14, 8, 4]
-    );
+    assert_eq!(known(&facts), [8, 2, 4]);
+    assert_eq!(sizes(&open.splits), known(&facts));
     assert_eq!(facts.features, open.dataset.features());
     assert_eq!(facts.target, open.dataset.target());
 }

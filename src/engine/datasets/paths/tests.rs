@@ -1,3 +1,4 @@
+use super::super::testing::{known, sizes};
 use super::*;
 
 const ALL: [PathProcess; 4] = [
@@ -104,20 +105,8 @@ fn validation_rows_follow_the_seed_and_training_rows_stay_in_order() {
     assert_ne!(open.splits.validation, other.splits.validation);
     assert!(open.splits.train.is_sorted());
     let facts = spec(PathProcess::Brownian, 50, 4).facts(0.2).unwrap();
-    let sizes = [
-        open.splits.train.len(),
-        open.splits.validation.len(),
-        open.splits.test.len(),
-    ];
-    assert_eq!(
-        [
-            facts.train_samples,
-            facts.validation_samples,
-            facts.test_samples
-        ],
-        sizes
-    );
-    assert_eq!(sizes, [40, 10, 0]);
+    assert_eq!(sizes(&open.splits), [40, 10, 0]);
+    assert_eq!(known(&facts), sizes(&open.splits));
 }
 
 #[test]

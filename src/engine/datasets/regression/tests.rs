@@ -1,3 +1,4 @@
+use super::super::testing::{known, read, sizes};
 use super::*;
 
 fn spec(samples: usize, target: RegressionTarget) -> RegressionSpec {
@@ -45,8 +46,7 @@ fn a_larger_dataset_begins_with_the_smaller_one() {
 fn splits_are_70_15_15_without_overlap() {
     let open = spec(1001, RegressionTarget::Linear).open(Seed(1)).unwrap();
     let splits = open.splits;
-    let sizes = [&splits.train, &splits.validation, &splits.test].map(Vec::len);
-    assert_eq!(sizes, [701, 150, 150]);
+    assert_eq!(sizes(&splits), [701, 150, 150]);
     let mut all = [splits.train, splits.validation, splits.test].concat();
     all.sort_unstable();
     assert_eq!(all, (0..1001).collect::<Vec<u32>>());
@@ -61,15 +61,7 @@ fn training_rows_alone_give_the_statistics() {
     let (scale_mean, scale_std) = (scale.mean, scale.std);
     assert!((mean - scale_mean).abs() < 1e-12 && (std - scale_std).abs() < 1e-7);
 
-    let mut values = vec![0.0; open.splits.train.len()];
-    let mut features = vec![0.0; values.len() * COLUMNS];
-    let mut labels = vec![9; values.len()];
-    let samples = super::super::SamplesMut {
-        features: &mut features,
-        values: &mut values,
-        labels: &mut labels,
-    };
-    open.dataset.read_rows(&open.splits.train, samples).unwrap();
+    let (features, values, labels) = read(&*open.dataset, &open.splits.train);
     let rows: Vec<u32> = (0..values.len() as u32).collect();
     for column in 0..COLUMNS {
         let (mean, std) = statistics(&features, COLUMNS, column, &rows);
@@ -87,16 +79,7 @@ fn the_fresh_set_has_the_same_scale_and_other_rows() {
     let fresh = open.fresh.unwrap();
     assert_eq!(fresh.normalisation(), open.dataset.normalisation());
     assert_eq!(fresh.rows(), 150);
-    let mut row = [0.0; COLUMNS];
-    let mut value = [0.0];
-    let sample = |row, value, label| super::super::SampleMut {
-        features: row,
-        values: value,
-        label,
-    };
-    fresh
-        .read(149, None, sample(&mut row, &mut value, &mut 0))
-        .unwrap();
+    let (row, ..) = read(&*fresh, &[149]);
     assert!(row.iter().all(|x| x.abs() < 6.0));
 }
 
@@ -124,9 +107,7 @@ fn facts_agree_with_the_opened_dataset() {
         let spec = spec(samples, RegressionTarget::Nonlinear);
         let facts = spec.facts().unwrap();
         let splits = spec.open(Seed(3)).unwrap().splits;
-        assert_eq!(facts.train_samples, splits.train.len());
-        assert_eq!(facts.validation_samples, splits.validation.len());
-        assert_eq!(facts.test_samples, splits.test.len());
+        assert_eq!(known(&facts), sizes(&splits));
     }
     let other = RegressionSpec {
         seed: 8,
@@ -142,17 +123,5 @@ fn no_samples_are_a_mistake() {
     assert_eq!(
         error.to_string(),
         "`samples` must be from 1 to 4294967295, not 0"
-    );
-}
-
-#[test]
-#[ignore = "a measurement: a million rows"]
-fn a_million_rows_are_quick() {
-    let start = std::time::Instant::now();
-    let spec = spec(1_000_000, RegressionTarget::Linear);
-    drop(spec.open(Seed(1)).unwrap());
-    println!(
-        "1,000,000 rows: {:.0} ms",
-        start.elapsed().as_secs_f64() * 1e3
     );
 }

@@ -5,6 +5,7 @@ use super::*;
 use crate::layers::{Embedding, Init, Linear};
 use crate::ops::Parameter;
 use crate::ops::testing::{self, TestDevice};
+use crate::testing::assert_says;
 
 struct Two(Linear<TestDevice>, Embedding<TestDevice>);
 
@@ -112,10 +113,7 @@ fn a_file_of_something_else_is_refused() {
     std::fs::write(&path, "not weights").unwrap();
     let (device, mut model) = model(1);
     let message = load(&path, &device, &mut model).unwrap_err().to_string();
-    assert!(
-        message.contains("is no valid safetensors file"),
-        "{message}"
-    );
+    assert_says(&message, "is no valid safetensors file");
     let message = load(&folder.path().join("absent"), &device, &mut model)
         .unwrap_err()
         .to_string();

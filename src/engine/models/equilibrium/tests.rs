@@ -1,6 +1,6 @@
 use super::*;
 use crate::layers::checkpoint;
-use crate::models::reference::init;
+use crate::models::testing::init;
 use crate::ops::testing::{self, TestDevice};
 use crate::ops::{count_parameters, cross_entropy};
 

@@ -145,7 +145,7 @@ impl DdpmUnetSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::reference::init;
+    use crate::models::testing::init;
     use crate::ops::{count_parameters, testing};
 
     #[test]

@@ -3,7 +3,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::layers::checkpoint::{self, Tensor};
-use crate::models::reference::{channels_last, init, loss_and_gradients, norm};
+use crate::models::testing::{channels_last, init, loss_and_gradients, norm};
 use crate::ops::testing::{self, TestDevice};
 
 fn wave(len: usize, phase: f64, scale: f64) -> Vec<f32> {

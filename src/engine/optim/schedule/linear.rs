@@ -44,42 +44,23 @@ impl LinearSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::optim::ScheduleSpec;
     use crate::optim::schedule::tests::assert_rates;
 
     #[test]
     fn the_line_is_that_of_pytorch() {
         // torch.optim.lr_scheduler.LinearLR(SGD([p], .1), 1., .1, 4)
-        let falls = LinearSpec {
-            end_factor: 0.1,
-            epochs: Some(4),
-            ..LinearSpec::default()
-        };
         let rates = [(0, 0.1), (1, 0.0775), (3, 0.0325), (4, 0.01), (6, 0.01)];
-        assert_rates(&ScheduleSpec::Linear(falls), 0.1, 7, &rates);
+        let falls = "kind = 'linear', end-factor = 0.1, epochs = 4";
+        assert_rates(falls, 0.1, 7, &rates);
         // LinearLR(SGD([p], .1))
-        let rises = LinearSpec {
-            start_factor: 1.0 / 3.0,
-            end_factor: 1.0,
-            epochs: Some(5),
-            warm_up: None,
-        };
         let rates = [(0, 0.1 / 3.0), (2, 0.06), (5, 0.1), (6, 0.1)];
-        assert_rates(&ScheduleSpec::Linear(rises), 0.1, 7, &rates);
-    }
-
-    #[test]
-    fn without_settings_it_falls_to_0_over_the_epochs_after_the_warm_up() {
+        let rises =
+            "kind = 'linear', start-factor = 0.3333333333333333, end-factor = 1.0, epochs = 5";
+        assert_rates(rises, 0.1, 7, &rates);
+        // Without settings it falls to 0 over the epochs after the warm-up:
         // SequentialLR(o, [LinearLR(o, .5, 1., 2), LinearLR(o, 1., 0., 4)], [2]), lr .1, of 6 epochs
-        let spec = LinearSpec {
-            warm_up: Some(WarmUpSpec {
-                epochs: 2,
-                from: 0.5,
-            }),
-            ..LinearSpec::default()
-        };
         let rates = [(0, 0.05), (1, 0.075), (2, 0.1), (3, 0.075), (5, 0.025)];
-        assert_rates(&ScheduleSpec::Linear(spec), 0.1, 6, &rates);
+        let warm = "kind = 'linear', warm-up = { epochs = 2, from = 0.5 }";
+        assert_rates(warm, 0.1, 6, &rates);
     }
 }

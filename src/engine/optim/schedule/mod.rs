@@ -173,6 +173,7 @@ impl ScheduleSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::spec;
 
     #[track_caller]
     pub(super) fn assert_near(own: f64, expected: f64, lr: f64, place: &str) {
@@ -183,13 +184,8 @@ mod tests {
     }
 
     #[track_caller]
-    pub(super) fn assert_rates(
-        spec: &ScheduleSpec,
-        lr: f64,
-        epochs: usize,
-        expected: &[(usize, f64)],
-    ) {
-        let own = Rate::new(spec, lr, epochs, 10);
+    pub(super) fn assert_rates(settings: &str, lr: f64, epochs: usize, expected: &[(usize, f64)]) {
+        let own = Rate::new(&spec(settings), lr, epochs, 10);
         for &(epoch, rate) in expected {
             for step in [0, 9] {
                 assert_near(own.at(epoch, step), rate, lr, &format!("epoch {epoch}"));
@@ -200,77 +196,44 @@ mod tests {
     #[test]
     fn the_cosine_is_that_of_pytorch() {
         // torch.optim.lr_scheduler.CosineAnnealingLR(SGD([p], 1e-3), 200), one step an epoch
-        assert_rates(
-            &ScheduleSpec::Cosine(CosineSpec::default()),
-            1e-3,
-            200,
-            &[
-                (0, 1e-3),
-                (1, 9.999_383_162_408_303e-4),
-                (50, 8.535_533_905_932_731e-4),
-                (100, 5e-4),
-                (199, 6.168_375_916_970_607e-8),
-            ],
-        );
-    }
-
-    #[test]
-    fn warm_up_and_cosine_are_those_of_pytorch() {
+        let rates = [
+            (0, 1e-3),
+            (1, 9.999_383_162_408_303e-4),
+            (50, 8.535_533_905_932_731e-4),
+            (100, 5e-4),
+            (199, 6.168_375_916_970_607e-8),
+        ];
+        assert_rates("kind = 'cosine'", 1e-3, 200, &rates);
         // SequentialLR(o, [LinearLR(o, .01, 1., 10), CosineAnnealingLR(o, 90, 1e-6)], [10]), lr 5e-5, 100 epochs
-        let spec = ScheduleSpec::Cosine(CosineSpec {
-            min_lr: 1e-6,
-            epochs: None,
-            warm_up: Some(WarmUpSpec::default()),
-        });
-        assert_rates(
-            &spec,
-            5e-5,
-            100,
-            &[
-                (0, 5e-7),
-                (1, 5.45e-6),
-                (9, 4.505e-5),
-                (10, 5e-5),
-                (11, 4.998_507_526_196_785e-5),
-                (55, 2.55e-5),
-                (99, 1.014_924_738_032_153_8e-6),
-            ],
-        );
-    }
-
-    #[test]
-    fn after_the_cosine_the_rate_stays_at_its_minimum() {
-        let spec = ScheduleSpec::Cosine(CosineSpec {
-            min_lr: 1e-6,
-            epochs: Some(4),
-            warm_up: None,
-        });
-        assert_rates(&spec, 1e-3, 10, &[(2, 5.005e-4), (4, 1e-6), (9, 1e-6)]);
+        let rates = [
+            (0, 5e-7),
+            (1, 5.45e-6),
+            (9, 4.505e-5),
+            (10, 5e-5),
+            (11, 4.998_507_526_196_785e-5),
+            (55, 2.55e-5),
+            (99, 1.014_924_738_032_153_8e-6),
+        ];
+        let settings = "kind = 'cosine', min-lr = 1e-6, warm-up = {}";
+        assert_rates(settings, 5e-5, 100, &rates);
+        // After it, the rate stays at its minimum.
+        let settings = "kind = 'cosine', min-lr = 1e-6, epochs = 4";
+        let rates = [(2, 5.005e-4), (4, 1e-6), (9, 1e-6)];
+        assert_rates(settings, 1e-3, 10, &rates);
     }
 
     #[test]
     fn a_constant_rate_may_warm_up() {
-        let constant = ScheduleSpec::default();
-        assert_rates(&constant, 0.1, 3, &[(0, 0.1), (2, 0.1)]);
-        let warm = ScheduleSpec::Constant(ConstantSpec {
-            warm_up: Some(WarmUpSpec {
-                epochs: 2,
-                from: 0.5,
-            }),
-        });
-        assert_rates(&warm, 0.1, 4, &[(0, 0.05), (1, 0.075), (2, 0.1)]);
+        assert_rates("kind = 'constant'", 0.1, 3, &[(0, 0.1), (2, 0.1)]);
+        let warm = "kind = 'constant', warm-up = { epochs = 2, from = 0.5 }";
+        assert_rates(warm, 0.1, 4, &[(0, 0.05), (1, 0.075), (2, 0.1)]);
     }
 
     #[test]
     fn a_warm_up_longer_than_the_training_is_a_mistake() {
-        let spec = ScheduleSpec::Cosine(CosineSpec {
-            min_lr: 1.0,
-            epochs: Some(0),
-            warm_up: Some(WarmUpSpec {
-                epochs: 10,
-                from: 2.0,
-            }),
-        });
+        let settings =
+            "kind = 'cosine', min-lr = 1.0, epochs = 0, warm-up = { epochs = 10, from = 2.0 }";
+        let spec: ScheduleSpec = spec(settings);
         let keys: Vec<&str> = spec.check(0.1, 5).iter().map(|error| error.key).collect();
         assert_eq!(keys, ["min-lr", "warm-up.epochs"]);
         assert!(Rate::new(&spec, 0.1, 5, 1).at(4, 0).is_finite());

@@ -94,6 +94,7 @@ mod tests {
     use super::*;
     use crate::optim::schedule::tests::assert_near;
     use crate::optim::{Rate, ScheduleSpec};
+    use crate::testing::{numbers, spec};
 
     #[track_caller]
     fn assert_cycle(spec: &OneCycleSpec, expected: &[f64]) {
@@ -106,60 +107,32 @@ mod tests {
     #[test]
     fn the_cycle_is_that_of_pytorch() {
         // torch.optim.lr_scheduler.OneCycleLR(SGD([p], .1), .1, total_steps=10, cycle_momentum=False)
-        let expected = [
-            0.004,
-            0.052,
-            0.1,
-            0.095_048_463_201_347_38,
-            0.081_174_565_394_976_3,
-            0.061_126_202_193_628_93,
-            0.038_874_197_806_371_07,
-            0.018_825_834_605_023_7,
-            0.004_951_936_798_652_629,
-            4e-7,
-        ];
+        let expected = numbers(
+            "0.004 0.052 0.1 0.09504846320134738 0.0811745653949763 0.06112620219362893
+             0.03887419780637107 0.0188258346050237 0.004951936798652629 4e-7",
+        );
         assert_cycle(&OneCycleSpec::default(), &expected);
     }
 
     #[test]
     fn a_cycle_along_lines_is_that_of_pytorch() {
         // OneCycleLR(…, total_steps=10, pct_start=.4, anneal_strategy="linear", div_factor=10., final_div_factor=100.)
-        let spec = OneCycleSpec {
-            pct_start: 0.4,
-            anneal_strategy: Anneal::Linear,
-            div_factor: 10.0,
-            final_div_factor: 100.0,
-            three_phase: false,
-        };
+        let settings = "pct-start = 0.4, anneal-strategy = 'linear', div-factor = 10.0, final-div-factor = 100.0";
         let expected = [
             0.01, 0.04, 0.07, 0.1, 0.083_35, 0.066_7, 0.050_05, 0.033_4, 0.016_75, 1e-4,
         ];
-        assert_cycle(&spec, &expected);
+        assert_cycle(&spec(settings), &expected);
     }
 
     #[test]
     fn a_cycle_of_three_phases_is_that_of_pytorch() {
         // OneCycleLR(…, total_steps=12, pct_start=.25, three_phase=True)
-        let spec = OneCycleSpec {
-            pct_start: 0.25,
-            three_phase: true,
-            ..OneCycleSpec::default()
-        };
-        let expected = [
-            0.004,
-            0.052,
-            0.1,
-            0.052,
-            0.004,
-            0.003_801_957_542_031_257_5,
-            0.003_247_054_905_757_095_3,
-            0.002_445_197_363_725_837_3,
-            0.001_555_202_636_274_162_6,
-            7.533_450_942_429_048e-4,
-            1.984_424_579_687_424_6e-4,
-            4e-7,
-        ];
-        assert_cycle(&spec, &expected);
+        let expected = numbers(
+            "0.004 0.052 0.1 0.052 0.004 0.0038019575420312575 0.0032470549057570953
+             0.0024451973637258373 0.0015552026362741626 7.533450942429048e-4
+             1.9844245796874246e-4 4e-7",
+        );
+        assert_cycle(&spec("pct-start = 0.25, three-phase = true"), &expected);
     }
 
     #[test]
@@ -183,10 +156,8 @@ mod tests {
 
     #[test]
     fn short_cycles_have_rates() {
-        for spec in [0.0, 0.1, 0.5, 1.0].map(|pct_start| OneCycleSpec {
-            pct_start,
-            ..OneCycleSpec::default()
-        }) {
+        for pct_start in ["0.0", "0.1", "0.5", "1.0"] {
+            let spec: OneCycleSpec = spec(&format!("pct-start = {pct_start}"));
             for steps in 0..12 {
                 for step in 0..=steps {
                     let rate = spec.lr(0.1, step, steps);

@@ -153,14 +153,15 @@ mod tests {
     use super::*;
     use crate::optim::schedule::tests::assert_near;
     use crate::optim::{Rate, ScheduleSpec};
+    use crate::testing::spec;
 
     const LOSSES: [f64; 15] = [
         1.0, 0.9, 0.9, 0.95, 0.8999, 0.91, 0.92, 0.8, 0.81, 0.82, 0.83, 0.84, 0.85, 0.86, 0.87,
     ];
 
     /// The rates of all epochs, and of one more.
-    fn rates(spec: PlateauSpec, losses: &[Option<f64>]) -> Vec<f64> {
-        let schedule = ScheduleSpec::Plateau(spec);
+    fn rates(spec: &PlateauSpec, losses: &[Option<f64>]) -> Vec<f64> {
+        let schedule = ScheduleSpec::Plateau(spec.clone());
         let mut rate = Rate::new(&schedule, 0.1, losses.len(), 1);
         let mut rates = vec![rate.at(0, 0)];
         for (epoch, loss) in losses.iter().enumerate() {
@@ -180,109 +181,58 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(spec: PlateauSpec, expected: &[(usize, f64)]) {
-        assert_rates(&rates(spec, &LOSSES.map(Some)), expected);
+    fn check(settings: &str, expected: &[(usize, f64)]) {
+        assert_rates(&rates(&spec(settings), &LOSSES.map(Some)), expected);
     }
 
     #[test]
     fn the_rate_falls_as_in_pytorch() {
         // s = torch.optim.lr_scheduler.ReduceLROnPlateau(SGD([p], .1), patience=1), s.step(loss) for the losses above
-        let patience = 1;
-        let spec = PlateauSpec {
-            patience,
-            ..PlateauSpec::default()
-        };
-        let expected = [
-            (0, 0.1),
-            (4, 0.01),
-            (7, 1e-3),
-            (10, 1e-4),
-            (12, 1e-5),
-            (14, 1e-6),
-        ];
-        check(spec, &expected);
+        let tenths = [0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
+        let expected: Vec<_> = [0, 4, 7, 10, 12, 14].into_iter().zip(tenths).collect();
+        check("patience = 1", &expected);
         // patience=1, cooldown=2, factor=.5, min_lr=.03
-        let spec = PlateauSpec {
-            patience,
-            cooldown: 2,
-            factor: 0.5,
-            min_lr: 0.03,
-            ..PlateauSpec::default()
-        };
-        check(spec, &[(0, 0.1), (4, 0.05), (10, 0.03)]);
-    }
-
-    #[test]
-    fn thresholds_and_eps_are_those_of_pytorch() {
-        // patience=0, threshold=.05, threshold_mode="abs", factor=.5
-        let spec = PlateauSpec {
-            patience: 0,
-            factor: 0.5,
-            threshold: 0.05,
-            threshold_mode: ThresholdMode::Abs,
-            ..PlateauSpec::default()
-        };
-        let halved = |times: i32| 0.1 * 0.5_f64.powi(times);
-        let mut expected = vec![(0, 0.1)];
-        expected.extend((3..8).zip(1..).map(|(epoch, times)| (epoch, halved(times))));
-        expected.extend(
-            (9..16)
-                .zip(6..)
-                .map(|(epoch, times)| (epoch, halved(times))),
+        check(
+            "patience = 1, cooldown = 2, factor = 0.5, min-lr = 0.03",
+            &[(0, 0.1), (4, 0.05), (10, 0.03)],
         );
-        check(spec, &expected);
+        // patience=0, threshold=.05, threshold_mode="abs", factor=.5
+        let halved = |times: i32| 0.1 * 0.5_f64.powi(times);
+        let falls = (3..8).chain(9..16).zip(1..);
+        let mut expected = vec![(0, 0.1)];
+        expected.extend(falls.map(|(epoch, times)| (epoch, halved(times))));
+        check(
+            "patience = 0, threshold = 0.05, threshold-mode = 'abs', factor = 0.5",
+            &expected,
+        );
         // patience=0, eps=.02, factor=.5
-        let spec = PlateauSpec {
-            patience: 0,
-            factor: 0.5,
-            eps: 0.02,
-            ..PlateauSpec::default()
-        };
-        check(spec, &[(0, 0.1), (3, 0.05), (4, 0.025)]);
+        check(
+            "patience = 0, factor = 0.5, eps = 0.02",
+            &[(0, 0.1), (3, 0.05), (4, 0.025)],
+        );
     }
 
     #[test]
     fn a_loss_that_is_no_number_is_no_improvement() {
         // s.step(float("nan")) five times, patience=1, factor=.5
-        let spec = PlateauSpec {
-            patience: 1,
-            factor: 0.5,
-            ..PlateauSpec::default()
-        };
         let expected = [(0, 0.1), (2, 0.05), (4, 0.025)];
-        assert_rates(&rates(spec.clone(), &[None; 5]), &expected);
-        assert_rates(&rates(spec, &[Some(f64::NAN); 5]), &expected);
+        for loss in [None, Some(f64::NAN)] {
+            let own = rates(&spec("patience = 1, factor = 0.5"), &[loss; 5]);
+            assert_rates(&own, &expected);
+        }
     }
 
     #[test]
     fn epochs_of_the_warm_up_are_not_waited_for() {
-        let spec = PlateauSpec {
-            patience: 1,
-            factor: 0.5,
-            warm_up: Some(WarmUpSpec {
-                epochs: 4,
-                from: 0.2,
-            }),
-            ..PlateauSpec::default()
-        };
-        let expected = [
-            (0, 0.02),
-            (1, 0.04),
-            (2, 0.06),
-            (3, 0.08),
-            (4, 0.1),
-            (6, 0.05),
-        ];
-        assert_rates(&rates(spec, &[Some(1.0); 7]), &expected);
+        let spec = spec("patience = 1, factor = 0.5, warm-up = { epochs = 4, from = 0.2 }");
+        let warm = [0.02, 0.04, 0.06, 0.08, 0.1].into_iter().enumerate();
+        let expected: Vec<_> = warm.chain([(6, 0.05)]).collect();
+        assert_rates(&rates(&spec, &[Some(1.0); 7]), &expected);
     }
 
     #[test]
     fn epochs_are_counted_where_validation_is_rarer() {
-        let spec = PlateauSpec {
-            patience: 3,
-            ..PlateauSpec::default()
-        };
-        let mut plateau = Plateau::new(&spec, 0.1);
+        let mut plateau = Plateau::new(&spec("patience = 3"), 0.1);
         for (epoch, expected) in [(1, 0.1), (3, 0.1), (5, 0.01), (7, 0.01), (9, 0.001)] {
             plateau.judge(epoch, Some(1.0));
             assert_near(plateau.lr(), expected, 1e-3, &format!("epoch {epoch}"));
@@ -291,32 +241,25 @@ mod tests {
 
     #[test]
     fn a_patience_that_outlasts_the_training_is_a_mistake() {
-        let spec = |patience, epochs| {
-            let warm_up = WarmUpSpec { epochs, from: 0.5 };
-            PlateauSpec {
-                patience,
-                warm_up: (epochs > 0).then_some(warm_up),
-                ..PlateauSpec::default()
-            }
-        };
-        for (patience, warm_up) in [(0, 0), (2, 0), (2, 3)] {
-            let spec = spec(patience, warm_up);
-            let least = (1..99)
-                .find(|epochs| spec.check(*epochs).is_empty())
-                .unwrap();
-            let of_last =
-                |epochs: usize| rates(spec.clone(), &vec![Some(1.0); epochs - 1])[epochs - 1];
-            assert!(of_last(least) < 0.1, "{patience} {warm_up} {least}");
-            assert!(
-                of_last(least - 1) >= 0.1 - 1e-12,
-                "{patience} {warm_up} {least}"
-            );
+        let spec = |settings| spec::<PlateauSpec>(settings);
+        for settings in [
+            "patience = 0",
+            "patience = 2",
+            "patience = 2, warm-up = { epochs = 3, from = 0.5 }",
+        ] {
+            let spec = spec(settings);
+            let mut epochs = 1..99;
+            let least = epochs.find(|epochs| spec.check(*epochs).is_empty());
+            let least = least.unwrap();
+            let of_last = |epochs: usize| rates(&spec, &vec![Some(1.0); epochs - 1])[epochs - 1];
+            assert!(of_last(least) < 0.1, "{settings}: {least}");
+            assert!(of_last(least - 1) >= 0.1 - 1e-12, "{settings}: {least}");
         }
-        let message = spec(10, 0).check(5).remove(0).message;
+        let spec = spec("patience = 10");
         assert_eq!(
-            message,
+            spec.check(5)[0].message,
             "of 10 needs `train.epochs` of at least 13 for the rate to fall, not 5"
         );
-        assert_eq!(spec(10, 0).check(0), []);
+        assert_eq!(spec.check(0), []);
     }
 }

@@ -61,61 +61,29 @@ impl StepSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::optim::ScheduleSpec;
     use crate::optim::schedule::tests::assert_rates;
-
-    fn every(step_size: usize, gamma: f64) -> StepSpec {
-        StepSpec {
-            step_size: Some(step_size),
-            gamma,
-            ..StepSpec::default()
-        }
-    }
+    use crate::testing::spec;
 
     #[test]
     fn steps_are_those_of_pytorch() {
         // torch.optim.lr_scheduler.StepLR(SGD([p], .1), 3, .5)
-        let rates = [
-            (0, 0.1),
-            (2, 0.1),
-            (3, 0.05),
-            (5, 0.05),
-            (6, 0.025),
-            (9, 0.0125),
-        ];
-        assert_rates(&ScheduleSpec::Step(every(3, 0.5)), 0.1, 10, &rates);
+        let rates = [(2, 0.1), (3, 0.05), (5, 0.05), (6, 0.025), (9, 0.0125)];
+        let every = "kind = 'step', step-size = 3, gamma = 0.5";
+        assert_rates(every, 0.1, 10, &rates);
         // MultiStepLR(SGD([p], .1), [2, 5, 5]); the order does not matter
-        let milestones = StepSpec {
-            milestones: Some(vec![5, 2, 5]),
-            ..StepSpec::default()
-        };
         let rates = [(1, 0.1), (2, 0.01), (4, 0.01), (5, 1e-4), (7, 1e-4)];
-        assert_rates(&ScheduleSpec::Step(milestones), 0.1, 8, &rates);
-    }
-
-    #[test]
-    fn steps_are_counted_after_the_warm_up() {
+        assert_rates("kind = 'step', milestones = [5, 2, 5]", 0.1, 8, &rates);
         // SequentialLR(o, [LinearLR(o, .5, 1., 2), StepLR(o, 2, .1)], [2]), lr .1
-        let spec = StepSpec {
-            warm_up: Some(WarmUpSpec {
-                epochs: 2,
-                from: 0.5,
-            }),
-            ..every(2, 0.1)
-        };
         let rates = [(0, 0.05), (1, 0.075), (3, 0.1), (4, 0.01), (6, 0.001)];
-        assert_rates(&ScheduleSpec::Step(spec), 0.1, 8, &rates);
+        let warm = "kind = 'step', step-size = 2, warm-up = { epochs = 2, from = 0.5 }";
+        assert_rates(warm, 0.1, 8, &rates);
     }
 
     #[test]
     fn one_of_step_size_and_milestones_has_to_be_set() {
-        let key = |spec: &StepSpec| spec.check().map(|error| error.key);
-        assert_eq!(key(&StepSpec::default()), Some("step-size"));
-        assert_eq!(key(&every(3, 0.1)), None);
-        let both = StepSpec {
-            milestones: Some(vec![1]),
-            ..every(3, 0.1)
-        };
-        assert_eq!(key(&both), Some("milestones"));
+        let key = |settings: &str| spec::<StepSpec>(settings).check().map(|error| error.key);
+        assert_eq!(key(""), Some("step-size"));
+        assert_eq!(key("step-size = 3"), None);
+        assert_eq!(key("step-size = 3, milestones = [1]"), Some("milestones"));
     }
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::device::DeviceKind;
-use crate::optim::{Decay, LionSpec, OneCycleSpec, PlateauSpec, RmspropSpec, ScheduleSpec};
 use crate::plan::Precision;
 
 const GPU: DeviceKind = DeviceKind::Cuda(0);
@@ -18,11 +17,7 @@ fn on(device: DeviceKind, change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
 fn diverging(device: DeviceKind, change: impl FnOnce(&mut TrainSpec)) -> Recorded {
     let mut cell = on(device, |train| {
         train.batch_size = 4;
-        train.optimizer = OptimizerSpec::Sgd(SgdSpec {
-            lr: 0.5,
-            momentum: 0.9,
-            ..SgdSpec::default()
-        });
+        train.optimizer = spec("kind = 'sgd', lr = 0.5, momentum = 0.9");
         train.ema = Some(EmaSpec::default());
         change(train);
     });
@@ -58,24 +53,15 @@ fn a_diverged_run_has_the_facts_of_the_cpu() {
 
 #[test]
 fn schedules_and_optimizers_have_the_losses_of_the_cpu() {
-    let cycle = ScheduleSpec::OneCycle(OneCycleSpec::default());
-    let plateau = ScheduleSpec::Plateau(PlateauSpec {
-        patience: 0,
-        ..PlateauSpec::default()
-    });
-    let lion = OptimizerSpec::Lion(LionSpec {
-        lr: 1e-3,
-        weight_decay: 0.1,
-        decay: Decay::Matrices,
-        ..LionSpec::default()
-    });
-    let rmsprop = OptimizerSpec::Rmsprop(RmspropSpec::default());
-    for (schedule, optimizer) in [(cycle, rmsprop), (plateau, lion)] {
+    let lion = "kind = 'lion', lr = 1e-3, weight-decay = 0.1, decay = 'matrices'";
+    for (schedule, optimizer) in [
+        ("kind = 'one-cycle'", "kind = 'rmsprop'"),
+        ("kind = 'plateau', patience = 0", lion),
+    ] {
         let [cpu, gpu] = [DeviceKind::Cpu, GPU].map(|device| {
             told(on(device, |train| {
                 train.epochs = 6;
-                train.schedule = schedule.clone();
-                train.optimizer = optimizer.clone();
+                (train.schedule, train.optimizer) = (spec(schedule), spec(optimizer));
             }))
         });
         for (own, expected) in gpu.epochs().iter().zip(cpu.epochs()) {

@@ -1,26 +1,14 @@
 //! `train.convolution` reaches the convolutions.
 
 use super::*;
-use crate::losses::NoiseMseSpec;
-use crate::models::DdpmUnetSpec;
 use crate::ops::Convolution;
 
 fn facts(algorithm: Convolution) -> RunFacts {
-    let mut cell = with(|train| {
+    let cell = with(|train| {
         (train.epochs, train.batch_size, train.steps_per_epoch) = (1, 4, Some(2));
         train.convolution = algorithm;
     });
-    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
-    cell.loss = Arc::new(LossSpec::NoiseMse(NoiseMseSpec::default()));
-    cell.model = Arc::new(ModelSpec::DdpmUnet(DdpmUnetSpec {
-        base_channels: 4,
-        embed: 8,
-        heads: 2,
-        groups: 2,
-        ..DdpmUnetSpec::default()
-    }));
-    Arc::make_mut(&mut cell.validation).fraction = Some(0.02);
-    told(cell).facts().clone()
+    told(of_unet(cell, 4, 0.02)).facts().clone()
 }
 
 #[test]

@@ -7,8 +7,6 @@ use super::*;
 use crate::device::cuda::operations;
 use crate::device::{Backend, DeviceKind};
 use crate::event::{FailedStatus, OpWork};
-use crate::losses::NoiseMseSpec;
-use crate::models::DdpmUnetSpec;
 use crate::plan::Precision;
 
 fn on_gpu(change: impl FnOnce(&mut CellSpec)) -> CellSpec {
@@ -121,22 +119,13 @@ fn more_than_a_gpu_has_is_out_of_memory_with_what_was_tried() {
 /// paper's size, and how often it sets the thread's context; and the bytes of its activations.
 fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
     let queued = |steps| {
-        let mut cell = on_gpu(|cell| {
+        let cell = on_gpu(|cell| {
             let train = Arc::make_mut(&mut cell.train);
             (train.epochs, train.batch_size, train.steps_per_epoch) = (1, 4, Some(steps));
             (train.precision, train.clip) = (precision, Some(1.0));
         });
-        cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
-        cell.loss = Arc::new(LossSpec::NoiseMse(NoiseMseSpec::default()));
-        cell.model = Arc::new(ModelSpec::DdpmUnet(DdpmUnetSpec {
-            base_channels: 8,
-            embed: 8,
-            heads: 2,
-            groups: 2,
-            ..DdpmUnetSpec::default()
-        }));
+        let mut cell = of_unet(cell, 8, 0.02);
         Arc::make_mut(&mut cell.measure).phase_steps = 0;
-        Arc::make_mut(&mut cell.validation).fraction = Some(0.02);
         // The run has a thread of its own, which has queued nothing before.
         let seen = Mutex::new([0; 6]);
         let seen_by = |_: &EpochRow| {

@@ -1,7 +1,6 @@
 //! Runs that their parent stops after an epoch.
 
 use super::*;
-use crate::plan::EarlyStoppingSpec;
 
 fn asking(cell: CellSpec) -> Order<CellSpec> {
     Order {
@@ -47,14 +46,8 @@ fn a_run_that_is_stopped_keeps_its_last_weights_and_writes_no_checkpoint() {
         train.epochs = 8;
         train.save_to = Some("last".into());
         // So large that losses oscillate.
-        train.optimizer = OptimizerSpec::Adam(AdamSpec {
-            lr: 0.5,
-            ..AdamSpec::default()
-        });
-        train.early_stopping = Some(EarlyStoppingSpec {
-            restore_best: true,
-            ..EarlyStoppingSpec::default()
-        });
+        train.optimizer = spec("kind = 'adam', lr = 0.5");
+        train.early_stopping = Some(spec("restore-best = true"));
     });
     cell.checkpoint_folder = Some(folder.path().to_owned());
     // Stops after the first epoch that is not the best so far, so that restoring the best weights would be noticed.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::device::DeviceKind;
 use crate::layers::checkpoint::{self, Metadata, Tensor};
-use crate::optim::{LionSpec, RmspropSpec};
 
 pub(super) const DEVICE: DeviceKind = if cfg!(feature = "cuda") {
     DeviceKind::Cuda(0)
@@ -33,27 +32,12 @@ fn reason(change: impl FnOnce(&mut TrainSpec)) -> String {
 }
 
 pub(super) fn optimizers() -> Vec<OptimizerSpec> {
-    let adam = AdamSpec {
-        weight_decay: 0.1,
-        ..AdamSpec::default()
-    };
-    vec![
-        OptimizerSpec::Adam(adam.clone()),
-        OptimizerSpec::AdamW(adam),
-        OptimizerSpec::Sgd(SgdSpec {
-            momentum: 0.9,
-            weight_decay: 0.1,
-            ..SgdSpec::default()
-        }),
-        OptimizerSpec::Rmsprop(RmspropSpec {
-            weight_decay: 0.1,
-            ..RmspropSpec::default()
-        }),
-        OptimizerSpec::Lion(LionSpec {
-            weight_decay: 0.1,
-            ..LionSpec::default()
-        }),
-    ]
+    let kinds = ["adam", "adamw", "sgd", "rmsprop", "lion"];
+    let settings = kinds.map(|kind| match kind {
+        "sgd" => "kind = 'sgd', momentum = 0.9, weight-decay = 0.1".to_owned(),
+        kind => format!("kind = '{kind}', weight-decay = 0.1"),
+    });
+    settings.map(|settings| spec(&settings)).into()
 }
 
 #[test]
@@ -66,13 +50,8 @@ fn frozen_parameters_keep_their_bytes_and_all_others_change() {
             ("layers.2.*", ["layers.2.weight", "layers.2.bias"]),
             ("**.weight", ["layers.0.weight", "layers.2.weight"]),
         ] {
-            for ema in [
-                None,
-                Some(EmaSpec {
-                    decay: 0.5,
-                    warm_up: false,
-                }),
-            ] {
+            for ema in [None, Some(spec("decay = 0.5, warm-up = false"))] {
+                let ema: Option<EmaSpec> = ema;
                 let after = trained(folder.path(), |train| {
                     train.freeze = vec![pattern.into()];
                     (train.clip, train.accumulate) = (Some(0.1), 2);

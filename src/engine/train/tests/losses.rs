@@ -34,11 +34,11 @@ fn losses_of_numbers_are_other_losses_with_the_same_metrics() {
 
 /// Digits, of which a loss learns 10 classes.
 fn digits(loss: CrossEntropySpec) -> CellSpec {
-    let mut cell = with(|train| (train.epochs, train.batch_size) = (1, 32));
-    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
-    cell.loss = Arc::new(LossSpec::CrossEntropy(loss));
-    Arc::make_mut(&mut cell.validation).fraction = Some(0.1);
-    cell
+    let cell = with(|train| (train.epochs, train.batch_size) = (1, 32));
+    CellSpec {
+        loss: Arc::new(LossSpec::CrossEntropy(loss)),
+        ..of_digits(cell, 0.1)
+    }
 }
 
 fn weighted(weights: ClassWeights) -> CrossEntropySpec {

@@ -4,11 +4,10 @@ use std::path::Path;
 
 use super::*;
 use crate::base::Seed;
-use crate::datasets::{PathsSpec, SamplesMut};
+use crate::datasets::testing::read;
 use crate::event::{FailedStatus, Member, Metric};
 use crate::layers::checkpoint;
-use crate::losses::{NoiseMseSpec, SignatureSpec};
-use crate::models::{CannedNetSpec, DdpmUnetSpec, EquilibriumSpec, MlpActivation};
+use crate::testing::assert_says;
 
 /// A trained model, and the results of its run.
 struct Trained {
@@ -49,62 +48,42 @@ fn reason_of(members: &[&Trained]) -> String {
 
 /// A perceptron with `hidden` ReLU units, on 44 rows of a line.
 fn line(hidden: usize) -> CellSpec {
+    let model = format!("kind = 'mlp', hidden = {hidden}, depth = 1, activation = 'relu'");
     CellSpec {
         key: format!("hidden={hidden}"),
-        model: Arc::new(ModelSpec::Mlp(MlpSpec {
-            hidden,
-            depth: 1,
-            activation: MlpActivation::Relu,
-        })),
+        model: Arc::new(spec(&model)),
         ..cell()
     }
 }
 
 /// Digits with little training, by `model`.
-fn digits(key: &str, model: ModelSpec) -> CellSpec {
-    let mut cell = with(|train| (train.epochs, train.batch_size) = (1, 64));
-    cell.key = key.into();
-    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
-    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
-    cell.model = Arc::new(model);
-    Arc::make_mut(&mut cell.validation).fraction = Some(0.1);
-    cell
+fn digits(key: &str, model: &str) -> CellSpec {
+    let cell = with(|train| (train.epochs, train.batch_size) = (1, 64));
+    CellSpec {
+        key: key.into(),
+        model: Arc::new(spec(model)),
+        ..of_digits(cell, 0.1)
+    }
 }
 
 fn mlp(hidden: usize) -> CellSpec {
-    let spec = MlpSpec {
-        hidden,
-        depth: 1,
-        ..MlpSpec::default()
-    };
-    digits(&format!("hidden={hidden}"), ModelSpec::Mlp(spec))
+    let model = format!("kind = 'mlp', hidden = {hidden}, depth = 1");
+    digits(&format!("hidden={hidden}"), &model)
 }
 
 fn equilibrium() -> CellSpec {
-    let spec = EquilibriumSpec {
-        hidden: 16,
-        ..EquilibriumSpec::default()
-    };
-    digits("model=equilibrium", ModelSpec::Equilibrium(spec))
+    digits("model=equilibrium", "kind = 'equilibrium', hidden = 16")
 }
 
 fn unet(width: usize) -> CellSpec {
-    let mut cell = with(|train| {
+    let cell = with(|train| {
         (train.epochs, train.batch_size, train.steps_per_epoch) = (1, 4, Some(2));
         train.ema = Some(EmaSpec::default());
     });
-    cell.key = format!("width={width}");
-    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
-    cell.loss = Arc::new(LossSpec::NoiseMse(NoiseMseSpec::default()));
-    cell.model = Arc::new(ModelSpec::DdpmUnet(DdpmUnetSpec {
-        base_channels: width,
-        embed: 8,
-        heads: 2,
-        groups: 2,
-        ..DdpmUnetSpec::default()
-    }));
-    Arc::make_mut(&mut cell.validation).fraction = Some(0.02);
-    cell
+    CellSpec {
+        key: format!("width={width}"),
+        ..of_unet(cell, width, 0.02)
+    }
 }
 
 /// Compares all metrics but `_90_epoch`, which depends on a run's course over its epochs.
@@ -184,13 +163,7 @@ fn two_perceptrons_of_other_widths_predict_the_mean_of_what_each_does() {
         .open(Seed(42), cell.validation.share())
         .unwrap();
     let rows = &data.splits.validation;
-    let (mut features, mut targets) = (vec![0.0; 5 * rows.len()], vec![0.0; rows.len()]);
-    let samples = SamplesMut {
-        features: &mut features,
-        values: &mut targets,
-        labels: &mut vec![0; rows.len()],
-    };
-    data.dataset.read_rows(rows, samples).unwrap();
+    let (features, targets, _) = read(&*data.dataset, rows);
     let errors = features.chunks(5).zip(&targets).map(|(row, target)| {
         let [small, large] = [&small, &large].map(|one| by_hand(&one.member, row));
         (f64::midpoint(small, large) - f64::from(*target)).powi(2)
@@ -246,10 +219,7 @@ fn members_that_cannot_be_averaged_are_told_in_one_sentence() {
     let mut lost = trained(folder.path(), line(5));
     lost.member.weights = "/nowhere/best.safetensors".into();
     let reason = reason_of(&[&lost]);
-    assert!(
-        reason.contains("cannot access `best.safetensors`"),
-        "{reason}"
-    );
+    assert_says(&reason, "cannot access `best.safetensors`");
 
     let own = trained(folder.path(), line(6));
     let other = trained(folder.path(), mlp(8));
@@ -266,13 +236,12 @@ fn members_that_cannot_be_averaged_are_told_in_one_sentence() {
         "{reason}"
     );
 
-    let mut paths = with(|train| train.epochs = 1);
-    paths.dataset = Arc::new(DatasetSpec::Paths(PathsSpec {
-        samples: 16,
-        ..PathsSpec::default()
-    }));
-    paths.model = Arc::new(ModelSpec::CannedNet(CannedNetSpec::default()));
-    paths.loss = Arc::new(LossSpec::SignatureScoring(SignatureSpec::default()));
+    let paths = CellSpec {
+        model: Arc::new(spec("kind = 'canned-net'")),
+        dataset: Arc::new(spec("kind = 'paths', samples = 16")),
+        loss: Arc::new(spec("kind = 'signature-scoring'")),
+        ..with(|train| train.epochs = 1)
+    };
     let paths = trained(folder.path(), paths);
     assert_eq!(
         reason_of(&[&paths]),

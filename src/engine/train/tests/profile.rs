@@ -2,12 +2,8 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::*;
-use crate::datasets::{DetectorEventsSpec, PathsSpec};
 use crate::event::{OpRow, Profile, Span};
-use crate::losses::{DetectorNoiseSpec, NoiseMseSpec, SignatureSpec};
-use crate::models::{
-    CannedNetSpec, DdpmUnetSpec, DetectorAltSpec, DetectorNeuSpec, EquilibriumSpec, NeuralSdeSpec,
-};
+use crate::models::DdpmUnetSpec;
 use crate::optim::ClipBy;
 use crate::tasks::Algorithm;
 
@@ -36,23 +32,14 @@ fn profiled(mut cell: CellSpec) -> CellSpec {
 
 /// A small U-Net that draws digits: dropout, two micro-steps a step, clipping, a weight average, two workers.
 fn unet() -> CellSpec {
-    let mut cell = with(|train| {
+    let cell = with(|train| {
         (train.epochs, train.batch_size, train.accumulate) = (1, 3, 2);
         train.steps_per_epoch = Some(3);
         train.clip = Some(1.0);
         train.clip_by = ClipBy::All;
         train.ema = Some(EmaSpec::default());
     });
-    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
-    cell.loss = Arc::new(LossSpec::NoiseMse(NoiseMseSpec::default()));
-    cell.model = Arc::new(ModelSpec::DdpmUnet(DdpmUnetSpec {
-        base_channels: 4,
-        embed: 8,
-        heads: 2,
-        groups: 2,
-        ..DdpmUnetSpec::default()
-    }));
-    Arc::make_mut(&mut cell.validation).fraction = Some(0.01);
+    let mut cell = of_unet(cell, 4, 0.01);
     Arc::make_mut(&mut cell.loader).workers = 2;
     cell
 }
@@ -60,42 +47,27 @@ fn unet() -> CellSpec {
 /// The events of its run, computed once for all tests.
 static UNET: LazyLock<Recorded> = LazyLock::new(|| told(profiled(unet())));
 
-fn of_paths(model: ModelSpec) -> CellSpec {
-    let mut cell = with(|train| (train.epochs, train.batch_size) = (1, 4));
-    cell.model = Arc::new(model);
-    cell.dataset = Arc::new(DatasetSpec::Paths(PathsSpec {
-        samples: 12,
-        points: 5,
-        ..PathsSpec::default()
-    }));
-    cell.loss = Arc::new(LossSpec::SignatureScoring(SignatureSpec::default()));
-    cell
+fn of(model: &str, dataset: &str, loss: &str) -> CellSpec {
+    let train = with(|train| (train.epochs, train.batch_size) = (1, 4)).train;
+    let cell = plan::testing::cell(model, dataset, loss);
+    CellSpec { train, ..cell }
 }
 
-fn of_detector(model: ModelSpec) -> CellSpec {
-    let mut cell = with(|train| (train.epochs, train.batch_size) = (1, 4));
-    cell.model = Arc::new(model);
-    cell.dataset = Arc::new(DatasetSpec::DetectorEvents(DetectorEventsSpec {
-        samples: 12,
-        voxels: 9,
-        ..DetectorEventsSpec::default()
-    }));
-    cell.loss = Arc::new(LossSpec::DetectorNoise(DetectorNoiseSpec::default()));
-    cell
+fn of_paths(model: &str) -> CellSpec {
+    let paths = "kind = 'paths', samples = 12, points = 5";
+    of(model, paths, "kind = 'signature-scoring'")
+}
+
+fn of_detector(model: &str) -> CellSpec {
+    let events = "kind = 'detector-events', samples = 12, voxels = 9";
+    of(model, events, "kind = 'detector-noise'")
 }
 
 fn equilibrium(algorithm: Algorithm) -> CellSpec {
-    let mut cell = with(|train| {
-        (train.epochs, train.batch_size) = (1, 4);
-        (train.algorithm, train.steps_per_epoch) = (algorithm, Some(2));
-    });
-    cell.model = Arc::new(ModelSpec::Equilibrium(EquilibriumSpec {
-        hidden: 4,
-        iterations: 3,
-        ..EquilibriumSpec::default()
-    }));
-    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
-    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
+    let model = "kind = 'equilibrium', hidden = 4, iterations = 3";
+    let mut cell = of(model, DIGITS, CLASSES);
+    let train = Arc::make_mut(&mut cell.train);
+    (train.algorithm, train.steps_per_epoch) = (algorithm, Some(2));
     cell
 }
 
@@ -258,26 +230,10 @@ fn every_model_and_algorithm_can_be_profiled() {
     // Samples of a step, and the smallest number of layers with a row under their own name.
     let fixed = [
         (cell(), 8, 2),
-        (
-            of_paths(ModelSpec::CannedNet(CannedNetSpec::default())),
-            4,
-            1,
-        ),
-        (
-            of_paths(ModelSpec::NeuralSde(NeuralSdeSpec::default())),
-            4,
-            2,
-        ),
-        (
-            of_detector(ModelSpec::DetectorAlt(DetectorAltSpec::default())),
-            4,
-            2,
-        ),
-        (
-            of_detector(ModelSpec::DetectorNeu(DetectorNeuSpec::default())),
-            4,
-            2,
-        ),
+        (of_paths("kind = 'canned-net'"), 4, 1),
+        (of_paths("kind = 'neural-sde'"), 4, 2),
+        (of_detector("kind = 'detector-alt'"), 4, 2),
+        (of_detector("kind = 'detector-neu'"), 4, 2),
         (equilibrium(Algorithm::Backprop), 4, 2),
         (equilibrium(Algorithm::EquilibriumPropagation), 4, 2),
     ];

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::freeze::{DEVICE, optimizers};
 use super::*;
-use crate::datasets::{GenerateSpec, ImageFolderSpec, Size};
+use crate::datasets::DatasetSpec;
 use crate::layers::checkpoint;
-use crate::losses::ClassWeights;
-use crate::optim::{ClipBy, ConstantSpec, PlateauSpec, ScheduleSpec, WarmUpSpec};
+use crate::optim::ClipBy;
 use crate::plan::Resume;
 
 fn resume(folder: &Path, from: Option<PathBuf>) -> Resume {
@@ -85,29 +84,18 @@ fn every_optimizer_goes_on_with_the_same_bits() {
 
 #[test]
 fn averages_clipping_schedules_and_the_best_weights_go_on() {
-    let cell = with(|train| {
+    let mut cell = with(|train| {
         train.device = DEVICE;
         train.epochs = 6;
         train.accumulate = 2;
         train.batch_size = 4;
         train.clip = Some(0.5);
         train.clip_by = ClipBy::Part;
-        train.ema = Some(EmaSpec {
-            decay: 0.9,
-            warm_up: true,
-        });
+        train.ema = Some(spec("decay = 0.9, warm-up = true"));
         // No epoch is better, so that the weights of an early one are restored, and the rate falls.
-        train.early_stopping = Some(EarlyStoppingSpec {
-            patience: 4,
-            min_delta: 10.0,
-            restore_best: true,
-        });
-        train.schedule = ScheduleSpec::Plateau(PlateauSpec {
-            patience: 0,
-            ..PlateauSpec::default()
-        });
+        train.early_stopping = Some(spec("patience = 4, min-delta = 10.0, restore-best = true"));
+        train.schedule = spec("kind = 'plateau', patience = 0");
     });
-    let mut cell = cell;
     Arc::make_mut(&mut cell.validation).ensemble = Some(2);
     let whole = told(cell.clone());
     assert_eq!(whole.epochs().len(), 5, "it stops early");
@@ -121,8 +109,7 @@ fn images_that_are_augmented_dropped_out_and_normalised_go_on() {
     );
     let mut cell = with(|train| (train.epochs, train.steps_per_epoch) = (2, Some(4)));
     cell.model = Arc::new(ModelSpec::Layers(model.unwrap()));
-    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
-    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
+    (cell.dataset, cell.loss) = (Arc::new(spec(DIGITS)), Arc::new(spec(CLASSES)));
     let loader = Arc::make_mut(&mut cell.loader);
     (loader.workers, loader.weighted) = (2, true);
     assert_goes_on(&cell);
@@ -131,23 +118,16 @@ fn images_that_are_augmented_dropped_out_and_normalised_go_on() {
 #[test]
 fn batches_that_are_mixed_go_on() {
     let folder = tempfile::tempdir().unwrap();
-    let mut images = ImageFolderSpec::new(folder.path().join("surfaces"));
-    images.size = Size::square(8);
-    (images.augment.mixup, images.augment.cutmix) = (0.2, 1.0);
-    images.generate = Some(GenerateSpec::SurfaceTextures {
-        normal: 8,
-        abnormal: 6,
-        size: 8,
-        seed: 7,
-    });
-    let data = DatasetSpec::ImageFolder(images);
+    let generate = "kind = 'surface-textures', normal = 8, abnormal = 6, size = 8, seed = 7";
+    let data: DatasetSpec = spec(&format!(
+        "kind = 'image-folder', path = '{}', size = 8, augment = {{ mixup = 0.2, cutmix = 1.0 }}, generate = {{ {generate} }}",
+        folder.path().join("surfaces").display()
+    ));
     data.prepare(&|_, _| ()).unwrap();
     let mut cell = with(|train| (train.epochs, train.batch_size) = (2, 4));
     cell.dataset = Arc::new(data);
-    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec {
-        label_smoothing: 0.1,
-        weights: Some(ClassWeights::Balanced),
-    }));
+    let loss = "kind = 'cross-entropy', label-smoothing = 0.1, weights = 'balanced'";
+    cell.loss = Arc::new(spec(loss));
     Arc::make_mut(&mut cell.loader).workers = 2;
     assert_goes_on(&cell);
     let facts = told(cell.clone()).facts().clone();
@@ -177,9 +157,7 @@ fn more_epochs_go_on_from_fewer() {
     let of = |epochs| {
         with(|train| {
             train.epochs = epochs;
-            train.schedule = ScheduleSpec::Constant(ConstantSpec {
-                warm_up: Some(WarmUpSpec::default()),
-            });
+            train.schedule = spec("kind = 'constant', warm-up = {}");
         })
     };
     let folder = tempfile::tempdir().unwrap();

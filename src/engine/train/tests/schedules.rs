@@ -1,7 +1,7 @@
 //! Schedules of the learning rate reach the steps.
 
 use super::*;
-use crate::optim::{LinearSpec, OneCycleSpec, PlateauSpec, ScheduleSpec, ThresholdMode};
+use crate::optim::ScheduleSpec;
 
 fn scheduled(schedule: ScheduleSpec, change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
     with(|train| {
@@ -12,13 +12,8 @@ fn scheduled(schedule: ScheduleSpec, change: impl FnOnce(&mut TrainSpec)) -> Cel
 
 /// A plateau that no loss leaves: the threshold asks for a loss below 0.
 fn plateau(patience: usize) -> ScheduleSpec {
-    ScheduleSpec::Plateau(PlateauSpec {
-        patience,
-        factor: 0.5,
-        threshold: 1e9,
-        threshold_mode: ThresholdMode::Abs,
-        ..PlateauSpec::default()
-    })
+    let settings = "kind = 'plateau', factor = 0.5, threshold = 1e9, threshold-mode = 'abs'";
+    spec(&format!("{settings}, patience = {patience}"))
 }
 
 fn rates(told: &Recorded) -> Vec<f64> {
@@ -41,11 +36,8 @@ fn a_rate_falls_on_a_plateau_of_the_validation_loss() {
 
 #[test]
 fn without_a_validation_split_it_is_the_training_loss() {
-    let mut cell = scheduled(plateau(0), |train| train.epochs = 4);
-    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
-    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
-    Arc::make_mut(&mut cell.validation).fraction = Some(0.0);
-    let told = told(cell);
+    let cell = scheduled(plateau(0), |train| train.epochs = 4);
+    let told = told(of_digits(cell, 0.0));
     assert!(told.epochs().iter().all(|row| row.validation.is_empty()));
     assert_eq!(rates(&told), [0.01, 0.01, 0.005, 0.0025]);
 }
@@ -78,7 +70,7 @@ fn a_plateau_and_early_stopping_judge_by_themselves() {
 
 #[test]
 fn a_cycle_changes_the_rate_from_step_to_step() {
-    let cycle = || ScheduleSpec::OneCycle(OneCycleSpec::default());
+    let cycle = || spec("kind = 'one-cycle'");
     let told = told(scheduled(cycle(), |_| ()));
     // 3 epochs of 4 steps: the first steps of the test with PyTorch's rates, for a tenth of them.
     let expected = [4e-4, 9.330_129_698_414_118e-3, 2.830_609_982_086_992e-3];
@@ -90,7 +82,7 @@ fn a_cycle_changes_the_rate_from_step_to_step() {
         let cell = scheduled(schedule, |train| train.epochs = 1);
         super::told(cell).facts().weight_checksum.clone()
     };
-    let constant = ScheduleSpec::Linear(LinearSpec::default());
+    let constant: ScheduleSpec = spec("kind = 'linear'");
     assert_ne!(one(cycle()), one(constant.clone()));
     assert_eq!(one(constant), one(ScheduleSpec::default()));
 }

@@ -12,10 +12,7 @@ use crate::base::Seed;
 use crate::datasets::{Features, ImageSize, Target};
 use crate::device::DeviceKind;
 use crate::layers::checkpoint::Tensor;
-use crate::losses::{LossSpec, NoiseMseSpec};
-use crate::models::{DdpmUnetSpec, ModelSpec};
 use crate::ops::Convolution::{self, Auto, Direct, Winograd2, Winograd4, Winograd5};
-use crate::plan::TrainSpec;
 use crate::tasks::{self, ReferenceInputs, ReferenceTensor, ReferenceValues, TaskParts};
 
 /// Side of the image in pixels.
@@ -40,19 +37,10 @@ fn inputs() -> ReferenceInputs {
 
 /// Algorithms used in three steps of a small U-Net with `convolution`.
 fn used(convolution: Convolution) -> Vec<Convolution> {
-    let model = ModelSpec::DdpmUnet(DdpmUnetSpec {
-        base_channels: 8,
-        channel_multipliers: vec![1, 2],
-        attention: vec![false, false],
-        embed: 8,
-        ..DdpmUnetSpec::default()
-    });
-    let train = TrainSpec {
-        convolution,
-        ..TrainSpec::default()
-    };
-    let mut cell = cell(model, LossSpec::NoiseMse(NoiseMseSpec::default()), train);
-    Arc::make_mut(&mut cell.train).device = DeviceKind::Cpu;
+    let unet = "kind = 'ddpm-unet', base-channels = 8, channel-multipliers = [1, 2], attention = [false, false], embed = 8";
+    let mut cell = cell(unet, "kind = 'noise-mse'", "kind = 'adam'");
+    let train = Arc::make_mut(&mut cell.train);
+    (train.device, train.convolution) = (DeviceKind::Cpu, convolution);
     let parts = TaskParts {
         model: &cell.model,
         loss: &cell.loss,

@@ -5,43 +5,25 @@ use std::sync::Arc;
 
 use super::super::{Verification, VerifyError, verify};
 use super::{cell, mistakes};
-use crate::datasets::{DatasetSpec, DigitsSpec};
-use crate::losses::{CrossEntropySpec, LossSpec};
-use crate::manifest::{Manifest, typed};
-use crate::models::ModelSpec;
-use crate::optim::{AdamSpec, OptimizerSpec};
-use crate::plan::{CellSpec, TrainSpec};
+use crate::plan::CellSpec;
+use crate::testing::spec;
 
 /// Of `list model … cnn --format json`, `layers.py reference cnn.json --double --lr 1e-2 --weight-decay 0.1 --clip 0.1 --freeze
 /// 'layers.0.**' 'layers.1.*' 'layers.8.bias' --out tests/reference/frozen`
-const CNN: &str = r#"
-kind = "layers"
-layers = [
-  { conv = 4, kernel = 3, bias = false }, "batch-norm", "silu",
-  { conv = 4, kernel = 3, stride = 2 }, { group-norm = 2 }, "silu",
-  "flatten", { linear = 6 }, "layer-norm", "silu",
-  { linear = "classes" },
-]"#;
+const CNN: &str = "kind = 'layers', layers = [
+  { conv = 4, kernel = 3, bias = false }, 'batch-norm', 'silu',
+  { conv = 4, kernel = 3, stride = 2 }, { group-norm = 2 }, 'silu',
+  'flatten', { linear = 6 }, 'layer-norm', 'silu',
+  { linear = 'classes' }
+]";
 
 fn frozen(patterns: &[&str]) -> CellSpec {
-    let manifest = Manifest::new(Path::new("cnn.toml"), CNN.to_owned(), &[]).unwrap();
-    let model: ModelSpec = typed(&manifest.root).unwrap();
-    let train = TrainSpec {
-        optimizer: OptimizerSpec::Adam(AdamSpec {
-            lr: 1e-2,
-            weight_decay: 0.1,
-            ..AdamSpec::default()
-        }),
-        clip: Some(0.1),
-        freeze: patterns.iter().map(|&pattern| pattern.into()).collect(),
-        ..TrainSpec::default()
-    };
-    let mut cell = cell(
-        model,
-        LossSpec::CrossEntropy(CrossEntropySpec::default()),
-        train,
-    );
-    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
+    let adam = "kind = 'adam', lr = 1e-2, weight-decay = 0.1";
+    let mut cell = cell(CNN, "kind = 'cross-entropy'", adam);
+    cell.dataset = Arc::new(spec("kind = 'digits'"));
+    let train = Arc::make_mut(&mut cell.train);
+    train.clip = Some(0.1);
+    train.freeze = patterns.iter().map(|&pattern| pattern.into()).collect();
     cell
 }
 

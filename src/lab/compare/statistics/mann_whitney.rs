@@ -58,7 +58,7 @@ pub(super) fn critical_mann_whitney(n: usize, m: usize, alpha: f64) -> Option<us
 
 /// Number of arrangements: `C(n + m, n)`.
 fn arrangements(n: usize, m: usize) -> f64 {
-    // Each partial product is an integer, hence exact in the range where it is counted exactly.
+    // Each partial product is an integer, which `f64` represents exactly as far as arrangements are counted.
     (1..=n.min(m)).fold(1.0, |product, i| {
         (product * (n.max(m) + i) as f64 / i as f64).round()
     })

@@ -5,7 +5,7 @@ use crate::compare::{Design, Judgement, Ratio, Test, UnclearReason, Verdict};
 use crate::results::{IntervalKind, bootstrap_stream};
 
 use super::choice::CellTest;
-use super::samples::{ALPHA, Family, JUDGED, SAME_AT_MOST, Samples, threshold};
+use super::samples::{ALPHA, Family, SAME_AT_MOST, Samples, VERDICT_STREAM, threshold};
 
 impl Family {
     pub(super) fn judge_cell(
@@ -25,7 +25,7 @@ impl Family {
             };
             let half_width = (ratio.high / ratio.low).ln() / 2.0;
             let least = half_width.max(threshold.value.ln_1p());
-            let mut dice = Dice::new(bootstrap_stream(&cell.key, JUDGED + 1));
+            let mut dice = Dice::new(bootstrap_stream(&cell.key, VERDICT_STREAM + 1));
             detectable(sides, self.alpha, least, &mut dice)
         });
         let finding = ratio.zip(p_holm).map(|(ratio, p_holm)| Finding {

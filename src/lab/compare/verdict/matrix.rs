@@ -8,7 +8,7 @@ use crate::compare::{Design, MatrixJudgement, Ratio};
 use crate::results::{BOOTSTRAP_FROM, IntervalKind, bootstrap_stream};
 
 use super::cell::Finding;
-use super::samples::{ALPHA, Family, JUDGED, Samples, threshold};
+use super::samples::{ALPHA, Family, Samples, VERDICT_STREAM, threshold};
 use crate::compare::floor::Floor;
 
 /// Values are clipped at this distance from the median, in median absolute deviations.
@@ -33,7 +33,7 @@ pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<Permuted> {
         keys.push('\0');
         observed += add_strata(cell, &mut strata);
     }
-    let mut dice = Dice::new(bootstrap_stream(&keys, JUDGED));
+    let mut dice = Dice::new(bootstrap_stream(&keys, VERDICT_STREAM));
     Some(permute(&strata, observed, draws, &mut dice))
 }
 

@@ -20,7 +20,7 @@ pub(super) const SAME_AT_MOST: f64 = 0.10;
 
 /// Column number of the random streams of verdicts, and the next of those of detectable effects; timing columns use numbers
 /// from 0.
-pub(super) const JUDGED: usize = 1000;
+pub(super) const VERDICT_STREAM: usize = 1000;
 
 /// Numbers of random draws.
 pub(super) const EFFORT: Effort = Effort {
@@ -112,7 +112,7 @@ impl Samples {
         if self.sides().fewer() < BOOTSTRAP_FROM {
             return Vec::new();
         }
-        log_ratios(self.sides(), &self.key, JUDGED, effort.resamples)
+        log_ratios(self.sides(), &self.key, VERDICT_STREAM, effort.resamples)
     }
 }
 

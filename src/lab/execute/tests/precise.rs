@@ -7,9 +7,9 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::*;
 use crate::base::{Purpose, Seed};
-use crate::manifest::Manifest;
-use crate::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
+use crate::plan::{Plan, PlannedCell};
 use crate::results::interval_over_runs;
+use crate::results::testing::plan;
 
 const MOST: usize = 30;
 
@@ -30,11 +30,7 @@ until = {{ relative-width = 0.02 }}
 "models.mlp.hidden" = [8, 16, 32]
 {rest}"#
     );
-    let manifest = Manifest::new(Path::new("precise.toml"), text, &[]);
-    let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-    let inputs = PlanInputs::of_this_machine();
-    let plan = Plan::new(&manifest, &inputs, PlanOptions::default());
-    let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
+    let plan = plan(&text, &[]);
     let cells = plan.cells().collect();
     (plan, cells)
 }
@@ -83,12 +79,7 @@ fn runs_of(planned: &(Plan, Vec<PlannedCell>), quiet: [bool; 3]) -> [usize; 3] {
         let time = step_ms(quiet[job.id.cell], job.id.block);
         (Vec::new(), outcome(time))
     });
-    let options = Options {
-        jobs: 1,
-        cores: 1,
-        max_failures: Some(9),
-    };
-    let (summary, words) = seen(&mut source, &launcher, &options, &AtomicBool::new(false));
+    let (summary, words) = seen(&mut source, &launcher, &options(1, Some(9)));
     assert_eq!(summary.ended + summary.not_needed, 3 * MOST);
     let ended = |cell: usize| format!("end {cell} done");
     [0, 1, 2].map(|cell| words.iter().filter(|word| **word == ended(cell)).count())

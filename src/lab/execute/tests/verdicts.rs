@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 
 use super::*;
 use crate::event::{EpochRow, Event, Pruned, Trial};
-use crate::manifest::Manifest;
+use crate::plan::PlannedCell;
 use crate::plan::search::{Point, PrunedInfo, TrialInfo, TrialRole};
-use crate::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
 
 const MANIFEST: &str = r#"
 name = "one"
@@ -20,22 +19,8 @@ kind = "regression-5d"
 samples = 64
 "#;
 
-const OPTIONS: Options = Options {
-    jobs: 1,
-    cores: 2,
-    max_failures: Some(9),
-};
-
 fn planned() -> PlannedCell {
-    let manifest = Manifest::new(Path::new("one.toml"), MANIFEST.into(), &[]);
-    let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-    let plan = Plan::new(
-        &manifest,
-        &PlanInputs::of_this_machine(),
-        PlanOptions::default(),
-    );
-    let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
-    plan.cells().next().unwrap()
+    plan(MANIFEST, &[]).cells().next().unwrap()
 }
 
 fn info(number: usize) -> TrialInfo {
@@ -154,7 +139,7 @@ fn a_verdict_is_asked_for_after_every_epoch_until_one_ends_the_run() {
     run(
         &mut source,
         &three_epochs(),
-        &OPTIONS,
+        &options(1, Some(9)),
         &never,
         &mut |event| {
             if let RunEvent::RunEnded { job, outcome } = event {
@@ -188,12 +173,7 @@ fn runs_that_await_no_verdict_are_asked_about_by_nobody() {
         queue: [Next::Run(job)].into(),
         ..Search::default()
     };
-    seen(
-        &mut source,
-        &three_epochs(),
-        &OPTIONS,
-        &AtomicBool::new(false),
-    );
+    seen(&mut source, &three_epochs(), &options(1, Some(9)));
     assert_eq!(source.heard, ["0 done"]);
 }
 
@@ -208,7 +188,7 @@ fn an_interruption_comes_through_between_trials_that_are_kept() {
     let summary = run(
         &mut source,
         &Scripted::new(),
-        &OPTIONS,
+        &options(1, Some(9)),
         &interrupted,
         &mut |event| {
             if let RunEvent::Kept { .. } = event {
@@ -291,7 +271,7 @@ fn after_a_failed_sink_no_worker_waits_for_a_verdict() {
     let ended = run(
         &mut source,
         &worker(&script),
-        &OPTIONS,
+        &options(1, Some(9)),
         &never,
         &mut |event| match event {
             RunEvent::Worker {

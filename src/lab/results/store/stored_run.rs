@@ -75,7 +75,7 @@ pub struct StoredSample {
 
 impl StoredRun {
     /// The parts of a planned cell's hash by name.
-    pub fn parts_of(cell: &PlannedCell) -> BTreeMap<String, String> {
+    pub fn hash_parts(cell: &PlannedCell) -> BTreeMap<String, String> {
         let parts = cell.hash_parts.iter();
         let parts = parts.map(|(name, digest)| ((*name).to_owned(), digest.to_string()));
         parts.collect()

@@ -1,6 +1,6 @@
 //! Images: where their channels are, how they are scaled and changed.
 
-use super::super::super::{ImageSize, Normalisation, SampleMut};
+use super::super::super::{ImageSize, Normalisation, testing};
 use super::*;
 
 fn image(height: usize, width: usize, channels: usize) -> Features {
@@ -55,13 +55,8 @@ fn images_of_floats_stay_as_they_are() {
     let (form, features, ..) = all(&spec);
     assert_eq!(form, image(1, 2, 3));
     assert_eq!(features[..6], [-0.5, 1.5, 3.5, 0.5, 2.5, 4.5]);
-    assert!(
-        spec.open(Seed(1))
-            .unwrap()
-            .dataset
-            .normalisation()
-            .is_empty()
-    );
+    let dataset = spec.open(Seed(1)).unwrap().dataset;
+    assert!(dataset.normalisation().is_empty());
 }
 
 #[test]
@@ -75,14 +70,7 @@ fn images_of_8_bits_are_augmented_where_that_is_said() {
     let augmented = spec.open(Seed(1)).unwrap().dataset;
     let plain = plain.open(Seed(1)).unwrap().dataset;
     assert!(augmented.augments() && !plain.augments());
-    let mut features = vec![0.0; 16];
-    let sample = SampleMut {
-        features: &mut features,
-        values: &mut [],
-        label: &mut 0,
-    };
-    let mut rng = Seed(1).stream(crate::base::Purpose::Split);
-    augmented.read(1, Some(&mut rng), sample).unwrap();
+    let features = testing::augmented(&*augmented, 1, 1);
     let plain = read(&*plain, &[1]).0;
     let mirrored: Vec<f32> = plain
         .chunks(4)

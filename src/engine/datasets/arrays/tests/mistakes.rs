@@ -1,6 +1,7 @@
 //! What is wrong with files, shapes and settings.
 
 use super::*;
+use crate::testing::assert_says;
 
 /// What plan says without folders; a run says it, too, or a part of it.
 fn message(spec: &ArraysSpec) -> String {
@@ -42,10 +43,7 @@ fn values_that_are_not_finite_are_counted_and_the_first_is_named() {
     let both = npz(&[("x", &x), ("y", &y)], CompressionMethod::Stored);
     let (_folder, spec) = file("data.npz", &both, "");
     let error = facts(&spec).unwrap_err().to_string();
-    assert!(
-        error.contains("has mistakes in 2 places: array `x`: 2 of its 6"),
-        "{error}"
-    );
+    assert_says(&error, "has mistakes in 2 places: array `x`: 2 of its 6");
     assert!(error.contains("array `y`: 1 of its 2 values"), "{error}");
 }
 
@@ -118,10 +116,7 @@ fn damaged_archives_are_sentences() {
     let whole = npz(&[("x", &x), ("y", &y)], CompressionMethod::Stored);
     for end in [0, 10, whole.len() / 2, whole.len() - 5] {
         let text = of(&whole[..end]);
-        assert!(
-            text.contains("not a `.npz` file, a ZIP archive of `.npy` files: "),
-            "{text}"
-        );
+        assert_says(&text, "not a `.npz` file, a ZIP archive of `.npy` files: ");
     }
     let mut other = whole.clone();
     // The last byte of `x`: its checksum is another.

@@ -4,6 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
+use super::super::super::testing::age;
 use super::super::super::{CsvGuess, FilePaths, FingerprintCache};
 use super::super::tests::{columns, features, table};
 use super::super::{CsvSpec, RowsSpec};
@@ -138,15 +139,9 @@ fn a_change_of_any_file_and_a_new_one_are_seen() {
         &["?.csv"],
     );
     (spec.validation, spec.test) = (0.0, 0.0);
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
-    let age = |name: &str| {
-        let file = fs::File::options()
-            .write(true)
-            .open(folder.path().join(name));
-        file.unwrap().set_modified(old).unwrap();
-    };
-    age("1.csv");
-    age("2.csv");
+    for name in ["1.csv", "2.csv"] {
+        age(&folder.path().join(name), 100);
+    }
     let mut cache = FingerprintCache::default();
     let before = spec.facts(&mut cache).unwrap();
     assert_eq!(spec.facts(&mut cache).unwrap(), before);

@@ -1,6 +1,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::*;
+use crate::datasets::testing::age;
 
 const WHOLE: Form = Form {
     size: None,
@@ -36,15 +37,6 @@ fn write_image(path: &Path, color: [u8; 3]) {
     drop(writer);
     fs::write(path, bytes).unwrap();
     age(path, 60);
-}
-
-fn age(path: &Path, seconds: u64) {
-    set_time(path, SystemTime::now() - Duration::from_secs(seconds));
-}
-
-fn set_time(path: &Path, time: SystemTime) {
-    let file = File::options().write(true).open(path).unwrap();
-    file.set_modified(time).unwrap();
 }
 
 /// The only file in the cache.
@@ -132,7 +124,9 @@ fn what_was_written_just_now_is_not_kept_for_others() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
     // A modification time in one hour is never old enough, even if the test is slow.
-    set_time(&files[1], SystemTime::now() + Duration::from_hours(1));
+    let file = File::options().write(true).open(&files[1]).unwrap();
+    file.set_modified(SystemTime::now() + Duration::from_hours(1))
+        .unwrap();
     let now = PixelFile::of(&cache, &files, WHOLE).unwrap();
     assert_eq!(now.image(1).unwrap().pixels, [4, 5, 6].repeat(8));
     assert_eq!(kept(&cache).len(), 0);

@@ -1,10 +1,10 @@
 //! Images that cannot be decoded.
 
-use std::fs::{self, File};
-use std::time::{Duration, SystemTime};
+use std::fs;
 
 use super::super::*;
 use super::splits::{images, message, sizes};
+use crate::datasets::testing::age;
 
 /// Five images of which `a/1.png` ends in the middle and `b/2.png` is none, written a minute ago.
 fn with_damage() -> (tempfile::TempDir, ImageFolderSpec) {
@@ -14,9 +14,7 @@ fn with_damage() -> (tempfile::TempDir, ImageFolderSpec) {
     fs::write(folder.path().join("a/1.png"), &bytes[..bytes.len() - 20]).unwrap();
     fs::write(folder.path().join("b/2.png"), "no image").unwrap();
     for name in names {
-        let file = File::options().write(true).open(folder.path().join(name));
-        let time = SystemTime::now() - Duration::from_mins(1);
-        file.and_then(|file| file.set_modified(time)).unwrap();
+        age(&folder.path().join(name), 60);
     }
     spec.damaged = Damaged::LeaveOut;
     (folder, spec)

@@ -4,7 +4,8 @@ use std::fs;
 
 use super::super::*;
 use super::splits::{images, message, sizes};
-use crate::datasets::{Dataset, SampleMut};
+use crate::datasets::{Dataset, testing};
+use crate::testing::assert_says;
 
 const FILES: [&str; 4] = ["0.png", "1.png", "more/2.png", "more/3.png"];
 
@@ -17,15 +18,7 @@ fn labelled(text: &str) -> (tempfile::TempDir, ImageFolderSpec) {
 }
 
 fn values(dataset: &dyn Dataset, row: u32) -> Vec<f32> {
-    let mut features = vec![0.0; dataset.features().len()];
-    let mut values = vec![0.0; dataset.target().values_len()];
-    let sample = SampleMut {
-        features: &mut features,
-        values: &mut values,
-        label: &mut 0,
-    };
-    dataset.read(row, None, sample).unwrap();
-    values
+    testing::read(dataset, &[row]).1
 }
 
 #[test]
@@ -167,17 +160,15 @@ fn folders_are_splits_of_labelled_images_too() {
     assert_eq!(sizes(&spec, 0.5), [vec![1, 2], vec![0], vec![]]);
     write("file,what\nval/0.png,c\ntrain/1.png,b\n0.png,a\n");
     let text = message(&spec);
-    assert!(
-        text.contains(
-            "line 4, column 1 (`file`): `0.png` is in none of the folders `train`, `val`"
-        ),
-        "{text}"
+    assert_says(
+        &text,
+        "line 4, column 1 (`file`): `0.png` is in none of the folders `train`, `val`",
     );
     write("file,what\nval/0.png,c\ntrain/1.png,b\n");
     let text = message(&spec);
-    assert!(
-        text.contains("line 2, column 2 (`what`): `c` is the class of no image to train on"),
-        "{text}"
+    assert_says(
+        &text,
+        "line 2, column 2 (`what`): `c` is the class of no image to train on",
     );
 }
 

@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::super::*;
 use super::{grey, spec};
+use crate::datasets::testing;
 
 /// Folders with a grey image of 8 × 8 pixels for each name.
 pub(super) fn images(names: &[&str]) -> (TempDir, ImageFolderSpec) {
@@ -24,16 +25,10 @@ pub(super) fn sizes(spec: &ImageFolderSpec, fraction: f64) -> [Vec<u32>; 3] {
     let facts = spec.facts(fraction, &mut FingerprintCache::default());
     let facts = facts.unwrap();
     let open = spec.open(Seed(1), fraction).unwrap();
-    let splits = open.splits;
-    let all = [splits.train, splits.validation, splits.test];
-    let known = [
-        facts.train_samples,
-        facts.validation_samples,
-        facts.test_samples,
-    ];
-    assert_eq!(all.each_ref().map(Vec::len), known);
+    assert_eq!(testing::sizes(&open.splits), testing::known(&facts));
     assert_eq!(facts.samples, open.dataset.rows());
-    all
+    let splits = open.splits;
+    [splits.train, splits.validation, splits.test]
 }
 
 pub(super) fn message(spec: &ImageFolderSpec) -> String {

@@ -8,7 +8,7 @@ use rand::Rng;
 use super::generator::{DATA, Generated, generate};
 use super::*;
 use crate::layers::checkpoint::{self, Tensor};
-use crate::models::reference::norm;
+use crate::models::testing::norm;
 use crate::ops::{Path, mse};
 
 const MODELS: u64 = 200;

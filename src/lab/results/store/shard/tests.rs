@@ -25,11 +25,14 @@ impl Lab {
         journal_path(self.0.path(), share.parse().unwrap())
     }
 
-    fn lines(&self, share: &str) -> usize {
-        fs::read_to_string(self.journal(share))
-            .unwrap()
-            .lines()
-            .count()
+    fn text(&self, share: &str) -> String {
+        fs::read_to_string(self.journal(share)).unwrap()
+    }
+
+    /// Writes the journal of all as a change of its text.
+    fn rewrite(&self, change: impl FnOnce(&str) -> String) {
+        let text = change(&self.text("1/1"));
+        fs::write(self.journal("1/1"), text).unwrap();
     }
 
     /// The store, with all journals merged into it.
@@ -65,6 +68,24 @@ fn full(hash: &str, seed: u64, session: &str, loss: f64) -> StoredRun {
     run
 }
 
+/// An image that a worker has left for a run.
+fn image(shard: &Store) -> Sample {
+    let path = shard.temporary_folder().join("x");
+    fs::write(&path, b"png").unwrap();
+    Sample {
+        name: "x".into(),
+        caption: "x".into(),
+        path,
+        digest: Digest::new().with(b"png").short(),
+    }
+}
+
+/// What is said where a journal cannot be opened.
+fn refused(lab: &Lab, share: &str) -> String {
+    let opened = Store::open_shard(lab.0.path(), share.parse().unwrap());
+    opened.unwrap_err().to_string()
+}
+
 fn without_steps(mut run: StoredRun) -> StoredRun {
     run.take_steps();
     run
@@ -83,7 +104,7 @@ fn runs_of_a_shard_are_read_again_at_the_next_start_and_are_only_in_its_journal(
     );
     assert!(lab.shard("2/2").runs_of(A).is_empty());
     assert!(!lab.0.path().join(".store").exists());
-    assert_eq!(lab.lines("1/2"), 2);
+    assert_eq!(lab.text("1/2").lines().count(), 2);
 }
 
 #[test]
@@ -119,12 +140,7 @@ fn a_line_that_is_not_a_run_is_listed_and_skipped() {
     shard.put(run(A, 1)).unwrap();
     shard.put(run(A, 2)).unwrap();
     drop(shard);
-    let text = fs::read_to_string(lab.journal("1/1")).unwrap();
-    fs::write(
-        lab.journal("1/1"),
-        text.replacen("\"seed\":1", "\"seed\":?", 1),
-    )
-    .unwrap();
+    lab.rewrite(|text| text.replacen("\"seed\":1", "\"seed\":?", 1));
     let shard = lab.shard("1/1");
     assert_eq!(shard.runs_of(A), [run(A, 2)]);
     let named = format!("{}:1", lab.journal("1/1").display());
@@ -153,7 +169,7 @@ fn a_line_with_one_changed_digit_is_skipped_and_its_run_is_appended_anew() {
         shard.put(full(A, 1, "s", 0.5)).unwrap();
         shard.put(full(A, 2, "s", 0.5)).unwrap();
         drop(shard);
-        let whole = fs::read_to_string(lab.journal("1/1")).unwrap();
+        let whole = lab.text("1/1");
         let damaged = whole.replacen(from, to, 1);
         assert_ne!(damaged, whole);
         fs::write(lab.journal("1/1"), damaged).unwrap();
@@ -162,7 +178,7 @@ fn a_line_with_one_changed_digit_is_skipped_and_its_run_is_appended_anew() {
         assert_eq!(shard.runs_of(A), [without_steps(full(A, 2, "s", 0.5))]);
         shard.put(full(A, 1, "s", 0.5)).unwrap();
         drop(shard);
-        assert_eq!(lab.lines("1/1"), 3);
+        assert_eq!(lab.text("1/1").lines().count(), 3);
         let mut runs: Vec<StoredRun> = lab.merged().runs().cloned().collect();
         runs.sort_by_key(|run| run.keys.seed);
         let expected = [1, 2].map(|seed| without_steps(full(A, seed, "s", 0.5)));
@@ -174,8 +190,7 @@ fn a_line_with_one_changed_digit_is_skipped_and_its_run_is_appended_anew() {
 fn lines_without_a_checksum_are_read() {
     let lab = Lab::new();
     lab.shard("1/1").put(run(A, 1)).unwrap();
-    let text = fs::read_to_string(lab.journal("1/1")).unwrap();
-    fs::write(lab.journal("1/1"), unsealed(&text)).unwrap();
+    lab.rewrite(unsealed);
     assert_eq!(lab.shard("1/1").runs_of(A), [run(A, 1)]);
 }
 
@@ -183,15 +198,7 @@ fn lines_without_a_checksum_are_read() {
 fn a_line_whose_ids_are_no_digests_is_skipped_and_nothing_is_written_elsewhere() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/1");
-    let image = shard.temporary_folder().join("x");
-    fs::write(&image, b"png").unwrap();
-    let digest = Digest::new().with(b"png").short();
-    let sample = Sample {
-        name: "x".into(),
-        caption: "x".into(),
-        path: image,
-        digest: digest.clone(),
-    };
+    let sample = image(&shard);
     shard.put_code(CODE, BTreeMap::new()).unwrap();
     shard
         .put_environment(MACHINE, Environment::default())
@@ -199,8 +206,8 @@ fn a_line_whose_ids_are_no_digests_is_skipped_and_nothing_is_written_elsewhere()
     shard.add_sample(&sample).unwrap();
     shard.put(run(A, 1)).unwrap();
     drop(shard);
-    let line = unsealed(&fs::read_to_string(lab.journal("1/1")).unwrap());
-    for id in [A, CODE, MACHINE, &digest] {
+    let line = unsealed(&lab.text("1/1"));
+    for id in [A, CODE, MACHINE, &sample.digest] {
         for forged in ["../../outside", &id.to_uppercase(), &id[1..]] {
             let text = line.replace(id, forged);
             assert_ne!(text, line);
@@ -223,19 +230,10 @@ fn a_line_whose_ids_are_no_digests_is_skipped_and_nothing_is_written_elsewhere()
 fn an_image_that_is_not_what_its_digest_says_makes_its_line_damaged() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/1");
-    let image = shard.temporary_folder().join("x");
-    fs::write(&image, b"png").unwrap();
-    let sample = Sample {
-        name: "x".into(),
-        caption: "x".into(),
-        path: image,
-        digest: Digest::new().with(b"png").short(),
-    };
-    shard.add_sample(&sample).unwrap();
+    shard.add_sample(&image(&shard)).unwrap();
     shard.put(run(A, 1)).unwrap();
     drop(shard);
-    let line = unsealed(&fs::read_to_string(lab.journal("1/1")).unwrap());
-    fs::write(lab.journal("1/1"), line.replace("\"cG5n\"", "\"cG5m\"")).unwrap();
+    lab.rewrite(|text| unsealed(text).replace("\"cG5n\"", "\"cG5m\""));
     assert_eq!(lab.merged().runs().count(), 0);
     assert_eq!(lab.shard("1/1").damaged().len(), 1);
 }
@@ -244,16 +242,8 @@ fn an_image_that_is_not_what_its_digest_says_makes_its_line_damaged() {
 fn a_journal_of_another_version_is_refused_with_a_sentence() {
     let lab = Lab::new();
     lab.shard("1/1").put(run(A, 1)).unwrap();
-    let text = unsealed(&fs::read_to_string(lab.journal("1/1")).unwrap());
-    fs::write(
-        lab.journal("1/1"),
-        text.replacen("\"journal\":1", "\"journal\":7", 1),
-    )
-    .unwrap();
-    let share = "1/1".parse().unwrap();
-    let error = Store::open_shard(lab.0.path(), share)
-        .unwrap_err()
-        .to_string();
+    lab.rewrite(|text| unsealed(text).replacen("\"journal\":1", "\"journal\":7", 1));
+    let error = refused(&lab, "1/1");
     assert!(
         error.contains("has format 7, this program reads and writes format 1"),
         "{error}"
@@ -264,10 +254,7 @@ fn a_journal_of_another_version_is_refused_with_a_sentence() {
 fn a_second_program_is_refused_and_another_shard_is_not() {
     let lab = Lab::new();
     let _first = lab.shard("1/2");
-    let share = "1/2".parse().unwrap();
-    let error = Store::open_shard(lab.0.path(), share)
-        .unwrap_err()
-        .to_string();
+    let error = refused(&lab, "1/2");
     assert!(
         error.ends_with("1-of-2.jsonl` is in use by another program"),
         "{error}"
@@ -293,15 +280,7 @@ fn runs_in_the_store_and_in_shards_of_another_total_count() {
 fn a_journal_contains_all_data_of_its_runs() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/1");
-    let image = shard.temporary_folder().join("x");
-    fs::write(&image, b"png").unwrap();
-    let digest = Digest::new().with(b"png").short();
-    let sample = Sample {
-        name: "x".into(),
-        caption: "x".into(),
-        path: image.clone(),
-        digest: digest.clone(),
-    };
+    let sample = image(&shard);
     let profile = Profile {
         steps: 3,
         spans: vec![Span::default()],
@@ -321,13 +300,9 @@ fn a_journal_contains_all_data_of_its_runs() {
     shard.put(full(A, 1, "s", 0.1 + 0.2)).unwrap();
     shard.put(run(A, 2)).unwrap();
     drop(shard);
-    assert!(!image.exists());
-    let text = fs::read_to_string(lab.journal("1/1")).unwrap();
-    assert_eq!(
-        text.matches("\"os\":\"linux\"").count(),
-        1,
-        "once is enough"
-    );
+    assert!(!sample.path.exists());
+    let systems = lab.text("1/1").matches("\"os\":\"linux\"").count();
+    assert_eq!(systems, 1, "once is enough");
 
     let store = lab.merged();
     assert_eq!(
@@ -338,7 +313,7 @@ fn a_journal_contains_all_data_of_its_runs() {
         store.steps_of(&keys),
         [full(A, 1, "s", 0.0).epochs[0].steps.clone()]
     );
-    assert_eq!(store.sample(&digest).unwrap(), b"png");
+    assert_eq!(store.sample(&sample.digest).unwrap(), b"png");
     assert_eq!(store.environments()[MACHINE], environment);
     assert_eq!(store.code_parts(CODE).unwrap()["ops"], "1");
     assert_eq!(store.profile_of(&keys).unwrap().steps, 3);

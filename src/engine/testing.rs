@@ -1,0 +1,27 @@
+//! What tests of several modules use.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::str::FromStr;
+
+use serde::de::DeserializeOwned;
+
+/// The numbers of a table that is written as text.
+pub(crate) fn numbers<T: FromStr<Err: Debug>>(text: &str) -> Vec<T> {
+    let words = text.split_whitespace();
+    words.map(|word| word.parse().expect(word)).collect()
+}
+
+/// The settings of a section as an inline table has them: `kind = 'sgd', lr = 0.1`.
+pub(crate) fn spec<T: DeserializeOwned>(settings: &str) -> T {
+    let table = toml::from_str(&format!("it = {{ {settings} }}"));
+    let mut table: BTreeMap<String, T> = table.expect(settings);
+    table.remove("it").expect(settings)
+}
+
+/// Panics with the text unless `part` is in it.
+#[track_caller]
+pub(crate) fn assert_says(text: impl AsRef<str>, part: impl AsRef<str>) {
+    let (text, part) = (text.as_ref(), part.as_ref());
+    assert!(text.contains(part), "no `{part}` in\n{text}");
+}
