@@ -133,15 +133,18 @@ impl Run<'_> {
             report.ended_whole(self.order.cell.train.epochs);
         }
         self.tell_operations(&report, emit);
-        let train = &self.order.cell.train;
-        let class = numeric_class(train.device, train.precision);
-        let (facts, mut times) = report.finish(&exit, order::threads(), class);
+        let (facts, mut times) = report.finish(&exit, order::threads(), self.numeric_class());
         times.peak_train_bytes = process.peak_bytes();
         "sum over its processes, sampled; ru_maxrss".clone_into(&mut times.memory_source);
         Ok(Some(Event::Finished {
             facts: Box::new(facts),
             times: Box::new(times),
         }))
+    }
+
+    fn numeric_class(&self) -> String {
+        let train = &self.order.cell.train;
+        numeric_class(train.device, train.precision)
     }
 
     fn tell_operations(&self, report: &Report<'_>, emit: &mut Emit<'_>) {

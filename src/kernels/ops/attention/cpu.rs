@@ -16,20 +16,16 @@ use std::ops::Range;
 use dfdx::tensor::Cpu;
 use pulp::{Simd, WithSimd};
 
-use super::rows::{GROUP, LANES, Rows, multiply, transpose};
+use super::rows::{GROUP, multiply, transpose};
 use super::{AttentionKernel, AttentionSize};
 use crate::device::{Arithmetic, Backend, Buffer, cpu_arithmetic};
 use crate::ops::dropout::cpu::mask_factors;
-use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product_in};
-use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product_in};
+use crate::ops::parallel::for_each_chunk_if;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{simd, simd_vectors};
 use crate::ops::{Mask, PooledBuffer, Result};
 
-/// Approximate number of positions in a chunk.
-const ROWS: usize = 128;
-/// Number of positions in a chunk if causal: few, so that little is computed in vain; full tiles of the products.
-const CAUSAL_ROWS: usize = 30;
 /// Number of positions up to which keys and values are not transposed but read in place.
 const FEW: usize = 16;
 
@@ -90,67 +86,6 @@ impl AttentionKernel for Cpu {
             });
         });
         Ok(())
-    }
-}
-
-impl AttentionSize {
-    fn is_large(self) -> bool {
-        self.work(false).forward >= PRODUCT_FLOP as u64
-    }
-
-    /// Number of values of a sequence's queries.
-    fn len(self) -> usize {
-        self.positions * self.features
-    }
-
-    /// Number of positions in a chunk.
-    fn chunk(self) -> usize {
-        if self.causal {
-            CAUSAL_ROWS
-        } else {
-            even_chunk(self.positions, ROWS)
-        }
-    }
-
-    fn chunks(self) -> impl Iterator<Item = Range<usize>> {
-        let starts = (0..self.positions).step_by(self.chunk());
-        starts.map(move |start| start..self.positions.min(start + self.chunk()))
-    }
-
-    /// Number of positions that position `i` attends to.
-    fn attended(self, i: usize) -> usize {
-        if self.causal { i + 1 } else { self.positions }
-    }
-
-    /// Distance between rows of scores: an odd number of cache lines, so that a column is spread over the sets of a cache.
-    fn stride(self) -> usize {
-        (self.positions.div_ceil(LANES) | 1) * LANES
-    }
-
-    /// Rows of scores from `first` on.
-    #[inline(always)]
-    fn rows<S>(self, simd: S, first: usize, columns: usize) -> Rows<S> {
-        Rows {
-            simd,
-            stride: self.stride(),
-            columns,
-            len: (self.attended(first), usize::from(self.causal)),
-            scale: self.scale(),
-        }
-    }
-
-    /// The rows of one head's gradients `(3, T, d)`, each with its place in those of the sequence, `(T, 3C)`.
-    fn gradient_rows(
-        self,
-        grads: &mut [f32],
-        head: usize,
-    ) -> impl Iterator<Item = (&mut [f32], Range<usize>)> {
-        let (t, c, d) = (self.positions, self.features, self.head_width());
-        let rows = grads.chunks_exact_mut(d).enumerate();
-        rows.map(move |(row, values)| {
-            let start = (row % t * 3 + row / t) * c + head * d;
-            (values, start..start + d)
-        })
     }
 }
 

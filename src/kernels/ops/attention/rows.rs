@@ -1,17 +1,88 @@
-//! Softmax of rows of scores and its gradient on the CPU.
+//! Softmax of rows of scores and its gradient on the CPU, and how a sequence is cut into rows.
 //!
 //! Only the first values of a row count. Those behind, up to a multiple of [`LANES`], have arbitrary content before and are
 //! zeros afterwards, so that every step takes whole vectors. Several rows take each step together: a sum is added up in a
 //! fixed order, one value after another, and the processor can do so for several rows at a time.
 
+use std::ops::Range;
+
 use pulp::{Simd, bytemuck};
 
+use super::AttentionSize;
+use crate::ops::gemm::even_chunk;
 use crate::ops::math;
+use crate::ops::parallel::PRODUCT_FLOP;
 
 /// Number of partial sums of a row at every vector level, so that all levels give the same bits.
 pub(super) const LANES: usize = 16;
 /// Most rows that take a step together.
 pub(super) const GROUP: usize = 12;
+
+/// Approximate number of positions in a chunk.
+const ROWS: usize = 128;
+/// Number of positions in a chunk if causal: few, so that little is computed in vain; full tiles of the products.
+const CAUSAL_ROWS: usize = 30;
+
+impl AttentionSize {
+    pub(super) fn is_large(self) -> bool {
+        self.work(false).forward >= PRODUCT_FLOP as u64
+    }
+
+    /// Number of values of a sequence's queries.
+    pub(super) fn len(self) -> usize {
+        self.positions * self.features
+    }
+
+    /// Number of positions in a chunk.
+    pub(super) fn chunk(self) -> usize {
+        if self.causal {
+            CAUSAL_ROWS
+        } else {
+            even_chunk(self.positions, ROWS)
+        }
+    }
+
+    pub(super) fn chunks(self) -> impl Iterator<Item = Range<usize>> {
+        let starts = (0..self.positions).step_by(self.chunk());
+        starts.map(move |start| start..self.positions.min(start + self.chunk()))
+    }
+
+    /// Number of positions that position `i` attends to.
+    pub(super) fn attended(self, i: usize) -> usize {
+        if self.causal { i + 1 } else { self.positions }
+    }
+
+    /// Distance between rows of scores: an odd number of cache lines, so that a column is spread over the sets of a cache.
+    pub(super) fn stride(self) -> usize {
+        (self.positions.div_ceil(LANES) | 1) * LANES
+    }
+
+    /// Rows of scores from `first` on.
+    #[inline(always)]
+    pub(super) fn rows<S>(self, simd: S, first: usize, columns: usize) -> Rows<S> {
+        Rows {
+            simd,
+            stride: self.stride(),
+            columns,
+            len: (self.attended(first), usize::from(self.causal)),
+            scale: self.scale(),
+        }
+    }
+
+    /// The rows of one head's gradients `(3, T, d)`, each with its place in those of the sequence, `(T, 3C)`.
+    pub(super) fn gradient_rows(
+        self,
+        grads: &mut [f32],
+        head: usize,
+    ) -> impl Iterator<Item = (&mut [f32], Range<usize>)> {
+        let (t, c, d) = (self.positions, self.features, self.head_width());
+        let rows = grads.chunks_exact_mut(d).enumerate();
+        rows.map(move |(row, values)| {
+            let start = (row % t * 3 + row / t) * c + head * d;
+            (values, start..start + d)
+        })
+    }
+}
 
 /// Rows of scores that take each step together, at most [`GROUP`].
 #[derive(Debug, Clone, Copy)]

@@ -14,7 +14,7 @@ use crate::ops::gemm::has_bf16_products;
 /// How the CPU computes convolutions with a 3×3 kernel, stride 1 and dilation 1; all others are direct. On NVIDIA GPUs cuDNN chooses.
 ///
 /// With `precision = "bf16"` direct convolutions round to bf16; Winograd's stay `f32`, since rounded transforms would lose
-/// two to five times as much as rounded values (docs/adr/0036).
+/// 1.6 to 15 times as much as rounded values (docs/adr/0036).
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
 )]

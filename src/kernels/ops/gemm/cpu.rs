@@ -1,11 +1,10 @@
-//! The split of products over threads, their arithmetic, and the only call of the crate `gemm-f32`, for products in `f32` that
-//! [`super::small`] does not compute.
+//! The arithmetic of products, and their split over threads.
 #![expect(
     unsafe_code,
-    reason = "the crate `gemm-f32` takes raw pointers; the views checked their bounds"
+    reason = "threads write columns of one result; the views checked their bounds"
 )]
 
-use super::small::try_product;
+use super::single::single_at;
 use super::{Accumulate, Matrix, MatrixMut, bf16};
 use crate::device::{Arithmetic, cpu_arithmetic};
 use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if, for_each_index};
@@ -55,7 +54,7 @@ pub fn product_in(
             accumulate,
             a,
             b,
-        )
+        );
     }
 }
 
@@ -77,50 +76,6 @@ unsafe fn product_at(
             Arithmetic::Bfloat => bf16::product_at(c, row_stride, accumulate, a, b),
             _ => single_at(c, row_stride, accumulate, a, b),
         }
-    }
-}
-
-/// [`product_at`] in `f32`.
-///
-/// # Safety
-/// As [`product_at`].
-pub(super) unsafe fn single_at(
-    c: *mut f32,
-    row_stride: usize,
-    accumulate: Accumulate,
-    a: Matrix<'_>,
-    b: Matrix<'_>,
-) {
-    // SAFETY: the caller guarantees it for C.
-    if unsafe { try_product(c, row_stride, accumulate, a, b) } {
-        return;
-    }
-    // `gemm` needs a C with contiguous columns: Cᵀ = Bᵀ · Aᵀ.
-    // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements: `needed` or fewer values
-    // are reached through its strides, and a transposed view reaches the same elements. For `c` the caller guarantees it.
-    // Strides fit `isize`, as slice lengths do.
-    unsafe {
-        gemm_f32::gemm::f32::get_gemm_fn()(
-            b.columns,
-            a.rows,
-            a.columns,
-            c,
-            row_stride.cast_signed(),
-            1,
-            accumulate.adds(),
-            b.values.as_ptr(),
-            b.row_stride.cast_signed(),
-            b.column_stride.cast_signed(),
-            a.values.as_ptr(),
-            a.row_stride.cast_signed(),
-            a.column_stride.cast_signed(),
-            1.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm_common::Parallelism::None,
-        );
     }
 }
 

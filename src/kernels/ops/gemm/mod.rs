@@ -13,6 +13,7 @@ mod cpu;
 mod dots;
 #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
 mod pairs;
+mod single;
 mod small;
 mod tile;
 

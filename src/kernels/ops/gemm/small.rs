@@ -22,7 +22,7 @@ const COPY_ROWS: usize = 64;
 /// Computes the product if tiles are faster; otherwise returns false.
 ///
 /// # Safety
-/// As [`super::cpu`]'s `product_at`: nothing else reads or writes C's elements during the call.
+/// As [`super::single`]'s `single_at`: nothing else reads or writes C's elements during the call.
 pub(super) unsafe fn try_product(
     c: *mut f32,
     c_row: usize,

@@ -57,6 +57,7 @@ fn size((batch, input, kernel, channels, moves): Case) -> Conv2dSize {
         },
         // For the CPU, the reference.
         algorithm: Convolution::Direct,
+        arithmetic: Arithmetic::Single,
     }
 }
 
