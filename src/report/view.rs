@@ -194,7 +194,14 @@ impl<'a> View<'a> {
     pub fn labels(&self, cell: &Cell<'_>, within_task: bool) -> Vec<Entry> {
         let places = self.shown_axes(within_task);
         if places.is_empty() {
-            return vec![Entry::text(&cell.info.key)];
+            // The key of a single cell is the name of its matrix, or its model's alone.
+            let is_single = self.cells.len() == 1;
+            let name = if is_single {
+                &self.set.plan.name
+            } else {
+                &cell.info.key
+            };
+            return vec![Entry::text(name)];
         }
         let places = places.iter();
         let text = |value: &str| Entry::text(if value.is_empty() { "–" } else { value });
@@ -211,7 +218,12 @@ impl<'a> View<'a> {
             &self.varying
         };
         let places = axes.iter().filter(|&&place| Some(place) != without);
-        self.on_axes(cell, places, "all cells")
+        let none = if self.cells.len() == 1 {
+            "the cell"
+        } else {
+            "all cells"
+        };
+        self.on_axes(cell, places, none)
     }
 
     /// A cell's values on some axes in words; `none` where there is nothing to say.

@@ -65,11 +65,19 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     } else {
         " Eval: one fixed batch with fixed noise, before and after training."
     };
-    let about = format!(
-        "Best: {} over epochs, optimistic as the same data chose the epoch.{eval}{reached}{left}{}",
-        loss_name(view),
-        leak::floor_sentence(view).unwrap_or_default()
-    );
+    let mut facts = cells
+        .iter()
+        .flat_map(|cell| &cell.runs)
+        .filter_map(|row| row.facts.as_ref());
+    let best = if facts.any(|facts| facts.best_loss.is_some()) {
+        let loss = loss_name(view);
+        format!("Best: {loss} over epochs, optimistic as the same data chose the epoch.")
+    } else {
+        String::new()
+    };
+    let floor = leak::floor_sentence(view).unwrap_or_default();
+    let about = format!("{best}{eval}{reached}{left}{floor}");
+    let about = about.trim_start().to_owned();
     let has_facts = |cell: &Cell<'_>| cell.runs.iter().any(|row| row.facts.is_some());
     field::of_cells(view, ("quality", "Quality", about), &fields, has_facts)
 }
