@@ -66,13 +66,17 @@ pub(super) fn of_plan(
 
 /// Completes `baselines.csv` in `folder` for the data of `cells`; returns its rows. Those of other data stay.
 ///
-/// What cannot be computed is said and left out: results without baselines are results.
+/// What cannot be computed is said and left out: results without baselines are results. Of a damaged file everything is
+/// computed anew.
 fn complete<'a>(
     folder: &Path,
     cells: impl Iterator<Item = &'a PlannedCell>,
     says: bool,
 ) -> Result<Vec<BaselineRow>, Problem> {
-    let known = read_baselines(folder).map_err(mistake)?;
+    let known = read_baselines(folder).unwrap_or_else(|error| {
+        eprintln!("warning: {error}; baselines are computed anew");
+        Vec::new()
+    });
     let mut rows: Vec<BaselineRow> = Vec::new();
     let mut seen = BTreeSet::new();
     for cell in cells.filter(|cell| is_supervised(cell)) {

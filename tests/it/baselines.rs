@@ -48,6 +48,21 @@ fn a_merge_has_the_baselines_that_one_machine_would_have_computed() {
 }
 
 #[test]
+fn a_damaged_file_of_them_is_computed_anew() {
+    let project = project(&table("a,b,c,d,y", 60, linear), "");
+    answer(&project);
+    let whole = project.read("reports/own/baselines.csv");
+    let project = project.file(
+        "reports/own/baselines.csv",
+        &whole.replace("constant", "constant,\""),
+    );
+    let ended = project.run(&["run", "experiments/own.toml"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_says(&ended.stderr, "baselines are computed anew");
+    assert_eq!(project.read("reports/own/baselines.csv"), whole);
+}
+
+#[test]
 fn the_page_of_a_search_has_them_beside_its_best_trial() {
     let search = "[search]\ntrials = 3\nobjective = \"best_val_r2\"\nsampler = \"random\"\n[search.space]\n\
          \"models.network.hidden\" = { int = [4, 8] }\n[validation]\nfraction = 0.2";
