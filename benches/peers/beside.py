@@ -40,14 +40,19 @@ class Workload:
     declared: str = ""  # dataset of a model that is declared layer by layer
 
 
+def autocast(modes: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The modes with two threads, with products in bf16."""
+    lines = {name: line for name, line in modes.items() if name.endswith("threads 2")}
+    return {f"autocast, {name.removeprefix('eager, ')}": [*line, "--precision", "bf16"] for name, line in lines.items()}
+
+
 def steps(name: str, *options: str, threads: tuple[int, ...] = (1, 2), n: int, mark: float) -> Workload:
     """A step of the workload `name`; small models are timed with one thread too, which is often faster."""
     line = ["bench", name, *options, "--steps", str(n), "--warmup", "3"]
     modes = {f"eager, threads {t}": [*line, "--threads", str(t)] for t in threads}
     if name == "unet":
         modes["channels_last, threads 2"] = [*line, "--channels-last", "--threads", "2"]
-        modes["autocast, threads 2"] = [*line, "--precision", "bf16", "--threads", "2"]
-        modes["autocast, channels_last, threads 2"] = [*line, "--precision", "bf16", "--channels-last", "--threads", "2"]
+        modes |= autocast(modes)
     modes["compiled, threads 2"] = [*line, "--compile", "--threads", "2"]
     return Workload("step_ms", modes, marks={"": mark})
 
@@ -58,8 +63,7 @@ def layers(n: int, mark: float, *, convolves: bool = True, data: str = "images")
     modes = {f"eager, threads {t}": [*line, "--threads", str(t)] for t in (1, 2)}
     if convolves:
         modes |= {f"channels_last, threads {t}": [*line, "--channels-last", "--threads", str(t)] for t in (1, 2)}
-        modes["autocast, channels_last, threads 2"] = [*line, "--precision", "bf16", "--channels-last", "--threads", "2"]
-    modes["autocast, threads 2"] = [*line, "--precision", "bf16", "--threads", "2"]
+    modes |= autocast(modes)
     modes["compiled, threads 2"] = [*line, "--compile", "--threads", "2"]
     return Workload("step_ms", modes, marks={"": mark}, declared=data)
 

@@ -80,7 +80,7 @@ pub(crate) fn short_name<'p>(own: &'p str, all: impl Iterator<Item = &'p str>) -
     }
 }
 
-/// The last part of a path, of `optimizer.kind` both: a kind alone says nothing.
+/// The last part of a dotted path; where that is `kind`, the last two: `optimizer.kind`.
 fn end_of_path(path: &str) -> &str {
     let start = |path: &str| path.rfind('.').map_or(0, |dot| dot + 1);
     let last = start(path);

@@ -8,7 +8,7 @@ use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
-/// Percent that rounding of clocks takes from a part at most.
+/// Parts of a run, in percent, may be this far below 0: the clocks they were read from round.
 const ROUNDING: f64 = -0.05;
 
 /// Names of the parts of a run; the last is what the others leave.

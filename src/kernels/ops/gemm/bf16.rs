@@ -80,10 +80,11 @@ fn rounded(value: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::assert_added;
     use super::super::{MatrixMut, product_in};
     use super::*;
     use crate::device::Arithmetic;
-    use crate::ops::testing::{assert_close, filled};
+    use crate::ops::testing::filled;
 
     #[test]
     fn values_are_rounded_to_the_nearest_with_seven_bits_of_fraction() {
@@ -94,21 +95,6 @@ mod tests {
             assert_eq!(rounded(value).to_bits(), f32::to_bits(wanted), "{value}");
         }
         assert!(rounded(values[6]).is_infinite() && rounded(f32::NAN).is_nan());
-    }
-
-    /// The sums of exact products of rounded values.
-    fn wanted(a: &Matrix<'_>, b: &Matrix<'_>) -> Vec<f32> {
-        let at = |m: &Matrix<'_>, i: usize, j: usize| {
-            f64::from(rounded(m.values[i * m.row_stride + j * m.column_stride]))
-        };
-        let element = |i, j| {
-            (0..a.columns)
-                .map(|p| at(a, i, p) * at(b, p, j))
-                .sum::<f64>() as f32
-        };
-        (0..a.rows)
-            .flat_map(|i| (0..b.columns).map(move |j| element(i, j)))
-            .collect()
     }
 
     #[test]
@@ -124,21 +110,8 @@ mod tests {
                 (7, 66, 2100),
                 (530, 3, 5),
             ] {
-                let (a, b) = (filled(m * k, 1), filled(k * n, 2));
-                let of_a = [Matrix::new(&a, m, k), Matrix::new(&a, k, m).transposed()];
-                let of_b = [Matrix::new(&b, k, n), Matrix::new(&b, n, k).transposed()];
-                for (a, b) in of_a.into_iter().flat_map(|a| of_b.map(|b| (a, b))) {
-                    let mut c = vec![0.5; m * (n + 3)];
-                    let mut target = MatrixMut::strided(&mut c, m, n, n + 3);
-                    product_in(Arithmetic::Bfloat, &mut target, Accumulate::Add, a, b);
-                    let wanted = wanted(&a, &b);
-                    let tolerance = 1e-5 * (k as f32 / 70.0).max(1.0);
-                    for (c, wanted) in c.chunks_exact(n + 3).zip(wanted.chunks_exact(n)) {
-                        let wanted: Vec<f32> = wanted.iter().map(|value| value + 0.5).collect();
-                        assert_close(&c[..n], &wanted, tolerance);
-                        assert_eq!(c[n..], [0.5; 3], "nothing else is written");
-                    }
-                }
+                let tolerance = 1e-5 * (k as f32 / 70.0).max(1.0);
+                assert_added(Arithmetic::Bfloat, (m, n, k), rounded, tolerance);
             }
         }
     }

@@ -181,15 +181,18 @@ impl From<Accumulate> for crate::device::cuda::Value {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::identity;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::device::Arithmetic;
     use crate::ops::simd::{VectorLevel, vector_level};
     use crate::ops::testing::{assert_close, filled};
 
-    fn naive(a: &Matrix, b: &Matrix) -> Vec<f32> {
+    /// The product by the definition, of values as `seen`.
+    fn naive(a: &Matrix, b: &Matrix, seen: fn(f32) -> f32) -> Vec<f32> {
         let at = |m: &Matrix, i: usize, j: usize| {
-            f64::from(m.values[i * m.row_stride + j * m.column_stride])
+            f64::from(seen(m.values[i * m.row_stride + j * m.column_stride]))
         };
         let element = |i, j| {
             (0..a.columns)
@@ -199,6 +202,30 @@ mod tests {
         (0..a.rows)
             .flat_map(|i| (0..b.columns).map(move |j| element(i, j)))
             .collect()
+    }
+
+    /// Holds products of both layouts of A and of B, added to strided rows, against the definition on values as `seen`; nothing
+    /// else is written.
+    pub(super) fn assert_added(
+        arithmetic: Arithmetic,
+        (m, n, k): (usize, usize, usize),
+        seen: fn(f32) -> f32,
+        tolerance: f32,
+    ) {
+        let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+        let of_a = [Matrix::new(&a, m, k), Matrix::new(&a, k, m).transposed()];
+        let of_b = [Matrix::new(&b, k, n), Matrix::new(&b, n, k).transposed()];
+        for (a, b) in of_a.into_iter().flat_map(|a| of_b.map(|b| (a, b))) {
+            let mut c = vec![0.5; m * (n + 3)];
+            let mut target = MatrixMut::strided(&mut c, m, n, n + 3);
+            product_in(arithmetic, &mut target, Accumulate::Add, a, b);
+            let wanted = naive(&a, &b, seen);
+            for (c, wanted) in c.chunks_exact(n + 3).zip(wanted.chunks_exact(n)) {
+                let wanted: Vec<f32> = wanted.iter().map(|value| value + 0.5).collect();
+                assert_close(&c[..n], &wanted, tolerance);
+                assert_eq!(c[n..], [0.5; 3]);
+            }
+        }
     }
 
     #[test]
@@ -213,7 +240,7 @@ mod tests {
                 (Matrix::new(&a, m, k), Matrix::new(&b, n, k).transposed()),
             ];
             for (a, b) in pairs {
-                let wanted = naive(&a, &b);
+                let wanted = naive(&a, &b, identity);
                 // Sums of more terms round more.
                 let tolerance = 1e-5 * (k as f32 / 70.0).max(1.0);
                 let mut c = vec![f32::NAN; m * n];
@@ -233,34 +260,7 @@ mod tests {
         for (index, m) in sizes.into_iter().enumerate() {
             let (n, k) = (sizes[(5 * index + 3) % 12], sizes[(7 * index + 1) % 12]);
             for (m, n, k) in [(m, n, k), (m, 1, k), (m, n, 1), (1, n, k), (2, 1100, 2)] {
-                let (a, b) = (filled(m * k, 1), filled(k * n, 2));
-                let views = |a, b| [Matrix::new(a, m, k), Matrix::new(b, k, n)];
-                let (across, down) = (
-                    Matrix::new(&a, k, m).transposed(),
-                    Matrix::new(&b, n, k).transposed(),
-                );
-                let [plain_a, plain_b] = views(&a, &b);
-                let pairs = [
-                    (plain_a, plain_b),
-                    (across, plain_b),
-                    (plain_a, down),
-                    (across, down),
-                ];
-                for (a, b) in pairs {
-                    let mut c = vec![0.5; m * (n + 3)];
-                    product(
-                        &mut MatrixMut::strided(&mut c, m, n, n + 3),
-                        Accumulate::Add,
-                        a,
-                        b,
-                    );
-                    let wanted = naive(&a, &b);
-                    for (c, wanted) in c.chunks_exact(n + 3).zip(wanted.chunks_exact(n)) {
-                        let wanted: Vec<f32> = wanted.iter().map(|v| v + 0.5).collect();
-                        assert_close(&c[..n], &wanted, 1e-5);
-                        assert_eq!(c[n..], [0.5; 3]);
-                    }
-                }
+                assert_added(Arithmetic::Single, (m, n, k), identity, 1e-5);
             }
         }
     }
@@ -331,7 +331,10 @@ mod tests {
                 *value += 1.0;
             }
             assert_close(&again, &c, 1e-5);
-            let wanted: Vec<f32> = naive(&a.transposed(), &b).iter().map(|v| v + 1.0).collect();
+            let wanted: Vec<f32> = naive(&a.transposed(), &b, identity)
+                .iter()
+                .map(|v| v + 1.0)
+                .collect();
             assert_close(&c, &wanted, 1e-4);
         }
     }
