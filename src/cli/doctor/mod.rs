@@ -14,7 +14,7 @@ use clap::Args;
 use crate::base::statistics::mean;
 use crate::base::text::count;
 use crate::device::DeviceKind;
-use crate::ops::gemm::has_bf16_products;
+use crate::ops::gemm::{self, Bf16Products};
 use crate::plan::results_root;
 use crate::results::environment;
 use crate::results::store::Store;
@@ -81,10 +81,10 @@ fn machine() -> String {
 
 /// What `precision = "bf16"` gains on this CPU.
 fn bf16_products() -> String {
-    let how = if has_bf16_products() {
-        "by an instruction of this CPU (AVX-512 BF16)"
-    } else {
-        "of rounded values in f32, no faster than f32"
+    let how = match gemm::bf16_products() {
+        Some(Bf16Products::Amx) => "by AMX tiles of this CPU",
+        Some(Bf16Products::Avx512) => "by an instruction of this CPU (AVX-512 BF16)",
+        None => "of rounded values in f32, no faster than f32",
     };
     line("bf16 products", how)
 }

@@ -1,12 +1,13 @@
 //! [`numeric_class`]: the properties of machine and device on which the bits of a result depend.
 
 use crate::device::{DeviceFacts, DeviceKind};
-use crate::ops::gemm::has_bf16_products;
+use crate::ops::gemm::{Bf16Products, bf16_products};
 use crate::ops::simd::vector_level;
 use crate::plan::{Precision, device_facts};
 
 /// Architecture, vector level in use, device; for a GPU also its name, capability and the versions of its libraries:
-/// `x86_64-avx512-cpu`, with the CPU's own products in `bf16` `x86_64-avx512-cpu-bf16`, `x86_64-avx512-cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2`.
+/// `x86_64-avx512-cpu`, `x86_64-avx512-cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2`. In `bf16` on a CPU with products of its own they
+/// follow: `x86_64-avx512-cpu-bf16` (`vdpbf16ps`), `x86_64-avx512-cpu-amx`.
 ///
 /// Two runs with the same cell, seed, code and numeric class have the same facts to the bit. Worker and parent compute
 /// it from the machine that they share; an absent GPU is `cuda`.
@@ -26,8 +27,12 @@ pub fn numeric_class(device: DeviceKind, precision: Precision) -> String {
 pub fn numeric_class_of(device: &DeviceFacts, precision: Precision) -> String {
     let class = device.class();
     // Without such an instruction sums are those of `f32`, in another order.
-    let own = precision == Precision::Bf16 && device.kind == "cpu" && has_bf16_products();
-    let products = if own { "-bf16" } else { "" };
+    let in_bf16 = precision == Precision::Bf16 && device.kind == "cpu";
+    let products = match bf16_products().filter(|_| in_bf16) {
+        None => "",
+        Some(Bf16Products::Avx512) => "-bf16",
+        Some(Bf16Products::Amx) => "-amx",
+    };
     let architecture = std::env::consts::ARCH;
     format!("{architecture}-{}-{class}{products}", vector_level())
 }

@@ -254,7 +254,7 @@ pub enum Precision {
     /// capability 7.0 or later).
     Amp,
     /// Mixed: inputs of products rounded to bf16, which has the range of 32-bit floats and so needs no loss scaling, all else
-    /// in 32 bits (CPUs, faster on those with AVX-512 BF16; NVIDIA GPUs of compute capability 8.0 or later).
+    /// in 32 bits (CPUs, faster on those with AMX or AVX-512 BF16; NVIDIA GPUs of compute capability 8.0 or later).
     Bf16,
 }
 

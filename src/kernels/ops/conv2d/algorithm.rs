@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::winograd::{Tile, are_few};
 use super::{Conv2dOptions, Conv2dSize};
 use crate::device::Arithmetic;
-use crate::ops::gemm::has_bf16_products;
+use crate::ops::gemm::{Bf16Products, bf16_products};
 
 /// How the CPU computes convolutions with a 3×3 kernel, stride 1 and dilation 1; all others are direct. On NVIDIA GPUs cuDNN chooses.
 ///
@@ -42,8 +42,10 @@ pub enum Convolution {
 mod cost {
     /// A multiply-add of a direct convolution, including losses at row ends and to the memory layout.
     pub(super) const DIRECT: f64 = 1.15;
-    /// The same in bf16 by an instruction of the CPU.
+    /// The same in bf16 by `vdpbf16ps`.
     pub(super) const DIRECT_BF16: f64 = 0.65;
+    /// The same in bf16 by AMX.
+    pub(super) const DIRECT_AMX: f64 = 0.15;
     /// Copying one channel of a pixel of input or result to the layout for direct products.
     pub(super) const PIXEL: f64 = 25.0;
     /// Transforming one channel of a point of data or results.
@@ -130,10 +132,11 @@ fn direct(size: &Conv2dSize) -> f64 {
     // Three channels make rows of nine values, so few channels cost a direct product less than Winograd's.
     let (c, k) = (size.channels.0 as f64, channels(size).1);
     let pixels = (size.batch * size.output.0 * size.output.1) as f64;
-    let product = if size.arithmetic == Arithmetic::Bfloat && has_bf16_products() {
-        cost::DIRECT_BF16
-    } else {
-        cost::DIRECT
+    let bf16 = bf16_products().filter(|_| size.arithmetic == Arithmetic::Bfloat);
+    let product = match bf16 {
+        None => cost::DIRECT,
+        Some(Bf16Products::Avx512) => cost::DIRECT_BF16,
+        Some(Bf16Products::Amx) => cost::DIRECT_AMX,
     };
     pixels * (9.0 * c * k * product + (c + k) * cost::PIXEL) + 3.0 * cost::CALL
 }

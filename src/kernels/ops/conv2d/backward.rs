@@ -3,7 +3,7 @@
 use super::direct::{POSITIONS, convolve, convolve_chunk};
 use super::windows::{Chunk, Windows};
 use super::{Conv2dOptions, Conv2dSize};
-use crate::ops::gemm::{Accumulate, even_chunk};
+use crate::ops::gemm::{Accumulate, Matrix, even_chunk, with_right};
 use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 
@@ -157,29 +157,33 @@ pub(super) fn backward_strided(
             phase.turn(weight, size, own);
             rest = after;
         }
-        let turned = &turned[..];
+        let c = size.channels.0;
+        let turned = Matrix::new(turned, turned.len() / c, c);
         let large = size.flop() >= PRODUCT_FLOP;
-        for_each_chunk_if(large, grad_x, images * image, |start, grad_x| {
-            if accumulate == Accumulate::Replace && !is_whole {
-                grad_x.fill(0.0);
-            }
-            let first = start / image;
-            let some = first..first + grad_x.len() / image;
-            let mut rest = turned;
-            for (phase, len) in phases.iter().zip(&lens) {
-                let (own, after) = rest.split_at(*len);
-                rest = after;
-                let height = phase.windows.output.0;
-                let rows = even_chunk(height, POSITIONS.div_ceil(phase.windows.output.1));
-                for row in (0..height).step_by(rows) {
-                    let rows = row..(row + rows).min(height);
-                    let chunk = Chunk::new(&phase.windows, some.clone(), rows.clone());
-                    convolve_chunk(&chunk, grad, own, size.channels.0, |index, values| {
-                        let (image, row) = (index / rows.len(), rows.start + index % rows.len());
-                        scatter_row(grad_x, values, size, phase.at, (image, row), writes);
-                    });
+        with_right(size.arithmetic, turned, large, |turned| {
+            for_each_chunk_if(large, grad_x, images * image, |start, grad_x| {
+                if accumulate == Accumulate::Replace && !is_whole {
+                    grad_x.fill(0.0);
                 }
-            }
+                let first = start / image;
+                let some = first..first + grad_x.len() / image;
+                let mut before = 0;
+                for (phase, len) in phases.iter().zip(&lens) {
+                    let own = turned.row_range(before, len / c);
+                    before += len / c;
+                    let height = phase.windows.output.0;
+                    let rows = even_chunk(height, POSITIONS.div_ceil(phase.windows.output.1));
+                    for row in (0..height).step_by(rows) {
+                        let rows = row..(row + rows).min(height);
+                        let chunk = Chunk::new(&phase.windows, some.clone(), rows.clone());
+                        convolve_chunk(&chunk, grad, own, |index, values| {
+                            let (image, row) =
+                                (index / rows.len(), rows.start + index % rows.len());
+                            scatter_row(grad_x, values, size, phase.at, (image, row), writes);
+                        });
+                    }
+                }
+            });
         });
     });
 }

@@ -1,8 +1,15 @@
 //! The direct convolution on the CPU: one matrix product per filter row (with a dilation per tap) and chunk of result rows, on the
 //! layout of [`super::windows`]. No im2col: the windows overlap in memory.
+#![expect(
+    unsafe_code,
+    reason = "scratch memory holds values of 32 bits or pairs of 16"
+)]
 
-use super::windows::{Chunk, Windows};
-use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product_in, sum_partials};
+use super::windows::{Chunk, Factor, Windows};
+use crate::ops::gemm::{
+    Accumulate, Matrix, MatrixMut, Right, TiledRight, even_chunk, product_in, sum_partials,
+    with_right,
+};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
@@ -31,23 +38,26 @@ pub(super) fn convolve(
     } else {
         even_chunk(height, POSITIONS.div_ceil(width))
     };
-    for_each_chunk_if(large, y, images * height * width * k, |start, y| {
-        let first = start / (height * width * k);
-        let last = first + y.len() / (height * width * k);
-        let chunk = if images > 1 {
-            y.len()
-        } else {
-            rows * width * k
-        };
-        for_each_chunk_if(large, y, chunk, |start, y| {
-            let rows = if images > 1 {
-                0..height
+    let weight = Matrix::new(weight, weight.len() / k, k);
+    with_right(windows.arithmetic, weight, large, |weight| {
+        for_each_chunk_if(large, y, images * height * width * k, |start, y| {
+            let first = start / (height * width * k);
+            let last = first + y.len() / (height * width * k);
+            let chunk = if images > 1 {
+                y.len()
             } else {
-                start / (width * k)..(start + y.len()) / (width * k)
+                rows * width * k
             };
-            let chunk = Chunk::new(windows, first..last, rows);
-            convolve_chunk(&chunk, x, weight, k, |row, values| {
-                store(&mut y[row * width * k..][..width * k], values);
+            for_each_chunk_if(large, y, chunk, |start, y| {
+                let rows = if images > 1 {
+                    0..height
+                } else {
+                    start / (width * k)..(start + y.len()) / (width * k)
+                };
+                let chunk = Chunk::new(windows, first..last, rows);
+                convolve_chunk(&chunk, x, weight, |row, values| {
+                    store(&mut y[row * width * k..][..width * k], values);
+                });
             });
         });
     });
@@ -57,36 +67,55 @@ pub(super) fn convolve(
 pub(super) fn convolve_chunk(
     chunk: &Chunk<'_>,
     x: &[f32],
-    weight: &[f32],
-    k: usize,
+    weight: Right<'_>,
     mut store: impl FnMut(usize, &[f32]),
 ) {
-    let (m, layout_len) = (chunk.positions(), chunk.layout_len());
-    with_scratch(layout_len + m * k, |memory| {
-        let (layout, results) = memory.split_at_mut(layout_len);
-        chunk.lay_out(x, layout, false);
-        let part = weight.len() / chunk.products();
-        for (index, weight) in weight.chunks_exact(part).enumerate() {
-            let accumulate = if index == 0 {
-                Accumulate::Replace
-            } else {
-                Accumulate::Add
-            };
-            let weight = Matrix::new(weight, part / k, k);
-            product_in(
-                chunk.arithmetic(),
-                &mut MatrixMut::new(results, m, k),
-                accumulate,
-                chunk.factor(layout, index),
-                weight,
-            );
-        }
+    let (m, k) = (chunk.positions(), weight.size().1);
+    with_scratch(m * k, |results| {
+        multiply(chunk, x, weight, &mut MatrixMut::new(results, m, k));
         let row = chunk.width() * k;
         simd!({
             for (index, at) in chunk.row_starts().enumerate() {
                 store(index, &results[at * k..][..row]);
             }
         });
+    });
+}
+
+/// The products of a chunk, one for each filter row or tap.
+fn multiply(chunk: &Chunk<'_>, x: &[f32], weight: Right<'_>, results: &mut MatrixMut<'_>) {
+    let part = weight.size().0 / chunk.products();
+    let parts = (0..chunk.products()).map(|index| {
+        let accumulate = match index {
+            0 => Accumulate::Replace,
+            _ => Accumulate::Add,
+        };
+        let weight = weight.row_range(index * part, part);
+        (index, accumulate, weight)
+    });
+    let Factor { columns, step, .. } = chunk.factor_at(0);
+    if let Some(tiles) = weight.tiles(columns, step) {
+        let positions = chunk.positions().next_multiple_of(TiledRight::ROWS);
+        let len = chunk.layout_len() + (positions - chunk.positions()) * step;
+        with_scratch(len.div_ceil(2), |memory| {
+            // SAFETY: any bits are two values of 16 bits.
+            let layout = unsafe { memory.align_to_mut::<u16>().1 };
+            chunk.lay_out_rounded(x, &mut layout[..chunk.layout_len()], |to, from| {
+                tiles.round(to, from);
+            });
+            for (index, accumulate, weight) in parts {
+                let start = chunk.factor_at(index).start;
+                tiles.product(results, accumulate, (&layout[start..], step), weight);
+            }
+        });
+        return;
+    }
+    with_scratch(chunk.layout_len(), |layout| {
+        chunk.lay_out(x, layout, false);
+        for (index, accumulate, weight) in parts {
+            let a = chunk.factor(layout, index);
+            product_in(chunk.arithmetic(), results, accumulate, a, weight);
+        }
     });
 }
 
@@ -110,8 +139,8 @@ pub(super) fn by_segments(
                 0..windows.output.0,
             );
             with_factors(&chunk, x, grad, k, false, |layout, grad| {
-                for (index, partial) in partial.chunks_exact_mut(len / chunk.products()).enumerate()
-                {
+                let part = len / chunk.products();
+                for (index, partial) in partial.chunks_exact_mut(part).enumerate() {
                     let rows = partial.len() / k;
                     let a = chunk.factor(layout, index).transposed();
                     product_in(
@@ -163,13 +192,16 @@ fn with_factors<R>(
     grad: &[f32],
     k: usize,
     parallel: bool,
-    work: impl FnOnce(&[f32], Matrix<'_>) -> R,
+    work: impl FnOnce(&[f32], Right<'_>) -> R,
 ) -> R {
     let (m, layout_len) = (chunk.positions(), chunk.layout_len());
     with_scratch(layout_len + m * k, |memory| {
         let (layout, gradient) = memory.split_at_mut(layout_len);
         chunk.lay_out(x, layout, parallel);
         chunk.lay_out_gradient(grad, k, gradient, parallel);
-        work(layout, Matrix::new(gradient, m, k))
+        let gradient = Matrix::new(gradient, m, k);
+        with_right(chunk.arithmetic(), gradient, true, |gradient| {
+            work(layout, gradient)
+        })
     })
 }

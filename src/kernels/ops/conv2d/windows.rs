@@ -50,6 +50,14 @@ impl Windows {
     }
 }
 
+/// The part of a layout that a product takes: the row of a position has `columns` values, and the next begins `step` values further on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Factor {
+    pub(super) start: usize,
+    pub(super) columns: usize,
+    pub(super) step: usize,
+}
+
 /// Result rows `rows` of the images `images`: what one thread computes at a time.
 #[derive(Debug, Clone)]
 pub(super) struct Chunk<'a> {
@@ -121,41 +129,67 @@ impl<'a> Chunk<'a> {
         let row_len = self.row_len();
         for (parity, plane) in layout.chunks_exact_mut(self.plane_len()).enumerate() {
             for_each_chunk_if(parallel, plane, row_len, |start, target| {
-                if target.len() == row_len {
-                    self.fill_row(
-                        x,
-                        (start / row_len + self.rows.start) * self.windows.stride + parity,
-                        target,
-                    );
-                } else {
-                    target.fill(0.0);
-                }
+                self.fill_row(x, (start / row_len, parity), (target, 0.0), |to, from| {
+                    to.copy_from_slice(from);
+                });
             });
         }
     }
 
-    /// Writes padded row `padded` of every image: zeros, input, zeros.
-    fn fill_row(&self, x: &[f32], padded: usize, target: &mut [f32]) {
+    /// As [`Chunk::lay_out`], rounded to bf16 by `round`.
+    pub(super) fn lay_out_rounded(
+        &self,
+        x: &[f32],
+        layout: &mut [u16],
+        round: impl Fn(&mut [u16], &[f32]),
+    ) {
+        for (parity, plane) in layout.chunks_exact_mut(self.plane_len()).enumerate() {
+            for (row, target) in plane.chunks_mut(self.row_len()).enumerate() {
+                self.fill_row(x, (row, parity), (target, 0), &round);
+            }
+        }
+    }
+
+    /// Writes row `row` of plane `parity` for every image: zeros, input by `copy`, zeros. What follows the last row is zeros.
+    fn fill_row<T: Copy>(
+        &self,
+        x: &[f32],
+        (row, parity): (usize, usize),
+        (target, zero): (&mut [T], T),
+        copy: impl Fn(&mut [T], &[f32]),
+    ) {
         let (h, w, c) = self.windows.input;
+        let is_row = target.len() == self.row_len();
+        let padded = (row + self.rows.start) * self.windows.stride + parity;
         let Some(y) = padded
             .checked_sub(self.windows.padding.0)
-            .filter(|y| *y < h)
+            .filter(|y| is_row && *y < h)
         else {
-            target.fill(0.0);
+            target.fill(zero);
             return;
         };
         let one = target.len() / self.images.len();
         for (image, target) in self.images.clone().zip(target.chunks_exact_mut(one)) {
             let (left, rest) = target.split_at_mut(self.windows.padding.1 * c);
             let (middle, right) = rest.split_at_mut(w * c);
-            left.fill(0.0);
-            middle.copy_from_slice(&x[(image * h + y) * w * c..][..w * c]);
-            right.fill(0.0);
+            left.fill(zero);
+            copy(middle, &x[(image * h + y) * w * c..][..w * c]);
+            right.fill(zero);
         }
     }
 
     /// The part of the windows in a layout that product number `index` takes, one row per position.
     pub(super) fn factor<'l>(&self, layout: &'l [f32], index: usize) -> Matrix<'l> {
+        let Factor {
+            start,
+            columns,
+            step,
+        } = self.factor_at(index);
+        Matrix::strided(&layout[start..], self.positions(), columns, step)
+    }
+
+    /// Where that part stands.
+    pub(super) fn factor_at(&self, index: usize) -> Factor {
         let Windows {
             stride, dilation, ..
         } = *self.windows;
@@ -166,7 +200,11 @@ impl<'a> Chunk<'a> {
             (index / taps * dilation, index % taps * dilation, 1)
         };
         let start = r % stride * self.plane_len() + r / stride * self.row_len() + s * c;
-        Matrix::strided(&layout[start..], self.positions(), width * c, stride * c)
+        Factor {
+            start,
+            columns: width * c,
+            step: stride * c,
+        }
     }
 
     /// Copies the gradient of the results (`width` channels) to positions, with zeros between rows.

@@ -1,29 +1,73 @@
 //! Products of values rounded to bf16 (round to nearest even) with sums in `f32`.
 //!
-//! With AVX-512's `vdpbf16ps`, which multiplies 32 pairs of values and adds them to 16 sums (twice the multiplications of
-//! an `f32` instruction), on operands copied into pairs of neighbouring depths: A by rows, B in panels of 64 columns. On other CPUs the
-//! operands are rounded copies in `f32`: the same result but for the order of sums, and no faster than `f32`.
+//! By an instruction of the CPU ([`Bf16Products`]) on operands copied into pairs of neighbouring depths ([`super::pairs`]). On other CPUs
+//! the operands are rounded copies in `f32`: the same result but for the order of sums, and no faster than `f32`.
 //!
 //! # Source
-//! Intel, "Instruction Set Extensions Programming Reference", `VDPBF16PS`: inputs and results below 2⁻¹²⁶ are zero.
+//! Intel, "Instruction Set Extensions Programming Reference", `VDPBF16PS`, `TDPBF16PS`: inputs and results below 2⁻¹²⁶ are zero.
 #![expect(
     unsafe_code,
     reason = "results are written through raw pointers, since threads write columns of them"
 )]
 
 use super::single::single_at;
-use super::{Accumulate, Matrix};
+use super::{Accumulate, Matrix, Right};
 use crate::ops::scratch::with_scratch;
 
-/// Whether this CPU multiplies bf16 values by an instruction of its own, and the vector level in use allows it.
-pub fn has_bf16_products() -> bool {
+/// The instruction by which a CPU multiplies bf16 values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bf16Products {
+    /// `vdpbf16ps` of AVX-512 BF16: twice the multiplications of an `f32` instruction on AMD's CPUs.
+    Avx512,
+    /// `tdpbf16ps` on AMX's tiles: 16 times.
+    Amx,
+}
+
+impl Bf16Products {
+    /// Columns of a panel of B.
+    pub(super) fn panel(self) -> usize {
+        match self {
+            Self::Avx512 => 64,
+            Self::Amx => 32,
+        }
+    }
+
+    /// Copies up to [`Bf16Products::panel`] columns of B for products with parts of A.
+    ///
+    /// # Panics
+    /// When `to` is too short.
+    pub(super) fn copy_right(self, to: &mut [f32], b: Matrix<'_>) {
+        let (pairs, panel) = (b.rows.div_ceil(2).next_multiple_of(16), self.panel());
+        assert!(
+            to.len() >= pairs * panel && b.columns <= panel,
+            "room for a panel"
+        );
+        #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
+        // SAFETY: there is room; the CPU has the instructions of either variant.
+        unsafe {
+            super::pairs::copy_right(to.as_mut_ptr().cast(), panel, b);
+        }
+    }
+}
+
+/// The instruction in use, if this CPU has one and the vector level in use allows it.
+pub fn bf16_products() -> Option<Bf16Products> {
     #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
     {
         use crate::ops::simd::{VectorLevel, vector_level};
-        vector_level() == VectorLevel::Avx512 && std::is_x86_feature_detected!("avx512bf16")
+        let has = vector_level() == VectorLevel::Avx512
+            && std::is_x86_feature_detected!("avx512bw")
+            && std::is_x86_feature_detected!("avx512bf16");
+        has.then(|| {
+            if super::pairs::amx::is_there() {
+                Bf16Products::Amx
+            } else {
+                Bf16Products::Avx512
+            }
+        })
     }
     #[cfg(not(all(target_arch = "x86_64", feature = "x86-v4")))]
-    false
+    None
 }
 
 /// `C = A · B` or `C += A · B` of rounded values.
@@ -35,18 +79,18 @@ pub(super) unsafe fn product_at(
     c_row: usize,
     accumulate: Accumulate,
     a: Matrix<'_>,
-    b: Matrix<'_>,
+    b: Right<'_>,
 ) {
-    if a.rows == 0 || b.columns == 0 {
+    if a.rows == 0 || b.matrix.columns == 0 {
         return;
     }
     #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
-    if has_bf16_products() {
+    if let Some(by) = bf16_products() {
         // SAFETY: the CPU has the instructions; for C the caller guarantees it.
-        return unsafe { super::pairs::product_at(c, c_row, accumulate, a, b) };
+        return unsafe { super::pairs::product_at(by, c, c_row, accumulate, a, b) };
     }
     with_rounded(a, |a| {
-        with_rounded(b, |b| {
+        with_rounded(b.matrix, |b| {
             // SAFETY: guaranteed by the caller.
             unsafe { single_at(c, c_row, accumulate, a, b) }
         });
@@ -127,7 +171,7 @@ mod tests {
                 product_in(Arithmetic::Bfloat, &mut target, Accumulate::Replace, a, b);
                 c
             };
-            if has_bf16_products() {
+            if bf16_products().is_some() {
                 let (whole, rows) = (result(a), m / 3);
                 assert_eq!(result(a.row_range(m - rows, rows)), whole[(m - rows) * n..]);
             }

@@ -5,9 +5,12 @@
 )]
 
 use super::single::single_at;
-use super::{Accumulate, Matrix, MatrixMut, bf16};
+use super::{Accumulate, Matrix, MatrixMut, Right, bf16, with_right};
 use crate::device::{Arithmetic, cpu_arithmetic};
-use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if, for_each_index};
+use crate::ops::chunks::rows_per_chunk;
+use crate::ops::parallel::{
+    ELEMENTWISE_LEN, PRODUCT_FLOP, add_assign, for_each_chunk_if, for_each_index, for_each_zipped,
+};
 use crate::ops::scratch::with_scratch;
 
 /// Approximate rows of a chunk: enough that packing the right matrix once per chunk costs little.
@@ -34,15 +37,16 @@ pub fn product(c: &mut MatrixMut<'_>, accumulate: Accumulate, a: Matrix<'_>, b: 
 ///
 /// # Panics
 /// When the dimensions do not agree.
-pub fn product_in(
+pub fn product_in<'b>(
     arithmetic: Arithmetic,
     c: &mut MatrixMut<'_>,
     accumulate: Accumulate,
     a: Matrix<'_>,
-    b: Matrix<'_>,
+    b: impl Into<Right<'b>>,
 ) {
+    let b = b.into();
     assert!(
-        a.rows == c.rows && b.columns == c.columns && a.columns == b.rows,
+        a.rows == c.rows && b.matrix.columns == c.columns && a.columns == b.matrix.rows,
         "a product of matrices that fit"
     );
     // SAFETY: `c` borrows its slice mutably, so it overlaps neither `a` nor `b`, and it holds all of its elements.
@@ -68,13 +72,13 @@ unsafe fn product_at(
     row_stride: usize,
     accumulate: Accumulate,
     a: Matrix<'_>,
-    b: Matrix<'_>,
+    b: Right<'_>,
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match arithmetic {
             Arithmetic::Bfloat => bf16::product_at(c, row_stride, accumulate, a, b),
-            _ => single_at(c, row_stride, accumulate, a, b),
+            _ => single_at(c, row_stride, accumulate, a, b.matrix),
         }
     }
 }
@@ -92,25 +96,53 @@ pub fn rows_product(
     b: Matrix<'_>,
     finish: impl Fn(usize, &mut [f32]) + Sync,
 ) {
+    rows_product_beside([c], accumulate, a, b, |first, [rows]| finish(first, rows));
+}
+
+/// [`rows_product`] for the first of several outputs of one size; `finish` gets the chunks of all.
+///
+/// # Panics
+/// When the dimensions do not agree.
+pub fn rows_product_beside<const N: usize>(
+    outputs: [&mut [f32]; N],
+    accumulate: Accumulate,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    finish: impl Fn(usize, [&mut [f32]; N]) + Sync,
+) {
     let (n, arithmetic) = (b.columns, cpu_arithmetic());
-    assert_eq!(c.len(), a.rows * n, "a result of the product's size");
+    let fits = outputs.iter().all(|output| output.len() == a.rows * n);
+    assert!(fits, "results of the product's size");
     let rows = even_chunk(a.rows, ROWS);
-    let large = 2 * a.rows * n * a.columns >= PRODUCT_FLOP;
-    if large && rows == a.rows && n >= 2 * VECTOR {
-        columns_product(arithmetic, c, accumulate, a, b);
-        finish(0, c);
+    let work = 2 * a.rows * n * a.columns;
+    let finish_in_parallel = N > 1 && a.rows * n >= ELEMENTWISE_LEN;
+    if work >= PRODUCT_FLOP && rows == a.rows && n >= 2 * VECTOR {
+        columns_product(arithmetic, outputs[0], accumulate, a, b);
+        let rows = if finish_in_parallel {
+            rows_per_chunk(n)
+        } else {
+            rows
+        };
+        let outputs = outputs.map(|output| (output, rows * n));
+        for_each_zipped(finish_in_parallel, outputs, |index, chunks| {
+            finish(index * rows, chunks);
+        });
         return;
     }
-    for_each_chunk_if(large, c, rows * n, |start, c| {
-        let (first, count) = (start / n, c.len() / n);
-        product_in(
-            arithmetic,
-            &mut MatrixMut::new(c, count, n),
-            accumulate,
-            a.row_range(first, count),
-            b,
-        );
-        finish(first, c);
+    let large = work >= PRODUCT_FLOP || finish_in_parallel;
+    with_right(arithmetic, b, rows < a.rows, |b| {
+        let outputs = outputs.map(|output| (output, rows * n));
+        for_each_zipped(large, outputs, |index, chunks| {
+            let (first, count) = (index * rows, chunks[0].len() / n);
+            product_in(
+                arithmetic,
+                &mut MatrixMut::new(chunks[0], count, n),
+                accumulate,
+                a.row_range(first, count),
+                b,
+            );
+            finish(first, chunks);
+        });
     });
 }
 
@@ -135,7 +167,7 @@ fn columns_product(
         let b = b.column_range(first, width.min(n - first));
         // SAFETY: `c` is borrowed mutably for the whole call and holds `a.rows` rows of n values; a block writes the
         // columns from `first` to below `first + b.columns ≤ n` of each, and no other block has any of them.
-        unsafe { product_at(arithmetic, start.at(first), n, accumulate, a, b) }
+        unsafe { product_at(arithmetic, start.at(first), n, accumulate, a, b.into()) }
     });
 }
 
@@ -203,16 +235,18 @@ fn tall_product_in(
         finish(0, c);
     } else {
         let rows = even_chunk(m, BLOCK.min((BLOCK_VALUES / n).max(1)));
-        for_each_chunk_if(true, c, rows * n, |start, c| {
-            let count = c.len() / n;
-            product_in(
-                arithmetic,
-                &mut MatrixMut::new(c, count, n),
-                accumulate,
-                a.transposed().row_range(start / n, count),
-                b,
-            );
-            finish(start / n, c);
+        with_right(arithmetic, b, rows < m, |b| {
+            for_each_chunk_if(true, c, rows * n, |start, c| {
+                let count = c.len() / n;
+                product_in(
+                    arithmetic,
+                    &mut MatrixMut::new(c, count, n),
+                    accumulate,
+                    a.transposed().row_range(start / n, count),
+                    b,
+                );
+                finish(start / n, c);
+            });
         });
     }
 }

@@ -13,6 +13,7 @@ mod cpu;
 mod dots;
 #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
 mod pairs;
+mod right;
 mod single;
 mod small;
 mod tile;
@@ -21,9 +22,12 @@ use dfdx::tensor::Cpu;
 
 use crate::device::Buffer;
 
-pub use bf16::has_bf16_products;
+pub use bf16::{Bf16Products, bf16_products};
 pub(super) use cpu::{even_chunk, sum_partials};
-pub use cpu::{product, product_in, rows_product, tall_product, transposed_product};
+pub use cpu::{
+    product, product_in, rows_product, rows_product_beside, tall_product, transposed_product,
+};
+pub use right::{Right, TiledRight, with_right};
 
 /// A read-only matrix in a slice: element `(i, j)` stands at `i · row_stride + j · column_stride`.
 ///

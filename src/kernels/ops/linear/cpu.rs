@@ -8,11 +8,10 @@ use dfdx::tensor::Cpu;
 use super::{LinearKernel, LinearSize, ProjectionsKernel};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
-use crate::ops::chunks::rows_per_chunk;
-use crate::ops::gemm::{Accumulate, Matrix, rows_product, tall_product, to_add};
-use crate::ops::parallel::{
-    CHUNK, ELEMENTWISE_LEN, add_assign, for_each_chunk, for_each_chunk_pair, for_each_zipped,
+use crate::ops::gemm::{
+    Accumulate, Matrix, rows_product, rows_product_beside, tall_product, to_add,
 };
+use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, add_assign, for_each_chunk, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::update::squares;
@@ -52,11 +51,14 @@ impl LinearKernel for Cpu {
             });
             return Ok((y, None));
         }
-        rows_product(&mut y, Accumulate::Replace, x, weight, |_, _| ());
         let mut slopes = self.spare_buffer(rows * outputs)?;
-        let chunk = rows_per_chunk(outputs) * outputs;
-        for_each_chunk_pair(&mut y, &mut slopes, chunk, |_, y, slopes| {
-            activated!(activation, |act| simd!({
+        let both = [y.as_mut_slice(), slopes.as_mut_slice()];
+        rows_product_beside(both, Accumulate::Replace, x, weight, |_, [y, slopes]| {
+            // A row at a time: what the products wrote is in the L2 cache, not in the L1.
+            let rows = y.chunks_exact_mut(outputs);
+            activated!(activation, |act| simd!(for (y, slopes) in
+                rows.zip(slopes.chunks_exact_mut(outputs))
+            {
                 if let Some(bias) = bias {
                     add_bias(y, bias);
                 }

@@ -34,6 +34,21 @@ pub(super) struct Left {
 }
 
 impl Left {
+    /// Pairs by rows at `at`, which begin `row` pairs apart.
+    pub(super) fn by_rows(at: *const u32, row: usize) -> Self {
+        Self {
+            at,
+            row,
+            step: 1,
+            block: 0,
+        }
+    }
+
+    /// The pairs of a row of a copy by rows.
+    pub(super) fn of_row(self, row: usize) -> *const u32 {
+        self.at.wrapping_add(row * self.row)
+    }
+
     /// The pairs of the rows from `first` on, and how many of them a tile can take.
     pub(super) fn rows_from(self, first: usize, m: usize) -> (*const u32, usize) {
         let left = m - first;
@@ -48,13 +63,16 @@ impl Left {
     }
 }
 
-/// Copies A to `to`.
+/// Copies A to `to`, where its columns are contiguous and `by_rows` is false in blocks of 16 rows, else by rows, each with zeros up to
+/// 16 pairs.
 ///
 /// # Safety
 /// `to` has room for `a_row` pairs for each of A's rows, rounded up to 16.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-pub(super) unsafe fn copy_left(to: *mut u32, a_row: usize, a: Matrix<'_>) -> Left {
+pub(super) unsafe fn copy_left(to: *mut u32, a_row: usize, a: Matrix<'_>, by_rows: bool) -> Left {
     let pairs = a.columns.div_ceil(2);
+    let rows = Left::by_rows(to, a_row);
     if a.column_stride == 1 {
         for i in 0..a.rows {
             // SAFETY: row i of A and of the copy.
@@ -66,22 +84,24 @@ pub(super) unsafe fn copy_left(to: *mut u32, a_row: usize, a: Matrix<'_>) -> Lef
                 }
             }
         }
-        return Left {
-            at: to,
-            row: a_row,
-            step: 1,
-            block: 0,
-        };
+        return rows;
     }
     for i in (0..a.rows).step_by(LANES) {
-        // SAFETY: columns of Aᵀ; a block takes 16 · `pairs` ≤ 16 · `a_row`.
+        let columns = a.transposed().column_range(i, LANES.min(a.rows - i));
+        // SAFETY: columns of Aᵀ; a block takes 16 · `pairs` ≤ 16 · `a_row`, and 16 rows of `a_row`.
         unsafe {
-            interleave(
-                to.add(i * pairs),
-                LANES,
-                a.transposed().column_range(i, LANES.min(a.rows - i)),
-            );
+            if by_rows {
+                for q in (0..pairs).step_by(LANES) {
+                    let values = std::array::from_fn(|at| paired(columns, q + at, 0));
+                    transpose(to.add(i * a_row + q), a_row, values);
+                }
+            } else {
+                interleave(to.add(i * pairs), LANES, columns, pairs);
+            }
         }
+    }
+    if by_rows {
+        return rows;
     }
     Left {
         at: to,
@@ -91,26 +111,62 @@ pub(super) unsafe fn copy_left(to: *mut u32, a_row: usize, a: Matrix<'_>) -> Lef
     }
 }
 
-/// Copies up to 64 columns of B to `to`, depth by depth; absent columns of the last vector are zeros.
+/// Copies up to `panel` columns of B to `to`, depth by depth; absent columns of the last vector and absent depths of the last 32 are zeros.
 ///
 /// # Safety
-/// `to` has room for 64 pairs for every two depths, rounded up to 32.
+/// `to` has room for `panel` pairs for every two depths, rounded up to 32.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-pub(super) unsafe fn copy_right(to: *mut u32, b: Matrix<'_>) {
+pub(in crate::ops::gemm) unsafe fn copy_right(to: *mut u32, panel: usize, b: Matrix<'_>) {
+    let pairs = b.rows.div_ceil(2).next_multiple_of(LANES);
+    if b.column_stride == 1 {
+        // SAFETY: rows of the panel.
+        unsafe { interleave(to, panel, b, pairs) };
+        return;
+    }
     for j in (0..b.columns).step_by(LANES) {
-        let columns = b.column_range(j, LANES.min(b.columns - j));
-        // SAFETY: vector j of every row of the panel.
-        unsafe {
-            if b.column_stride == 1 {
-                interleave(to.add(j), PANEL, columns);
-            } else {
-                for p in (0..b.rows).step_by(2 * LANES) {
-                    let depths = columns.row_range(p, (2 * LANES).min(b.rows - p));
-                    transpose(to.add(p / 2 * PANEL + j), depths);
-                }
+        for p in (0..b.rows).step_by(2 * LANES) {
+            let depths = (2 * LANES).min(b.rows - p);
+            // SAFETY: vector j of 16 rows of the panel, from columns of B.
+            unsafe {
+                let values = std::array::from_fn(|lane| {
+                    if j + lane < b.columns {
+                        let at = p * b.row_stride + (j + lane) * b.column_stride;
+                        neighbours(b.values.as_ptr().add(at), depths)
+                    } else {
+                        no_pairs()
+                    }
+                });
+                transpose(to.add(p / 2 * panel + j), panel, values);
             }
         }
     }
+}
+
+/// `to` becomes `from`, rounded to bf16.
+///
+/// # Safety
+/// The CPU has AVX-512 F, BW and BF16.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+pub(in crate::ops::gemm) unsafe fn round(to: &mut [u16], from: &[f32]) {
+    let mut whole = to.chunks_exact_mut(2 * LANES);
+    for (to, from) in whole.by_ref().zip(from.chunks_exact(2 * LANES)) {
+        // SAFETY: 32 values each.
+        unsafe {
+            _mm512_storeu_si512(to.as_mut_ptr().cast(), neighbours(from.as_ptr(), 2 * LANES));
+        };
+    }
+    let rest = whole.into_remainder();
+    let from = &from[from.len() - rest.len()..];
+    let mut last = [0_u16; 2 * LANES];
+    // SAFETY: what is masked is not read.
+    unsafe {
+        _mm512_storeu_si512(
+            last.as_mut_ptr().cast(),
+            neighbours(from.as_ptr(), from.len()),
+        );
+    };
+    rest.copy_from_slice(&last[..rest.len()]);
 }
 
 /// Rounds up to 32 neighbouring values to 16 pairs; absent ones are zeros.
@@ -156,47 +212,70 @@ fn rounded(high: __m512, low: __m512) -> __m512i {
     unsafe { transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)) }
 }
 
-/// Rows of 16 pairs from a matrix of contiguous rows, of up to 16 columns: row q pairs the matrix's rows 2q and 2q + 1. They begin `step` pairs
-/// apart.
+/// `count` rows of pairs, `step` pairs apart, from a matrix of contiguous rows; absent columns of the last vector are zeros.
 ///
 /// # Safety
-/// There is room for half as many rows as the matrix has, rounded up.
+/// There is room for them.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn interleave(to: *mut u32, step: usize, from: Matrix<'_>) {
-    let order: [u16; 32] = std::array::from_fn(|i| (i / 2 + i % 2 * LANES) as u16);
-    // SAFETY: rows of `from` and of the copy; a row without a partner is paired with zeros.
-    unsafe {
-        let order = _mm512_loadu_si512(order.as_ptr().cast());
-        let start = from.values.as_ptr();
-        for q in 0..from.rows.div_ceil(2) {
-            let row = start.add(2 * q * from.row_stride);
-            let low = load(row, from.columns);
-            let high = if 2 * q + 1 < from.rows {
-                load(row.add(from.row_stride), from.columns)
-            } else {
-                _mm512_setzero_ps()
-            };
-            let pairs = _mm512_permutexvar_epi16(order, rounded(high, low));
-            _mm512_storeu_si512(to.add(q * step).cast(), pairs);
+unsafe fn interleave(to: *mut u32, step: usize, from: Matrix<'_>, count: usize) {
+    for q in 0..count {
+        for j in (0..from.columns).step_by(LANES) {
+            // SAFETY: guaranteed by the caller.
+            unsafe { _mm512_storeu_si512(to.add(q * step + j).cast(), paired(from, q, j)) };
         }
     }
 }
 
-/// 16 rows of pairs, [`PANEL`] apart, from up to 32 depths of up to 16 contiguous columns.
+/// The pairs of a matrix's rows 2q and 2q + 1, which are contiguous, of up to 16 columns from `first` on; an absent row is zeros.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+fn paired(from: Matrix<'_>, q: usize, first: usize) -> __m512i {
+    const ORDER: [u16; 32] = {
+        let mut order = [0; 32];
+        let mut i = 0;
+        while i < 32 {
+            order[i] = (i / 2 + i % 2 * LANES) as u16;
+            i += 1;
+        }
+        order
+    };
+    if 2 * q >= from.rows {
+        return no_pairs();
+    }
+    // SAFETY: rows of `from`.
+    unsafe {
+        let row = from.values.as_ptr().add(2 * q * from.row_stride + first);
+        let count = from.columns - first;
+        let low = load(row, count);
+        let high = if 2 * q + 1 < from.rows {
+            load(row.add(from.row_stride), count)
+        } else {
+            _mm512_setzero_ps()
+        };
+        _mm512_permutexvar_epi16(
+            _mm512_loadu_si512(ORDER.as_ptr().cast()),
+            rounded(high, low),
+        )
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+fn no_pairs() -> __m512i {
+    // SAFETY: two types of 512 bits.
+    unsafe { transmute::<__m512, __m512i>(_mm512_setzero_ps()) }
+}
+
+/// The columns of 16 rows of 16 pairs, `step` pairs apart.
 ///
 /// # Safety
-/// There is room for 16 rows.
+/// There is room for them.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bf16")]
-unsafe fn transpose(to: *mut u32, from: Matrix<'_>) {
-    // SAFETY: columns of `from`, and 16 rows of the copy.
+unsafe fn transpose(to: *mut u32, step: usize, mut x: [__m512i; LANES]) {
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        let zeros = transmute::<__m512, __m512i>(_mm512_setzero_ps());
-        let mut x = [zeros; LANES];
-        for (j, x) in x.iter_mut().enumerate().take(from.columns) {
-            *x = neighbours(from.values.as_ptr().add(j * from.column_stride), from.rows);
-        }
         // Pairs of neighbours change places at distances of 1 and 2 within, then of 4 and 8 across, parts of 128 bits.
-        let mut y = [zeros; LANES];
+        let mut y = x;
         for i in (0..LANES).step_by(2) {
             y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
             y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
@@ -223,7 +302,7 @@ unsafe fn transpose(to: *mut u32, from: Matrix<'_>) {
             }
         }
         for (q, row) in y.into_iter().enumerate() {
-            _mm512_storeu_si512(to.add(q * PANEL).cast(), row);
+            _mm512_storeu_si512(to.add(q * step).cast(), row);
         }
     }
 }

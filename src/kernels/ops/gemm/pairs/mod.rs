@@ -1,13 +1,15 @@
-//! The product of [`super::bf16`] by `vdpbf16ps`: copies of A and B in pairs of neighbouring depths, and tiles of 6 rows by 4 vectors.
+//! The product of [`super::bf16`] by AMX ([`amx`]) or by `vdpbf16ps`: copies of A and B in pairs of neighbouring depths, and, by the
+//! latter, tiles of 6 rows by 4 vectors.
 //!
-//! A pair is a `u32` with two bf16 values. B's pairs stand in panels of 64 columns, depth by depth; A's either row by row
-//! (where its rows are contiguous) or, where its columns are, in blocks of 16 rows, depth by depth. So neither needs more than a
-//! shuffle of what is read, but for a B with contiguous columns, which is transposed 16 × 16 pairs at a time.
+//! A pair is a `u32` with two bf16 values. B's pairs stand in panels of 64 columns (AMX: 32), depth by depth; A's either row by row
+//! (where its rows are contiguous, and for AMX) or, where its columns are, in blocks of 16 rows, depth by depth. So neither needs more than
+//! a shuffle of what is read, but for a B with contiguous columns and AMX's A with them: these are transposed 16 × 16 pairs at a time.
 #![expect(
     unsafe_code,
     reason = "intrinsics over raw pointers; the views checked their bounds"
 )]
 
+pub(super) mod amx;
 mod copies;
 
 use std::arch::x86_64::{
@@ -16,58 +18,76 @@ use std::arch::x86_64::{
 };
 use std::mem::transmute;
 
-use copies::{LANES, Left, PANEL, ROWS, VECTORS, copy_left, copy_right, mask};
+use amx::Tiles;
+use copies::{LANES, Left, PANEL, ROWS, VECTORS, copy_left, mask};
+pub(super) use copies::{copy_right, round};
 
-use super::{Accumulate, Matrix};
+use super::bf16::Bf16Products;
+use super::right::RightCopy;
+use super::{Accumulate, Matrix, Right};
 use crate::ops::scratch::with_scratch;
 
 /// Depth of a pass: a panel of B (128 KiB) and the rows of a tile stay in the L2 cache.
 const DEPTH: usize = 1024;
+/// With AMX a panel of B (32 KiB) is in the L1 cache, from which its tiles are loaded for every 32 rows.
+const AMX_DEPTH: usize = 512;
 /// Rows of A that are copied at a time (1 MiB with the largest depth).
 const BLOCK: usize = 512;
 
 /// `C = A · B` or `C += A · B` of values rounded to bf16.
 ///
 /// # Safety
-/// The CPU has AVX-512 F, BW and BF16; C's elements must not overlap each other, and nothing else may read or write them
-/// during the call.
+/// The CPU has AVX-512 F, BW and BF16, for [`Bf16Products::Amx`] its tiles too; C's elements must not overlap each other, and nothing else
+/// may read or write them during the call.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub(super) unsafe fn product_at(
+    by: Bf16Products,
     c: *mut f32,
     c_row: usize,
     accumulate: Accumulate,
     a: Matrix<'_>,
-    b: Matrix<'_>,
+    Right { matrix: b, copy }: Right<'_>,
 ) {
     let (m, n, k) = (a.rows, b.columns, a.columns);
-    let (rows, depth) = (m.min(BLOCK), k.clamp(1, DEPTH));
+    // SAFETY: guaranteed by the caller.
+    let tiles = (by == Bf16Products::Amx && k > 0).then(|| unsafe { Tiles::configure() });
+    let panel = by.panel();
+    let most = if tiles.is_some() { AMX_DEPTH } else { DEPTH };
+    // Equal blocks: B is copied anew for each.
+    let rows = m.div_ceil(m.div_ceil(BLOCK)).next_multiple_of(amx::SIDE);
+    let depth = k.clamp(1, most);
     let pairs = depth.div_ceil(2);
     // Rows of 16 pairs and a cache line more, so that the rows of a tile do not share cache sets.
     let a_row = pairs.next_multiple_of(LANES) + LANES;
-    let a_len = a_row * rows.next_multiple_of(LANES);
-    let b_len = pairs.next_multiple_of(LANES) * PANEL;
+    let a_len = a_row * rows;
+    let b_len = pairs.next_multiple_of(LANES) * panel * usize::from(copy.is_none());
     with_scratch(a_len + b_len, |scratch| {
         let (left, right) = scratch.split_at_mut(a_len);
-        let (left, right) = (left.as_mut_ptr().cast(), right.as_mut_ptr().cast());
-        for first in (0..m).step_by(BLOCK) {
-            let a = a.row_range(first, BLOCK.min(m - first));
-            for start in (0..k.max(1)).step_by(DEPTH) {
-                let depth = DEPTH.min(k - start);
+        let (left, right) = (left.as_mut_ptr().cast(), right.as_mut_ptr().cast::<u32>());
+        for first in (0..m).step_by(rows) {
+            let a = a.row_range(first, rows.min(m - first));
+            for start in (0..k.max(1)).step_by(most) {
+                let depth = most.min(k - start);
                 let (a, b) = (a.column_range(start, depth), b.row_range(start, depth));
                 let add = accumulate.adds() || start > 0;
+                let pairs = depth.div_ceil(2);
                 // SAFETY: both copies fit, as computed above; for C the caller guarantees it.
                 unsafe {
-                    let left = copy_left(left, a_row, a);
-                    for j in (0..n).step_by(PANEL) {
-                        let columns = PANEL.min(n - j);
-                        copy_right(right, b.column_range(j, columns));
-                        let c = c.wrapping_add(first * c_row + j);
-                        multiply(
-                            left,
-                            right,
-                            (a.rows, columns, depth.div_ceil(2)),
-                            (c, c_row, add),
-                        );
+                    let left = copy_left(left, a_row, a, tiles.is_some());
+                    for j in (0..n).step_by(panel) {
+                        let columns = panel.min(n - j);
+                        let right = if let Some(copy) = copy {
+                            copy.at(start, j)
+                        } else {
+                            copy_right(right, panel, b.column_range(j, columns));
+                            right.cast_const()
+                        };
+                        let c = (c.wrapping_add(first * c_row + j), c_row, add);
+                        let steps = pairs.div_ceil(LANES);
+                        match &tiles {
+                            Some(tiles) => tiles.multiply(left, right, (a.rows, columns, steps), c),
+                            None => multiply(left, right, (a.rows, columns, pairs), c),
+                        }
                     }
                 }
             }
@@ -75,10 +95,36 @@ pub(super) unsafe fn product_at(
     });
 }
 
+/// `C = A · B` or `C += A · B` by AMX for bf16 values A, read where they are, and a copied B; `k` is a multiple of 32.
+///
+/// # Safety
+/// The CPU has AMX; A has rows up to a multiple of 32 at even strides; for C as [`product_at`].
+pub(super) unsafe fn tiled_product(
+    (m, n, k): (usize, usize, usize),
+    (c, c_row, accumulate): (*mut f32, usize, Accumulate),
+    (a, a_row): (*const u16, usize),
+    b: RightCopy<'_>,
+) {
+    // SAFETY: guaranteed by the caller.
+    let tiles = unsafe { Tiles::configure() };
+    for start in (0..k).step_by(AMX_DEPTH) {
+        let steps = AMX_DEPTH.min(k - start) / (2 * LANES);
+        let left = Left::by_rows(a.wrapping_add(start).cast(), a_row / 2);
+        let add = accumulate.adds() || start > 0;
+        for j in (0..n).step_by(b.panel) {
+            let size = (m, b.panel.min(n - j), steps);
+            let c = (c.wrapping_add(j), c_row, add);
+            // SAFETY: parts of the operands, guaranteed by the caller.
+            unsafe { tiles.multiply(left, b.at(start, j), size, c) };
+        }
+    }
+}
+
 /// `m` rows of up to 64 columns of C, over `pairs` pairs of depths.
 ///
 /// # Safety
 /// The copies hold them; for C as [`product_at`].
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn multiply(
     left: Left,
@@ -194,5 +240,42 @@ impl Tile {
 
     fn at(&self, row: usize, vector: usize) -> *mut f32 {
         self.c.wrapping_add(row * self.c_row + vector * LANES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bf16::bf16_products;
+    use super::*;
+    use crate::ops::testing::{assert_close, filled};
+
+    #[test]
+    fn both_instructions_give_the_same_sums() {
+        if bf16_products() != Some(Bf16Products::Amx) {
+            eprintln!("skipped: this CPU has no AMX");
+            return;
+        }
+        for (m, n, k) in [
+            (1, 1, 1),
+            (33, 47, 66),
+            (16, 96, 0),
+            (70, 17, 1100),
+            (600, 33, 31),
+        ] {
+            let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+            let of_a = [Matrix::new(&a, m, k), Matrix::new(&a, k, m).transposed()];
+            for a in of_a {
+                let [amx, avx512] = [Bf16Products::Amx, Bf16Products::Avx512].map(|by| {
+                    let mut c = vec![0.25; m * n];
+                    let at = c.as_mut_ptr();
+                    // SAFETY: the CPU has both; C has m rows of n values.
+                    unsafe {
+                        product_at(by, at, n, Accumulate::Add, a, Matrix::new(&b, k, n).into());
+                    }
+                    c
+                });
+                assert_close(&amx, &avx512, 1e-5 * (k as f32 / 70.0).max(1.0));
+            }
+        }
     }
 }

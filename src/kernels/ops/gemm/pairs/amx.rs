@@ -1,0 +1,274 @@
+//! Products of pairs by AMX: a core's eight tile registers, each 16 rows of 64 bytes. `tdpbf16ps` multiplies 16 rows of 32 values by 32
+//! rows of 16 (in pairs of neighbouring rows) and adds the 256 sums to a third tile: 16 times the multiplications of an `f32` instruction.
+//!
+//! # Source
+//! Intel, "Architecture Instruction Set Extensions Programming Reference", `LDTILECFG`, `TILELOADD`, `TDPBF16PS`; Linux,
+//! "Using XSTATE features in user space applications": a process asks for the tiles before it uses them.
+
+use std::arch::asm;
+use std::arch::x86_64::{__cpuid, __cpuid_count, _MM_HINT_ET0, _mm_prefetch};
+use std::sync::OnceLock;
+
+use super::copies::{LANES, Left};
+
+/// Rows and columns of C that four tiles of sums hold.
+pub(super) const SIDE: usize = 2 * LANES;
+
+/// Whether this process may use the tiles of this CPU for bf16.
+pub(in crate::ops::gemm) fn is_there() -> bool {
+    static ALLOWED: OnceLock<bool> = OnceLock::new();
+    *ALLOWED.get_or_init(|| {
+        const FEATURES: u32 = 7;
+        const BF16_AND_TILES: u32 = 1 << 22 | 1 << 24;
+        let leaves = __cpuid(0).eax;
+        leaves >= FEATURES
+            && __cpuid_count(FEATURES, 0).edx & BF16_AND_TILES == BF16_AND_TILES
+            && asked_for()
+    })
+}
+
+/// Asks Linux for the state of the tiles, which it keeps for each thread from then on.
+#[cfg(target_os = "linux")]
+fn asked_for() -> bool {
+    const ARCH_REQ_XCOMP_PERM: libc::c_ulong = 0x1023;
+    const XFEATURE_XTILEDATA: libc::c_ulong = 18;
+    // SAFETY: the call has no pointers; an older kernel answers with an error.
+    unsafe {
+        libc::syscall(
+            libc::SYS_arch_prctl,
+            ARCH_REQ_XCOMP_PERM,
+            XFEATURE_XTILEDATA,
+        ) == 0
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn asked_for() -> bool {
+    false
+}
+
+/// The tiles of a thread, from [`Tiles::configure`] until they are dropped.
+pub(super) struct Tiles(());
+
+impl Tiles {
+    /// Makes all eight tiles 16 rows of 64 bytes.
+    ///
+    /// # Safety
+    /// [`is_there`].
+    pub(super) unsafe fn configure() -> Self {
+        #[repr(C, align(64))]
+        struct Configuration {
+            palette: u8,
+            start_row: u8,
+            reserved: [u8; 14],
+            row_bytes: [u16; 16],
+            rows: [u8; 16],
+        }
+        let mut configuration = Configuration {
+            palette: 1,
+            start_row: 0,
+            reserved: [0; 14],
+            row_bytes: [0; 16],
+            rows: [0; 16],
+        };
+        configuration.row_bytes[..8].fill(64);
+        configuration.rows[..8].fill(16);
+        // SAFETY: 64 bytes of a valid configuration; the caller guarantees the instruction.
+        unsafe {
+            asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly));
+        }
+        Self(())
+    }
+
+    /// `m` rows of up to [`SIDE`] columns of C, over `steps` steps of 16 pairs. Absent pairs are zeros in both copies.
+    ///
+    /// # Safety
+    /// The copies hold them: A by rows, B in rows of [`SIDE`] pairs. C's elements may be written and, to `add`, read.
+    #[inline(never)]
+    #[expect(
+        clippy::unused_self,
+        reason = "tiles are configured while there is one"
+    )]
+    pub(super) unsafe fn multiply(
+        &self,
+        left: Left,
+        right: *const u32,
+        (m, n, steps): (usize, usize, usize),
+        (c, c_row, add): (*mut f32, usize, bool),
+    ) {
+        let mut edge = [0.0_f32; SIDE * SIDE];
+        for first in (0..m).step_by(SIDE) {
+            let (a, rows) = (left.of_row(first), SIDE.min(m - first));
+            let c = c.wrapping_add(first * c_row);
+            // SAFETY: rows of the copies and of C, guaranteed by the caller; a block that is not full has its sums in `edge`.
+            unsafe {
+                if rows == SIDE && n == SIDE {
+                    Block::new(c, c_row, (true, true)).compute((a, left.row), right, steps, add);
+                    continue;
+                }
+                if add {
+                    for i in 0..rows {
+                        edge.as_mut_ptr()
+                            .add(i * SIDE)
+                            .copy_from(c.add(i * c_row), n);
+                    }
+                }
+                let block = Block::new(edge.as_mut_ptr(), SIDE, (rows > LANES, n > LANES));
+                block.compute((a, left.row), right, steps, add);
+                for i in 0..rows {
+                    c.add(i * c_row).copy_from(edge.as_ptr().add(i * SIDE), n);
+                }
+            }
+        }
+    }
+}
+
+/// Four tiles of C, two beside two. Without a second tile of rows or of columns they are the first one twice.
+struct Block {
+    at: [*mut f32; 4],
+    /// Bytes from a row to the next.
+    row: usize,
+    /// Rows to the second tile of rows, and columns to that of columns: 16 or 0.
+    below: usize,
+    beside: usize,
+}
+
+impl Block {
+    fn new(c: *mut f32, row: usize, (more_rows, more_columns): (bool, bool)) -> Self {
+        let below = if more_rows { LANES } else { 0 };
+        let beside = if more_columns { LANES } else { 0 };
+        let second = c.wrapping_add(below * row);
+        let at = [
+            c,
+            c.wrapping_add(beside),
+            second,
+            second.wrapping_add(beside),
+        ];
+        Self {
+            at,
+            row: 4 * row,
+            below,
+            beside,
+        }
+    }
+
+    /// `C = A · B`, or `C += A · B` to `add`.
+    ///
+    /// # Safety
+    /// As [`Tiles::multiply`], for rows and columns of these tiles.
+    #[inline(always)]
+    unsafe fn compute(
+        &self,
+        (a, a_row): (*const u32, usize),
+        b: *const u32,
+        steps: usize,
+        add: bool,
+    ) {
+        // SAFETY: guaranteed by the caller; nothing else uses the tiles between the three.
+        unsafe {
+            self.begin(add);
+            self.multiply((a, a_row), b, steps);
+            self.end();
+        }
+    }
+
+    /// The tiles of sums become C's, or zeros.
+    ///
+    /// # Safety
+    /// As [`Block::compute`].
+    #[inline(always)]
+    unsafe fn begin(&self, add: bool) {
+        let [c0, c1, c2, c3] = self.at;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            // The sums take so little time that storing them would wait for the lines of C.
+            for i in 0..self.below + LANES {
+                let row = c0.cast::<i8>().wrapping_add(i * self.row);
+                _mm_prefetch::<_MM_HINT_ET0>(row);
+                _mm_prefetch::<_MM_HINT_ET0>(row.wrapping_add(4 * self.beside));
+            }
+            if add {
+                asm!(
+                    "tileloadd tmm0, [{c0} + {row}]",
+                    "tileloadd tmm1, [{c1} + {row}]",
+                    "tileloadd tmm2, [{c2} + {row}]",
+                    "tileloadd tmm3, [{c3} + {row}]",
+                    c0 = in(reg) c0, c1 = in(reg) c1, c2 = in(reg) c2, c3 = in(reg) c3, row = in(reg) self.row,
+                    options(nostack, readonly, preserves_flags)
+                );
+            } else {
+                asm!(
+                    "tilezero tmm0",
+                    "tilezero tmm1",
+                    "tilezero tmm2",
+                    "tilezero tmm3",
+                    options(nostack, nomem, preserves_flags)
+                );
+            }
+        }
+    }
+
+    /// Adds the products of `steps` steps of 16 pairs.
+    ///
+    /// # Safety
+    /// As [`Block::compute`].
+    #[inline(always)]
+    unsafe fn multiply(&self, (a, a_row): (*const u32, usize), b: *const u32, steps: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            asm!(
+                "2:",
+                "tileloadd tmm4, [{a0} + {a_row}]",
+                "tileloadd tmm6, [{b0} + {b_row}]",
+                "tileloadd tmm7, [{b1} + {b_row}]",
+                "tileloadd tmm5, [{a1} + {a_row}]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "add {a0}, 64",
+                "add {a1}, 64",
+                "add {b0}, {b_step}",
+                "add {b1}, {b_step}",
+                "dec {steps}",
+                "jnz 2b",
+                a0 = inout(reg) a => _,
+                a1 = inout(reg) a.wrapping_add(self.below * a_row) => _,
+                a_row = in(reg) 4 * a_row,
+                b0 = inout(reg) b => _,
+                b1 = inout(reg) b.wrapping_add(self.beside) => _,
+                b_row = in(reg) 4 * SIDE,
+                b_step = const 4 * SIDE * LANES,
+                steps = inout(reg) steps.max(1) => _,
+                options(nostack, readonly)
+            );
+        }
+    }
+
+    /// C becomes the tiles of sums.
+    ///
+    /// # Safety
+    /// As [`Block::compute`].
+    #[inline(always)]
+    unsafe fn end(&self) {
+        let [c0, c1, c2, c3] = self.at;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            asm!(
+                "tilestored [{c0} + {row}], tmm0",
+                "tilestored [{c1} + {row}], tmm1",
+                "tilestored [{c2} + {row}], tmm2",
+                "tilestored [{c3} + {row}], tmm3",
+                c0 = in(reg) c0, c1 = in(reg) c1, c2 = in(reg) c2, c3 = in(reg) c3, row = in(reg) self.row,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
+}
+
+impl Drop for Tiles {
+    fn drop(&mut self) {
+        // SAFETY: the CPU has the instruction, as it had that of `configure`. Without tiles threads are switched faster.
+        unsafe { asm!("tilerelease", options(nostack, nomem)) };
+    }
+}
