@@ -3,7 +3,7 @@
 use crate::base::statistics::range;
 use crate::base::text::capitalised;
 use crate::base::units::human_si;
-use crate::event::EpochRow;
+use crate::event::{EpochRow, RunFacts};
 use crate::plan::search::ObjectiveDirection;
 use crate::report::number::{Number, Provenance};
 use crate::report::plot::ScaleKind;
@@ -144,7 +144,9 @@ impl Measure {
         }
         let row = cell.runs.iter().find(|row| row.seed == run.seed)?;
         let wall_s = run.wall_s.unwrap_or(f64::NAN);
-        let (facts, times) = (row.facts.as_ref()?, run.times.as_deref());
+        // A program that is only timed has none.
+        let none = RunFacts::default();
+        let (facts, times) = (row.facts.as_ref().unwrap_or(&none), run.times.as_deref());
         objective::value(&self.column, facts, times, wall_s, &[], None)
     }
 

@@ -53,6 +53,8 @@ pub(crate) fn engine(folder: Option<PathBuf>) -> Environment<'static> {
     engine.set_loader(move |name| load(folder.as_deref(), name));
     engine.set_undefined_behavior(UndefinedBehavior::Strict);
     engine.set_fuel(Some(FUEL));
+    // Errors have their place in the template, in release builds too.
+    engine.set_debug(true);
     let mut syntax = SyntaxConfig::builder();
     syntax
         .trim_blocks(true)

@@ -381,7 +381,7 @@ fn inputs_are_declared_used_and_those_of_the_documented_workflows() {
         .collect();
     assert_eq!(declared, used);
     let mut count = 0;
-    for use_of_it in page.split("uses: OWNER/fieldtrial@v0.2.0\n").skip(1) {
+    for use_of_it in page.split("uses: OWNER/fieldtrial@v0.3.0\n").skip(1) {
         let given = keys(use_of_it, "        with:\n", "          ");
         assert!(given.is_subset(&declared), "{given:?}");
         count += given.len();
