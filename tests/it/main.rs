@@ -32,6 +32,7 @@ mod documents;
 mod estimates;
 mod examples;
 mod exported;
+mod exported_results;
 mod fine_tuning;
 mod gate;
 mod git_diff;
