@@ -90,6 +90,7 @@ mod templates;
 mod terminal;
 mod text_values;
 mod tiny;
+mod tour;
 mod trained;
 #[cfg(unix)]
 mod unet;
