@@ -34,6 +34,20 @@ pub(super) struct TrainedChoice {
 }
 
 impl TrainedChoice {
+    /// The results folder, where all of its runs are meant and none is chosen.
+    pub(super) fn results(&self) -> Result<PathBuf, Problem> {
+        let chosen = [
+            ("--cell", self.cell.is_some()),
+            ("--seed", self.seed.is_some()),
+        ];
+        if let Some((option, _)) = chosen.iter().find(|(_, is_given)| *is_given) {
+            let title = format!("`{option}` chooses a trained model, but all runs are exported");
+            let help = "leave it out; pandas, R and MLflow filter runs".to_owned();
+            return Err(Failure::plain(title, Some(help)).into());
+        }
+        results_folder(&self.run).ok_or_else(|| no_results(&self.run).into())
+    }
+
     /// Opens the model, and says on standard error which one it is where it was chosen.
     pub(super) fn open(&self) -> Result<Trained, Problem> {
         let is_file = self.run.is_file() && self.run.extension() == Some(OsStr::new("safetensors"));

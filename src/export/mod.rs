@@ -1,12 +1,15 @@
-//! A trained model for use elsewhere: PyTorch code with weights, and ONNX by way of it.
+//! What was trained and measured, for use elsewhere: a model as PyTorch code with weights (and ONNX by way of it), results as tables
+//! or for MLflow.
 //!
-//! Owns [`export()`], which writes a folder that needs nothing of Fieldtrial: `model.py` (the model as plain `torch.nn`, written by
+//! Owns [`export_csv`], [`export_mlflow`] and [`export()`], which writes a folder that needs nothing of Fieldtrial: `model.py` (the model as plain `torch.nn`, written by
 //! `pytorch.rs` and `built_in.rs`), `weights.safetensors`, and where its data come from files `prepare.py` with `preparation.json` (what was fitted to
 //! the training rows) and `example.py`.
 
 mod built_in;
+mod mlflow;
 mod preparation;
 mod pytorch;
+mod tables;
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,16 +17,18 @@ use std::path::{Path, PathBuf};
 
 use crate::base::temporary;
 use crate::layers::checkpoint::{self, CheckpointError, Metadata};
-use crate::results::pretty_json;
+use crate::results::{ResultsError, pretty_json};
 use crate::trained::Trained;
 
+pub use mlflow::export_mlflow;
 use preparation::Kind;
+pub use tables::export_csv;
 
 /// Files that every export has.
 const OWN: [&str; 2] = ["model.py", WEIGHTS];
 const WEIGHTS: &str = "weights.safetensors";
 
-/// Why a model was not exported.
+/// Why nothing was exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// No code can be written for the model.
@@ -35,6 +40,9 @@ pub enum ExportError {
     /// The weights cannot be read or written.
     #[error(transparent)]
     Weights(#[from] CheckpointError),
+    /// The results cannot be read.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
     /// A file cannot be written.
     #[error("cannot write `{}`: {reason}", path.display())]
     Unwritable {
@@ -63,12 +71,9 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
     files.push(("to_onnx.py", include_bytes!("python/to_onnx.py").into()));
     files.push(("README.md", preparation::readme(trained, kind).into_bytes()));
     let weights = checkpoint::read(&trained.path)?;
-    check(folder)?;
-    fs::create_dir_all(folder).map_err(unwritable(folder))?;
+    check(folder, &OWN)?;
     for (name, bytes) in &files {
-        let path = folder.join(name);
-        let written = temporary::replace(&path, |file| file.write_all(bytes));
-        written.map_err(unwritable(&path))?;
+        write(folder, name, bytes)?;
     }
     // Without the settings of the run, which mean nothing elsewhere.
     let metadata = Metadata::from([
@@ -86,9 +91,18 @@ fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> ExportError {
     move |reason| ExportError::Unwritable { path, reason }
 }
 
-/// Files of somebody else are never overwritten.
-fn check(folder: &Path) -> Result<(), ExportError> {
-    let is_export = OWN.iter().all(|name| folder.join(name).is_file());
+/// Writes a file below a folder, and the folders that it needs.
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ExportError> {
+    let path = folder.join(name);
+    let parent = path.parent().unwrap_or(folder);
+    fs::create_dir_all(parent).map_err(unwritable(parent))?;
+    let written = temporary::replace(&path, |file| file.write_all(bytes));
+    written.map_err(unwritable(&path))
+}
+
+/// Files of somebody else are never overwritten: the folder is empty, or has the files that every export of this kind has.
+fn check(folder: &Path, own: &[&str]) -> Result<(), ExportError> {
+    let is_export = own.iter().all(|name| folder.join(name).is_file());
     let is_empty = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,

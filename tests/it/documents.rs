@@ -13,7 +13,7 @@ use std::process::Command;
 use crate::project::Project;
 
 /// Beginnings of commands that are not executed, and why.
-const EXEMPT: [(&str, &str); 18] = [
+const EXEMPT: [(&str, &str); 20] = [
     ("cargo test", "these tests"),
     ("cargo build", "takes minutes"),
     ("cargo bench", "takes minutes"),
@@ -24,6 +24,8 @@ const EXEMPT: [(&str, &str); 18] = [
     ("pip install", "downloads PyTorch"),
     ("python example.py", "needs PyTorch"),
     ("cd prices", "a folder that `export` writes"),
+    ("mlflow", "needs MLflow"),
+    ("MLFLOW_ALLOW_FILE_STORE=true mlflow", "needs MLflow"),
     ("python3 benches/peers/layers.py", "needs PyTorch"),
     ("DIR/bin/python", "needs PyTorch"),
     ("just cuda-build", "downloads NVIDIA's compiler"),

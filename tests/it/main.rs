@@ -32,6 +32,7 @@ mod documents;
 mod estimates;
 mod examples;
 mod exported;
+mod exported_results;
 mod fine_tuning;
 mod gate;
 mod git_diff;
@@ -89,6 +90,7 @@ mod templates;
 mod terminal;
 mod text_values;
 mod tiny;
+mod tour;
 mod trained;
 #[cfg(unix)]
 mod unet;

@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 
 use crate::event::{EpochRow, RunFacts, RunTimes};
 
-use super::field::{Expected, Field};
+use super::datatype::Datatype;
+use super::field::{Expected, Field, datatype_of};
 use super::{BlockRow, ColumnInfo, ConfusionRecord, Direction, OpRecord, WorkRecord};
 
 /// A fixed column over values of `R`.
@@ -16,18 +17,20 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) unit: &'static str,
     pub(crate) direction: Direction,
     pub(crate) meaning: &'static str,
+    pub(crate) datatype: Datatype,
     pub(crate) show: fn(&R) -> String,
     pub(crate) read: fn(&mut R, &str) -> Result<(), Expected>,
 }
 
 /// One line of a table: `name, unit, direction, meaning => field;`.
 macro_rules! columns {
-    ($show:ident; $($name:literal $unit:literal $direction:ident $meaning:literal => $($field:ident).+;)*) => {
+    ($row:ty, $show:ident; $($name:literal $unit:literal $direction:ident $meaning:literal => $($field:ident).+;)*) => {
         &[$(Column {
             name: $name,
             unit: $unit,
             direction: Direction::$direction,
             meaning: $meaning,
+            datatype: datatype_of(|row: &$row| &row.$($field).+),
             show: |row| row.$($field).+.$show(),
             read: |row, text| {
                 row.$($field).+ = Field::read(text)?;
@@ -38,7 +41,7 @@ macro_rules! columns {
 }
 
 /// `runs.csv`, after status and reason.
-pub(crate) const FACTS: &[Column<RunFacts>] = columns![show_fact;
+pub(crate) const FACTS: &[Column<RunFacts>] = columns![RunFacts, show_fact;
     "parameters" "1" None "Number of parameters (trainable values)" => parameters;
     "flops_forward_per_sample" "FLOP" None "FLOPs of the forward pass per sample, summed over the operations that ran" => flops_forward_per_sample;
     "flops_backward_per_sample" "FLOP" None "FLOPs of the backward pass per sample, summed over the operations that ran" => flops_backward_per_sample;
@@ -57,14 +60,14 @@ pub(crate) const FACTS: &[Column<RunFacts>] = columns![show_fact;
 ];
 
 /// `epochs.csv`, after key, seed and axes.
-pub(crate) const EPOCHS: &[Column<EpochRow>] = columns![show_fact;
+pub(crate) const EPOCHS: &[Column<EpochRow>] = columns![EpochRow, show_fact;
     "epoch" "1" None "Number of the epoch, from 0" => epoch;
     "train_loss" "1" Lower "Mean training loss of the epoch's samples" => train_loss;
     "lr" "1" None "Learning rate of the epoch, of its first step if it changes in it" => lr;
 ];
 
 /// `blocks.csv`, after key, seed and axes: values that the parent process measured.
-pub(crate) const RUN_ENDS: &[Column<BlockRow>] = columns![show_measured;
+pub(crate) const RUN_ENDS: &[Column<BlockRow>] = columns![BlockRow, show_measured;
     "block" "1" None "Number of the repetition (block), from 0" => block;
     "status" "" None "Status in which the run ended" => status;
     "reason" "" None "Reason of every status but `done`, in one line" => reason;
@@ -75,7 +78,7 @@ pub(crate) const RUN_ENDS: &[Column<BlockRow>] = columns![show_measured;
 ];
 
 /// `blocks.csv`, after those: values that the worker measured.
-pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
+pub(crate) const TIMES: &[Column<RunTimes>] = columns![RunTimes, show_measured;
     "warmup_steps" "1" None "Number of first steps that are left out of all times" => warmup_steps;
     "measured_steps" "1" None "Number of steps that the times are taken from" => measured_steps;
     "step_ms" "ms" Lower "Median time of a step" => step_ms;
@@ -133,19 +136,19 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
 ];
 
 /// `blocks.csv`, after those: expected and actual duration.
-pub(crate) const RUN_COSTS: &[Column<BlockRow>] = columns![show_measured;
+pub(crate) const RUN_COSTS: &[Column<BlockRow>] = columns![BlockRow, show_measured;
     "wall_s" "s" Lower "Time from the start of the process to its end, by the program that started it" => wall_s;
     "estimated_s" "s" None "Time of the run estimated before it began" => estimated_s;
 ];
 
 /// `blocks.csv`, after those: session and start time.
-pub(crate) const SESSIONS: &[Column<BlockRow>] = columns![show;
+pub(crate) const SESSIONS: &[Column<BlockRow>] = columns![BlockRow, show;
     "session" "" None "Call of the program in which it ran, named by its start in UTC" => session;
     "start_s" "s" None "Time from the start of that call to the start of the run" => start_s;
 ];
 
 /// `ops.csv`, after key, seed and axes.
-pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
+pub(crate) const OPS: &[Column<OpRecord>] = columns![OpRecord, show;
     "block" "1" None "Number of the repetition (block), from 0" => block;
     "code_hash" "" None "Hash of the code that was measured" => code_hash;
     "profiled_steps" "1" None "Number of steps that the times are taken from" => profiled_steps;
@@ -164,7 +167,7 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
 ];
 
 /// `work.csv`, after key and axes.
-pub(crate) const WORK: &[Column<WorkRecord>] = columns![show;
+pub(crate) const WORK: &[Column<WorkRecord>] = columns![WorkRecord, show;
     "layer" "" None "Path of the layer that called the operation; empty for none" => row.layer;
     "op" "" None "Operation; a phase for what none of its operations asked for; `samples` for the samples of an epoch" => row.op;
     "calls" "1" None "Number of calls per step; of `samples`, their number in the first epoch" => row.calls;
@@ -178,7 +181,7 @@ pub(crate) const WORK: &[Column<WorkRecord>] = columns![show;
 ];
 
 /// `confusion.csv`, after key, seed and axes.
-pub(crate) const CONFUSIONS: &[Column<ConfusionRecord>] = columns![show;
+pub(crate) const CONFUSIONS: &[Column<ConfusionRecord>] = columns![ConfusionRecord, show;
     "class" "" None "Class of the samples" => row.class;
     "predicted" "" None "Class that is predicted" => row.predicted;
     "test_samples" "1" None "Number of samples of the test split; beyond 100 entries of a run the most frequent errors" => row.samples;
@@ -248,6 +251,7 @@ fn infos<R>(table: &[Column<R>]) -> Vec<ColumnInfo> {
         unit: column.unit.to_owned(),
         direction: column.direction,
         meaning: column.meaning.to_owned(),
+        datatype: column.datatype,
         is_time: false,
     };
     table.iter().map(info).collect()
@@ -263,6 +267,9 @@ pub fn fixed_unit(name: &str) -> &'static str {
     fixed_column(name).map_or("", |column| &column.unit)
 }
 
+/// The end of the meaning of metrics that have a value after every epoch.
+pub(crate) const AFTER_THE_LAST: &str = ", after the last epoch";
+
 /// Describes a metric by its name, for `plan.json`: for accuracies and R² higher is better, for errors, losses and epochs
 /// lower is better.
 ///
@@ -271,7 +278,7 @@ pub fn fixed_unit(name: &str) -> &'static str {
 pub fn metric_column(name: &str) -> ColumnInfo {
     let (plain, over_epochs) = match name.strip_prefix("best_") {
         Some(plain) => (plain, ", the best over epochs"),
-        None if is_of_every_epoch(name) => (name, ", after the last epoch"),
+        None if is_of_every_epoch(name) => (name, AFTER_THE_LAST),
         None => (name, ""),
     };
     let (direction, what) = described(plain);
@@ -288,6 +295,7 @@ pub fn metric_column(name: &str) -> ColumnInfo {
         unit: "1".to_owned(),
         direction,
         meaning: format!("{what}{split}{over_epochs}"),
+        datatype: Datatype::Number,
         is_time: false,
     }
 }

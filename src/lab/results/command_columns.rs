@@ -5,6 +5,7 @@ use crate::models::Better;
 use crate::plan::CellSpec;
 
 use super::columns::{Column, TIMED, TIMES, fixed_column, metric_column};
+use super::datatype::Datatype;
 use super::{ColumnInfo, Direction, PlanFile};
 
 /// Describes a metric that the command of a cell declares, or its best value over epochs.
@@ -33,6 +34,7 @@ pub fn declared_column(name: &str, cell: &CellSpec) -> Option<ColumnInfo> {
             Better::Higher => Direction::Higher,
         },
         meaning,
+        datatype: Datatype::Number,
         is_time: metric.time,
     })
 }

@@ -2,13 +2,22 @@
 
 use crate::base::units::{round_significant, shortest};
 
+use super::datatype::Datatype;
 use super::{IntervalKind, Status};
 
 /// What a field should contain; a phrase that follows "expected".
 pub(crate) type Expected = &'static str;
 
+/// The type of the field that a function takes from a row.
+pub(crate) const fn datatype_of<R, T: Field>(_: fn(&R) -> &T) -> Datatype {
+    T::DATATYPE
+}
+
 /// A value that a CSV field can hold. A missing value is an empty field.
 pub(crate) trait Field: Sized {
+    /// What it is.
+    const DATATYPE: Datatype;
+
     /// The field's text.
     fn show(&self) -> String;
 
@@ -47,8 +56,10 @@ pub(crate) fn as_fact(value: f64) -> f64 {
 
 /// Implements [`Field`] for types that std writes and reads.
 macro_rules! plain_field {
-    ($($type:ty: $expected:literal),*) => {$(
+    ($($type:ty: $kind:ident $expected:literal),*) => {$(
         impl Field for $type {
+            const DATATYPE: Datatype = Datatype::$kind;
+
             fn show(&self) -> String {
                 self.to_string()
             }
@@ -59,9 +70,11 @@ macro_rules! plain_field {
         }
     )*};
 }
-plain_field!(i64: "a whole number", u64: "a whole number", usize: "a whole number", bool: "`true` or `false`", String: "a text");
+plain_field!(i64: Whole "a whole number", u64: Whole "a whole number", usize: Whole "a whole number", bool: Truth "`true` or `false`", String: Text "a text");
 
 impl Field for f64 {
+    const DATATYPE: Datatype = Datatype::Number;
+
     fn show(&self) -> String {
         shortest(*self).unwrap_or_default()
     }
@@ -81,6 +94,8 @@ impl Field for f64 {
 }
 
 impl Field for Status {
+    const DATATYPE: Datatype = Datatype::Text;
+
     fn show(&self) -> String {
         self.to_string()
     }
@@ -95,6 +110,8 @@ impl Field for Status {
 }
 
 impl Field for IntervalKind {
+    const DATATYPE: Datatype = Datatype::Text;
+
     fn show(&self) -> String {
         self.text().to_owned()
     }
@@ -112,6 +129,8 @@ impl Field for IntervalKind {
 }
 
 impl<T: Field> Field for Option<T> {
+    const DATATYPE: Datatype = T::DATATYPE;
+
     fn show(&self) -> String {
         self.as_ref().map(Field::show).unwrap_or_default()
     }

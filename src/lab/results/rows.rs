@@ -10,6 +10,8 @@ use crate::event::{Confusion, EpochRow, Metric, OpRow, OpWork, RunFacts, RunTime
 use crate::plan::search::{SearchSpec, TrialInfo};
 use crate::plan::{AxisInfo, Translated};
 
+use super::datatype::Datatype;
+
 /// The content of one results folder.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResultSet {
@@ -96,6 +98,9 @@ pub struct ColumnInfo {
     pub direction: Direction,
     /// One sentence.
     pub meaning: String,
+    /// What its fields are; of the columns in `plan.json` always a number.
+    #[serde(skip)]
+    pub datatype: Datatype,
     /// Whether it is a measured value of a command, in `blocks.csv` and `timings.csv`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_time: bool,

@@ -56,8 +56,16 @@ impl Session {
     }
 }
 
+/// The moment so many seconds after the start of a session, in milliseconds as [`millis_of`]; `None` also after the year 9999,
+/// which has no name.
+pub(super) fn moment(session: &str, seconds: f64) -> Option<u64> {
+    let after = (seconds * 1e3).round() as u64;
+    let moment = millis_of(session)?.checked_add(after)?;
+    (moment < 253_402_300_800_000).then_some(moment)
+}
+
 /// The ID of a session that began `millis` milliseconds after 1970-01-01T00:00:00Z: that time, as GNU `date` writes it.
-fn name(millis: u64) -> String {
+pub(super) fn name(millis: u64) -> String {
     let start = UNIX_EPOCH + Duration::from_millis(millis);
     if millis.is_multiple_of(1000) {
         format_rfc3339_seconds(start).to_string()
@@ -66,8 +74,9 @@ fn name(millis: u64) -> String {
     }
 }
 
-/// The inverse of [`name`]; `None` for any other text.
-fn millis_of(id: &str) -> Option<u64> {
+/// Milliseconds from 1970-01-01T00:00:00Z to the moment that a session, a start or an end of runs is named by; `None` for any other
+/// text.
+pub fn millis_of(id: &str) -> Option<u64> {
     let start = parse_rfc3339(id).ok()?;
     let millis = start.duration_since(UNIX_EPOCH).ok()?.as_millis() as u64;
     (name(millis) == id).then_some(millis)

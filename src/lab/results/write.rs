@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::base::temporary::remove_left;
 use crate::base::text::{one_line, snake_case};
-use crate::event::{Metric, RunFacts};
+use crate::event::{EpochRow, Metric, RunFacts};
 use crate::plan::AxisInfo;
 
 use super::columns::{
@@ -18,8 +18,9 @@ use super::columns::{
 use super::command_columns::{own_times, show_fact, show_time, timed_columns};
 use super::field::Field;
 use super::files::{create_folder, remove, write_if_changed};
+use super::identity::IDENTITY;
 use super::plan_file::plan_json;
-use super::{EpochRecord, PlanFile, ResultSet, ResultsError};
+use super::{BlockRow, EpochRecord, PlanFile, ResultSet, ResultsError, RunRow, TimingRow};
 
 /// Writes every results file of `folder` whose content would change, and returns the written files. Without counted work there
 /// is no `work.csv`, without classes no `confusion.csv`.
@@ -72,7 +73,12 @@ impl<'a> Order<'a> {
     }
 
     /// Rows of cells outside the plan come last, sorted by key.
-    fn sort<T, K: Ord>(&self, rows: &'a [T], key: fn(&T) -> &str, then: fn(&T) -> K) -> Vec<&'a T> {
+    pub(super) fn sort<T, K: Ord>(
+        &self,
+        rows: &'a [T],
+        key: fn(&T) -> &str,
+        then: fn(&T) -> K,
+    ) -> Vec<&'a T> {
         let mut sorted: Vec<&T> = rows.iter().collect();
         sorted.sort_by_cached_key(|row| {
             let place = self.places.get(key(row)).copied();
@@ -98,9 +104,8 @@ impl<'a> Order<'a> {
 /// Returns the columns of the axes: their names in snake case, or their long paths in snake case where a fixed column
 /// already has that name (an axis `epochs` becomes `train_epochs`).
 pub fn axis_columns(plan: &PlanFile) -> Vec<String> {
-    let reserved = |name: &str| {
-        ["key", "seed", "n", "interval", "outliers"].contains(&name) || fixed_column(name).is_some()
-    };
+    let reserved =
+        |name: &str| IDENTITY.iter().any(|(own, ..)| *own == name) || fixed_column(name).is_some();
     let column = |axis: &AxisInfo| match snake_case(&axis.name) {
         short if reserved(&short) => snake_case(&axis.path),
         short => short,
@@ -165,19 +170,22 @@ fn runs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let facts = results.runs.iter().filter_map(|row| row.facts.as_ref());
     let metrics = metric_names(facts.map(|facts| &facts.metrics));
     let rows = order.sort(&results.runs, |row| &row.key, |row| row.seed);
-    let fields = rows.into_iter().map(|row| {
-        let mut fields = order.identity(&row.key, row.seed);
-        if row.axes.len() == results.plan.axes.len() {
-            fields.splice(2.., row.axes.iter().cloned());
-        }
-        fields.extend([row.status.show(), one_line(&row.reason)]);
-        let facts = row.facts.as_ref();
-        let show = |column| facts.map_or_else(String::new, |facts| show_fact(column, facts));
-        fields.extend(FACTS.iter().map(show));
-        fields.extend(metric_fields(&metrics, facts.map(|facts| &facts.metrics)));
-        fields
-    });
+    let fields = rows.into_iter().map(|row| run_fields(row, order, &metrics));
     csv_text([&*runs_header(&results.plan), &metrics].concat(), fields)
+}
+
+/// The row of a run in `runs.csv`.
+pub(super) fn run_fields(row: &RunRow, order: &Order<'_>, metrics: &[String]) -> Vec<String> {
+    let mut fields = order.identity(&row.key, row.seed);
+    if row.axes.len() == order.plan.axes.len() {
+        fields.splice(2.., row.axes.iter().cloned());
+    }
+    fields.extend([row.status.show(), one_line(&row.reason)]);
+    let facts = row.facts.as_ref();
+    let show = |column| facts.map_or_else(String::new, |facts| show_fact(column, facts));
+    fields.extend(FACTS.iter().map(show));
+    fields.extend(metric_fields(metrics, facts.map(|facts| &facts.metrics)));
+    fields
 }
 
 /// The facts of a run by column, as `runs.csv` shows them: first the fixed columns, then the metrics by name.
@@ -195,11 +203,16 @@ fn epochs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let rows = order.sort(&results.epochs, |row| &row.key, place);
     let fields = rows.into_iter().map(|row| {
         let mut fields = order.identity(&row.key, row.seed);
-        fields.extend(group(EPOCHS, &row.epoch));
-        fields.extend(metric_fields(&metrics, Some(&row.epoch.validation)));
+        fields.extend(epoch_fields(&row.epoch, &metrics));
         fields
     });
     csv_text([&*epochs_header(&results.plan), &metrics].concat(), fields)
+}
+
+/// The row of an epoch in `epochs.csv` after key, seed and axes.
+pub(super) fn epoch_fields(epoch: &EpochRow, metrics: &[String]) -> Vec<String> {
+    let metrics = metric_fields(metrics, Some(&epoch.validation));
+    group(EPOCHS, epoch).chain(metrics).collect()
 }
 
 /// `None` without counted work.
@@ -230,17 +243,24 @@ fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let rows = order.sort(&results.blocks, |row| &row.key, |row| (row.seed, row.block));
     let fields = rows.into_iter().map(|row| {
         let mut fields = order.identity(&row.key, row.seed);
-        fields.extend(group(RUN_ENDS, row).map(|field| one_line(&field)));
-        let times = row.times.as_deref();
-        let show = |column| times.map_or_else(String::new, |times| show_time(column, times));
-        fields.extend(TIMES.iter().map(show));
-        fields.extend(group(RUN_COSTS, row));
-        fields.extend(group(SESSIONS, row));
-        let own = |name: &str| times.and_then(|times| times.own.get(name)).copied();
-        fields.extend(own_times(&results.plan).map(|name| own(name).show_measured()));
+        fields.extend(block_fields(row, &results.plan));
         fields
     });
     csv_text(blocks_header(&results.plan), fields)
+}
+
+/// The row of a run in `blocks.csv` after key, seed and axes.
+pub(super) fn block_fields(row: &BlockRow, plan: &PlanFile) -> Vec<String> {
+    let ends = group(RUN_ENDS, row).map(|field| one_line(&field));
+    let mut fields: Vec<String> = ends.collect();
+    let times = row.times.as_deref();
+    let show = |column| times.map_or_else(String::new, |times| show_time(column, times));
+    fields.extend(TIMES.iter().map(show));
+    fields.extend(group(RUN_COSTS, row));
+    fields.extend(group(SESSIONS, row));
+    let own = |name: &str| times.and_then(|times| times.own.get(name)).copied();
+    fields.extend(own_times(plan).map(|name| own(name).show_measured()));
+    fields
 }
 
 fn timings_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
@@ -248,17 +268,27 @@ fn timings_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let fields = rows.into_iter().map(|row| {
         let mut fields = vec![row.key.clone()];
         fields.extend(order.axes(&row.key));
-        let kind = row.values.values().next().map(|interval| interval.kind);
-        let (n, outliers) = (row.n.show(), row.outliers.show());
-        fields.extend([n, row.env_id.clone(), kind.show(), outliers]);
-        fields.extend(timed_columns(&results.plan).flat_map(|name| {
-            let interval = row.values.get(name);
-            let ends = interval.map(|one| [one.median, one.low, one.high].map(|end| end.show()));
-            ends.unwrap_or_default()
-        }));
+        fields.extend(timing_fields(row, &results.plan));
         fields
     });
     csv_text(timings_header(&results.plan), fields)
+}
+
+/// The row of a cell in `timings.csv` after key and axes.
+pub(super) fn timing_fields(row: &TimingRow, plan: &PlanFile) -> Vec<String> {
+    let kind = row.values.values().next().map(|interval| interval.kind);
+    let mut fields = vec![
+        row.n.show(),
+        row.env_id.clone(),
+        kind.show(),
+        row.outliers.show(),
+    ];
+    fields.extend(timed_columns(plan).flat_map(|name| {
+        let interval = row.values.get(name);
+        let ends = interval.map(|one| [one.median, one.low, one.high].map(|end| end.show()));
+        ends.unwrap_or_default()
+    }));
+    fields
 }
 
 fn env_toml(results: &ResultSet) -> Vec<u8> {
@@ -271,7 +301,7 @@ fn group<'a, R>(table: &'a [Column<R>], value: &'a R) -> impl Iterator<Item = St
     table.iter().map(|column| (column.show)(value))
 }
 
-fn metric_names<'a>(metrics: impl Iterator<Item = &'a Metric>) -> Vec<String> {
+pub(super) fn metric_names<'a>(metrics: impl Iterator<Item = &'a Metric>) -> Vec<String> {
     let names: BTreeSet<&String> = metrics.flat_map(BTreeMap::keys).collect();
     names.into_iter().cloned().collect()
 }

@@ -1,0 +1,319 @@
+//! Results as a file store of MLflow: an experiment of their own, and in it an MLflow run for every run (cell and seed).
+//!
+//! An experiment is `ID/meta.yaml`; a run is `ID/RUN/meta.yaml` with a file for each parameter, metric and tag. `meta.yaml` is
+//! written as JSON, which every reader of YAML reads.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::base::hash::{Digest, short_hash};
+use crate::base::text::{count, one_line};
+use crate::results::{
+    CellInfo, ColumnInfo, Datatype, EpochRecord, Joined, Origin, ResultSet, by_key, millis_of,
+    pretty_json,
+};
+
+use super::{ExportError, unwritable};
+
+/// Characters of a value, by MLflow's limit for parameters.
+const LONGEST_VALUE: usize = 6000;
+/// Bytes of a name, which is that of a file.
+const LONGEST_NAME: usize = 200;
+/// Folders of a store that are no experiments.
+const NO_EXPERIMENTS: [&str; 2] = [".trash", "models"];
+
+/// Writes results as an experiment into a file store, which is made where there is none. An earlier export of results of this
+/// name is replaced, other experiments stay. Returns what was written, in words.
+///
+/// # Errors
+/// Folders with other files, and those of writing.
+pub fn export_mlflow(set: &ResultSet, folder: &Path) -> Result<String, ExportError> {
+    let plan = &set.plan;
+    let id = experiment_id(&plan.name);
+    check_store(folder, &id)?;
+    let experiment = folder.join(&id);
+    match fs::remove_dir_all(&experiment) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(unwritable(&experiment)(error));
+        }
+        _ => {}
+    }
+    let tags = experiment.join("tags");
+    make(&tags)?;
+    let whole = fs::canonicalize(&experiment).map_err(unwritable(&experiment))?;
+    let joined = Joined::of(set);
+    let epochs = by_key(&set.epochs, |row| &row.key);
+    let cells = by_key(&plan.cells, |cell| &cell.key);
+    let mut created = None;
+    for row in &joined.rows {
+        // The first column is the key.
+        let cell = row.first().and_then(|key| cells.get(&**key)?.first());
+        let run = Run {
+            set,
+            columns: &joined.columns,
+            row,
+            cell: cell.copied(),
+        };
+        let started = run.moment("started");
+        created = [created, started].into_iter().flatten().min();
+        let own = epochs.get(run.text("key")).map_or(&[][..], |rows| rows);
+        run.write(&experiment, &id, &whole.to_string_lossy(), own)?;
+    }
+    let note = plan.question.as_ref().unwrap_or(&plan.title);
+    write(&tags.join("mlflow.note.content"), note)?;
+    let meta = json!({
+        "artifact_location": whole.to_string_lossy(), "creation_time": created.unwrap_or(0), "experiment_id": id,
+        "last_update_time": created.unwrap_or(0), "lifecycle_stage": "active", "name": plan.name,
+    });
+    write(&experiment.join(META), &pretty_json(&meta))?;
+    let (name, runs) = (&plan.name, joined.rows.len());
+    Ok(format!("experiment `{name}`, {}", count(runs, "run")))
+}
+
+/// Writes a file. What an interrupted export leaves is replaced by the next one, so that each of the many files need not be
+/// safe on the disk before the next.
+fn write(path: &Path, bytes: &str) -> Result<(), ExportError> {
+    fs::write(path, bytes).map_err(unwritable(path))
+}
+
+fn make(folder: &Path) -> Result<(), ExportError> {
+    fs::create_dir_all(folder).map_err(unwritable(folder))
+}
+
+/// What MLflow reads of an experiment and of a run.
+const META: &str = "meta.yaml";
+
+/// 17 digits, as MLflow's own ids.
+fn experiment_id(name: &str) -> String {
+    let number = u64::from_str_radix(&short_hash(name), 16).unwrap_or(0);
+    format!("{:017}", number % 100_000_000_000_000_000)
+}
+
+/// Files of somebody else are never written between: a store holds experiments only.
+fn check_store(folder: &Path, own: &str) -> Result<(), ExportError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(unwritable(folder))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(unwritable(folder))?;
+        let mut known = NO_EXPERIMENTS.iter().chain([&own]);
+        let is_known = known.any(|name| entry.file_name() == *name);
+        if !is_known && !entry.path().join(META).is_file() {
+            return Err(ExportError::Taken(folder.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// A row of the joined table.
+struct Run<'a> {
+    set: &'a ResultSet,
+    columns: &'a [(ColumnInfo, Origin)],
+    row: &'a [String],
+    cell: Option<&'a CellInfo>,
+}
+
+impl<'a> Run<'a> {
+    /// The columns of some origins that have a value.
+    fn values(&self, of: &'a [Origin]) -> impl Iterator<Item = (&'a ColumnInfo, &'a str)> {
+        let columns = self.columns.iter().zip(self.row);
+        let those = columns.filter(|((_, origin), text)| of.contains(origin) && !text.is_empty());
+        those.map(|((column, _), text)| (column, &**text))
+    }
+
+    fn text(&self, name: &str) -> &'a str {
+        let mut columns = self.columns.iter().zip(self.row);
+        let found = columns.find(|((column, _), _)| column.name == name);
+        found.map_or("", |(_, text)| text)
+    }
+
+    fn moment(&self, name: &str) -> Option<u64> {
+        millis_of(self.text(name))
+    }
+
+    fn write(
+        &self,
+        experiment: &Path,
+        id: &str,
+        location: &str,
+        epochs: &[&EpochRecord],
+    ) -> Result<(), ExportError> {
+        let (key, seed) = (self.text("key"), self.text("seed"));
+        let run_id = Digest::new().with(id).with(key).with(seed).short();
+        let folder = experiment.join(&run_id);
+        let parts = [
+            ("params", self.params()),
+            ("tags", self.tags(key, seed)),
+            ("metrics", self.metrics(epochs)),
+        ];
+        // MLflow knows a run by the folders, also by that of artifacts.
+        make(&folder.join("artifacts"))?;
+        for (part, files) in parts {
+            let part = folder.join(part);
+            make(&part)?;
+            for (name, text) in files {
+                write(&part.join(file_name(&name)), &text)?;
+            }
+        }
+        let meta = json!({
+            "artifact_uri": format!("{location}/{run_id}/artifacts"), "end_time": self.moment("ended"), "entry_point_name": "",
+            "experiment_id": id, "lifecycle_stage": "active", "run_id": run_id, "run_name": format!("{key} seed {seed}"),
+            "source_name": "", "source_type": 4, "source_version": "", "start_time": self.moment("started").unwrap_or(0),
+            "status": status(self.text("status")), "tags": [], "user_id": "",
+        });
+        write(&folder.join(META), &pretty_json(&meta))
+    }
+
+    /// Seed, axes by their names, and every setting of the cell by its path.
+    fn params(&self) -> BTreeMap<String, String> {
+        let mut params = BTreeMap::new();
+        if let Some(cell) = self.cell {
+            let first = self
+                .set
+                .plan
+                .cells
+                .first()
+                .and_then(|first| first.spec.as_object());
+            let names = first
+                .into_iter()
+                .chain(cell.spec.as_object())
+                .flat_map(|spec| spec.keys());
+            for name in names {
+                let section = self.set.plan.section(cell, name);
+                flatten(name.clone(), section.unwrap_or(&Value::Null), &mut params);
+            }
+        }
+        for (column, text) in self
+            .values(&[Origin::Identity])
+            .filter(|(column, _)| column.name != "key")
+        {
+            params.insert(column.name.clone(), one_line(text));
+        }
+        params
+    }
+
+    fn tags(&self, key: &str, seed: &str) -> BTreeMap<String, String> {
+        let of_run = self.values(&[Origin::Run, Origin::Block]);
+        let texts = of_run
+            .filter(|(column, _)| matches!(column.datatype, Datatype::Text | Datatype::Truth));
+        let mut tags: BTreeMap<String, String> = texts
+            .map(|(column, text)| (column.name.clone(), text.to_owned()))
+            .collect();
+        let mut add = |name: &str, text: &str| tags.insert(name.to_owned(), text.to_owned());
+        add("key", key);
+        add("mlflow.runName", &format!("{key} seed {seed}"));
+        add("mlflow.source.name", &self.set.plan.manifest_path);
+        add("mlflow.source.type", "LOCAL");
+        if let Some(cell) = self.cell {
+            add("cell_hash", &cell.cell_hash);
+            add("code_hash", cell.code_hash.as_deref().unwrap_or_default());
+            let device = self
+                .set
+                .plan
+                .section(cell, "train")
+                .and_then(|train| train["device"].as_str());
+            add("device", device.unwrap_or_default());
+        }
+        if let Some(environment) = self.set.environments.get(self.text("env_id")) {
+            let fields = [
+                &environment.must_match,
+                &environment.warn,
+                &environment.info,
+            ];
+            for (name, text) in fields.into_iter().flatten() {
+                add(name, text);
+            }
+            let commit = environment.info.get("commit");
+            add(
+                "mlflow.source.git.commit",
+                commit.map_or("", |commit| commit),
+            );
+        }
+        tags.retain(|_, text| !text.is_empty());
+        tags
+    }
+
+    /// Lines of `TIME VALUE STEP`: the series over epochs, and after it the final value where it is another.
+    fn metrics(&self, epochs: &[&EpochRecord]) -> BTreeMap<String, String> {
+        let time = self.moment("ended").or(self.moment("started")).unwrap_or(0);
+        let mut series: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
+        let seed = self.text("seed");
+        for EpochRecord { epoch, .. } in epochs.iter().filter(|row| row.seed.to_string() == seed) {
+            let fixed = [("train_loss", epoch.train_loss), ("lr", epoch.lr)];
+            let metrics = epoch
+                .validation
+                .iter()
+                .map(|(name, value)| (&**name, *value));
+            for (name, value) in fixed.into_iter().chain(metrics) {
+                if let Some(value) = value {
+                    series.entry(name).or_default().push((epoch.epoch, value));
+                }
+            }
+        }
+        let of_run = self.values(&[Origin::Run, Origin::Block]);
+        for (column, text) in of_run.filter(|(column, _)| column.datatype.is_number()) {
+            let Ok(value) = text.parse::<f64>() else {
+                continue;
+            };
+            let steps = series.entry(&column.name).or_default();
+            let last = steps.last().copied();
+            if last.map(|(_, last)| last) != Some(value) {
+                steps.push((last.map_or(0, |(step, _)| step + 1), value));
+            }
+        }
+        let lines = |steps: Vec<(usize, f64)>| {
+            let lines = steps
+                .into_iter()
+                .map(|(step, value)| format!("{time} {value} {step}\n"));
+            lines.collect()
+        };
+        series
+            .into_iter()
+            .map(|(name, steps)| (name.to_owned(), lines(steps)))
+            .collect()
+    }
+}
+
+/// `train.optimizer.lr`; what is not set is left out, lists are JSON.
+fn flatten(path: String, value: &Value, params: &mut BTreeMap<String, String>) {
+    let text = match value {
+        Value::Null => return,
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                flatten(format!("{path}.{name}"), value, params);
+            }
+            return;
+        }
+        Value::String(text) => one_line(text),
+        other => other.to_string(),
+    };
+    params.insert(path, text.chars().take(LONGEST_VALUE).collect());
+}
+
+/// A name as MLflow allows it, which is also a file name: other characters than letters, digits, `_`, `-`, `.` become `_`.
+fn file_name(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    let mut name = name.replace(|letter: char| !is_plain(letter), "_");
+    if name.starts_with('.') {
+        name.replace_range(..1, "_");
+    }
+    while name.len() > LONGEST_NAME {
+        name.pop();
+    }
+    name
+}
+
+/// The number of MLflow's status: scheduled, finished, failed or killed. The tag `status` has ours.
+fn status(text: &str) -> u8 {
+    match text {
+        "not-run" => 2,
+        "done" => 3,
+        "killed" | "pruned" => 5,
+        _ => 4,
+    }
+}

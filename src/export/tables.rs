@@ -1,0 +1,37 @@
+//! Results as tables for pandas, R and spreadsheets: one table of all runs, the results' own tables, and what their columns are (CSVW).
+
+use std::path::Path;
+
+use crate::results::{Joined, ResultSet, cell_slug, csvw, described_files, pretty_json};
+
+use super::{ExportError, check, write};
+
+/// The folder of the results' own tables.
+const OWN_TABLES: &str = "results";
+
+/// Writes the results of `results` as tables into a folder, which is made, is empty or holds an earlier export. Returns the names of the
+/// files.
+///
+/// # Errors
+/// Folders with other files, and those of reading and writing.
+pub fn export_csv(
+    set: &ResultSet,
+    results: &Path,
+    folder: &Path,
+) -> Result<Vec<String>, ExportError> {
+    let file = format!("{}.csv", cell_slug(&set.plan.name));
+    let metadata = format!("{file}-metadata.json");
+    let joined = Joined::of(set);
+    let columns = joined.columns.iter().map(|(column, _)| column);
+    let described = pretty_json(&csvw(&file, &set.plan, columns));
+    let tables = described_files(results, &set.plan)?;
+    check(folder, &[&file, &metadata])?;
+    let tables = tables
+        .into_iter()
+        .map(|(name, text)| (format!("{OWN_TABLES}/{name}"), text.into_bytes()));
+    let files = [(file, joined.csv()), (metadata, described.into_bytes())].into_iter();
+    let files = files.chain(tables);
+    files
+        .map(|(name, bytes)| write(folder, &name, &bytes).map(|()| name))
+        .collect()
+}

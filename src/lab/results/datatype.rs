@@ -1,0 +1,35 @@
+//! [`Datatype`]: what the fields of a column are, for programs that read the tables.
+
+/// What the fields of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Datatype {
+    /// A text.
+    Text,
+    /// A whole number.
+    Whole,
+    /// A number, as metrics are.
+    #[default]
+    Number,
+    /// `true` or `false`.
+    Truth,
+    /// A moment in UTC, `2026-11-21T19:05:33.250Z`.
+    Moment,
+}
+
+impl Datatype {
+    /// Whether it is a number.
+    pub fn is_number(self) -> bool {
+        matches!(self, Self::Whole | Self::Number)
+    }
+
+    /// Its name in XML Schema, which CSVW uses.
+    pub(crate) fn xml_name(self) -> &'static str {
+        match self {
+            Self::Text => "string",
+            Self::Whole => "integer",
+            Self::Number => "double",
+            Self::Truth => "boolean",
+            Self::Moment => "dateTime",
+        }
+    }
+}

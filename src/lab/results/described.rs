@@ -1,0 +1,81 @@
+//! [`described`]: name, unit, type and meaning of any column of the CSV files of results.
+
+use crate::plan::AxisKind;
+
+use super::columns::{fixed_column, metric_column};
+use super::datatype::Datatype;
+use super::field::Field;
+use super::identity::IDENTITY;
+use super::write::axis_columns;
+use super::{ColumnInfo, Direction, PlanFile};
+
+/// Describes a column by its name.
+pub(crate) fn described(name: &str, plan: &PlanFile) -> ColumnInfo {
+    if let Some(place) = axis_columns(plan).iter().position(|own| own == name) {
+        return axis(name, plan, place);
+    }
+    if let Some((_, datatype, unit, meaning)) = IDENTITY.iter().find(|(own, ..)| *own == name) {
+        return plain(name, *datatype, unit, meaning);
+    }
+    let declared = || plan.columns.iter().find(|own| own.name == name).cloned();
+    let known = fixed_column(name).cloned().or_else(declared);
+    known
+        .or_else(|| end_of_interval(name, plan))
+        .unwrap_or_else(|| metric_column(name))
+}
+
+/// The column of medians over runs: of two whole numbers it is between them.
+pub(crate) fn as_median(mut column: ColumnInfo) -> ColumnInfo {
+    if column.datatype == Datatype::Whole && fixed_column(&column.name).is_some() {
+        column.datatype = Datatype::Number;
+    }
+    column
+}
+
+/// A column without direction.
+pub(crate) fn plain(name: &str, datatype: Datatype, unit: &str, meaning: &str) -> ColumnInfo {
+    ColumnInfo {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        direction: Direction::None,
+        meaning: meaning.to_owned(),
+        datatype,
+        is_time: false,
+    }
+}
+
+fn axis(name: &str, plan: &PlanFile, place: usize) -> ColumnInfo {
+    let axis = &plan.axes[place];
+    let values = plan.cells.iter().filter_map(|cell| cell.axes.get(place));
+    let values = values.filter(|text| !text.is_empty());
+    // Trials of a search have numbers, but a trial that ran again to its end is `10-full`.
+    let are_all = |is_one: fn(&str) -> bool| values.clone().all(|text| is_one(text));
+    let datatype = match axis.kind {
+        AxisKind::Integer if are_all(|text| i64::read(text).is_ok()) => Datatype::Whole,
+        AxisKind::Integer | AxisKind::Float if are_all(|text| f64::read(text).is_ok()) => {
+            Datatype::Number
+        }
+        _ => Datatype::Text,
+    };
+    let meaning = format!("Axis: value of `{}`", axis.path);
+    plain(name, datatype, "", &meaning)
+}
+
+/// `step_ms_low` of `timings.csv`.
+fn end_of_interval(name: &str, plan: &PlanFile) -> Option<ColumnInfo> {
+    let ends = [("_low", "lower"), ("_high", "upper")];
+    ends.iter().find_map(|(suffix, which)| {
+        let whole = name.strip_suffix(suffix)?;
+        let declared = plan.columns.iter().find(|own| own.name == whole);
+        let whole = fixed_column(whole).or(declared)?;
+        Some(ColumnInfo {
+            name: name.to_owned(),
+            meaning: format!(
+                "{}: {which} end of the interval over the runs",
+                whole.meaning
+            ),
+            datatype: Datatype::Number,
+            ..whole.clone()
+        })
+    })
+}
