@@ -5,7 +5,7 @@
 )]
 #![cfg_attr(
     not(all(target_arch = "x86_64", feature = "x86-v4")),
-    expect(unused_variables, reason = "there is no such product")
+    expect(unused_variables, dead_code, reason = "there is no such product")
 )]
 
 use super::bf16::{Bf16Products, bf16_products};
