@@ -1,7 +1,10 @@
 //! Software prefetch: while a block of B is multiplied, the next one is fetched from memory.
-#![expect(
-    unsafe_code,
-    reason = "a hint to the cache is an intrinsic; it reads nothing that the program sees"
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(
+        unsafe_code,
+        reason = "a hint to the cache is an intrinsic; it reads nothing that the program sees"
+    )
 )]
 
 /// Values of a cache line.
