@@ -81,9 +81,10 @@ def alike(c, best, number, n, other, names, behind):
     for told, key in zip(names.split("; ") if names else [], left):
         c.cell(told, key)
     c.count("n", n, min(len(c.values(k, column)) for k in order))
-    how = re.match(r"of these (\w+): |the next is ", other)
+    how = re.match(r"of these (fastest|lowest memory): |the next is ", other)
     rest = other[how.end():] if how else other
-    c.cell(rest, c.ranking(c.pace(), same)[0] if how and how[1] else same[0])
+    by = {"fastest": c.pace, "lowest memory": c.memory}.get(how[1] if how else None)
+    c.cell(rest, c.ranking(by(), same)[0] if by else same[0])
 
 
 @kind(r"(?:(?P<task>[^:]+): )?Fastest: (.+?); (.+) is behind it, (.+?) " + N + r", p = (.+)\)\.$")
@@ -181,9 +182,9 @@ def samples(c):
     c.same("numbers of samples differ", "yes", "yes" if c.runs.samples.nunique() > 1 else "no")
 
 
-@kind(r"(\S+) (\S+) instead of (\S+): (\S+)×(?: to (\S+)×)? the (.+?), (?:(better|worse) in|in none of) (?:(\d+) of )?(\d+) pairs of cells(?: shown to differ)? "
+@kind(r"(\S+) (\S+) instead of (\S+): (\S+)×(?: to (\S+)×)? the (.+?), (?:(better|worse) in|in none of) (?:(\d+) (?:and worse in (\d+) )?of )?(\d+) pairs of cells(?: shown to differ)? "
       + N + r"\)\.$")
-def along(c, axis, to, base, least, most, name, how, told, number, n):
+def along(c, axis, to, base, least, most, name, how, told, and_worse, number, n):
     column = c.columns(name)[0]
     axis = c.axis(axis)
     pairs = c.pairs(axis, base)
@@ -191,11 +192,12 @@ def along(c, axis, to, base, least, most, name, how, told, number, n):
     c.number("least ratio", least, min(ratios))
     c.number("largest ratio", most or least, max(ratios))
     c.count("pairs", number, len(pairs))
-    c.same(axis, to, ", ".join({c.axes(own)[axis] for _, own in pairs}))
+    for what, printed, place in [(f"{axis} before", base, 0), (axis, to, 1)]:
+        c.same(what, printed, ", ".join({c.axes(pair[place])[axis] for pair in pairs}))
     tests = holm([test_of(c.values(a, column), c.values(b, column)) for a, b in pairs])
     shown = [c.cost(column, r) < c.cost(column, 1) for r, p in zip(ratios, tests) if p <= 0.05]
     c.count("better", told if how == "better" else "0", sum(shown))
-    c.count("worse", told if how == "worse" else "0", len(shown) - sum(shown))
+    c.count("worse", told if how == "worse" else and_worse or "0", len(shown) - sum(shown))
     c.count("n", n, min(len(c.values(k, column)) for pair in pairs for k in pair))
 
 
@@ -283,20 +285,40 @@ def places(c, told, waits):
     c.number("waiting for data, most", waits, shares.loc["data wait"].max())
 
 
-@kind(r"Baselines on the same rows, test R²: (.+?)\. Better than all of them: (.+) " + N + r", p = (.+)\)\.$")
-def baselines(c, told, best, n, p):
+METRICS = {"R²": "r2", "accuracy": "accuracy", "balanced accuracy": "balanced_accuracy"}
+
+
+@kind(r"(?:(.+): )?Baselines on the same rows, (test|validation) (.+?): (.+?)\. (Better than all of them|No model beats the .+?|Not better than the .+?): (.+)\.$")
+def baselines(c, scope, split, metric, told, verdict, best):
+    tasks = {cell["key"]: cell["task_signature"] for cell in c.plan["cells"]}
+    named = scope.replace("samples ", "samples=").replace(",", "").split() if scope else []
+    keys = [key for key in c.keys if all(re.search(rf"[=.]{part}(,|$)", key) for part in named)]
+    for number in re.findall(r"samples ([\d,]+)", scope or ""):
+        c.count("samples", number, next(cell["spec"]["dataset"]["samples"] for cell in c.plan["cells"] if cell["key"] == keys[0]))
     files = pandas.read_csv(c.path / "baselines.csv")
-    own = {name: files[files.baseline == name.split()[0]].test_r2 for name in re.findall(r"(?:^|, )([a-z ]+?) (?=-?\d)", told)}
+    files = files[files.task_signature == tasks[keys[0]]]
+    chosen, shown = (f"{of}_{METRICS[metric]}" for of in ("val", {"test": "test", "validation": "val"}[split]))
+    own = {name: files[files.baseline == name.split()[0]][shown] for name in re.findall(r"(?:^|, )([a-z ]+?) (?=-?\d)", told)}
     for text, (name, values) in zip(re.split(r", (?=[a-z])", told), own.items()):
         c.spread(name, text[len(name) + 1:], values)
-    key = c.ranking("val_r2")[0]
-    name, value = best.split(", ")
-    c.is_named(name, key)
-    c.shown(value, key, "test_r2")
-    values = [c.values(key, "test_r2"), *own.values()]
-    c.same("better than all", "yes", "yes" if values[0].median() > max(v.median() for v in values[1:]) else "no")
+    key = min(keys, key=lambda key: -c.median(key, chosen))
+    values = [c.rows(key)[shown].dropna(), *own.values()]
+    strongest = max(own, key=lambda name: own[name].median())
+    name, value, rest = re.match(r"(?:the best, )?(.+), (-?\d\.\d+(?: \([^)]*\))?)[;,]? ?(.*)$", best).groups()
+    if name != "the model":
+        c.is_named(name, key)
+    c.spread(shown, value, values[0])
+    is_better = values[0].median() > own[strongest].median()
+    c.same("better than all", "yes" if verdict.startswith("Better") else "no", "yes" if is_better else "no")
+    if not verdict.startswith("Better"):
+        c.same("the strongest", verdict.split(" the ")[1], strongest)
+    if few := re.match(r"(\d+) seeds? cannot show that it is not by chance, (\d+) can", rest):
+        c.count("seeds", few[1], len(values[0]))
+        return c.count("n that a test needs", few[2], needed(len(own)))
+    n, p = re.search(N + r", p = (.+)\)", rest).groups()
     c.count("n", n, len(values[0]))
-    c.number("p", p, max(against_best(values, 0)[1:]))
+    ps = against_best(values, 0)[1:]
+    c.number("p", p, max(ps) if is_better else ps[list(own).index(strongest)])
 
 
 @kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): confirmed: measured (.+); the measured interval meets .+)\.$")

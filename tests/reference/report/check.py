@@ -11,7 +11,7 @@ from scipy.stats import linregress, mannwhitneyu, permutation_test, rankdata
 MIB = 2**20
 PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 COLUMNS = {
-    "validation accuracy": "val_accuracy", "validation R²": "val_r2", "best loss": "best_loss", "epoch time": "epoch_s",
+    "validation accuracy": "val_accuracy", "validation balanced accuracy": "val_balanced_accuracy", "validation R²": "val_r2", "best loss": "best_loss", "epoch time": "epoch_s",
     "throughput": "samples_per_s", "step time": "step_ms", "time of a run": "total_s", "compressed bytes": "compressed_bytes",
     "FLOPs of a forward pass": "flops_forward_per_sample",
 }
@@ -307,7 +307,7 @@ class Check:
 
     def spread(self, what, printed, values, scale=1.0, ends=None, is_clock=False):
         """`0.91 (0.90–0.92)`: the median, and the range or the interval; those of a clock have equally many decimals."""
-        found = re.findall(r"(?<![\d\w])-?\d[\d,]*(?:\.\d+)?", printed.replace("–", " "))
+        found = re.findall(r"(?<![\d\w])-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?", printed.replace("–", " "))
         unit = min(digits(text)[1] for text in found) if is_clock else None
         self.number(what, found[0], values.median() / scale, unit=unit)
         if len(found) == 3:
