@@ -76,17 +76,18 @@ fn machine() -> String {
     fields.insert("threads_of_a_run".to_owned(), threads.to_string());
     let lines = fields.iter();
     let lines = lines.map(|(name, value)| line(&name.replace('_', " "), value));
-    lines.chain([bf16_products()]).collect()
+    lines
+        .chain([line("bf16 products", bf16_products())])
+        .collect()
 }
 
-/// What `precision = "bf16"` gains on this CPU.
-fn bf16_products() -> String {
-    let how = match gemm::bf16_products() {
+/// How this CPU multiplies with `precision = "bf16"`.
+pub(super) fn bf16_products() -> &'static str {
+    match gemm::bf16_products() {
         Some(Bf16Products::Amx) => "by AMX tiles of this CPU",
         Some(Bf16Products::Avx512) => "by an instruction of this CPU (AVX-512 BF16)",
         None => "of rounded values in f32, no faster than f32",
-    };
-    line("bf16 products", how)
+    }
 }
 
 fn noise() -> String {

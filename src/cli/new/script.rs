@@ -162,7 +162,7 @@ pub(super) fn draft(spot: &Spot, given: &str) -> Result<Draft, Problem> {
 
 static PYTORCH: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?m)^\s*(?:import|from)\s+(?:torch|lightning|pytorch_lightning|transformers|accelerate|timm)\b",
+        r"(?m)^\s*(?:from\s+|import\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*)(?:torch|lightning|pytorch_lightning|transformers|accelerate|timm)\b",
     )
 });
 

@@ -4,9 +4,12 @@ use std::fmt;
 
 use crate::base::text::count;
 use crate::compare::needed_runs;
+use crate::device::DeviceKind;
 use crate::execute::{Basis, Estimator, Expected};
-use crate::plan::{Feasibility, Plan, PlannedCell};
+use crate::plan::{Feasibility, Plan, PlannedCell, Precision};
 use crate::progress::counts;
+
+use super::super::doctor::bf16_products;
 
 #[derive(Debug, Default)]
 pub(super) struct Summary {
@@ -21,6 +24,8 @@ pub(super) struct Summary {
     /// Whether cells repeat until they are precise.
     repeats_more: bool,
     to_generate: bool,
+    /// Whether cells train in bf16 on the CPU.
+    in_bf16: bool,
 }
 
 impl Summary {
@@ -41,6 +46,8 @@ impl Summary {
         self.is_mixed |= self.each.is_some_and(|known| known != each);
         self.each = Some(each);
         self.to_generate |= cell.generates_data();
+        let train = &cell.spec.train;
+        self.in_bf16 |= train.precision == Precision::Bf16 && train.device == DeviceKind::Cpu;
     }
 
     pub(super) fn cells(&self) -> usize {
@@ -100,6 +107,9 @@ impl fmt::Display for Summary {
             if seeds * repeats > 1 {
                 self.write_comparing(seeds * repeats, f)?;
             }
+        }
+        if self.in_bf16 {
+            write!(f, "\nbf16 on the CPU: products {}", bf16_products())?;
         }
         f.write_str(self.data())
     }

@@ -31,5 +31,7 @@ fn arguments_are_found_in_the_source() {
 #[test]
 fn a_script_of_pytorch_is_known_by_its_imports() {
     assert!(PYTORCH.is_match(SOURCE));
+    assert!(PYTORCH.is_match("import argparse, torch.nn as nn"));
     assert!(!PYTORCH.is_match("# import torch"));
+    assert!(!PYTORCH.is_match("import my.torch, os"));
 }
