@@ -46,3 +46,15 @@ fn a_damaged_store_is_named_and_not_good() {
     let other = value(text, "store other");
     assert!(other.contains("format 99"), "{other}");
 }
+
+#[test]
+fn a_plan_says_how_bf16_is_multiplied_as_doctor_does() {
+    let text = "name = \"half\"\n[models.m]\nkind = \"mlp\"\n[datasets.d]\nkind = \"regression-5d\"\nsamples = 64\n[matrix]\nprecision = [\"f32\", \"bf16\"]\n";
+    let project = Project::new().file("experiments/half.toml", text);
+    let plan = project.run(&["plan", "experiments/half.toml"]).stdout;
+    let how = value(&plan, "bf16 on the CPU: products");
+    assert_eq!(
+        how,
+        value(&project.run(&["doctor"]).stdout, "bf16 products")
+    );
+}
