@@ -329,3 +329,20 @@ mod tests {
         assert_eq!(wait(&mut child).signal, Some(libc::SIGKILL));
     }
 }
+
+/// Whether this process may use the tile registers of an x86-64 CPU that has them: Linux keeps their state for each thread of a process
+/// that asked for it.
+///
+/// # Source
+/// Linux, "Using XSTATE features in user space applications": `ARCH_REQ_XCOMP_PERM` with the feature `XTILEDATA`.
+pub fn may_use_tiles() -> bool {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    {
+        const ARCH_REQ_XCOMP_PERM: libc::c_ulong = 0x1023;
+        const XTILEDATA: libc::c_ulong = 18;
+        // SAFETY: the call has no pointers; an older kernel answers with an error.
+        unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0 }
+    }
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    false
+}

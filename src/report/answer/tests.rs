@@ -80,22 +80,6 @@ fn fastest_is_told_where_a_test_tells_it() {
     );
 }
 
-#[test]
-fn programs_that_are_only_timed_are_told_apart() {
-    let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
-    for run in &mut set.blocks {
-        let times = run.times_mut().expect("a measured run");
-        times.total_s = times.step_ms;
-    }
-    set.timings = results::timings(&set.blocks);
-    for row in &mut set.runs {
-        row.facts = None;
-    }
-    set.plan.report = json!({"answer": ["total_s"]});
-    let told = text(&set);
-    assert!(told.starts_with("Fastest: workers 0"), "{told}");
-}
-
 /// Two cells that learned, with an accuracy for each of five seeds.
 fn with_accuracy(values: [[f64; 5]; 2]) -> ResultSet {
     let mut set = timed(2, 2, |_| 100.0);

@@ -88,7 +88,7 @@ fn samples(heading: &str) -> Column {
 
 fn matrix(counts: &Counts<'_>, classes: &[&str]) -> (Vec<Column>, Vec<Row>) {
     let columns = classes.iter().map(|class| samples(class));
-    let columns = std::iter::once(Column::text("class")).chain(columns);
+    let columns = std::iter::once(Column::setting("class")).chain(columns);
     let row = |class: &&str| {
         let of = |predicted: &&str| counts.get(&(*class, *predicted)).copied().unwrap_or(0);
         let entries = classes
@@ -117,8 +117,8 @@ fn list(counts: &Counts<'_>) -> (Vec<Column>, Vec<Row>) {
         Row::new("", entries.collect())
     };
     let columns = vec![
-        Column::text("class"),
-        Column::text("predicted"),
+        Column::setting("class"),
+        Column::setting("predicted"),
         samples("samples"),
     ];
     (columns, errors.into_iter().map(row).collect())

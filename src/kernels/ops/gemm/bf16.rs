@@ -1,6 +1,6 @@
 //! Products of values rounded to bf16 (round to nearest even) with sums in `f32`.
 //!
-//! By an instruction of the CPU ([`Bf16Products`]) on operands copied into pairs of neighbouring depths ([`super::pairs`]). On other CPUs
+//! By an instruction of the CPU ([`super::Bf16Products`]) on operands copied into pairs of neighbouring depths ([`super::pairs`]). On other CPUs
 //! the operands are rounded copies in `f32`: the same result but for the order of sums, and no faster than `f32`.
 //!
 //! # Source
@@ -10,65 +10,11 @@
     reason = "results are written through raw pointers, since threads write columns of them"
 )]
 
+#[cfg(any(test, all(target_arch = "x86_64", feature = "x86-v4")))]
+use super::instruction::bf16_products;
 use super::single::single_at;
 use super::{Accumulate, Matrix, Right};
 use crate::ops::scratch::with_scratch;
-
-/// The instruction by which a CPU multiplies bf16 values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bf16Products {
-    /// `vdpbf16ps` of AVX-512 BF16: twice the multiplications of an `f32` instruction on AMD's CPUs.
-    Avx512,
-    /// `tdpbf16ps` on AMX's tiles: 16 times.
-    Amx,
-}
-
-impl Bf16Products {
-    /// Columns of a panel of B.
-    pub(super) fn panel(self) -> usize {
-        match self {
-            Self::Avx512 => 64,
-            Self::Amx => 32,
-        }
-    }
-
-    /// Copies up to [`Bf16Products::panel`] columns of B for products with parts of A.
-    ///
-    /// # Panics
-    /// When `to` is too short.
-    pub(super) fn copy_right(self, to: &mut [f32], b: Matrix<'_>) {
-        let (pairs, panel) = (b.rows.div_ceil(2).next_multiple_of(16), self.panel());
-        assert!(
-            to.len() >= pairs * panel && b.columns <= panel,
-            "room for a panel"
-        );
-        #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
-        // SAFETY: there is room; the CPU has the instructions of either variant.
-        unsafe {
-            super::pairs::copy_right(to.as_mut_ptr().cast(), panel, b);
-        }
-    }
-}
-
-/// The instruction in use, if this CPU has one and the vector level in use allows it.
-pub fn bf16_products() -> Option<Bf16Products> {
-    #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
-    {
-        use crate::ops::simd::{VectorLevel, vector_level};
-        let has = vector_level() == VectorLevel::Avx512
-            && std::is_x86_feature_detected!("avx512bw")
-            && std::is_x86_feature_detected!("avx512bf16");
-        has.then(|| {
-            if super::pairs::amx::is_there() {
-                Bf16Products::Amx
-            } else {
-                Bf16Products::Avx512
-            }
-        })
-    }
-    #[cfg(not(all(target_arch = "x86_64", feature = "x86-v4")))]
-    None
-}
 
 /// `C = A · B` or `C += A · B` of rounded values.
 ///

@@ -9,8 +9,10 @@
 
 mod ahead;
 mod bf16;
+mod copied;
 mod cpu;
 mod dots;
+mod instruction;
 #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
 mod pairs;
 mod right;
@@ -22,12 +24,13 @@ use dfdx::tensor::Cpu;
 
 use crate::device::Buffer;
 
-pub use bf16::{Bf16Products, bf16_products};
+pub use copied::{TiledRight, with_right};
 pub(super) use cpu::{even_chunk, sum_partials};
 pub use cpu::{
     product, product_in, rows_product, rows_product_beside, tall_product, transposed_product,
 };
-pub use right::{Right, TiledRight, with_right};
+pub use instruction::{Bf16Products, bf16_products};
+pub use right::Right;
 
 /// A read-only matrix in a slice: element `(i, j)` stands at `i · row_stride + j · column_stride`.
 ///

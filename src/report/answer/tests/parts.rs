@@ -254,3 +254,18 @@ fn names_of_the_manifest_stand_for_axes_and_values() {
         "{found:?}"
     );
 }
+
+#[test]
+fn programs_that_are_only_timed_are_told_apart() {
+    let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
+    for run in &mut set.blocks {
+        let times = run.times_mut().expect("a measured run");
+        times.total_s = times.step_ms;
+    }
+    set.timings = results::timings(&set.blocks);
+    for row in &mut set.runs {
+        row.facts = None;
+    }
+    let told = told(set, &json!(["total_s"]));
+    assert!(told[0].starts_with("Fastest: workers 0"), "{told:?}");
+}

@@ -2,50 +2,15 @@
 //! rows of 16 (in pairs of neighbouring rows) and adds the 256 sums to a third tile: 16 times the multiplications of an `f32` instruction.
 //!
 //! # Source
-//! Intel, "Architecture Instruction Set Extensions Programming Reference", `LDTILECFG`, `TILELOADD`, `TDPBF16PS`; Linux,
-//! "Using XSTATE features in user space applications": a process asks for the tiles before it uses them.
+//! Intel, "Architecture Instruction Set Extensions Programming Reference", `LDTILECFG`, `TILELOADD`, `TDPBF16PS`.
 
 use std::arch::asm;
-use std::arch::x86_64::{__cpuid, __cpuid_count, _MM_HINT_ET0, _mm_prefetch};
-use std::sync::OnceLock;
+use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
 
 use super::copies::{LANES, Left};
 
 /// Rows and columns of C that four tiles of sums hold.
 pub(super) const SIDE: usize = 2 * LANES;
-
-/// Whether this process may use the tiles of this CPU for bf16.
-pub(in crate::ops::gemm) fn is_there() -> bool {
-    static ALLOWED: OnceLock<bool> = OnceLock::new();
-    *ALLOWED.get_or_init(|| {
-        const FEATURES: u32 = 7;
-        const BF16_AND_TILES: u32 = 1 << 22 | 1 << 24;
-        let leaves = __cpuid(0).eax;
-        leaves >= FEATURES
-            && __cpuid_count(FEATURES, 0).edx & BF16_AND_TILES == BF16_AND_TILES
-            && asked_for()
-    })
-}
-
-/// Asks Linux for the state of the tiles, which it keeps for each thread from then on.
-#[cfg(target_os = "linux")]
-fn asked_for() -> bool {
-    const ARCH_REQ_XCOMP_PERM: libc::c_ulong = 0x1023;
-    const XFEATURE_XTILEDATA: libc::c_ulong = 18;
-    // SAFETY: the call has no pointers; an older kernel answers with an error.
-    unsafe {
-        libc::syscall(
-            libc::SYS_arch_prctl,
-            ARCH_REQ_XCOMP_PERM,
-            XFEATURE_XTILEDATA,
-        ) == 0
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn asked_for() -> bool {
-    false
-}
 
 /// The tiles of a thread, from [`Tiles::configure`] until they are dropped.
 pub(super) struct Tiles(());
@@ -54,7 +19,7 @@ impl Tiles {
     /// Makes all eight tiles 16 rows of 64 bytes.
     ///
     /// # Safety
-    /// [`is_there`].
+    /// [`Bf16Products::Amx`](crate::ops::gemm::Bf16Products) is in use.
     pub(super) unsafe fn configure() -> Self {
         #[repr(C, align(64))]
         struct Configuration {

@@ -9,7 +9,7 @@
     reason = "intrinsics over raw pointers; the views checked their bounds"
 )]
 
-pub(super) mod amx;
+mod amx;
 mod copies;
 
 use std::arch::x86_64::{
@@ -22,7 +22,7 @@ use amx::Tiles;
 use copies::{LANES, Left, PANEL, ROWS, VECTORS, copy_left, mask};
 pub(super) use copies::{copy_right, round};
 
-use super::bf16::Bf16Products;
+use super::instruction::Bf16Products;
 use super::right::RightCopy;
 use super::{Accumulate, Matrix, Right};
 use crate::ops::scratch::with_scratch;
@@ -245,7 +245,7 @@ impl Tile {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bf16::bf16_products;
+    use super::super::instruction::bf16_products;
     use super::*;
     use crate::ops::testing::{assert_close, filled};
 

@@ -1,0 +1,58 @@
+//! [`Bf16Products`]: the instruction by which this CPU multiplies bf16 values.
+
+/// The instruction by which a CPU multiplies bf16 values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bf16Products {
+    /// `vdpbf16ps` of AVX-512 BF16: twice the multiplications of an `f32` instruction on AMD's CPUs.
+    Avx512,
+    /// `tdpbf16ps` on AMX's tiles: 16 times.
+    Amx,
+}
+
+impl Bf16Products {
+    /// Columns of a panel of B.
+    pub(super) fn panel(self) -> usize {
+        match self {
+            Self::Avx512 => 64,
+            Self::Amx => 32,
+        }
+    }
+}
+
+/// The instruction in use, if this CPU has one and the vector level in use allows it.
+pub fn bf16_products() -> Option<Bf16Products> {
+    #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
+    {
+        use crate::ops::simd::{VectorLevel, vector_level};
+        let has = vector_level() == VectorLevel::Avx512
+            && std::is_x86_feature_detected!("avx512bw")
+            && std::is_x86_feature_detected!("avx512bf16");
+        has.then(|| {
+            if has_tiles() {
+                Bf16Products::Amx
+            } else {
+                Bf16Products::Avx512
+            }
+        })
+    }
+    #[cfg(not(all(target_arch = "x86_64", feature = "x86-v4")))]
+    None
+}
+
+/// Whether this process may use the tiles of this CPU for bf16.
+#[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
+fn has_tiles() -> bool {
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    use std::sync::OnceLock;
+
+    use crate::base::os;
+    static ALLOWED: OnceLock<bool> = OnceLock::new();
+    *ALLOWED.get_or_init(|| {
+        const FEATURES: u32 = 7;
+        const BF16_AND_TILES: u32 = 1 << 22 | 1 << 24;
+        let leaves = __cpuid(0).eax;
+        leaves >= FEATURES
+            && __cpuid_count(FEATURES, 0).edx & BF16_AND_TILES == BF16_AND_TILES
+            && os::may_use_tiles()
+    })
+}
