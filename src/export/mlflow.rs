@@ -242,8 +242,8 @@ impl<'a> Run<'a> {
     fn metrics(&self, epochs: &[&EpochRecord]) -> BTreeMap<String, String> {
         let time = self.moment("ended").or(self.moment("started")).unwrap_or(0);
         let mut series: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
-        let seed = self.text("seed");
-        for EpochRecord { epoch, .. } in epochs.iter().filter(|row| row.seed.to_string() == seed) {
+        let seed = self.text("seed").parse().ok();
+        for EpochRecord { epoch, .. } in epochs.iter().filter(|row| Some(row.seed) == seed) {
             let fixed = [("train_loss", epoch.train_loss), ("lr", epoch.lr)];
             let metrics = epoch
                 .validation

@@ -1,6 +1,6 @@
 //! Every call to the operating system that the standard library does not offer, each with a portable fallback.
 //!
-//! On Unix: `wait4`, priorities, signals to process groups, `_exit`, `setrlimit`, `dup2`. On Linux: `prctl`. On glibc:
+//! On Unix: `wait4`, priorities, signals to process groups, `_exit`, `setrlimit`, `dup2`. On Linux: `prctl`, `arch_prctl`. On glibc:
 //! `mallopt`. Elsewhere the functions use the standard library, or do nothing; their documentation says which.
 #![expect(
     unsafe_code,
@@ -290,6 +290,23 @@ pub fn take_stdout() -> io::Result<io::Stdout> {
     Ok(io::stdout())
 }
 
+/// Whether this process may use the tile registers of an x86-64 CPU that has them: Linux keeps their state for each thread of a process
+/// that asked for it.
+///
+/// # Source
+/// Linux, "Using XSTATE features in user space applications": `ARCH_REQ_XCOMP_PERM` with the feature `XTILEDATA`.
+pub fn may_use_tiles() -> bool {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    {
+        const ARCH_REQ_XCOMP_PERM: libc::c_ulong = 0x1023;
+        const XTILEDATA: libc::c_ulong = 18;
+        // SAFETY: the call has no pointers; an older kernel answers with an error.
+        unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0 }
+    }
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    false
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
@@ -328,21 +345,4 @@ mod tests {
         kill_group(&mut child);
         assert_eq!(wait(&mut child).signal, Some(libc::SIGKILL));
     }
-}
-
-/// Whether this process may use the tile registers of an x86-64 CPU that has them: Linux keeps their state for each thread of a process
-/// that asked for it.
-///
-/// # Source
-/// Linux, "Using XSTATE features in user space applications": `ARCH_REQ_XCOMP_PERM` with the feature `XTILEDATA`.
-pub fn may_use_tiles() -> bool {
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    {
-        const ARCH_REQ_XCOMP_PERM: libc::c_ulong = 0x1023;
-        const XTILEDATA: libc::c_ulong = 18;
-        // SAFETY: the call has no pointers; an older kernel answers with an error.
-        unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0 }
-    }
-    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-    false
 }

@@ -1,4 +1,8 @@
 //! Scratch memory of CPU kernels, kept per thread and reused.
+#![expect(
+    unsafe_code,
+    reason = "memory of `f32` is lent as values of 16 bits too"
+)]
 
 use std::cell::RefCell;
 
@@ -18,6 +22,15 @@ pub(super) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) ->
     let result = work(&mut memory[first..first + len]);
     keep(memory);
     result
+}
+
+/// As [`with_scratch`] for `len` values of 16 bits.
+pub(super) fn with_half_scratch<R>(len: usize, work: impl FnOnce(&mut [u16]) -> R) -> R {
+    with_scratch(len.div_ceil(2), |memory| {
+        // SAFETY: any 32 bits are two values of 16 bits, and the memory is aligned for more.
+        let (_, halves, _) = unsafe { memory.align_to_mut::<u16>() };
+        work(&mut halves[..len])
+    })
 }
 
 /// A kept vector, or a new one, of at least `len` values.

@@ -24,7 +24,7 @@ pub(crate) fn described(name: &str, plan: &PlanFile) -> ColumnInfo {
         .unwrap_or_else(|| metric_column(name))
 }
 
-/// The column of medians over runs: of two whole numbers it is between them.
+/// The column after its values became medians over runs: the median of whole numbers need not be whole.
 pub(crate) fn as_median(mut column: ColumnInfo) -> ColumnInfo {
     if column.datatype == Datatype::Whole && fixed_column(&column.name).is_some() {
         column.datatype = Datatype::Number;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::base::statistics;
 use crate::event::EpochRow;
 
-use super::columns::AFTER_THE_LAST;
+use super::columns::{AFTER_THE_LAST, EPOCHS};
 use super::datatype::Datatype;
 use super::described::{as_median, described, plain};
 use super::field::Field;
@@ -158,8 +158,7 @@ impl<'a> Sources<'a> {
         let best = run.facts.as_ref().and_then(|facts| facts.best_epoch);
         let best = epochs.iter().find(|row| Some(row.epoch) == best);
         for epoch in [best, epochs.iter().max_by_key(|row| row.epoch)] {
-            let names = epochs_header(self.plan).len() - 2 - self.plan.axes.len();
-            let none = || vec![String::new(); names + self.epoch_metrics.len()];
+            let none = || vec![String::new(); EPOCHS.len() + self.epoch_metrics.len()];
             let values = epoch.map_or_else(none, |row| epoch_fields(row, &self.epoch_metrics));
             fields.extend(values.into_iter().skip(1));
         }

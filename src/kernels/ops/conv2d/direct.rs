@@ -1,9 +1,5 @@
 //! The direct convolution on the CPU: one matrix product per filter row (with a dilation per tap) and chunk of result rows, on the
 //! layout of [`super::windows`]. No im2col: the windows overlap in memory.
-#![expect(
-    unsafe_code,
-    reason = "scratch memory holds values of 32 bits or pairs of 16"
-)]
 
 use super::windows::{Chunk, Factor, Windows};
 use crate::ops::gemm::{
@@ -11,7 +7,7 @@ use crate::ops::gemm::{
     with_right,
 };
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
-use crate::ops::scratch::with_scratch;
+use crate::ops::scratch::{with_half_scratch, with_scratch};
 use crate::ops::simd::simd;
 
 /// Approximate positions of a chunk of results: its windows and results stay in the L2 cache.
@@ -97,9 +93,7 @@ fn multiply(chunk: &Chunk<'_>, x: &[f32], weight: Right<'_>, results: &mut Matri
     if let Some(tiles) = weight.tiles(columns, step) {
         let positions = chunk.positions().next_multiple_of(TiledRight::ROWS);
         let len = chunk.layout_len() + (positions - chunk.positions()) * step;
-        with_scratch(len.div_ceil(2), |memory| {
-            // SAFETY: any bits are two values of 16 bits.
-            let layout = unsafe { memory.align_to_mut::<u16>().1 };
+        with_half_scratch(len, |layout| {
             chunk.lay_out_rounded(x, &mut layout[..chunk.layout_len()], |to, from| {
                 tiles.round(to, from);
             });

@@ -5,11 +5,11 @@
 )]
 #![cfg_attr(
     not(all(target_arch = "x86_64", feature = "x86-v4")),
-    expect(unused_variables, dead_code, reason = "there is no such product")
+    expect(unused_variables, reason = "there is no such product")
 )]
 
-use super::instruction::{Bf16Products, bf16_products};
-use super::right::{Right, RightCopy};
+use super::instruction::{Bf16Products, SIDE, bf16_products};
+use super::right::{DEPTHS, Right, RightCopy};
 use super::{Accumulate, Matrix, MatrixMut};
 use crate::device::Arithmetic;
 use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
@@ -19,11 +19,11 @@ use crate::ops::scratch::with_scratch;
 const VALUES: usize = 1 << 22;
 
 impl Right<'_> {
-    /// How parts of `rows` rows multiply a matrix that is rounded already, whose rows begin `row_stride` values apart: where AMX does, whole
-    /// tiles.
+    /// Products of parts of this matrix, `rows` rows each, with matrices that are rounded already, whose rows begin `row_stride` values
+    /// apart. `None` without AMX or a copy, where `rows` do not fill tiles, and for an odd stride.
     pub fn tiles(self, rows: usize, row_stride: usize) -> Option<TiledRight> {
         let is_tiled = self.copy.is_some() && bf16_products() == Some(Bf16Products::Amx);
-        let fits = rows.is_multiple_of(32) && row_stride.is_multiple_of(2);
+        let fits = rows.is_multiple_of(DEPTHS) && row_stride.is_multiple_of(2);
         (is_tiled && fits).then_some(TiledRight(()))
     }
 }
@@ -34,7 +34,7 @@ pub struct TiledRight(());
 
 impl TiledRight {
     /// Rows of the left matrix are read in multiples of this; what follows the last is of no matter.
-    pub const ROWS: usize = 32;
+    pub const ROWS: usize = SIDE;
 
     /// `to` becomes `from`, rounded to bf16.
     ///
@@ -63,7 +63,7 @@ impl TiledRight {
         let (k, n) = b.size();
         let rows = c.rows.next_multiple_of(Self::ROWS);
         assert!(
-            n == c.columns && a.len() >= super::needed(rows, k, a_row) && k % 32 == 0,
+            n == c.columns && a.len() >= super::needed(rows, k, a_row) && k.is_multiple_of(DEPTHS),
             "a product of matrices that fit"
         );
         #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
@@ -90,12 +90,16 @@ pub fn with_right<R>(
         return work(b.into());
     };
     let panel = by.panel();
-    let panel_len = b.rows.div_ceil(2).next_multiple_of(16) * panel;
+    let panel_len = b.rows.next_multiple_of(DEPTHS) / 2 * panel;
     with_scratch(panel_len * b.columns.div_ceil(panel), |pairs| {
         for_each_chunk_if(len >= ELEMENTWISE_LEN, pairs, panel_len, |start, pairs| {
             let first = start / panel_len * panel;
             let columns = b.column_range(first, panel.min(b.columns - first));
-            copy(by, pairs, columns);
+            #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
+            // SAFETY: `pairs` has room for a panel; the CPU has the instructions of either variant.
+            unsafe {
+                super::pairs::copy_right(pairs.as_mut_ptr().cast(), panel, columns);
+            }
         });
         let copied = RightCopy {
             pairs,
@@ -107,20 +111,6 @@ pub fn with_right<R>(
             copy: Some(copied),
         })
     })
-}
-
-/// Copies up to a panel of columns of B for products with parts of A.
-fn copy(by: Bf16Products, to: &mut [f32], b: Matrix<'_>) {
-    let (pairs, panel) = (b.rows.div_ceil(2).next_multiple_of(16), by.panel());
-    assert!(
-        to.len() >= pairs * panel && b.columns <= panel,
-        "room for a panel"
-    );
-    #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
-    // SAFETY: there is room; the CPU has the instructions of either variant.
-    unsafe {
-        super::pairs::copy_right(to.as_mut_ptr().cast(), panel, b);
-    }
 }
 
 #[cfg(test)]

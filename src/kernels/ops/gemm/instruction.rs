@@ -1,5 +1,10 @@
 //! [`Bf16Products`]: the instruction by which this CPU multiplies bf16 values.
 
+/// Columns of a panel of B for `vdpbf16ps`.
+pub(super) const PANEL: usize = 64;
+/// Columns of a panel of B for AMX, and rows of A that its tiles take at a time.
+pub(super) const SIDE: usize = 32;
+
 /// The instruction by which a CPU multiplies bf16 values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bf16Products {
@@ -13,13 +18,13 @@ impl Bf16Products {
     /// Columns of a panel of B.
     pub(super) fn panel(self) -> usize {
         match self {
-            Self::Avx512 => 64,
-            Self::Amx => 32,
+            Self::Avx512 => PANEL,
+            Self::Amx => SIDE,
         }
     }
 }
 
-/// The instruction in use, if this CPU has one and the vector level in use allows it.
+/// The instruction for products in bf16; `None` where this CPU has none, or `FIELDTRIAL_VECTOR` forces a lower vector level than AVX-512.
 pub fn bf16_products() -> Option<Bf16Products> {
     #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
     {
@@ -39,7 +44,7 @@ pub fn bf16_products() -> Option<Bf16Products> {
     None
 }
 
-/// Whether this process may use the tiles of this CPU for bf16.
+/// Whether this CPU has AMX for bf16, and Linux lets this process use it.
 #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
 fn has_tiles() -> bool {
     use std::arch::x86_64::{__cpuid, __cpuid_count};

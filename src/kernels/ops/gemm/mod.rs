@@ -211,8 +211,8 @@ mod tests {
             .collect()
     }
 
-    /// Holds products of both layouts of A and of B, added to strided rows, against the definition on values as `seen`; nothing
-    /// else is written.
+    /// Asserts that products of both layouts of A and of B, added to strided rows, are those of the definition for the values that `seen`
+    /// gives, and that nothing between the rows is written.
     pub(super) fn assert_added(
         arithmetic: Arithmetic,
         (m, n, k): (usize, usize, usize),

@@ -1,6 +1,13 @@
 //! [`Right`]: the right matrix of several products.
+#![cfg_attr(
+    not(all(target_arch = "x86_64", feature = "x86-v4")),
+    expect(dead_code, reason = "there is no product that reads a copy")
+)]
 
 use super::Matrix;
+
+/// Depths that a copy is made of: 16 pairs, a vector of AVX-512 and a row of a tile; the last ones are filled with zeros.
+pub(super) const DEPTHS: usize = 32;
 
 /// B of several products `A · B`, with the copy that products in bf16 take, if one was made for all of them.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +34,7 @@ impl<'a> From<Matrix<'a>> for Right<'a> {
 }
 
 impl RightCopy<'_> {
-    /// The pairs from `depth` on, a multiple of 32, of the panel that begins at `column`.
+    /// The pairs from `depth` on, a multiple of [`DEPTHS`], of the panel that begins at `column`.
     pub(super) fn at(self, depth: usize, column: usize) -> *const u32 {
         let at = column / self.panel * self.panel_len + depth / 2 * self.panel;
         self.pairs[at..].as_ptr().cast()
@@ -40,14 +47,14 @@ impl Right<'_> {
         (self.matrix.rows, self.matrix.columns)
     }
 
-    /// Rows `start..start + count`. The copy stays if they begin, and end before others, at a multiple of 32.
+    /// Rows `start..start + count`. The copy stays if they begin, and end before others, at a multiple of [`DEPTHS`].
     ///
     /// # Panics
     /// When there are fewer.
     #[must_use]
     pub fn row_range(self, start: usize, count: usize) -> Self {
         let is_last = start + count == self.matrix.rows;
-        let fits = start.is_multiple_of(32) && (is_last || count.is_multiple_of(32));
+        let fits = start.is_multiple_of(DEPTHS) && (is_last || count.is_multiple_of(DEPTHS));
         Self {
             matrix: self.matrix.row_range(start, count),
             copy: self.copy.filter(|_| fits).map(|copy| RightCopy {

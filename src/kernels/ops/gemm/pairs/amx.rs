@@ -8,9 +8,7 @@ use std::arch::asm;
 use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
 
 use super::copies::{LANES, Left};
-
-/// Rows and columns of C that four tiles of sums hold.
-pub(super) const SIDE: usize = 2 * LANES;
+use crate::ops::gemm::instruction::SIDE;
 
 /// The tiles of a thread, from [`Tiles::configure`] until they are dropped.
 pub(super) struct Tiles(());
@@ -45,11 +43,10 @@ impl Tiles {
         Self(())
     }
 
-    /// `m` rows of up to [`SIDE`] columns of C, over `steps` steps of 16 pairs. Absent pairs are zeros in both copies.
+    /// `m` rows of up to [`SIDE`] columns of C, over `steps` ≥ 1 steps of 16 pairs. Absent pairs are zeros in both copies.
     ///
     /// # Safety
     /// The copies hold them: A by rows, B in rows of [`SIDE`] pairs. C's elements may be written and, to `add`, read.
-    #[inline(never)]
     #[expect(
         clippy::unused_self,
         reason = "tiles are configured while there is one"
@@ -173,7 +170,7 @@ impl Block {
         }
     }
 
-    /// Adds the products of `steps` steps of 16 pairs.
+    /// Adds the products of `steps` ≥ 1 steps of 16 pairs.
     ///
     /// # Safety
     /// As [`Block::compute`].
@@ -204,7 +201,7 @@ impl Block {
                 b1 = inout(reg) b.wrapping_add(self.beside) => _,
                 b_row = in(reg) 4 * SIDE,
                 b_step = const 4 * SIDE * LANES,
-                steps = inout(reg) steps.max(1) => _,
+                steps = inout(reg) steps => _,
                 options(nostack, readonly)
             );
         }

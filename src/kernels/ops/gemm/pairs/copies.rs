@@ -13,15 +13,14 @@ use std::arch::x86_64::{
 use std::mem::transmute;
 
 use crate::ops::gemm::Matrix;
+use crate::ops::gemm::instruction::PANEL;
 
 /// Values of a vector.
 pub(super) const LANES: usize = 16;
 /// Rows of a tile: 24 of the 32 registers hold sums.
 pub(super) const ROWS: usize = 6;
 /// Vectors of a panel of B.
-pub(super) const VECTORS: usize = 4;
-/// Columns of a panel of B.
-pub(super) const PANEL: usize = VECTORS * LANES;
+pub(super) const VECTORS: usize = PANEL / LANES;
 
 /// A's copy: pair q of row i is at `at[i · row + q · step]`, within a block of [`LANES`] rows if `by_columns`.
 #[derive(Clone, Copy)]
@@ -68,7 +67,6 @@ impl Left {
 ///
 /// # Safety
 /// `to` has room for `a_row` pairs for each of A's rows, rounded up to 16.
-#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub(super) unsafe fn copy_left(to: *mut u32, a_row: usize, a: Matrix<'_>, by_rows: bool) -> Left {
     let pairs = a.columns.div_ceil(2);
@@ -115,7 +113,6 @@ pub(super) unsafe fn copy_left(to: *mut u32, a_row: usize, a: Matrix<'_>, by_row
 ///
 /// # Safety
 /// `to` has room for `panel` pairs for every two depths, rounded up to 32.
-#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub(in crate::ops::gemm) unsafe fn copy_right(to: *mut u32, panel: usize, b: Matrix<'_>) {
     let pairs = b.rows.div_ceil(2).next_multiple_of(LANES);
@@ -216,7 +213,6 @@ fn rounded(high: __m512, low: __m512) -> __m512i {
 ///
 /// # Safety
 /// There is room for them.
-#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn interleave(to: *mut u32, step: usize, from: Matrix<'_>, count: usize) {
     for q in 0..count {
@@ -269,7 +265,6 @@ fn no_pairs() -> __m512i {
 ///
 /// # Safety
 /// There is room for them.
-#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn transpose(to: *mut u32, step: usize, mut x: [__m512i; LANES]) {
     // SAFETY: guaranteed by the caller.

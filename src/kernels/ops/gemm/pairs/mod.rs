@@ -19,10 +19,10 @@ use std::arch::x86_64::{
 use std::mem::transmute;
 
 use amx::Tiles;
-use copies::{LANES, Left, PANEL, ROWS, VECTORS, copy_left, mask};
+use copies::{LANES, Left, ROWS, VECTORS, copy_left, mask};
 pub(super) use copies::{copy_right, round};
 
-use super::instruction::Bf16Products;
+use super::instruction::{Bf16Products, PANEL, SIDE};
 use super::right::RightCopy;
 use super::{Accumulate, Matrix, Right};
 use crate::ops::scratch::with_scratch;
@@ -54,7 +54,7 @@ pub(super) unsafe fn product_at(
     let panel = by.panel();
     let most = if tiles.is_some() { AMX_DEPTH } else { DEPTH };
     // Equal blocks: B is copied anew for each.
-    let rows = m.div_ceil(m.div_ceil(BLOCK)).next_multiple_of(amx::SIDE);
+    let rows = m.div_ceil(m.div_ceil(BLOCK)).next_multiple_of(SIDE);
     let depth = k.clamp(1, most);
     let pairs = depth.div_ceil(2);
     // Rows of 16 pairs and a cache line more, so that the rows of a tile do not share cache sets.
@@ -124,7 +124,6 @@ pub(super) unsafe fn tiled_product(
 ///
 /// # Safety
 /// The copies hold them; for C as [`product_at`].
-#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn multiply(
     left: Left,
