@@ -12,7 +12,7 @@ use super::{
 };
 use crate::device::Buffer;
 use crate::ops::chunks::sum_chunks;
-use crate::ops::parallel::{CHUNK, for_each_chunk};
+use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk, for_each_item};
 use crate::ops::simd::simd;
 use crate::ops::{Grads, Module, Result, for_each_trained};
 
@@ -32,12 +32,13 @@ impl UpdateKernel for Cpu {
 
     fn add_scaled(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, factor: f32) -> Result<()> {
         same_length("add_scaled", x.len(), y.len())?;
-        update(
-            x,
-            y,
-            #[inline(always)]
-            |x, y| x + factor * y,
-        );
+        for_each_chunk(x, CHUNK, |start, x| {
+            simd!({
+                for (x, y) in x.iter_mut().zip(&y[start..]) {
+                    *x += factor * y;
+                }
+            });
+        });
         Ok(())
     }
 
@@ -111,17 +112,27 @@ impl UpdateKernel for Cpu {
         weight: f32,
         _control: Option<&Self::Control>,
     ) -> Result<()> {
-        for_each_trained(module, |index, parameter| {
-            let [x] = averages.buffers.get_mut(index).ok_or_else(stateless)?;
+        // One parallel region for all parameters, as in a step of an optimizer.
+        let (mut averages, mut values) = (averages.buffers.iter_mut(), 0);
+        let mut pairs = Vec::new();
+        for_each_trained(module, |_, parameter| {
+            let [x] = averages.next().ok_or_else(stateless)?;
             same_length("lerp_all", x.len(), parameter.len())?;
-            update(
-                x,
-                parameter.data(),
-                #[inline(always)]
-                |x, y| between(x, y, weight),
-            );
+            values += x.len();
+            pairs.push((x, parameter.var()));
             Ok(())
-        })
+        })?;
+        let chunks = pairs
+            .iter_mut()
+            .flat_map(|(x, y)| x.chunks_mut(CHUNK).zip(y.data().chunks(CHUNK)));
+        for_each_item(values >= ELEMENTWISE_LEN, chunks, |(x, y)| {
+            simd!({
+                for (x, y) in x.iter_mut().zip(y) {
+                    *x = between(*x, *y, weight);
+                }
+            });
+        });
+        Ok(())
     }
 }
 
@@ -269,17 +280,6 @@ fn lion_chunk(
             *m = *m * f.beta2 + f.one_minus_beta2 * g;
             *p = *p * keep - f.lr * sign(direction);
         }
-    });
-}
-
-/// `x = next(x, y)` for every value.
-fn update(x: &mut [f32], y: &[f32], next: impl Fn(f32, f32) -> f32 + Sync) {
-    for_each_chunk(x, CHUNK, |start, x| {
-        simd!({
-            for (x, y) in x.iter_mut().zip(&y[start..]) {
-                *x = next(*x, *y);
-            }
-        });
     });
 }
 
