@@ -105,7 +105,7 @@ impl Checkout {
         if Path::new(&shallow).is_file() {
             fs::copy(shallow, self.folder.join(".git/shallow"))?;
         }
-        // Its filters, and its large files (Git LFS).
+        // The user's Git configuration: filters, and large files (Git LFS).
         own(&["config", "include.path", &of_user("config")?])?;
         own(&["config", "lfs.storage", &of_user("lfs")?])?;
         let checkout = [

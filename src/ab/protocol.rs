@@ -35,7 +35,7 @@ pub enum SideMessage {
     Hello(Box<Hello>),
     /// Progress of the current run.
     Progress {
-        /// As text: `epoch 1/2  step 3/20`.
+        /// Progress as text: `epoch 1/2  step 3/20`.
         text: String,
         /// Fraction of its steps, 0 to 1.
         share: f64,

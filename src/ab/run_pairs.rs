@@ -43,7 +43,7 @@ pub enum PairEvent<'a> {
 pub struct Score {
     /// Pairs whose both runs have ended, with any status.
     pub ended: usize,
-    /// Of these, pairs that do not count because a run failed.
+    /// Pairs among these that do not count because a run failed.
     pub failed: usize,
     /// Pairs that did not run because the first pairs of their cell had failed.
     pub left_out: usize,

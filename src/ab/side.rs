@@ -30,9 +30,9 @@ const MISTAKE: i32 = 2;
 pub struct SideOrder {
     /// Name in messages: `HEAD~1 at 0150c8c`.
     pub label: String,
-    /// Its program.
+    /// Program of the side.
     pub program: PathBuf,
-    /// Its manifest.
+    /// Manifest of the side.
     pub manifest: PathBuf,
     /// The path against which the manifest's paths are resolved.
     pub located_at: PathBuf,
@@ -53,7 +53,7 @@ pub struct SideOrder {
 pub struct Side {
     /// Name in messages.
     pub label: String,
-    /// Its description and runs.
+    /// Description and runs of the side.
     pub hello: Hello,
     process: Process,
 }

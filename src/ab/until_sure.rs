@@ -33,7 +33,7 @@ impl UntilSure {
         }
     }
 
-    /// Adds the pairs that both results have from a session that counts.
+    /// Adds the pairs of runs that both results have, of sessions for which `counts` is true.
     pub fn add_kept(&mut self, sides: [&ResultSet; 2], counts: impl Fn(&str) -> bool) {
         let [before, after] = sides.map(|set| finished(set, &counts));
         let mut pairs: Vec<(&Run<'_>, &Run<'_>)> = (after.iter())

@@ -66,7 +66,7 @@ impl PlanChoice {
         shell::joined(resolved.as_ref().unwrap_or(self).list().0)
     }
 
-    /// The same, as a list of words.
+    /// The choice as a list of words.
     pub(super) fn list(&self) -> Words {
         Words::default()
             .words([self.manifest.display()])

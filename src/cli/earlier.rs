@@ -90,7 +90,7 @@ fn begins_anew(why: &Why) -> bool {
     }
 }
 
-/// What is in a folder, which need not exist.
+/// Entries of a folder; none if it does not exist.
 fn files(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path())

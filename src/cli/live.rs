@@ -24,7 +24,7 @@ const PAUSE: u32 = 100;
 
 /// How many ended runs the page lists.
 const ENDED: usize = 30;
-/// Of how many ended runs it shows the curves.
+/// Number of ended runs whose curves are shown.
 const CURVES: usize = 4;
 /// Failed runs that it shows.
 const FAILED: usize = 10;
@@ -52,7 +52,7 @@ pub(super) struct Live {
 struct Best {
     of: String,
     loss: f64,
-    /// Which loss it is.
+    /// Split on which the loss was computed.
     split: &'static str,
     name: String,
     metrics: String,

@@ -21,7 +21,7 @@ pub(super) struct Overview {
     pub(super) standings: Vec<Standing>,
     /// The submitted jobs, if there are any.
     pub(super) jobs: Option<Jobs>,
-    /// Its state in Slurm.
+    /// Slurm's state of each task.
     pub(super) tasks: Vec<Task>,
     /// Why Slurm could not be queried.
     pub(super) slurm_error: Option<SlurmError>,

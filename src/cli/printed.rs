@@ -111,13 +111,13 @@ impl Printed {
         found
     }
 
-    /// Its line in `[models.X.metrics]`; none for the training loss, which needs none.
+    /// The number's line in `[models.X.metrics]`; none for the training loss, which needs none.
     pub(super) fn declared(&self) -> Option<String> {
         let (name, better) = (&self.name, self.better);
         (name != "train_loss").then(|| format!("{name} = {{ better = \"{better}\" }}"))
     }
 
-    /// Its line in `[models.X.scrape]`.
+    /// The number's line in `[models.X.scrape]`.
     pub(super) fn scraped(&self) -> String {
         let before: Vec<String> = self.before.split_whitespace().map(regex::escape).collect();
         let before = before.join(r"\s+").replace('\'', "\\x27");

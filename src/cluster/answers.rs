@@ -7,7 +7,7 @@ pub struct Task {
     pub job: String,
     /// Task number; `None` for a job without an array.
     pub task: Option<usize>,
-    /// Its state.
+    /// The task's state.
     pub phase: Phase,
     /// The node, if it has one.
     pub node: Option<String>,

@@ -16,18 +16,18 @@ const CHANGES_ANSWERS: [&str; 3] = ["SQUEUE_", "SACCT_", "SCONTROL_"];
 /// Why a call of Slurm failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlurmError {
-    /// It is not installed.
+    /// The program is not installed.
     #[error("there is no `{program}` on this machine")]
     NotHere {
         /// The program.
         program: String,
     },
-    /// It refused, with a reason.
+    /// Slurm refused, with a reason.
     #[error("`{program}` says: {reason}")]
     Refused {
         /// The program.
         program: String,
-        /// Its message, in one line.
+        /// Slurm's message, in one line.
         reason: String,
     },
 }

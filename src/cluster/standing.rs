@@ -18,11 +18,11 @@ use crate::results::store::{Entries, JournalFile, RunConditions, Store, StoreErr
 pub struct Standing {
     /// The shard.
     pub share: Share,
-    /// Its runs that are done, in any journal or store.
+    /// Runs that are done, in any journal or store.
     pub done: usize,
-    /// Its runs that failed.
+    /// Runs that failed.
     pub failed: usize,
-    /// Its runs that remain.
+    /// Runs that remain.
     pub left: usize,
     /// Last modification of its journal; `None` if it has none.
     pub changed: Option<SystemTime>,

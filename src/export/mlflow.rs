@@ -93,7 +93,7 @@ fn experiment_id(name: &str) -> String {
     format!("{:017}", number % 100_000_000_000_000_000)
 }
 
-/// Files of somebody else are never written between: a store holds experiments only.
+/// Other files are never overwritten or mixed with: a store holds experiments only.
 fn check_store(folder: &Path, own: &str) -> Result<(), ExportError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

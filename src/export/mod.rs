@@ -100,7 +100,7 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ExportError> {
     written.map_err(unwritable(&path))
 }
 
-/// Files of somebody else are never overwritten: the folder is empty, or has the files that every export of this kind has.
+/// Other files are never overwritten: the folder is empty, or has the files that every export of this kind has.
 fn check(folder: &Path, own: &[&str]) -> Result<(), ExportError> {
     let is_export = own.iter().all(|name| folder.join(name).is_file());
     let is_empty = match fs::read_dir(folder) {

@@ -12,7 +12,7 @@ use super::built_in::{self, PlainCode, python, random_features};
 /// Classes that layers without a counterpart in `torch.nn` need.
 const HELPERS: &str = include_str!("python/layers.py");
 const LOAD: &str = include_str!("python/load.py");
-/// The same where the file has not every tensor of PyTorch's `state_dict`.
+/// Loads weights where the file has not every tensor of PyTorch's `state_dict`.
 const LOAD_LOOSELY: &str = include_str!("python/load_loosely.py");
 
 /// The file.

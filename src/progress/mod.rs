@@ -51,7 +51,7 @@ impl Progress {
         Self::of(People::new(names, Eta::of(jobs), None, show.detail), show)
     }
 
-    /// The same for a search of `studies` studies, whose trials are known only when they start.
+    /// Progress of a search of `studies` studies, whose trials are known only when they start.
     pub fn searching(search: &SearchSpec, studies: usize, show: Show) -> Self {
         let (names, eta, tally) = (
             Names::default(),

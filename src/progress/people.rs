@@ -144,7 +144,7 @@ impl People {
             let (ended, of) = self.place();
             let mut place = place(ended, of);
             if !is_counted(job) {
-                // It does not count as a trial.
+                // A run that does not count as a trial has no number.
                 place = " ".repeat(place.len());
             }
             let line = format!("{place} {name}  {status}  {result_text}");

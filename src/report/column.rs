@@ -70,7 +70,7 @@ impl Column {
         }
     }
 
-    /// The same column with fields of this kind.
+    /// This column with fields of this kind.
     #[must_use]
     pub fn of(self, kind: ColumnKind) -> Self {
         Self { kind, ..self }

@@ -34,7 +34,7 @@ pub struct Report {
     pub fixed: Vec<String>,
     /// Machines and builds.
     pub environments: Vec<EnvironmentContext>,
-    /// What the results say about the question.
+    /// What the results say about the manifest's question.
     pub answer: Answer,
     /// Where the time of a step goes, and what bounds it.
     pub profile: Answer,
@@ -58,14 +58,14 @@ impl Report {
         Self::advised(set, None, |view| (Advice::of(view), ())).0
     }
 
-    /// The same with what lies in the results' folder, with advice made by `advise`, and with what that gives beside it.
+    /// The report with files of the results' folder, with advice made by `advise`, and with what `advise` returns beside it.
     pub(super) fn advised<T: Send>(
         set: &ResultSet,
         folder: Option<&Path>,
         advise: impl FnOnce(&View<'_>) -> (Advice, T) + Send,
     ) -> (Self, T) {
         let view = &View::within(set, folder);
-        // They know nothing of each other; those of ten thousand cells are seconds of work.
+        // Both parts are independent; for ten thousand cells each takes seconds.
         let ((advice, beside), (themes, answers)) = rayon::join(
             || advise(view),
             || {
@@ -158,7 +158,7 @@ impl Report {
         self.table(id).expect(id)
     }
 
-    /// The same, to plant a mistake in.
+    /// A table by its id, for a test to change.
     pub(super) fn shown_mut(&mut self, id: &str) -> &mut Table {
         let sections = self.themes.iter_mut().flat_map(|theme| &mut theme.sections);
         let mut tables = sections.flat_map(|section| &mut section.tables);

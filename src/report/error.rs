@@ -35,7 +35,7 @@ pub enum ReportError {
 }
 
 impl ReportError {
-    /// As the command line shows it: a mistake in a template keeps its drawing.
+    /// The error as the command line shows it: a mistake in a template keeps its drawing.
     pub fn into_failure(self) -> Failure {
         match self {
             Self::Template(failure) | Self::Comparison(failure) => *failure,

@@ -51,7 +51,7 @@ pub fn importance(space: &Space, trials: &[(&Point, f64)]) -> Option<Importance>
     (finite >= 2 * FEWEST).then(|| of_best(space, trials, best.max(FEWEST)))?
 }
 
-/// The same with the `best` best trials, and those that equal the last of them.
+/// [`importance`] with the `best` best trials, and those that equal the last of them.
 fn of_best(space: &Space, trials: &[(&Point, f64)], best: usize) -> Option<Importance> {
     let mut all: Vec<(&Point, f64)> = trials.to_vec();
     all.retain(|(_, loss)| loss.is_finite());

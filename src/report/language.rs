@@ -33,10 +33,10 @@ pub(crate) struct Words {
 /// The time that a comparison judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Timed {
-    /// That of a sample.
+    /// Time per sample.
     #[default]
     Sample,
-    /// That of a whole run, of commands that report no steps.
+    /// Time of a whole run: for commands that report no steps.
     Run,
 }
 

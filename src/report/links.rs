@@ -15,7 +15,7 @@ use super::{MAIN, languages, main_template, named, stem};
 pub struct Link {
     /// Where it is, seen from the page.
     pub href: String,
-    /// Its name.
+    /// Text of the link.
     pub text: String,
     /// Whether it is a page; else a file of data.
     pub is_page: bool,

@@ -47,7 +47,7 @@ pub struct LivePage {
 /// A run on the page.
 #[derive(Debug, Clone, Serialize)]
 pub struct LiveRun {
-    /// Its name.
+    /// Name of the run.
     pub name: String,
     /// Where it is, or its result.
     pub text: String,

@@ -19,9 +19,9 @@ use crate::results::{
 /// A column of the results, or a metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Measure {
-    /// Its name in the CSV files.
+    /// The measure's name in the CSV files.
     pub(crate) column: String,
-    /// The same in words: `validation accuracy`.
+    /// The measure's name in words: `validation accuracy`.
     pub(crate) name: String,
     /// Unit in which it is told; empty for a plain number, and where the text has it.
     pub(crate) unit: String,
@@ -131,7 +131,7 @@ impl Measure {
     }
 
     fn of_run(&self, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
-        // Those that every report asks for, without a way through text.
+        // Columns that every report reads, taken from fields rather than text.
         if let Some(times) = &run.times {
             match &*self.column {
                 "samples_per_s" | "step_ms" if times.is_of_command() => {}
@@ -162,7 +162,7 @@ impl Measure {
         })
     }
 
-    /// The value of a cell, as the page's other tables have it.
+    /// The value of a cell as tables of the page show it.
     pub(crate) fn number(&self, cell: &Cell<'_>) -> Option<Number> {
         if self.unit == "MiB" {
             return in_words(&self.values(cell), mebibytes, "MiB");
@@ -204,7 +204,7 @@ impl Measure {
         self.column.starts_with("flops_")
     }
 
-    /// Its column in a table.
+    /// The measure's column in a table.
     pub(crate) fn heading(&self) -> Column {
         let (arrow, runs) = (
             if self.is_higher_better() {

@@ -10,11 +10,11 @@ use crate::results::{Interval, IntervalKind};
 pub struct Number {
     /// The number, rounded for people: `14.1`.
     pub text: String,
-    /// Its interval: `13.9–14.3`; `None` where n = 1 or where it has none.
+    /// Interval of the number: `13.9–14.3`; `None` where n = 1 or where it has none.
     pub interval: Option<String>,
     /// The ends of the interval, not rounded.
     pub ends: Option<(f64, f64)>,
-    /// Its unit: `samples/s`; empty for a plain number.
+    /// Unit of the number: `samples/s`; empty for a plain number.
     pub unit: String,
     /// The value behind the text, for ordering and drawing.
     pub value: f64,

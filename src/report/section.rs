@@ -18,9 +18,9 @@ const VERDICTS: usize = 6;
 pub struct Theme {
     /// Stands in links, and templates choose by it: `speed`.
     pub id: String,
-    /// Its heading.
+    /// Heading of the theme.
     pub title: String,
-    /// Its sections, none of them empty.
+    /// Sections of the theme, none of them empty.
     pub sections: Vec<Section>,
 }
 
@@ -29,17 +29,17 @@ pub struct Theme {
 pub struct Section {
     /// Stands in links: `cells`.
     pub id: String,
-    /// Its name in a list of sections.
+    /// The section's name in a list of sections.
     pub name: String,
     /// Heading; empty where its first table has the heading.
     pub title: String,
     /// What it says above its tables, a paragraph each.
     pub paragraphs: Vec<String>,
-    /// Its tables; those of a section with a heading stand one level lower.
+    /// Tables; those of a section with a heading stand one level lower.
     pub tables: Vec<Table>,
-    /// Its plots.
+    /// Plots.
     pub plots: Vec<PlotContext>,
-    /// Its images.
+    /// Images.
     pub images: Vec<SampleContext>,
     /// What it says below, as a list.
     pub points: Vec<String>,
@@ -104,7 +104,7 @@ impl Section {
         }
     }
 
-    /// The same with these sentences; beyond [`VERDICTS`] the rest is counted.
+    /// This section with these sentences; beyond [`VERDICTS`] the rest is counted.
     pub(crate) fn saying(self, mut sentences: Vec<String>) -> Self {
         let all = sentences.len();
         if all > VERDICTS {

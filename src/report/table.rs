@@ -120,7 +120,7 @@ impl Entry {
         }
     }
 
-    /// The same number with an interval, which its detail tells in words.
+    /// This number with an interval, which its detail tells in words.
     #[must_use]
     pub(crate) fn within(self, low: f64, high: f64) -> Self {
         Self {

@@ -44,7 +44,7 @@ const FUEL: u64 = 30_000_000;
 const MARKDOWN: &str = "markdown";
 /// What a template can write, in the order in which it does.
 pub(crate) const FORMATS: [&str; 2] = ["md", "html"];
-/// Files of the program that templates include and nobody renders alone.
+/// Files of the program that templates include; none is a report by itself.
 const SHARED: [&str; 3] = ["layout", "live", "macros"];
 
 /// The engine for one results folder: the user's templates in `folder`, then the program's own.

@@ -27,7 +27,7 @@ pub struct View<'a> {
     pub cells: Vec<Cell<'a>>,
     /// Places of the axes that have more than one value among the cells.
     pub varying: Vec<usize>,
-    /// The same among the measured cells: what names need to tell them apart.
+    /// Axes that vary among the measured cells: what names need to tell cells apart.
     pub telling: Vec<usize>,
     /// How many threads computed at one time in runs that shared a machine.
     pub(crate) busy: Busy<'a>,
@@ -43,15 +43,15 @@ pub struct View<'a> {
 pub struct Cell<'a> {
     /// From `plan.json`.
     pub info: &'a CellInfo,
-    /// Its rows of `runs.csv`, one per seed.
+    /// The cell's rows of `runs.csv`, one per seed.
     pub runs: Vec<&'a RunRow>,
-    /// Its rows of `epochs.csv`.
+    /// The cell's rows of `epochs.csv`.
     pub epochs: Vec<&'a EpochRecord>,
-    /// Its rows of `blocks.csv`.
+    /// The cell's rows of `blocks.csv`.
     pub blocks: Vec<&'a BlockRow>,
     /// The runs that its timings rest on.
     pub counted: Vec<&'a BlockRow>,
-    /// Its row of `timings.csv`.
+    /// The cell's row of `timings.csv`.
     pub timing: Option<&'a TimingRow>,
     /// `done` when one of its seeds is; else that of its first seed.
     pub status: Status,
@@ -67,7 +67,7 @@ impl<'a> View<'a> {
         Self::within(set, None)
     }
 
-    /// The same for results that lie in `folder`.
+    /// View of results that lie in `folder`.
     pub(crate) fn within(set: &'a ResultSet, folder: Option<&'a Path>) -> Self {
         let runs = by_key(&set.runs, |row| &row.key);
         let epochs = by_key(&set.epochs, |row| &row.key);

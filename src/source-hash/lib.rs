@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// The crates that compute.
 pub const CRATES: &[&str] = &["fieldtrial-engine", "fieldtrial-kernels"];
 
-/// Their dependencies whose code can change a fact: what computes, what draws random numbers, what reads data and settings. Others
-/// (temporary files, messages) leave stored results valid.
+/// Dependencies of these packages whose code can change a fact: what computes, what draws random numbers, what reads data and
+/// settings. Others (temporary files, messages) leave stored results valid.
 pub const PACKAGES: &[&str] = &[
     "blake3",
     "csv",

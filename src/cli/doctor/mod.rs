@@ -66,7 +66,7 @@ pub(super) fn doctor(arguments: &DoctorArguments) -> Outcome {
 fn machine() -> String {
     let environment = environment::collect(Path::new("."));
     let mut fields = environment.must_match;
-    // They are listed separately below.
+    // Devices and driver are listed separately below.
     for name in ["devices", "gpu_driver"] {
         fields.remove(name);
     }

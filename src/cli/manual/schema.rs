@@ -20,7 +20,7 @@ pub(in crate::cli) struct Setting {
     /// "whole number", "list of strings", "table".
     #[serde(rename = "type")]
     pub(in crate::cli) kind: String,
-    /// As TOML; `None` for a required key.
+    /// Default value as TOML; `None` for a required key.
     pub(in crate::cli) default: Option<String>,
     /// Allowed numbers; `None` if there is no restriction.
     pub(in crate::cli) range: Option<String>,

@@ -87,11 +87,11 @@ const SWITCHES: [(&str, &[&str]); 4] = [
 
 /// What an argument becomes.
 struct Part {
-    /// Its word in `run`.
+    /// The part's word in `run`.
     word: String,
-    /// Its line in `parameters`.
+    /// The part's line in `parameters`.
     parameter: Option<String>,
-    /// Its line in `roles`.
+    /// The part's line in `roles`.
     role: Option<String>,
     /// The line that says what was guessed.
     guess: String,

@@ -35,7 +35,7 @@ pub enum Features {
     Image(ImageSize),
     /// A path in time: a row of times, then a row of values.
     Path {
-        /// Points of each row.
+        /// Number of points in time.
         points: usize,
     },
     /// A window of a text: the numbers of `length` tokens that a model reads, and of the one after them, its last target.
@@ -163,7 +163,7 @@ impl DatasetFacts {
 pub struct NoiseFloor {
     /// Mean squared error in units of the target's standard deviation.
     pub mse: f64,
-    /// The same in original units.
+    /// Mean squared error in original units.
     pub mse_original: f64,
     /// Rows of the test split and of the fresh set, which determine the sampling error of the floor.
     pub rows: usize,

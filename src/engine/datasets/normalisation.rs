@@ -35,7 +35,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Of values that are not normalised.
+    /// Scale of values that are not normalised.
     pub const IDENTITY: Self = Self {
         mean: 0.0,
         std: 1.0,

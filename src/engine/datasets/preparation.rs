@@ -25,7 +25,7 @@ pub enum Preparation {
 /// How a column of a file becomes one or several features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PreparedColumn {
-    /// Its name in the header.
+    /// The column's name in the header.
     pub name: String,
     /// What is computed of it.
     #[serde(flatten)]

@@ -54,7 +54,7 @@ impl Place {
 /// A text that diagnostics point into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// Its name in messages: the file's path as the user gave it, or `--set`.
+    /// The source's name in messages: the file's path as the user gave it, or `--set`.
     pub path: String,
     /// The whole text.
     pub text: String,

@@ -66,7 +66,7 @@ pub struct RunFacts {
     pub best_loss: Option<f64>,
     /// Loss on one fixed evaluation batch (fixed noise, raw weights) before training.
     pub eval_loss_before: Option<f64>,
-    /// The same after training.
+    /// Evaluation loss after training.
     pub eval_loss_after: Option<f64>,
     /// Metrics at the end, by name (`val_mse`, `test_r2`, `fresh_mse`, …); those of a costly evaluation in the first
     /// block only.
@@ -124,7 +124,7 @@ pub struct OpWork {
     pub flops_backward: u64,
     /// Tensors whose memory was requested, in both passes.
     pub tensors: u64,
-    /// Their bytes.
+    /// Bytes of these tensors.
     pub tensor_bytes: u64,
     /// Kernels queued on the GPU; `None` on the CPU.
     pub launches: Option<u64>,
@@ -209,7 +209,7 @@ impl<T> From<T> for Shared<T> {
 pub struct DeviceMemoryTimes {
     /// The allocator's high-water mark in training.
     pub peak_train_bytes: Option<u64>,
-    /// The same in validation.
+    /// The allocator's high-water mark in validation.
     pub peak_validation_bytes: Option<u64>,
     /// Memory in use at the end, by all processes, as the driver reports it: including libraries, kernels and the
     /// allocator's reserve.
@@ -257,7 +257,7 @@ pub struct RunTimes {
     pub loader: LoaderTimes,
     /// The process's high-water mark when training (before the first validation) was measured, in bytes.
     pub peak_train_bytes: Option<u64>,
-    /// The same after validation.
+    /// The process's high-water mark after validation, in bytes.
     pub peak_validation_bytes: Option<u64>,
     /// Where the two come from (`VmHWM`, `ru_maxrss`, …).
     pub memory_source: String,

@@ -37,9 +37,9 @@ pub struct Job {
 /// A trial of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// Its cell.
+    /// The trial's cell.
     pub cell: PlannedCell,
-    /// Its place in the search and its point; values and pruning are added when it has ended.
+    /// The trial's number and point; values and pruning are added when it has ended.
     pub info: TrialInfo,
     /// Whether the worker waits for a verdict after every epoch.
     pub awaits_verdicts: bool,

@@ -23,7 +23,7 @@ pub fn numeric_class(device: DeviceKind, precision: Precision) -> String {
     numeric_class_of(&device_facts(device).unwrap_or_else(absent), precision)
 }
 
-/// The same for an open device.
+/// Numeric class of an open device.
 pub fn numeric_class_of(device: &DeviceFacts, precision: Precision) -> String {
     let class = device.class();
     // Without such an instruction sums are those of `f32`, in another order.

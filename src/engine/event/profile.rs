@@ -15,7 +15,7 @@ pub struct Profile {
     pub samples: usize,
     /// Mean milliseconds of a profiled step.
     pub step_ms: f64,
-    /// Its phases, means over the profiled steps.
+    /// Phases of a step, means over the profiled steps.
     pub phases: PhaseTimes,
     /// Operations, in the order of their first call. The time of a phase that their forward times do not cover (of the
     /// backward phase: that all backward times do not cover) is spent between operations; it is never negative.
@@ -45,7 +45,7 @@ pub struct OpRow {
     pub flops_backward: f64,
     /// Bytes of its results per step.
     pub allocated_bytes: f64,
-    /// Of these, the bytes still held when the forward pass ended.
+    /// Bytes of these still held when the forward pass ended.
     pub retained_bytes: f64,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// An image that a worker has written, whole, under a temporary name in [`super::Order::assess_into`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Its name, unique in its run: `ddim`.
+    /// The sample's name, unique in its run: `ddim`.
     pub name: String,
     /// What it shows, in one sentence.
     pub caption: String,

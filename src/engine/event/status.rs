@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It completed.
+    /// The run completed.
     Done,
     /// The loss became NaN, infinite or larger than `limits.max-loss`, or a command's metric is no finite number at the end.
     Diverged,
-    /// It took longer than `limits.time`.
+    /// The run took longer than `limits.time`.
     Timeout,
     /// Memory ran out.
     Oom,
@@ -26,11 +26,11 @@ pub enum Status {
     Killed,
     /// A search stopped it early.
     Pruned,
-    /// It cannot run on any machine.
+    /// The cell cannot run on any machine.
     Infeasible,
-    /// It needs a device or a precision that this machine or build lacks.
+    /// The cell needs a device or a precision that this machine or build lacks.
     Skipped,
-    /// It was not reached.
+    /// The run was not reached.
     #[default]
     NotRun,
 }

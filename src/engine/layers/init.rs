@@ -83,7 +83,7 @@ impl<'a, D: Backend> Init<'a, D> {
         Parameter::new(self.device, &values, torch_shape, layout)
     }
 
-    /// The same value throughout; draws nothing.
+    /// A parameter of one value throughout; draws nothing.
     pub fn constant(&mut self, torch_shape: Shape, value: f32) -> Result<Parameter<D>> {
         let values = vec![value; torch_shape.len()];
         Parameter::new(self.device, &values, torch_shape, Layout::Plain)

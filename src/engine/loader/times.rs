@@ -8,7 +8,7 @@ use std::time::Instant;
 pub struct MadeBatch {
     /// Worker thread that made it, from 0; `None` for the training thread.
     pub worker: Option<usize>,
-    /// Its index in its epoch.
+    /// The batch's index in its epoch.
     pub index: usize,
     /// When work on it began.
     pub start: Instant,

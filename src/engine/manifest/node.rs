@@ -10,7 +10,7 @@ use crate::diag::{Diagnostic, Place};
 pub struct Node {
     /// The value.
     pub value: Value,
-    /// Its place; for a table with a header, that of the header.
+    /// The value's place; for a table with a header, that of the header.
     pub place: Place,
 }
 
@@ -153,7 +153,7 @@ impl Node {
         }
     }
 
-    /// Its type as messages name it.
+    /// The value's type as messages name it.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::String(_) => "a string",

@@ -81,7 +81,7 @@ impl<D: Kernels> Ema<D> {
         self.steps = steps;
     }
 
-    /// Calls `visit` with the average of every trained parameter, in the order of the walk.
+    /// Calls `visit` with the average of every trained parameter, in the model's order.
     pub fn visit_state(&mut self, visit: &mut dyn FnMut(&mut Buffer<D>)) {
         self.shadow.visit(visit);
     }

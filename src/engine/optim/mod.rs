@@ -98,7 +98,7 @@ impl OptimizerSpec {
 pub enum Optimizer<D: Kernels> {
     /// Adam or `AdamW`.
     Adam {
-        /// Its settings.
+        /// Settings of Adam.
         spec: AdamSpec,
         /// `AdamW`.
         is_decoupled: bool,

@@ -14,11 +14,11 @@ use super::cell::{Precision, TrainSpec, ValidationSpec, WatchedSplit};
 /// Whether a cell can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Feasibility {
-    /// It can run.
+    /// The cell can run.
     Runs,
-    /// It cannot run on any machine, and why.
+    /// The cell cannot run on any machine, for this reason.
     Infeasible(String),
-    /// It needs a device or a precision that this machine or build lacks, and why.
+    /// The cell needs a device or a precision that this machine or build lacks; the reason.
     Skipped(String),
 }
 

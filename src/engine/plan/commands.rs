@@ -129,7 +129,7 @@ pub(crate) fn matching(
     Ok(found)
 }
 
-/// That there is no such program.
+/// Message: there is no program `name`.
 fn absent(name: &str) -> String {
     if name.contains('/') {
         format!("there is no program `{name}`")
@@ -163,7 +163,7 @@ pub fn output(folder: &Path, command: &[String], time: Duration) -> Result<(bool
     process.args(arguments).current_dir(folder);
     process.stdin(Stdio::null()).stdout(writer).stderr(errors);
     let started = process.spawn();
-    // It holds ends of the pipe for writing, without which reading ends with the child.
+    // `process` holds writing ends of the pipe; reading ends only when all of them are closed.
     drop(process);
     let mut child = started.map_err(|error| error.to_string())?;
     let text = thread::spawn(move || {

@@ -17,7 +17,7 @@ pub struct Program {
     pub arguments: Vec<String>,
     /// Variables of its environment that pass parameters.
     pub environment: BTreeMap<String, String>,
-    /// Its parameters with their values.
+    /// The program's parameters with their values.
     pub parameters: BTreeMap<String, Json>,
     /// Digest over [`Self::code`].
     pub code_hash: String,

@@ -31,7 +31,7 @@ pub(super) struct Matrix {
 /// A named list of values.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
-    /// As written.
+    /// Name as written.
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) path: Arc<[Key]>,

@@ -72,7 +72,7 @@ pub enum PredictedColumn {
 }
 
 impl PredictedColumn {
-    /// Its column in `blocks.csv`.
+    /// The column's name in `blocks.csv`.
     pub fn name(self) -> &'static str {
         match self {
             Self::SamplesPerS => "samples_per_s",
@@ -123,7 +123,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As files and reports write it.
+    /// The verdict as files and reports write it.
     pub fn text(self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",

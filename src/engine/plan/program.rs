@@ -106,7 +106,7 @@ pub(super) fn program(
     })
 }
 
-/// That a program whose output is read, so that it reads no order, is told none of several seeds.
+/// Mistake: several seeds for a program whose output is read; it gets no order, so it never learns its seed.
 fn unreached_seeds(spec: &CommandSpec, cell: &Resolved) -> Option<Mistake> {
     let is_one = cell.measure.value.seeds.len() < 2;
     if is_one || spec.scrape.is_empty() || spec.is_named("seed") || spec.is_given_split() {

@@ -26,13 +26,13 @@ type Found<'a> = &'a mut dyn FnMut(&[&str], &Node, f64, &Bounds);
 /// Bounds of every number of a section, by where it stands.
 #[derive(Debug, Default)]
 struct Shape {
-    /// Of the value itself.
+    /// Range of the value itself.
     bounds: Option<Bounds>,
-    /// Of each value of a list.
+    /// Ranges of each value of a list.
     items: Option<Box<Self>>,
-    /// Of the values of a table.
+    /// Ranges of the values of a table.
     keys: Vec<(String, Self)>,
-    /// Of the values of a table of this `kind`.
+    /// Ranges of the values of a table of this `kind`.
     kinds: Vec<(String, Self)>,
 }
 

@@ -116,7 +116,7 @@ impl Run<'_> {
             emit(Event::Warning { message });
         }
         if !printed.tail.is_empty() {
-            // The parent keeps the end of it for a run that failed. Where the parent is gone, nobody reads it.
+            // The parent keeps the last lines for a run that failed; an error means that the parent has ended.
             let _ = std::io::stderr().write_all(printed.tail.as_bytes());
         }
         if is_ended_by_parent {

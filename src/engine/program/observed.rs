@@ -118,7 +118,7 @@ pub(super) struct PhasesEvent {
     steps: u64,
     /// Mean milliseconds of a step.
     step_ms: f64,
-    /// Of these, by phase.
+    /// Mean milliseconds of a step by phase.
     ms: Phases,
     /// Whether the device was waited for at the end of every phase: the steps are others than those of `steps`.
     synchronised: bool,
@@ -184,7 +184,7 @@ pub(super) struct Observed {
     steps: u64,
     samples: u64,
     startup: u64,
-    /// Of steps that are timed: milliseconds, samples.
+    /// Milliseconds and number of samples of each timed step.
     timed: Vec<(f64, u64)>,
     /// Milliseconds by phase, summed over `phase_steps`.
     phases: [f64; 6],

@@ -53,11 +53,11 @@ struct ProgramOrder<'a> {
 /// A dataset in an order.
 #[derive(Debug, Serialize)]
 struct Dataset<'a> {
-    /// Its name in the manifest.
+    /// The dataset's name in the manifest.
     name: &'a str,
-    /// Its kind.
+    /// The dataset's kind.
     kind: &'static str,
-    /// Its file or folder, absolute; of a list of files their folder; `None` for generated and embedded data.
+    /// The dataset's file or folder, absolute; of a list of files their folder; `None` for generated and embedded data.
     path: Option<PathBuf>,
 }
 
@@ -77,7 +77,7 @@ static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 pub fn remove_order() {
     let folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(folder) = &*folder {
-        // What cannot be removed stays; nobody is left to tell.
+        // An error is ignored: the worker ends here and cannot report it.
         let _ = fs::remove_dir_all(folder);
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Report<'a> {
     diverged: Option<String>,
     /// What was scraped since the last row.
     row: Option<Values>,
-    /// Its training losses.
+    /// Training losses since the last row.
     losses: Vec<f64>,
     /// What it told of its steps.
     pub(super) observed: Observed,

@@ -136,11 +136,11 @@ impl Evaluation {
 
 /// A split that a run evaluates.
 pub(crate) struct EvaluatedSplit {
-    /// The prefix of its metrics.
+    /// Prefix of the split's metrics.
     pub(crate) name: &'static str,
-    /// Its data.
+    /// The split's data.
     pub(crate) dataset: Arc<dyn Dataset>,
-    /// Its batches.
+    /// Batches of the data.
     pub(crate) loader: Loader,
 }
 

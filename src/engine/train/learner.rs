@@ -36,7 +36,7 @@ pub(super) struct Learner<D: Kernels> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cost {
     pub(super) samples: usize,
-    /// Its FLOPs.
+    /// FLOPs of the micro-step.
     pub(super) work: Work,
     /// Activations held at the end of its forward pass.
     pub(super) activation_bytes: u64,

@@ -149,7 +149,7 @@ impl<D: Kernels> Pauses<'_, D> {
 /// Where a run begins.
 #[derive(Default)]
 pub(super) struct Begin {
-    /// Its first epoch.
+    /// First epoch to train.
     pub(super) epoch: usize,
     /// What is done of it.
     pub(super) begun: Option<BegunEpoch>,

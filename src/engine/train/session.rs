@@ -261,7 +261,7 @@ impl<D: Kernels> Session<'_, D> {
         })
     }
 
-    /// Writes the checkpoint files. One that nobody asked for and that cannot be written is a warning.
+    /// Writes the checkpoint files. An unrequested one that cannot be written is a warning.
     fn save(&mut self, emit: &mut Emit<'_>) -> Result<(), TrainError> {
         match self.write_files() {
             Err(error) if !self.saving.is_asked() => {

@@ -85,7 +85,7 @@ pub(super) struct PastEpoch {
 }
 
 impl PastEpoch {
-    /// As the parent is told of it.
+    /// The epoch as an event for the parent.
     pub(super) fn into_event(self, epoch: usize) -> Event {
         Event::Epoch(Box::new(EpochRow {
             epoch,
@@ -274,7 +274,7 @@ impl Saved {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct EpochOutcome {
-    /// Its steps in order.
+    /// Steps of the epoch, in order.
     pub(super) steps: Vec<StepRow>,
     /// Samples trained on.
     pub(super) samples: u64,

@@ -21,7 +21,7 @@ pub(super) struct Steps {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Its micro-steps, numbered in the epoch.
+    /// Micro-steps of the step, numbered in the epoch.
     pub(super) micro_steps: Range<usize>,
     pub(super) samples: usize,
 }

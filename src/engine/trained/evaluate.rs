@@ -56,7 +56,7 @@ pub struct WorstRow {
     pub loss: f64,
 }
 
-/// Performance on each split, and what somebody who reads it should know.
+/// Performance on each split, with remarks for its readers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Evaluated {
     /// One entry per split.

@@ -39,7 +39,7 @@ impl OperationCheck {
 /// An operation in one arithmetic.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// It ran.
+    /// The operation ran.
     Ran {
         /// The greatest `‖out − ref‖ / ‖ref‖` over its values and gradients; infinite where one is no finite number.
         error: f64,
@@ -52,7 +52,7 @@ pub enum Finding {
     Missing,
     /// The device has no such arithmetic, and says why.
     Impossible(String),
-    /// It failed, in its own words.
+    /// The operation failed, with its message.
     Failed(String),
 }
 

@@ -165,7 +165,7 @@ pub fn resident_bytes() -> Option<u64> {
     resident_bytes_of("self")
 }
 
-/// The same of another process, from `/proc/PROCESS/statm`.
+/// Resident memory of a process in bytes, from `/proc/PROCESS/statm`.
 pub(super) fn resident_bytes_of(process: &str) -> Option<u64> {
     #[cfg(target_os = "linux")]
     {
@@ -190,7 +190,8 @@ pub fn peak_rss_bytes() -> Option<u64> {
     None
 }
 
-/// The same of `RUSAGE_SELF` or `RUSAGE_CHILDREN`: of these the largest of one process that has been waited for.
+/// Peak resident memory of `RUSAGE_SELF`, or of the largest child process that has been waited for (`RUSAGE_CHILDREN`), in
+/// bytes.
 #[cfg(unix)]
 pub(super) fn peak_rss_bytes_of(who: libc::c_int) -> Option<u64> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();

@@ -9,7 +9,7 @@ use std::ops::AddAssign;
 pub struct Tally {
     /// Tensors whose memory was requested: results, gradients, what operations keep or need meanwhile.
     pub tensors: u64,
-    /// Their bytes.
+    /// Bytes of these tensors.
     pub tensor_bytes: u64,
     /// Kernels queued on a GPU, those of cuBLAS and cuDNN by call.
     pub launches: u64,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A device and its driver and libraries. Fields that are unknown, or do not apply to the kind of device, are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceFacts {
-    /// Its kind: `cpu`, `cuda`.
+    /// The device's kind: `cpu`, `cuda`.
     pub kind: String,
     /// Name from the driver: `NVIDIA H200`.
     pub name: Option<String>,
@@ -13,7 +13,7 @@ pub struct DeviceFacts {
     pub capability: Option<(i32, i32)>,
     /// Number of multiprocessors.
     pub multiprocessors: Option<u32>,
-    /// Its memory.
+    /// The device's memory, in bytes.
     pub memory_bytes: Option<u64>,
     /// The version of CUDA that its driver supports: `13.0`.
     pub cuda: Option<String>,

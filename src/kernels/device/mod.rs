@@ -102,7 +102,7 @@ pub trait Backend:
         Ok(None)
     }
 
-    /// Free and total bytes of the device's memory, over all processes, from the driver; `None` as above.
+    /// Free and total bytes of the device's memory, over all processes, from the driver; `None` without such memory.
     fn memory(&self) -> Result<Option<(u64, u64)>, DeviceError> {
         Ok(None)
     }
@@ -250,7 +250,7 @@ impl DeviceError {
         }
     }
 
-    /// The same error; if memory is exhausted, completed with the requested bytes and the free bytes from `free`.
+    /// This error; if memory is exhausted, completed with the requested bytes and the free bytes from `ask_free`.
     #[must_use]
     pub(crate) fn asking(self, asked: u64, ask_free: impl FnOnce() -> Option<u64>) -> Self {
         match self {

@@ -66,7 +66,7 @@ pub struct OpRow {
 /// A span of the time line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimedSpan {
-    /// Its kind.
+    /// Kind of the span.
     pub kind: SpanKind,
     /// When it began.
     pub start: Instant,

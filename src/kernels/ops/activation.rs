@@ -68,7 +68,7 @@ impl Activation {
     }
 }
 
-/// Its number in CUDA kernels (`dialect.h`): its place in the list.
+/// The activation's number in CUDA kernels (`dialect.h`): its index in the list.
 #[cfg(feature = "cuda")]
 impl From<Activation> for crate::device::cuda::Value {
     fn from(activation: Activation) -> Self {

@@ -5,7 +5,7 @@ use super::Shape;
 /// The order of a parameter's values in memory, as a permutation of PyTorch's axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// As in PyTorch.
+    /// PyTorch's layout.
     Plain,
     /// Linear: PyTorch `[out, in]` (or `[out, in, 1]`, a one-dimensional convolution of kernel 1), here `[in, out]`, so
     /// that a row of outputs is contiguous.

@@ -75,7 +75,7 @@ impl<D: Backend> Parameter<D> {
         self.is_frozen
     }
 
-    /// Its shape in PyTorch's `state_dict`.
+    /// The parameter's shape in PyTorch's `state_dict`.
     pub fn torch_shape(&self) -> Shape {
         self.torch_shape
     }
@@ -173,7 +173,7 @@ pub fn for_each_trained<D: Backend>(
 pub struct Path(Option<String>);
 
 impl Path {
-    /// The empty path, at which a model's walk begins.
+    /// The empty path, which names the whole model.
     pub fn root() -> Self {
         Self(Some(String::new()))
     }

@@ -83,8 +83,8 @@ impl<D: Backend> Pass<D> {
         self
     }
 
-    /// Runs `part`, the submodule that the model's walk calls `name`, so that a profile can name operations without
-    /// parameters. Without a profiler `name` is ignored.
+    /// Runs `part`, the submodule called `name`, so that a profile can name operations without parameters. Without a profiler
+    /// `name` is ignored.
     pub fn scope<T>(&mut self, name: impl Display, part: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.profiler.as_ref().map(|profiler| profiler.enter(name));
         let result = part(self);

@@ -92,7 +92,7 @@ impl<D: Backend> Var<D> {
         }
     }
 
-    /// The same memory under a new key, without gradient flow (PyTorch's `detach`).
+    /// This variable's memory under a new key, without gradient flow (PyTorch's `detach`).
     pub fn detach(&self, device: &D) -> Result<Self> {
         let token = new_token(device)?;
         Ok(Self {
@@ -103,7 +103,7 @@ impl<D: Backend> Var<D> {
         })
     }
 
-    /// The same memory under a new key with a separate gradient: a leaf of a new graph.
+    /// This variable's memory under a new key with a separate gradient: a leaf of a new graph.
     pub fn leaf(&self, device: &D) -> Result<Self> {
         Ok(Self {
             needs_grad: true,
@@ -111,7 +111,7 @@ impl<D: Backend> Var<D> {
         })
     }
 
-    /// The same values and key with another shape; both share the gradient (PyTorch's `view`).
+    /// This variable's values and key with another shape; both share the gradient (PyTorch's `view`).
     ///
     /// # Errors
     /// [`OpError::Shape`] when the number of values differs.
@@ -152,13 +152,13 @@ impl<D: Backend> Var<D> {
         &self.data
     }
 
-    /// The same key without the values, for a backward pass that only writes the gradient: others decide how long the values
-    /// are held.
+    /// This variable's key without the values, for a backward pass that only writes the gradient: others decide how long the
+    /// values are held.
     pub(super) fn without_values(&self, device: &D) -> Result<Self> {
         Ok(self.with_memory(Arc::new(PooledBuffer::new(device.spare_buffer(0)?))))
     }
 
-    /// The same key with other memory.
+    /// This variable's key with other memory.
     pub(super) fn with_memory(&self, data: Arc<PooledBuffer<D>>) -> Self {
         Self {
             data,

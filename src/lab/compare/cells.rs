@@ -10,9 +10,9 @@ use crate::results::{
 
 pub(super) struct Cell<'a> {
     pub(super) info: &'a CellInfo,
-    /// Its rows of `runs.csv` by seed.
+    /// The cell's rows of `runs.csv` by seed.
     pub(super) runs: BTreeMap<u64, &'a RunRow>,
-    /// Its rows of `work.csv`.
+    /// The cell's rows of `work.csv`.
     pub(super) work: Vec<&'a WorkRecord>,
     /// The runs that its times are computed from, sorted by seed and block.
     pub(super) counted: Vec<&'a BlockRow>,

@@ -68,14 +68,14 @@ pub struct Side {
     pub name: String,
     /// Where it comes from.
     pub origin: Origin,
-    /// Its results; when comparing along an axis, both sides contain the whole result.
+    /// The side's results; when comparing along an axis, both sides contain the whole result.
     pub set: ResultSet,
     /// A/A results (a build compared with itself): `noise.csv` beside the results.
     pub noise: Vec<NoiseRow>,
     /// Results of the searches that `[report] searches` of its manifest names, in that order; those without results are
     /// left out.
     pub searches: Vec<ResultSet>,
-    /// Its sessions whose pairs ended as soon as their cell's verdict was sure: those that `sessions.json` beside the folder says so of.
+    /// Sessions whose pairs ended as soon as their cell's verdict was sure, according to `sessions.json` beside the folder.
     pub until_sure: BTreeSet<String>,
 }
 
@@ -298,11 +298,11 @@ pub struct FactChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// They were.
+    /// The counts were compared.
     Compared,
-    /// A side has none: before, after.
+    /// A side has no counts: before, after.
     Missing(bool, bool),
-    /// They are of two numeric classes, or a side's cells were measured by different code.
+    /// The counts are of two numeric classes, or a side's cells were measured by different code.
     Elsewhere,
 }
 

@@ -22,7 +22,7 @@ impl Cost {
     /// All of them, in the order in which they are told.
     pub const ALL: [Self; 4] = [Self::CpuTime, Self::Memory, Self::GpuMemory, Self::Energy];
 
-    /// Its name in `comparison.csv`, with its unit.
+    /// The cost's name in `comparison.csv`, with its unit.
     pub fn figure(self) -> &'static str {
         match self {
             Self::CpuTime => "cpu_s",

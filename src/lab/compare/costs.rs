@@ -18,7 +18,7 @@ use super::{Judgement, MatrixJudgement, NotComparableReason, Ratio, UnclearReaso
 const FILE_PAGES: f64 = (8 << 20) as f64;
 
 impl Cost {
-    /// Its value in a run; `None` if it was not measured, or is 0, which has no ratio.
+    /// The cost's value in a run; `None` if it was not measured, or is 0, which has no ratio.
     ///
     /// Memory is not `peak_rss_bytes`: the system begins to count that of a process before it becomes the worker, so that it is
     /// never less than the memory of the program that started it.
@@ -100,7 +100,7 @@ fn worded(verdict: Verdict) -> Verdict {
 
 /// The costs of all pairs of cells.
 pub(super) struct Costs {
-    /// Of each pair of cells those that a side has measured.
+    /// For each pair of cells the costs that a side has measured.
     pub(super) of_cells: Vec<Vec<CostChange>>,
     pub(super) over_cells: Vec<CostOverCells>,
 }

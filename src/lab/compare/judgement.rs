@@ -20,7 +20,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Its ends; `None` for the value of one run.
+    /// Ends of the interval; `None` for the value of one run.
     pub fn ends(&self) -> Option<(f64, f64)> {
         (self.kind != IntervalKind::Single).then_some((self.low, self.high))
     }
@@ -78,7 +78,7 @@ pub enum Test {
 pub struct Threshold {
     /// Relative (0.02 is 2 %).
     pub value: f64,
-    /// Its origin.
+    /// Origin of the threshold.
     pub source: ThresholdSource,
 }
 
@@ -166,7 +166,7 @@ pub struct MatrixJudgement {
     pub ratio: Ratio,
     /// Two-sided p-value, by permutation of labels within each cell (within each pair when interleaved).
     pub p: f64,
-    /// The same after Holm's correction over all cells that could be tested and the matrix.
+    /// P-value after Holm's correction over all cells that could be tested and the matrix.
     pub p_holm: f64,
     /// Number of permutations evaluated, and whether these are all possible ones.
     pub permutations: (u64, bool),

@@ -7,7 +7,7 @@ use crate::results::git::{CommitFile, Repository};
 /// Results that a side of a comparison can be taken from: one experiment, or several at one location.
 #[derive(Debug)]
 pub struct Source {
-    /// As given by the user.
+    /// Name as given by the user.
     pub name: String,
     /// The experiments, by name.
     pub experiments: Vec<Experiment>,

@@ -62,7 +62,7 @@ pub struct Estimator<'a> {
     store: &'a Store,
     conditions: &'a RunConditions,
     own: Costs,
-    /// Loaded when the store's own runs do not suffice.
+    /// Costs in neighbouring stores, read when this store has too few runs.
     others: OnceCell<Costs>,
 }
 

@@ -34,7 +34,7 @@ use crate::event::{Event, Job, RunOutcome, Verdict};
 pub struct Share {
     /// Threads that it may compute with.
     pub threads: usize,
-    /// Its cores where several runs go on at one time: the first, and how many.
+    /// The run's cores if several runs go on at one time: first core, number of cores.
     pub cores: Option<(usize, usize)>,
 }
 

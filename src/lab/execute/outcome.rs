@@ -16,7 +16,7 @@ pub(super) enum EndedByParent {
     Silence(Duration),
     /// Ctrl-C.
     Interrupted,
-    /// It violated the protocol; a description.
+    /// The worker violated the protocol; a description.
     Protocol(String),
 }
 

@@ -31,11 +31,11 @@ pub struct ResumeOptions {
 /// Decision about one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It is finished and counts.
+    /// The run is finished and counts.
     Keep(Status),
-    /// It is needed.
+    /// The run is needed.
     Run(Why),
-    /// It is not needed: the times of its cell are precise without it (`measure.until`).
+    /// The run is not needed: the times of its cell are precise without it (`measure.until`).
     NotNeeded,
 }
 
@@ -52,15 +52,15 @@ pub enum Why {
     Cell(Vec<String>),
     /// These parts of the code changed (`ops/conv2d`).
     Code(Vec<String>),
-    /// It ended with this status under other limits.
+    /// The run ended with this status under other limits.
     Limits(Status),
-    /// Its facts belong to another numeric class.
+    /// The stored facts belong to another numeric class.
     NumericClass(String),
-    /// Its facts count, but its times were measured under other conditions.
+    /// The stored facts count, but the times were measured under other conditions.
     Times(Vec<&'static str>),
-    /// It counts, but was not profiled, and `measure.ops` requests a profile.
+    /// The run counts, but was not profiled, and `measure.ops` requests a profile.
     Profile,
-    /// It counts, but a file that it wrote for `train.save-to` is missing.
+    /// The run counts, but a file that it wrote for `train.save-to` is missing.
     Checkpoint,
 }
 

@@ -40,7 +40,7 @@ impl Options {
 pub struct Summary {
     /// Runs that ended by themselves, successfully or not.
     pub ended: usize,
-    /// Those of them with a status that makes the exit code 1.
+    /// Runs among these whose status makes the exit code 1.
     pub failed: usize,
     /// Runs that were not started, or were interrupted.
     pub left: usize,

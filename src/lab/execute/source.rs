@@ -37,7 +37,7 @@ pub enum Next {
         job: Job,
         /// How it ended.
         status: Status,
-        /// Its values, and why it was ended.
+        /// The trial's values, and why it was ended.
         info: TrialInfo,
         /// One-line reason for its row.
         reason: String,
@@ -65,7 +65,7 @@ impl Listed {
         }
     }
 
-    /// The same, with what earlier runs have measured.
+    /// Sets what earlier runs have measured.
     #[must_use]
     pub fn until(mut self, until: UntilPrecise) -> Self {
         self.until = until;

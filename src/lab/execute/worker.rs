@@ -87,7 +87,7 @@ impl WorkerProgram {
             // With another workspace size cuBLAS may choose another summation order and give other bits. This is cuBLAS's
             // default size on current GPUs; setting it overrides the user's environment.
             .env("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-            // It would override the TF32 setting of `train.precision`.
+            // This variable would override the TF32 setting of `train.precision`.
             .env_remove("NVIDIA_TF32_OVERRIDE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -29,7 +29,7 @@ pub fn not_reproduced<'p>(
     let planned: BTreeMap<&str, &PlannedCell> = planned.collect();
     let is_lost = |info: &&CellInfo| {
         let Some(then) = info.code_hash.as_deref().zip(info.numeric_class.as_deref()) else {
-            // It had no measured row.
+            // The cell had no measured row.
             return false;
         };
         let keys = planned

@@ -44,7 +44,7 @@ pub struct View<'a> {
 struct CellRows {
     runs: Vec<RunRow>,
     epochs: Vec<EpochRecord>,
-    /// Of the first seed that has any.
+    /// Rows of `work.csv` of the first seed that has any.
     work: Vec<WorkRecord>,
     confusions: Vec<ConfusionRecord>,
     blocks: Vec<BlockRow>,

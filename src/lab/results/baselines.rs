@@ -11,7 +11,7 @@ use super::table::Table;
 use super::write::csv_text;
 
 const NAME: &str = "baselines.csv";
-/// Its columns before the metrics.
+/// Columns of `baselines.csv` before the metrics.
 const FIXED: [&str; 5] = ["dataset", "task_signature", "data", "seed", "baseline"];
 
 /// Writes `baselines.csv`; without rows there is no file.

@@ -22,7 +22,7 @@ impl Datatype {
         matches!(self, Self::Whole | Self::Number)
     }
 
-    /// Its name in XML Schema, which CSVW uses.
+    /// The type's name in XML Schema, which CSVW uses.
     pub(crate) fn xml_name(self) -> &'static str {
         match self {
             Self::Text => "string",

@@ -75,7 +75,7 @@ pub enum GitError {
     /// Git did not start, or ended with an error.
     #[error("`git {command}` failed: {reason}")]
     Failed {
-        /// Its first argument.
+        /// First argument of `git`.
         command: String,
         /// Last line of its output.
         reason: String,
@@ -241,7 +241,7 @@ pub fn git<A: AsRef<OsStr>>(
 #[derive(Debug)]
 pub(super) struct Background {
     child: Child,
-    /// Its first argument.
+    /// First argument of `git`.
     command: String,
 }
 

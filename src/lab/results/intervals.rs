@@ -86,7 +86,7 @@ pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
     timed_value(block.times.as_deref()?, column)
 }
 
-/// The same of a column that the run measured itself.
+/// Value of a column that the run measured itself.
 pub(super) fn timed_value(times: &RunTimes, column: &str) -> Option<f64> {
     match TIMES.iter().find(|known| known.name == column) {
         Some(found) => show_time(found, times).parse().ok(),

@@ -62,7 +62,7 @@ impl Joined {
         all.without_empty()
     }
 
-    /// As CSV.
+    /// The table as CSV.
     pub fn csv(&self) -> Vec<u8> {
         let header = self.columns.iter().map(|(column, _)| column.name.clone());
         write::csv_text(header.collect(), self.rows.iter().cloned())

@@ -141,7 +141,7 @@ pub struct CellInfo {
     /// Images in `samples/` from its costly evaluation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<SampleInfo>,
-    /// Its trial in a search; left out for cells of a matrix.
+    /// The cell's trial in a search; left out for cells of a matrix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<TrialInfo>,
     /// The resolved specification; for all cells but the first, only the top-level sections that differ from the first
@@ -302,7 +302,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Its ends; `None` for the value of one run.
+    /// Ends of the interval; `None` for the value of one run.
     pub fn ends(&self) -> Option<(f64, f64)> {
         (self.kind != IntervalKind::Single).then_some((self.low, self.high))
     }
@@ -387,6 +387,6 @@ pub struct BaselineRow {
     pub seed: u64,
     /// `constant`, `linear` or `nearest`.
     pub baseline: String,
-    /// As of a model; empty where the data are too many for it.
+    /// The metric, as of a model; empty where the data are too many for the baseline.
     pub metrics: Metric,
 }

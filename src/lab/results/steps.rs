@@ -24,7 +24,7 @@ pub struct RunSteps<'a> {
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
-    /// Its steps, epoch by epoch.
+    /// Steps of the run, epoch by epoch.
     pub epochs: Vec<Vec<StepRow>>,
 }
 

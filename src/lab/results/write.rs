@@ -330,7 +330,7 @@ pub(super) fn csv_text(
     table.into_inner().unwrap_or_default()
 }
 
-/// The same for rows whose fields are named as the columns.
+/// CSV text of rows whose fields are named as the columns.
 pub(super) fn csv_of<R: Serialize + Default>(rows: &[R]) -> Vec<u8> {
     if rows.is_empty() {
         // The header comes with the first row.

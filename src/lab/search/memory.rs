@@ -16,7 +16,7 @@ pub(super) struct Known {
     pub(super) reason: String,
     limits: LimitsSpec,
     pub(super) values: Vec<Option<f64>>,
-    /// Its epochs, for replaying the pruner.
+    /// The trial's epochs, for replaying the pruner.
     pub(super) epochs: Vec<EpochRow>,
 }
 

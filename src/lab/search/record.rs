@@ -7,7 +7,7 @@ use crate::plan::search::Point;
 pub struct Record {
     /// Number in its study.
     pub number: usize,
-    /// Its point in the search space.
+    /// The trial's point in the search space.
     pub point: Point,
     /// How it ended.
     pub ending: Ending,

@@ -40,7 +40,7 @@ impl Reader {
         first.map_or(ObjectiveDirection::Minimize, |first| first.direction)
     }
 
-    /// The epochs for replaying the pruner, without their steps; empty without a pruner.
+    /// Copies of the epochs without steps, to replay the pruner; none without a pruner.
     pub(super) fn replayed(&self, epochs: &[EpochRow]) -> Vec<EpochRow> {
         let bare = |row: &EpochRow| EpochRow {
             steps: Vec::new(),

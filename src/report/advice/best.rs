@@ -26,7 +26,7 @@ pub(super) fn best_file(folder: &Path, name: &str, view: &View<'_>) -> OwnFile {
     }
 }
 
-/// Its text; `None` where no trial is done.
+/// Text of the manifest; `None` where no trial is done.
 fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
     let view = search.view;
     let mut cells = Cells::default();

@@ -22,12 +22,12 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Value and ends of the ratio.
+    /// The ratio, and the lower and upper end of its interval.
     pub(super) fn ends(&self) -> [f64; 3] {
         [self.ratio.value, self.ratio.low, self.ratio.high]
     }
 
-    /// The same turned so that more is better.
+    /// The ratio with its ends, turned so that more is better.
     pub(super) fn improvement(&self, column: PredictedColumn) -> [f64; 3] {
         improvement(column, self.ends())
     }

@@ -39,7 +39,7 @@ struct Counsel<'v, 'a> {
     /// Predictions of the followed report, measured here.
     outcomes: Vec<Outcome>,
     studies: Vec<Study<'v, 'a>>,
-    /// Those with an estimate first, by predicted gain, the largest first.
+    /// By predicted gain, the largest first; those without an estimate last.
     recommendations: Vec<Recommendation>,
     /// Changes that need no test any more.
     tested: Vec<TestedSpec>,

@@ -8,7 +8,7 @@ use super::effect::{BETTER, Measured, paired, verdict};
 /// A prediction with what was measured of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outcome {
-    /// As the manifest has it.
+    /// The prediction as the manifest has it.
     pub(super) prediction: PredictionSpec,
     /// Key of the cell with the change; empty where the plan has none.
     pub(super) cell: String,

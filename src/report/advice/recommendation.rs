@@ -17,11 +17,11 @@ use super::effect::improvement;
 pub(super) struct Draft {
     /// Setting, by its long path.
     pub(super) setting: Cow<'static, str>,
-    /// Its value; null for none.
+    /// Present value of the setting; null for none.
     pub(super) from: Value,
     /// The value to try.
     pub(super) to: Value,
-    /// What the prediction is about.
+    /// Column that is predicted.
     pub(super) column: PredictedColumn,
     /// What is claimed.
     pub(super) claim: Claim,
@@ -81,7 +81,7 @@ pub(super) struct Recommendation {
     pub(super) study: usize,
     /// Key of the cell that it changes.
     pub(super) cell: String,
-    /// That cell in words.
+    /// The cell's name in sentences.
     pub(super) name: String,
     /// The change.
     pub(super) draft: Draft,

@@ -21,7 +21,7 @@ use super::recommendation::{Draft, Recommendation, ratio_with_ends};
 /// Recommendations, and what came of those of the followed report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Advice {
-    /// Those with an estimate first, then those of which only a bound is known; by predicted gain, the largest first.
+    /// By predicted gain, the largest first; those of which only a bound is known last.
     pub recommendations: Vec<AdviceItem>,
     /// The command that tests the recommendations; empty where there is nothing to test.
     pub command: String,
@@ -61,7 +61,7 @@ pub struct AdviceItem {
 }
 
 impl Advice {
-    /// What the rules say of results; files and later results are [`super::prepare`]'s.
+    /// Recommendations of the rules for these results; [`super::prepare`] adds files and later results.
     pub(crate) fn of(view: &View<'_>) -> Self {
         Self::from(view, &Counsel::of(view))
     }

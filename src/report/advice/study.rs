@@ -80,7 +80,7 @@ impl<'v, 'a> Study<'v, 'a> {
         part(self.view, cell, path).unwrap_or(&Value::Null)
     }
 
-    /// The same as a number.
+    /// Value of the setting at `path` as a number.
     pub(super) fn number(&self, cell: &Cell<'a>, path: &str) -> Option<f64> {
         self.setting(cell, path).as_f64()
     }

@@ -7,7 +7,7 @@ use crate::report::view::{Cell, View};
 /// The cells that a result's answer does not tell from the best, the best first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BestCells {
-    /// Their keys: one where the answer is clear.
+    /// Keys of the best cells: one where the answer is clear.
     pub keys: Vec<String>,
     /// What decided: `validation accuracy`.
     pub by: String,

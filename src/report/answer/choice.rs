@@ -89,7 +89,7 @@ pub(in crate::report) struct Ranked<'v, 'a> {
     pub(in crate::report) cell: &'v Cell<'a>,
     /// One per measure.
     pub(super) numbers: Vec<Number>,
-    /// Of the first measure, one per run or seed.
+    /// The cell's values of the first measure, one per run or seed.
     pub(super) values: Vec<f64>,
     /// How it stands to the best.
     pub(super) standing: Standing,
@@ -98,7 +98,7 @@ pub(in crate::report) struct Ranked<'v, 'a> {
 /// How a cell stands to the best one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Standing {
-    /// It has the best median.
+    /// The cell with the best median.
     Best,
     /// Too few values for a test; whether its range and that of the best overlap, `None` where one of them is a single value.
     Untested(Option<bool>),
@@ -106,9 +106,9 @@ pub(super) enum Standing {
     Behind(f64),
     /// The test does not tell it from the best.
     Alike(f64),
-    /// Of several measures: no cell is better by all.
+    /// With several measures: no cell is better by all.
     OnFront,
-    /// Of several measures: some cell is better by all.
+    /// With several measures: some cell is better by all.
     Dominated,
 }
 
@@ -120,7 +120,7 @@ impl<'v, 'a> Choice<'v, 'a> {
         all
     }
 
-    /// The same without tests, for the order of the cells: of ten thousand cells they take a while.
+    /// The choices without tests, which take long for ten thousand cells: for the order of the cells.
     pub(in crate::report) fn in_order_only(view: &'v View<'a>) -> Vec<Self> {
         let named = named(view);
         let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
@@ -149,7 +149,7 @@ impl<'v, 'a> Choice<'v, 'a> {
         Some(Self::ranked(task.name, &cells, measures, why, beside))
     }
 
-    /// Its cells as an answer has them: the best first, of several measures those on the front before the others.
+    /// The cells as an answer has them: the best first, of several measures those on the front before the others.
     pub(in crate::report) fn in_order(&self) -> Vec<&'v Cell<'a>> {
         let is_behind = |one: &&Ranked<'_, '_>| one.standing == Standing::Dominated;
         let (behind, front): (Vec<_>, Vec<_>) = self.cells.iter().partition(is_behind);

@@ -98,7 +98,7 @@ fn found(search: &Search<'_, '_>) -> Option<[String; 2]> {
     Some([objective.show(value), human_seconds(seconds)])
 }
 
-/// The same of two searches.
+/// Sentence: best value and time until it was found, of this search and of an earlier one.
 fn found_sooner(search: &Search<'_, '_>, [there, before]: &[String; 2]) -> Option<String> {
     let [here, after] = found(search)?;
     Some(format!(
@@ -190,7 +190,7 @@ fn best(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
     )
 }
 
-/// That a study has fewer trials than the search allows because its space has no other point.
+/// Sentence: a study has fewer trials than the search allows because its space has no other point.
 fn ended_early(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<String> {
     let (ran, of) = (study.trials.len(), search.spec.trials);
     (ran < of && study.has_every_point(search.spec)).then(|| {

@@ -174,7 +174,7 @@ fn behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     }
 }
 
-/// That the test tells all others from the best.
+/// Sentence: the test tells all others from the best.
 fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     let p = choice.cells.iter().filter_map(|one| match one.standing {
         Standing::Behind(p) => Some(p),

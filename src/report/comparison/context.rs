@@ -48,7 +48,7 @@ pub struct Labels {
 pub struct Part {
     /// Stands in links; empty where there is one part only.
     pub id: String,
-    /// Its heading: what is compared with what; empty where there is one part only.
+    /// Heading: what is compared with what; empty where there is one part only.
     pub title: String,
     /// What is compared with what, in sentences.
     pub intro: Vec<String>,

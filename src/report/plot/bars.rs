@@ -35,7 +35,7 @@ pub(crate) struct BarPlot {
 pub(crate) struct Bar {
     /// Left of it.
     pub(crate) label: String,
-    /// Its parts, one per name.
+    /// Parts of the bar, one per name.
     pub(crate) segments: Vec<Segment>,
     /// Right of it.
     pub(crate) end: String,
@@ -44,7 +44,7 @@ pub(crate) struct Bar {
 /// A part of a bar.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Segment {
-    /// Its length on the axis.
+    /// Length of the segment on the axis.
     pub(crate) value: f64,
     /// Inside it, where it fits.
     pub(crate) text: String,

@@ -46,7 +46,7 @@ pub(crate) struct DotRow {
     pub(crate) label: String,
     /// Series of its kind.
     pub(crate) kind: usize,
-    /// Its value; a ratio is positive.
+    /// The row's value; a ratio is positive.
     pub(crate) value: f64,
     /// Ends of its interval; `None` where there is none.
     pub(crate) interval: Option<(f64, f64)>,

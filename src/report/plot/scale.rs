@@ -145,7 +145,7 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// What the label of an axis of magnitudes adds, so that nobody reads distances as what they are not.
+    /// End of an axis label that says what distances mean: `, from 0`, `, log₂ scale`.
     pub(crate) fn note(&self) -> &'static str {
         match self.kind {
             ScaleKind::Linear if self.low == 0.0 => ", from 0",
@@ -154,7 +154,7 @@ impl Scale {
         }
     }
 
-    /// The same for an axis of settings or positions, where zero means nothing.
+    /// End of the label of an axis of settings or positions, where zero means nothing.
     pub(crate) fn kind_note(&self) -> &'static str {
         match self.kind {
             ScaleKind::Linear => "",

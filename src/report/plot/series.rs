@@ -8,9 +8,9 @@ pub(crate) const POINTS: usize = 120;
 /// A series: one line, or one kind of point.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Series {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub(crate) name: String,
-    /// Its points, from left to right.
+    /// Points, from left to right.
     pub(crate) points: Vec<Point>,
     /// Whether intervals are drawn as a band around the line and not as whiskers at the points.
     pub(crate) is_band: bool,

@@ -151,7 +151,7 @@ pub(crate) fn standalone(drawing: &str) -> String {
     format!("{head}{paper}{}", lines.collect::<String>())
 }
 
-/// Width of a text in pixels, about: nobody measures fonts here, so it errs to the wide side.
+/// Approximate width of a text in pixels, rather too wide: the font is not measured.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.56
 }

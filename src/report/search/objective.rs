@@ -21,7 +21,7 @@ const DIGITS: usize = 5;
 pub(crate) struct Objective {
     /// Place among the objectives.
     pub(crate) place: usize,
-    /// Its column.
+    /// The objective's column.
     pub(crate) column: String,
     /// The column in words: `best loss`.
     pub(crate) name: String,
@@ -62,7 +62,7 @@ impl Objective {
         value.filter(|value| value.is_finite())
     }
 
-    /// The same such that smaller is better.
+    /// The value of a trial, with its sign such that smaller is better.
     pub(crate) fn loss(&self, trial: &Trial<'_, '_>) -> Option<f64> {
         self.value(trial).map(|value| self.direction.as_loss(value))
     }
@@ -143,7 +143,7 @@ impl Objective {
         }
     }
 
-    /// Its column in a table over trials.
+    /// The objective's column in a table over trials.
     pub(crate) fn heading(&self) -> Column {
         Column::number(&self.column, self.unit(), &self.provenance())
     }

@@ -33,7 +33,7 @@ const TIME: Over = (
 /// The best value so far: where it improved, and where the curve ends.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct BestSoFar {
-    /// Place, value and trial of every improvement.
+    /// Position on the axis, value and trial number of every improvement.
     pub(crate) steps: Vec<(f64, f64, usize)>,
     /// Where the last trial ended.
     pub(crate) end: f64,
@@ -57,7 +57,7 @@ impl BestSoFar {
         best
     }
 
-    /// Of a study over the search's clock, in seconds.
+    /// A study's best value over the search's clock, in seconds.
     pub(crate) fn over_time(
         search: &Search<'_, '_>,
         study: &Study<'_, '_>,

@@ -57,7 +57,7 @@ pub(crate) enum Ending {
     Done,
     /// A pruner ended it.
     Pruned,
-    /// It failed, or gave no value.
+    /// The trial failed, or gave no value.
     Failed,
 }
 
@@ -178,11 +178,11 @@ impl<'v, 'a> Study<'v, 'a> {
         done.count()
     }
 
-    /// Its done trials, the best in `objective` first; of equal ones the earlier, and of those at one point only that.
+    /// The study's done trials, the best in `objective` first; of equal ones the earlier, and one per point.
     pub(crate) fn best_first(&self, objective: &Objective) -> Vec<Trial<'v, 'a>> {
         let mut trials: Vec<Trial<'v, 'a>> = self.ended(Ending::Done).collect();
         let loss = |trial: &Trial<'_, '_>| objective.loss(trial).unwrap_or(f64::INFINITY);
-        // They are in the order of their numbers, and the sort is stable.
+        // Trials are in the order of their numbers, and the sort is stable.
         trials.sort_by(|a, b| loss(a).total_cmp(&loss(b)));
         let mut points = HashSet::new();
         trials.retain(|trial| points.insert(trial.info.point.bits()));
@@ -233,7 +233,7 @@ impl<'a> Trial<'_, 'a> {
         }
     }
 
-    /// Its row of `runs.csv`.
+    /// The trial's row of `runs.csv`.
     pub(crate) fn row(&self) -> Option<&'a RunRow> {
         self.cell.runs.first().copied()
     }

@@ -25,7 +25,7 @@ pub(crate) enum Class {
 impl Class {
     const ALL: [Self; 4] = [Self::Compute, Self::Input, Self::Transfer, Self::Overhead];
 
-    /// As tables show it.
+    /// The class as tables show it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Compute => "compute",

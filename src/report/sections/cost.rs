@@ -136,9 +136,9 @@ fn columns(view: &View<'_>, prices: &Prices) -> Vec<OfHours> {
 /// The prices of the manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Prices {
-    /// Of a core-hour.
+    /// Price of a core-hour.
     pub(crate) core: Option<f64>,
-    /// Of a GPU-hour.
+    /// Price of a GPU-hour.
     pub(crate) gpu: Option<f64>,
     pub(crate) currency: String,
 }

@@ -59,7 +59,7 @@ pub struct EnvironmentContext {
 pub struct EnvironmentField {
     /// `cpu model`.
     pub name: String,
-    /// Its value, or `unknown`.
+    /// The field's value, or `unknown`.
     pub value: String,
     /// `must match`, `warn` or `info`: what a difference means when timings are compared.
     pub class: &'static str,

@@ -74,7 +74,7 @@ impl<'f, R> Field<'f, R> {
         Self::new(Column::number(heading, unit, &place), entry)
     }
 
-    /// The same with fields of this kind.
+    /// This field with values of this kind.
     pub(crate) fn of(self, kind: ColumnKind) -> Self {
         let column = self.column.of(kind);
         Self { column, ..self }

@@ -133,7 +133,7 @@ fn at_once(spans: &[Span<'_>]) -> usize {
 pub(crate) struct Busy<'a>(BTreeMap<&'a str, Vec<(f64, f64)>>);
 
 impl<'a> Busy<'a> {
-    /// Of all runs of a result.
+    /// Busy times of all runs of a result.
     pub(crate) fn of(set: &'a ResultSet) -> Self {
         let shared = set.blocks.iter().filter(|run| !run.exclusive);
         let levels = by_session(shared).into_iter().map(|(session, spans)| {

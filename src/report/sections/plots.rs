@@ -12,7 +12,7 @@ use crate::report::plot::{Point, Series};
 /// A plot, as templates place it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlotContext {
-    /// Its file is `plots/<id>.svg`.
+    /// The plot's file is `plots/<id>.svg`.
     pub id: String,
     /// Heading.
     pub title: String,
@@ -22,7 +22,7 @@ pub struct PlotContext {
     pub svg: String,
 }
 
-/// A band: median and range of the values at each place; `about` says of what place and value a point is.
+/// A band: median and range of the `(x, y)` values with equal x; `about` is the text at the point `(x, y)`.
 fn band(name: String, mut values: Vec<(f64, f64)>, about: impl Fn(f64, f64) -> String) -> Series {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let same = values.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq());

@@ -120,7 +120,7 @@ pub(crate) fn loss_column(view: &View<'_>) -> &'static str {
     found.unwrap_or("train_loss")
 }
 
-/// The same in words.
+/// The loss's name in words.
 pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
     match loss_column(view) {
         "val_loss" => "validation loss",
@@ -166,8 +166,8 @@ pub(crate) fn are_silent(cells: &[&Cell<'_>]) -> bool {
     facts.all(|facts| facts.metrics.is_empty() && facts.best_loss.is_none())
 }
 
-/// That the best of several choices by a quality is optimistic, as the data that it is told on chose it, and what data that
-/// chose nothing say of it; `None` for a column that is no quality.
+/// Sentence: the quality of the best of several choices is optimistic, since its data made the choice; and what untouched data
+/// say of the best. `None` for a column that is no quality.
 pub(crate) fn optimistic(
     view: &View<'_>,
     choices: &str,

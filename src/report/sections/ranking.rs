@@ -1,4 +1,4 @@
-//! What cells are fast by, the cell that ratios are against, and between which cells there are ratios.
+//! Cells by speed: the measure, the reference cell of the ratios, and the pairs that have a ratio.
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,7 @@ pub struct SampleContext {
     pub title: String,
     /// What it shows.
     pub caption: String,
-    /// Its file is `samples/<file>`.
+    /// The image's file is `samples/<file>`.
     pub file: String,
     /// Width in pixels; 0 where the file is not there.
     pub width: u32,

@@ -16,7 +16,7 @@ const SECTIONS: [&str; 3] = ["dataset", "loss", "validation"];
 pub(crate) struct Task<'v, 'a> {
     /// What tells it from the others: `brownian, t-statistic`; empty where it is the only one.
     pub(crate) name: String,
-    /// Its cells, in plan order.
+    /// The task's cells, in plan order.
     pub(crate) cells: Vec<&'v Cell<'a>>,
 }
 

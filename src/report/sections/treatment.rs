@@ -84,7 +84,7 @@ pub(crate) fn counts(path: &str) -> bool {
 /// Whether setting `set` sets the setting at `path`.
 fn covers(set: &str, path: &str) -> bool {
     let section = path.split('.').next().unwrap_or_default();
-    // The name of a section follows from what is chosen for it.
+    // `dataset_name` holds the name that is chosen for section `dataset`.
     let section = section.strip_suffix("_name").unwrap_or(section);
     let homes = HOMES.iter().filter(|(name, _)| *name == section);
     let is_home = homes

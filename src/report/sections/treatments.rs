@@ -18,7 +18,7 @@ use super::speed::timing_value;
 struct Class<'v, 'a> {
     /// The value.
     name: String,
-    /// Its cells, in plan order.
+    /// The class's cells, in plan order.
     cells: Vec<&'v Cell<'a>>,
 }
 
@@ -57,7 +57,7 @@ fn pairs<'v, 'a>(
         .collect()
 }
 
-/// Those of two treatments that were both measured with the same code in the same environment.
+/// Pairs of two treatments that were both measured with the same code in the same environment.
 fn measured_pairs<'v, 'a>(
     own: &Class<'v, 'a>,
     base: &Class<'v, 'a>,

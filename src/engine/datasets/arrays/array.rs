@@ -123,7 +123,7 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// Its values, rounded to f32; a bool is 0 or 1.
+    /// The array's values, rounded to f32; a bool is 0 or 1.
     ///
     /// # Errors
     /// Values that are not finite, as the end of a sentence about the array.
@@ -155,7 +155,7 @@ impl Array {
         ))
     }
 
-    /// Its values as classes 0 to `K - 1`.
+    /// The array's values as classes 0 to `K - 1`.
     ///
     /// # Errors
     /// Values that are none, as the end of a sentence about the array.
@@ -176,7 +176,7 @@ impl Array {
         ))
     }
 
-    /// Its values; none of floats, and of those beyond 64 bits with a sign the largest.
+    /// The array's integers: empty for floats; unsigned values beyond `i64` become its largest.
     fn integers(&self) -> Vec<i64> {
         let bytes = &self.bytes[..];
         match self.dtype {

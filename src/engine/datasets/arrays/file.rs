@@ -23,7 +23,7 @@ const NAMED: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) path: PathBuf,
-    /// Its name in a file of several; `None` in a `.npy` file, which has one.
+    /// The array's name in a file of several; `None` in a `.npy` file, which has one.
     pub(super) name: Option<String>,
     /// Key of the dataset's section that says it: `x` or `y`.
     pub(super) key: &'static str,

@@ -11,7 +11,7 @@ pub(super) struct DataFile {
     pub(super) path: PathBuf,
     /// The split of its rows where files decide it; [`Part::Train`] where they are split later.
     pub(super) part: Part,
-    /// Its path in the folder that has all files.
+    /// The file's path in the folder that has all files.
     pub(super) name: String,
 }
 

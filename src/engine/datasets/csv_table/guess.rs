@@ -53,9 +53,9 @@ pub struct CsvGuess {
 /// What a column likely is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnGuess {
-    /// Its name.
+    /// The column's name.
     pub name: String,
-    /// Its entry in `columns`, as TOML: `{ category = true }`.
+    /// The column's entry in `columns`, as TOML: `{ category = true }`.
     pub entry: String,
     /// Why, as a phrase.
     pub why: String,

@@ -40,7 +40,7 @@ struct Seen {
     count: usize,
     text: String,
     place: Option<Position>,
-    /// Its file, and the column's place in that.
+    /// The column's file, and its position there.
     file: usize,
     column: usize,
 }

@@ -142,7 +142,7 @@ fn layout(
     Ok((layout, extra))
 }
 
-/// In the words of somebody who has a model already: a rule of the manifest would be one of the next model.
+/// The error without the help that names a rule of the manifest: it would apply to the next model only.
 fn without_rule(error: DatasetError) -> DatasetError {
     let DatasetError::Damaged {
         path, mut faults, ..
@@ -285,7 +285,7 @@ impl<E> Parts<'_, E> {
         })
     }
 
-    /// What somebody who reads the predictions should know.
+    /// Remarks for readers of the predictions.
     fn remarks(&self, extra: &[String], rows: &[u32]) -> Vec<String> {
         let mut remarks = Vec::new();
         let new = self.new_texts.iter().filter(|(_, texts)| !texts.is_empty());

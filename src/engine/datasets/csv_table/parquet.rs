@@ -153,7 +153,7 @@ struct Column {
     form: Form,
     is_optional: bool,
     reader: Option<ColumnReader>,
-    /// Its texts, one behind the other, and where each ends.
+    /// The column's texts, one behind the other, and where each ends.
     text: String,
     ends: Vec<usize>,
 }

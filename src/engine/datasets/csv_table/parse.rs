@@ -81,7 +81,7 @@ pub(super) enum Raw {
 }
 
 impl Raw {
-    /// An empty column of such values.
+    /// An empty column of the type of `value`.
     fn of(value: Value<'_>) -> Self {
         match value {
             Value::Number(_) => Self::Numbers(Vec::new()),

@@ -116,7 +116,7 @@ pub(super) fn for_each_row(
 ) -> Result<(), DatasetError> {
     thread::scope(|scope| {
         let (filled, batches) = mpsc::sync_channel(4);
-        // Their memory is used again.
+        // Used batches come back, so that their memory is used again.
         let (used, taken) = mpsc::channel::<Vec<StringRecord>>();
         scope.spawn(move || {
             loop {

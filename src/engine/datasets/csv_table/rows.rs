@@ -143,7 +143,7 @@ fn of_groups(groups: &Kinds, [validation, test]: [usize; 2]) -> Splits {
     }
 }
 
-/// As the column says.
+/// Splits as the column says.
 fn named(spec: &CsvSpec, kinds: &Kinds) -> Result<Splits, DatasetError> {
     let mut splits = Splits::default();
     for (row, &kind) in (0..).zip(&kinds.of_row) {

@@ -148,9 +148,9 @@ impl Column {
 
 /// What a column likely is.
 pub(super) enum Found {
-    /// It is used, with its entry in `columns` and the reason for one.
+    /// A column that is used: its entry in `columns` and the reason for one.
     Feature(Option<(String, String)>),
-    /// It tells nothing, for this reason.
+    /// A column that tells nothing, with the reason.
     Nothing(String),
 }
 

@@ -25,9 +25,9 @@ const SIDES: std::ops::RangeInclusive<usize> = 8..=2048;
 /// Whether a folder exists.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// It exists and is read unchanged.
+    /// The folder exists and is read unchanged.
     There,
-    /// It must be generated, with this number of images per class.
+    /// The folder must be generated, with this number of images per class.
     ToBeGenerated(Vec<usize>),
 }
 

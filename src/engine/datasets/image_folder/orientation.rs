@@ -20,7 +20,7 @@ pub(super) struct Orientation {
 }
 
 impl Orientation {
-    /// That of EXIF data; upright where they say nothing, or what is not one of the eight orientations.
+    /// Orientation in EXIF data; upright where they have none, or none of the eight.
     ///
     /// # Source
     /// EXIF 2.32, 4.5.2 and 4.6.4: the first directory of a TIFF header, after `Exif\0\0` or not.

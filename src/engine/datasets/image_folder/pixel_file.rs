@@ -52,7 +52,7 @@ struct Place {
 /// How images are stored.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
-    /// That they were resized to; `None` for images as they are.
+    /// Size to which images were resized; `None` for their own sizes.
     pub(super) size: Option<Size>,
     pub(super) decoding: Decoding,
 }

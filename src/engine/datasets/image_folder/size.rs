@@ -16,7 +16,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// As high as wide.
+    /// A square of `side` pixels.
     pub const fn square(side: usize) -> Self {
         Self {
             height: side,

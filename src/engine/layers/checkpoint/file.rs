@@ -27,7 +27,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Its size in bytes.
+    /// The tensor's size in bytes.
     fn len(&self) -> usize {
         self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8
     }

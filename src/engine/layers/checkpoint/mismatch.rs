@@ -46,21 +46,21 @@ pub enum CheckpointError {
 pub enum Mismatch {
     /// A tensor of the model is missing in the weights.
     Missing {
-        /// Its name in the model.
+        /// The parameter's name in the model.
         name: String,
         /// The most similar name among the unused tensors.
         nearest: Option<String>,
     },
     /// The weights have a tensor that the model lacks.
     Unexpected {
-        /// Its name.
+        /// The tensor's name.
         name: String,
         /// The most similar name among the missing tensors.
         nearest: Option<String>,
     },
     /// The shapes differ.
     Shape {
-        /// Its name.
+        /// The tensor's name.
         name: String,
         /// The model's shape.
         expected: Vec<usize>,
@@ -69,9 +69,9 @@ pub enum Mismatch {
     },
     /// Values of another type than `f32`.
     Type {
-        /// Its name.
+        /// The tensor's name.
         name: String,
-        /// Its type.
+        /// The tensor's type.
         found: String,
     },
 }

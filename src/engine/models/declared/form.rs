@@ -86,7 +86,7 @@ impl Form {
         }
     }
 
-    /// The same with another innermost dimension.
+    /// This form with another innermost dimension.
     pub(super) fn with_last(self, last: usize) -> Self {
         match self {
             Self::Row { .. } => Self::Row { features: last },

@@ -9,7 +9,7 @@ use crate::ops::{Activation, PoolOptions};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Layer {
-    /// Its name in PyTorch's `state_dict`: `layers.0`.
+    /// The layer's name in PyTorch's `state_dict`: `layers.0`.
     pub name: String,
     /// What it computes.
     #[serde(flatten)]
@@ -195,9 +195,9 @@ pub enum Join {
     /// One after another in the innermost dimension: features, channels.
     #[default]
     Concat,
-    /// Their sum; a row is added at every pixel of an image.
+    /// Sum of the inputs; a row is added at every pixel of an image.
     Add,
-    /// Their product; a row multiplies every pixel of an image.
+    /// Product of the inputs; a row multiplies every pixel of an image.
     Multiply,
 }
 
@@ -241,7 +241,7 @@ impl Layer {
         }
     }
 
-    /// Its own parameters, in PyTorch's order, without those of layers inside and those that another layer owns.
+    /// The layer's own parameters in PyTorch's order: neither those of layers inside nor those that another layer owns.
     pub fn parameters(&self) -> Vec<Tensor> {
         let tensor = |name, shape: &[usize]| Tensor {
             name,

@@ -7,7 +7,7 @@ use crate::ops::PoolOptions;
 
 /// Why a layer has no output for an input.
 pub(super) enum Refusal {
-    /// It reads another form: "an image".
+    /// The layer reads another form: "an image".
     Needs(&'static str),
     /// A sentence about sizes.
     Because(String),

@@ -14,9 +14,9 @@ pub(super) struct Statistics<D: Kernels> {
 /// What becomes of the moments of the batches since the last update.
 #[derive(Debug)]
 pub enum StatisticsUpdate<'a, D: Kernels> {
-    /// Their step was not taken.
+    /// The optimizer step was not taken: drop the moments.
     Forget,
-    /// Their step was taken, unless the control skips it: every batch has the norm's momentum.
+    /// The optimizer step was taken, unless the control skips it: every batch has the norm's momentum.
     Step(Option<&'a D::Control>),
     /// Every batch has this weight.
     Mean(f32),
@@ -32,7 +32,7 @@ struct Norm {
 /// Norms whose batches have the same weight, so that one launch updates them.
 struct Group<D: Kernels> {
     momentum: f32,
-    /// Of every norm its mean, then its variance.
+    /// For every norm its mean, then its variance.
     running: StepState<D, 1>,
 }
 

@@ -25,7 +25,7 @@ pub(in crate::plan) struct Searched {
 
 #[derive(Debug)]
 pub(super) struct Study {
-    /// Its row, with one value per axis.
+    /// The study's row of the matrix: one value per axis.
     matrix: Matrix,
     /// Whether each parameter exists in it.
     pub(super) exist: Vec<bool>,

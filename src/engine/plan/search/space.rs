@@ -34,7 +34,7 @@ pub struct Parameter {
 pub enum Domain {
     /// One of these, in manifest order.
     Choice {
-        /// As results show them.
+        /// The choices as results show them.
         texts: Vec<String>,
         /// The values as JSON.
         values: Vec<serde_json::Value>,

@@ -17,9 +17,9 @@ pub(in crate::plan) struct Written {
     pub(in crate::plan) path: Arc<[Key]>,
     /// Where its name is written.
     pub(in crate::plan) place: Place,
-    /// Its choices, or the two ends of its range, where they are written.
+    /// Choices of the parameter, or both ends of its range, where they are written.
     pub(in crate::plan) values: Vec<AxisValue>,
-    /// It exists only in studies whose axes have these values.
+    /// The parameter exists only in studies whose axes have these values.
     pub(in crate::plan) axes: Vec<OnAxis>,
 }
 
@@ -28,7 +28,7 @@ pub(in crate::plan) struct Written {
 pub(in crate::plan) struct OnAxis {
     /// Index of the axis in the plan.
     pub(in crate::plan) axis: usize,
-    /// Its values, as keys show them.
+    /// Values of the axis, as keys show them.
     pub(in crate::plan) values: Vec<Arc<str>>,
 }
 

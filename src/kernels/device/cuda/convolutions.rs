@@ -55,7 +55,7 @@ impl Convolutions {
                 Ok(_) => Some(Dnn::open()?),
                 Err(_) => None,
             };
-            // It is unset: the context stays on its thread.
+            // `set` succeeds: `get` was empty, and the context stays on its thread.
             let _ = self.library.set(opened);
         }
         Ok(self.library.get().and_then(Option::as_ref))

@@ -81,7 +81,7 @@ fn name(code: c_int) -> String {
     // SAFETY: the driver writes the address of a static text.
     let known = unsafe { call::error_name(code, &raw mut text) } == 0 && !text.is_null();
     if known {
-        // SAFETY: as above.
+        // SAFETY: a driver that knows the code set `text` to a static C string.
         let text = unsafe { CStr::from_ptr(text) };
         text.to_string_lossy().into_owned()
     } else {

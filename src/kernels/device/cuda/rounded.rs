@@ -12,11 +12,11 @@ use crate::device::{Arithmetic, DeviceError};
 /// Caches of one buffer's values as products read them. Whoever writes to the buffer replaces this by the default, which is empty.
 #[derive(Debug, Default)]
 pub struct Rounded {
-    /// Its values in 16 bits, of an arithmetic.
+    /// The buffer's values in 16 bits, of this arithmetic.
     pub half: Cached<Arithmetic, u16>,
-    /// Its values as cuDNN reads a filter of these rows and padded channels, in `f32`.
+    /// The values as a filter of these rows and padded channels for cuDNN, in `f32`.
     pub filter: Cached<[usize; 2], f32>,
-    /// The same in 16 bits, of an arithmetic.
+    /// The values as such a filter in 16 bits, of this arithmetic.
     pub half_filter: Cached<(Arithmetic, [usize; 2]), u16>,
 }
 
@@ -66,8 +66,8 @@ pub trait Factor {
     /// Address and number of its `f32` values.
     fn single(&self) -> (u64, usize);
 
-    /// Its values `start..start + len` rounded to 16 bits: an array, and the index of the first of them in it. Rounded to `f16`,
-    /// values beyond 65,504 become infinite, which loss scaling detects.
+    /// The values `start..start + len` rounded to 16 bits: an array, and the index of the first of them in it. Rounded to
+    /// `f16`, values beyond 65,504 become infinite, which loss scaling detects.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].

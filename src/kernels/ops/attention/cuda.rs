@@ -131,7 +131,7 @@ fn gradients(
     let p = (dropped.as_ref().unwrap_or(probabilities), places.scores());
     places.multiply(rows.transposed_a(), p, dy, (&mut *grads, v))?;
     let mut scores = match dropped {
-        // Its content was needed for the line above only.
+        // The memory's content was needed for the line above only.
         Some(memory) => memory.into_buffer(device)?,
         None => device.spare_buffer(places.scores_len())?,
     };

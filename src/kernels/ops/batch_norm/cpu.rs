@@ -183,7 +183,8 @@ impl Affine {
     }
 }
 
-/// Mean and sum of squared distances from it, of every channel of a chunk, which stays in the cache for the second walk.
+/// Mean, and sum of squared distances from the mean, of every channel of a chunk, which stays in the cache for the second
+/// pass.
 fn moments_of(x: &[f32], channels: usize) -> (Vec<f32>, Vec<f32>) {
     let share = channels as f32 / x.len() as f32;
     // Distances from the first row are small where the mean is large.

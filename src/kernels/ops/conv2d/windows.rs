@@ -29,7 +29,7 @@ pub(super) struct Windows {
     pub(super) dilation: usize,
     /// Zero rows at the top and zero columns on the left; bottom and right follow from the result's size.
     pub(super) padding: (usize, usize),
-    /// Of the products.
+    /// Arithmetic of the products.
     pub(super) arithmetic: Arithmetic,
 }
 

@@ -96,7 +96,7 @@ fn tile<S: Simd, const N: usize>(
 pub(super) struct Outer {
     /// First row and number of rows of the first part.
     pub(super) x: (usize, usize),
-    /// The same for the second.
+    /// First row and number of rows of the second part.
     pub(super) y: (usize, usize),
 }
 

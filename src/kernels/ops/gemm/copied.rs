@@ -19,8 +19,8 @@ use crate::ops::scratch::with_scratch;
 const VALUES: usize = 1 << 22;
 
 impl Right<'_> {
-    /// Products of parts of this matrix, `rows` rows each, with matrices that are rounded already, whose rows begin `row_stride` values
-    /// apart. `None` without AMX or a copy, where `rows` do not fill tiles, and for an odd stride.
+    /// AMX products of parts of this matrix, `rows` rows each, with matrices of bf16 values, whose rows begin `row_stride`
+    /// values apart. `None` without AMX or a copy, if `rows` is no multiple of a tile's depth, or for an odd stride.
     pub fn tiles(self, rows: usize, row_stride: usize) -> Option<TiledRight> {
         let is_tiled = self.copy.is_some() && bf16_products() == Some(Bf16Products::Amx);
         let fits = rows.is_multiple_of(DEPTHS) && row_stride.is_multiple_of(2);

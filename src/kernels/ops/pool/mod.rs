@@ -37,7 +37,7 @@ pub struct PoolSize {
     pub image: (usize, usize, usize, usize),
     /// Windows in height and width.
     pub windows: (usize, usize),
-    /// Their size and places.
+    /// Size and positions of the windows.
     pub options: PoolOptions,
 }
 

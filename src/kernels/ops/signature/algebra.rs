@@ -16,7 +16,7 @@ pub(in crate::ops) trait Arithmetic: Copy {
 
     const LANES: usize;
 
-    /// The same number in all lanes.
+    /// `number` in all lanes.
     fn splat(self, number: f64) -> Self::Vector;
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;

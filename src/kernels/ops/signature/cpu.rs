@@ -159,7 +159,7 @@ impl Project<'_> {
     }
 }
 
-/// Backward of a group; `grad` is the group's gradient, `(group, steps)`.
+/// Backward of a group of paths; `grad` is the group's gradient, `(paths, steps)`.
 struct Backward<'a> {
     path: &'a [f32],
     weight: &'a [f32],
@@ -252,7 +252,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The same with a size known at compile time.
+    /// Computes with a size known at compile time.
     #[inline(always)]
     fn with(mut self, algebra: Algebra) -> Self {
         self.top.algebra = algebra;

@@ -40,7 +40,7 @@ impl<V: Copy> Levels<V> {
         }
     }
 
-    /// The entries, level by level.
+    /// All 30 entries of the signature, by level from 1 to 4.
     #[inline(always)]
     pub(super) fn entries(&self) -> [V; 30] {
         let Lower { one, two, three } = &self.lower;

@@ -47,7 +47,7 @@ enum Kind {
     Rbf(Rbf),
 }
 
-/// What the CPU saves for backward: a batch has few signatures.
+/// What the CPU saves for backward: signatures, which are small beside their paths.
 #[derive(Debug)]
 pub struct SavedSignatures {
     /// `(B, 30)`

@@ -42,7 +42,7 @@ pub(super) fn t_statistic(real: &[f64], signatures: &[f64]) -> f64 {
     distance(real, &mean(signatures)).ln()
 }
 
-/// Its gradient with respect to the signatures; the dilation counts as a constant.
+/// The loss's gradient with respect to the signatures; the dilation counts as a constant.
 pub(super) fn slopes(real: &[f64], signatures: &[f64]) -> Vec<f64> {
     let generated = mean(signatures);
     let count = (signatures.len() / ENTRIES) as f64;

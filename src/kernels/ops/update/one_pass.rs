@@ -42,7 +42,7 @@ pub(super) fn for_all<const N: usize>(
     kernel: impl Fn(&mut [f32], &[f32], [&mut [f32]; N], Terms) + Sync,
 ) -> Result<()> {
     check(module, grads, state)?;
-    // Memory is moved out, processed and moved back, because the walk lends each parameter only during a call.
+    // Memory is moved out, processed and moved back, because `Module` lends each parameter only during a call.
     let mut all = Vec::new();
     for_each_trained(module, |index, parameter| {
         let buffers = state.buffers.get_mut(index);

@@ -4,7 +4,7 @@ use super::UpdateKernel;
 use crate::device::Buffer;
 use crate::ops::{Module, Result, for_each_trained};
 
-/// State of an optimizer or an average: `N` buffers per parameter, in the order of the walk.
+/// State of an optimizer or an average: `N` buffers per parameter, in the model's order.
 #[derive(Debug, Clone)]
 pub struct StepState<D: UpdateKernel, const N: usize> {
     /// The buffers by parameter; empty without state.
@@ -68,7 +68,7 @@ pub struct Rules {
     pub max_loss: Option<f64>,
     /// Largest gradient norm of a part (clipping threshold).
     pub max_norm: Option<f64>,
-    /// The part of every parameter in the walk, from 0; a part's parameters are consecutive. Empty for one part.
+    /// The part of every parameter in the model's order, from 0; a part's parameters are consecutive. Empty for one part.
     pub parts: Vec<usize>,
     /// Whether losses are scaled, and steps with infinite gradients skipped (PyTorch's `GradScaler`).
     pub scales_loss: bool,

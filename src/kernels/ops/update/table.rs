@@ -15,7 +15,7 @@ const CHUNK: usize = 1 << 12;
 /// Approximate number of blocks that fills any GPU; larger models have larger chunks.
 const BLOCKS: usize = 1 << 13;
 
-/// The tensors of a step, in the order of the walk: lengths, and addresses by slot.
+/// The tensors of a step, in the model's order: lengths, and addresses by slot.
 ///
 /// Addresses are used after the walk. The caller keeps everything borrowed until the launch is queued, and memory is freed
 /// in stream order.

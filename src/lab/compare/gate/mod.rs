@@ -11,7 +11,7 @@ use super::{
 /// the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailOn {
-    /// A verdict is "slower" or "worse", or a row that was done no longer is.
+    /// A verdict is "slower" or "worse", or a run that was done before is not done after.
     Regression,
     /// A fact or a final status changed, or a cell was added or removed.
     Change,
@@ -30,7 +30,7 @@ pub enum FailOn {
 /// A finding that a gate fails on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violation {
-    /// Its kind.
+    /// The violation's kind.
     pub what: FailOn,
     /// Key of the cell (of the side after, if it exists there); `None` for the whole matrix.
     pub cell: Option<String>,

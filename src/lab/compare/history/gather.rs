@@ -188,7 +188,7 @@ fn class(cell: &Cell<'_>, runs: &[&BlockRow]) -> Class {
 }
 
 impl Machine {
-    /// Its cells in plan order, with their newest conditions last.
+    /// The machine's cells in plan order, with their newest conditions last.
     fn cells(&mut self, plan: &PlanFile, floors: &Floors) -> Vec<CellHistory> {
         let places = plan.cells.iter().map(|cell| &*cell.key).zip(0..);
         let places: BTreeMap<&str, usize> = places.collect();

@@ -17,9 +17,9 @@ pub struct History {
     pub environment: Environment,
     /// Must-match fields in which it differs from the machine and build of the newest times, with its values.
     pub differing: Vec<(String, String)>,
-    /// Its sessions, from the first to the last.
+    /// Sessions, from the first to the last.
     pub sessions: Vec<MeasuredSession>,
-    /// Its cells, in plan order.
+    /// Cells, in plan order.
     pub cells: Vec<CellHistory>,
 }
 
@@ -41,7 +41,7 @@ pub struct CellHistory {
     pub is_current: bool,
     /// Whether times are of whole runs, as of programs that tell no steps, and not per sample.
     pub is_whole_run: bool,
-    /// Its points, in the order of sessions.
+    /// The cell's points, in the order of sessions.
     pub points: Vec<HistoryPoint>,
     /// Smallest relative difference that matters.
     pub threshold: Threshold,
@@ -67,7 +67,7 @@ pub struct Shift {
     pub session: usize,
     /// Geometric mean of the times before the change, or around the blip, in ms.
     pub before_ms: f64,
-    /// The same from the change on, or the blip, in ms.
+    /// Geometric mean of the times from the change on, or time of the blip, in ms.
     pub after_ms: f64,
     /// Two-sided p-value before the correction for the number of cells.
     pub p: f64,

@@ -42,16 +42,16 @@ const HALVINGS: usize = 40;
 /// Largest capital of bets in a direction, over all pairs: 1 / p.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::compare) struct Evidence {
-    /// That there is an effect, in any direction.
+    /// Bets that there is an effect, in any direction.
     pub effect: f64,
-    /// That it is beyond the threshold: below −θ, above θ.
+    /// Bets that the effect is beyond the threshold: below −θ, above θ.
     pub beyond: (f64, f64),
-    /// That it is within the threshold: above −θ, below θ. "Same" needs both.
+    /// Bets that it is within the threshold: above −θ, below θ. "Same" needs both.
     pub within: (f64, f64),
 }
 
 impl Evidence {
-    /// Of pairs with these log ratios, in the order in which they ran, against a threshold on the same scale.
+    /// Evidence from pairs with these log ratios, in the order of their runs; `threshold` is a log ratio too.
     pub(in crate::compare) fn of(log_ratios: &[f64], threshold: f64) -> Self {
         let far = |strategy: &Strategy, shift: f64| strategy.capital(log_ratios, shift);
         Self {

@@ -45,7 +45,7 @@ pub(in crate::compare) struct Samples {
     pub key: String,
     /// Time per sample, or cost, of each run before. In an interleaved design pairs have equal indices.
     pub before: Vec<f64>,
-    /// The same of each run after.
+    /// Time per sample, or cost, of each run after.
     pub after: Vec<f64>,
     /// Design of the measurement. Interleaved is used only if both sides have the same number of runs.
     pub design: Design,

@@ -14,7 +14,7 @@ struct Finding {
     ratio: f64,
     /// Probability of such evidence of an effect without one, at any look.
     p: f64,
-    /// The same for a family of cells.
+    /// P-value for a family of cells.
     p_family: f64,
     threshold: f64,
     /// Whether both ends of the threshold are excluded.

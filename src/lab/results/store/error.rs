@@ -18,7 +18,7 @@ pub enum StoreError {
         /// What the lock file says.
         holder: String,
     },
-    /// It has another layout version.
+    /// The store has another layout version.
     #[error("`{}` has format {found}, this program reads and writes format {STORE_VERSION}", folder.display())]
     OtherVersion {
         /// The store.

@@ -45,19 +45,19 @@ pub struct Entry {
     /// Parts of its code hash; only in the first line with this code hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) code: Option<BTreeMap<String, String>>,
-    /// Its environment; only in the first line with this environment.
+    /// The run's environment; only in the first line with this environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) environment: Option<Environment>,
-    /// Its profile, including spans.
+    /// The run's profile, including spans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) profile: Option<Profile>,
-    /// Its images in base64, by digest.
+    /// The run's images in base64, by digest.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) images: BTreeMap<String, String>,
 }
 
 impl Entry {
-    /// Its images, by digest.
+    /// The run's images, by digest.
     pub(super) fn images(&self) -> impl Iterator<Item = (&str, Vec<u8>)> {
         let images = self.images.iter();
         images.map(|(digest, text)| (&**digest, STANDARD.decode(text).unwrap_or_default()))

@@ -11,7 +11,7 @@ use super::{Entries, Store, StoreError, StoredRun, journals};
 /// What happened to a journal's run when it was added to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Added {
-    /// It was stored.
+    /// The run was stored.
     Stored,
     /// The store already has it, or a run with the same keys that takes precedence.
     AlreadyKnown,

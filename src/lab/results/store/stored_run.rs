@@ -145,7 +145,7 @@ impl StoredRun {
         }
     }
 
-    /// Its images for `plan.json`, under the cell's current key.
+    /// The run's images for `plan.json`, under the cell's current key.
     pub fn sample_infos(&self, key: &str) -> impl Iterator<Item = SampleInfo> {
         let seed = self.keys.seed;
         self.samples.iter().map(move |sample| SampleInfo {
@@ -157,7 +157,7 @@ impl StoredRun {
         })
     }
 
-    /// Its row of `blocks.csv`, under the cell's current key.
+    /// The run's row of `blocks.csv`, under the cell's current key.
     pub fn block_row(&self, key: &str) -> BlockRow {
         BlockRow {
             key: key.to_owned(),

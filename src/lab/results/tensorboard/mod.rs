@@ -23,13 +23,13 @@ const NAME: &str = "events.out.tfevents.0.fieldtrial";
 /// The content of one run's event file.
 #[derive(Debug, Clone, Copy)]
 pub struct RunScalars<'a> {
-    /// Its epochs.
+    /// Epochs of the run.
     pub epochs: &'a [EpochRow],
-    /// Their steps.
+    /// Steps of each epoch.
     pub steps: &'a [Vec<StepRow>],
-    /// Its facts.
+    /// Facts of the run.
     pub facts: Option<&'a RunFacts>,
-    /// Its times.
+    /// Times of the run.
     pub times: Option<&'a RunTimes>,
 }
 

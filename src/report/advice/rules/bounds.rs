@@ -19,9 +19,9 @@ pub(super) const ABOUT_OPTIMIZER: &str = "Where the optimizer takes 10 % of a st
     batch. Prediction: at most 1 ÷ (1 − share ÷ 2): half as many updates a sample";
 
 const ACCUMULATE: &str = "train.accumulate";
-/// Share of a step from which on the loss is told.
+/// Share of a step's time from which on the loss has a recommendation.
 const LOSS: f64 = 0.15;
-/// The same of the optimizer.
+/// Share of a step's time from which on the optimizer has a recommendation.
 const OPTIMIZER: f64 = 0.1;
 /// Places of the phases in the table of phases.
 const LOSS_PHASE: usize = 3;

@@ -18,7 +18,7 @@ use super::study::Study;
 /// A rule, as `fieldtrial list rules` shows it.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Its name.
+    /// Name of the rule.
     pub id: &'static str,
     /// When it recommends what, with its thresholds.
     pub about: &'static str,

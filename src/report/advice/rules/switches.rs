@@ -21,7 +21,7 @@ pub(super) const ABOUT: &str = "Of a program with a parameter for it (`roles` of
 struct Phases {
     /// Begin of the sentence with their share.
     words: &'static str,
-    /// Their places in the table of phases.
+    /// Positions of these phases in the table of phases.
     places: &'static [usize],
     /// Share of the step below which the role is not recommended.
     least: f64,

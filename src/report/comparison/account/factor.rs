@@ -90,12 +90,12 @@ impl Factor {
         Self(found.unwrap_or(FACTORS.len() - 1))
     }
 
-    /// Its name in a manifest's variant and in links: `early-stopping`.
+    /// The factor's name in a manifest's variant and in links: `early-stopping`.
     pub(crate) fn id(self) -> &'static str {
         FACTORS[self.0].0
     }
 
-    /// Its name for people.
+    /// The factor's name for people.
     pub(crate) fn name(self, words: Words) -> String {
         FACTORS[self.0].2(words)
     }

@@ -24,7 +24,7 @@ pub(crate) enum Figure {
     WholeRun,
     /// Training time until a value of a metric is reached.
     Until(Target),
-    /// The same until the loss that both cells reach.
+    /// Training time until the loss that both cells reach.
     UntilEqual(Target),
     /// Core-hours and GPU-hours × the manifest's prices, costly evaluation excluded.
     Price(Prices),
@@ -63,7 +63,7 @@ impl Figure {
         has_curve.then_some(Self::UntilEqual(target))
     }
 
-    /// Its value in a run; `None` where it has none.
+    /// The figure in a run; `None` where the run has none.
     fn of_run(&self, at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
         let times = run.times.as_deref()?;
         match self {
@@ -82,7 +82,7 @@ impl Figure {
         }
     }
 
-    /// Its column of `blocks.csv`; empty where it is none.
+    /// The figure's column of `blocks.csv`; empty if it has none.
     fn column(&self) -> &'static str {
         match self {
             Self::Startup => "startup_s",
@@ -119,7 +119,7 @@ impl Figure {
         }
     }
 
-    /// Its values in the runs that count.
+    /// The figure in the runs that count.
     pub(crate) fn runs(&self, at: At<'_, '_>) -> Runs {
         of_runs(at.cell, &|run| self.of_run(at, run))
     }
@@ -149,8 +149,7 @@ impl Figure {
         }
     }
 
-    /// Its median over the runs that count, with the interval: of a column of `timings.csv` the one there, which other pages have
-    /// too.
+    /// The figure's median over the runs that count, with its interval; if it is a column of `timings.csv`, the value there.
     pub(crate) fn over_runs(&self, at: At<'_, '_>) -> Option<Interval> {
         let known = at.cell.timing.and_then(|row| row.values.get(self.column()));
         known.copied().or_else(|| {

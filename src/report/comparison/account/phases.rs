@@ -210,7 +210,7 @@ fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>, phase: &Phase) -> Option<Vec<Ent
 struct Changed {
     phase: Phase,
     medians: [f64; 2],
-    /// Its part of the change.
+    /// The phase's part of the change.
     part: f64,
 }
 
@@ -276,7 +276,7 @@ pub(crate) fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     })
 }
 
-/// The same of several cells: in how many of those with a verdict each phase is named.
+/// Sentence for several cells: in how many of those with a verdict each phase is named.
 pub(crate) fn sentence_of_cells(scene: &Scene<'_>) -> Option<String> {
     let words = scene.words;
     let found = scene.duos().filter_map(|duo| changed(scene, &duo));

@@ -12,7 +12,7 @@ use crate::results::grouped;
 use super::super::quality;
 use super::{PlotContext, band};
 
-/// Relative difference of two values that nobody could see in a drawing.
+/// Relative difference of two values that is invisible in a drawing.
 const INVISIBLE: f64 = 1e-4;
 
 /// Metrics beside the training loss.

@@ -131,7 +131,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         let all = lines.len();
         let mut rest = Vec::new();
         if all > SERIES {
-            // Those that reach furthest are the ones to choose from. Stable, so that equal ones stay in plan order.
+            // Lines that reach the best values are drawn. Stable, so that equal ones stay in plan order.
             lines.sort_by(|a, b| self.best(a).total_cmp(&self.best(b)));
             rest = lines.split_off(SERIES - 1);
         }
@@ -266,7 +266,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
 }
 
 impl Valued<'_, '_> {
-    /// Its value on a numeric axis.
+    /// The cell's value on a numeric axis.
     fn at(&self, axis: usize) -> Option<f64> {
         self.cell.info.axes[axis].parse().ok()
     }

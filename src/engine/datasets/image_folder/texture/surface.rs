@@ -154,7 +154,7 @@ impl Surface {
         (0.55 * round, colour.map(|c| c * dye * shadow))
     }
 
-    /// Rounded cells between creases.
+    /// Leather: rounded grains between creases.
     fn leather(&self, u: f64, v: f64) -> (f64, [f64; 3]) {
         let bend = 0.5 * self.fine.smooth(u * 0.2, v * 0.2);
         let (first, second, id) = self

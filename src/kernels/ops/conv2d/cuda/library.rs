@@ -142,7 +142,7 @@ fn filter(
     })
 }
 
-/// The same in 16 bits.
+/// The filter for cuDNN in 16 bits.
 fn filter_half(
     weight: &PooledBuffer<Cuda>,
     plan: &ConvolutionPlan,

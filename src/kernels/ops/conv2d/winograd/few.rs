@@ -21,7 +21,7 @@ use crate::ops::parallel::{for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
 
-/// Number of values of U that fit into the L2 cache together with the data.
+/// Most values of the transformed filter U that fit into the L2 cache with the data.
 pub(super) const LARGE: usize = 1 << 18;
 /// Largest number of tiles: the points of a block of their channels fit into the L2 cache together with a block of U.
 const FEW: usize = 64;

@@ -61,9 +61,9 @@ impl Part<'_> {
 }
 
 pub(super) enum Store<'a> {
-    /// They replace the old values, plus a bias of one value per channel, if any.
+    /// Results replace the old values, plus a bias of one value per channel, if any.
     Replace(Option<&'a [f32]>),
-    /// They are added to the old values.
+    /// Results are added to the old values.
     Add,
 }
 

@@ -215,7 +215,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
                     },
                 );
                 if !full {
-                    // SAFETY: the values that `fetch` copied from there.
+                    // SAFETY: writes the values back to the pixels that `fetch` copied them from.
                     unsafe { give_back(&pixels, &targets, channel, count) };
                 }
             }
