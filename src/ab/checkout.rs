@@ -123,7 +123,7 @@ impl Checkout {
     }
 
     fn refuse_changes(&self) -> Result<(), AbError> {
-        // What a build leaves there is no change of the commit.
+        // Untracked files of a build are no change of the commit.
         let changed = ["status", "--porcelain", "--untracked-files=no"];
         if git(&self.folder, changed)?.is_empty() {
             return Ok(());

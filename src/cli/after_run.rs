@@ -33,7 +33,8 @@ pub(super) fn answer(arguments: &RunArguments, folder: &Path) -> Result<Vec<Stri
     Ok(report::answer(&results, folder))
 }
 
-/// What one could do next: test a recommendation, let git show values. Nothing of a share, and nothing where quiet is wanted.
+/// Suggests next commands: test a recommendation, let git show values. Nothing for a share of a plan, and nothing with
+/// `--quiet`.
 pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
     if arguments.shard.is_none() && arguments.detail() > Detail::Quiet {
         if !arguments.no_report {

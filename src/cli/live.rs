@@ -229,7 +229,7 @@ impl Live {
     }
 }
 
-/// What is told in columns on a terminal, as a line of text.
+/// Turns columns for a terminal into a line of text.
 fn parts(text: &str) -> String {
     text.replace("  loss ", "  training loss ")
         .replace("  ", " · ")

@@ -44,7 +44,7 @@ const METRICS: [(&str, &[&str]); 2] = [
 pub(super) struct Printed {
     /// `val_loss`.
     pub(super) name: String,
-    /// What stands before the number: `val loss:`.
+    /// Text before the number: `val loss:`.
     pub(super) before: String,
     /// `lower` or `higher`.
     pub(super) better: &'static str,

@@ -148,7 +148,7 @@ pub(super) fn warn_of_damage(store: &Store) {
     }
 }
 
-/// What brings a damaged results file back.
+/// How to restore a damaged results file.
 fn restored_by(path: &Path, why: &str) -> String {
     let (folder, name) = (path.parent(), path.file_name().unwrap_or_default());
     let is_changed = [

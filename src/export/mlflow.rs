@@ -84,7 +84,7 @@ fn make(folder: &Path) -> Result<(), ExportError> {
     fs::create_dir_all(folder).map_err(unwritable(folder))
 }
 
-/// What MLflow reads of an experiment and of a run.
+/// The file that describes an experiment or a run to MLflow.
 const META: &str = "meta.yaml";
 
 /// 17 digits, as MLflow's own ids.

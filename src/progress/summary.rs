@@ -45,7 +45,7 @@ pub struct Ending<'a> {
 
 /// Columns of a line.
 const WIDTH: usize = 80;
-/// What stands before the further lines of a sentence.
+/// Indent of the further lines of a sentence.
 const HANGING: &str = "         ";
 
 impl Ending<'_> {

@@ -38,7 +38,7 @@ pub fn render_apart_by(program: PathBuf) {
     let _ = PROGRAM.set(program);
 }
 
-/// What the child writes.
+/// Output of the child process.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     Page(String),

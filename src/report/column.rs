@@ -16,11 +16,11 @@ pub struct Column {
     pub provenance: String,
     /// Whether numbers stand in it, so that it is set flush right.
     pub is_number: bool,
-    /// What its fields are: `text`, `setting`, `number`, `count`, `share`, `residual`, `extrapolated` or `utilisation`.
+    /// Kind of the fields: `text`, `setting`, `number`, `count`, `share`, `residual`, `extrapolated` or `utilisation`.
     pub kind: ColumnKind,
 }
 
-/// What the fields of a [`Column`] are.
+/// Kind of the fields of a [`Column`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ColumnKind {

@@ -14,7 +14,7 @@ pub enum ReportError {
         "unknown template `{name}`; there are {known}, and `<name>.md.j2` or `<name>.html.j2` in `reports/templates`{meant}"
     )]
     UnknownTemplate {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The program's own.
         known: String,

@@ -224,7 +224,7 @@ impl Words {
         }
     }
 
-    /// What the ends of an interval are.
+    /// Name of the interval's kind.
     pub(crate) fn interval_kind(self, kind: IntervalKind) -> String {
         match kind {
             IntervalKind::Bootstrap95 | IntervalKind::Anytime95 => self.interval_95(),

@@ -12,7 +12,7 @@ use super::ReportError;
 use super::plot::{Point, PointPlot, SERIES, ScaleKind, Series};
 use super::template::{engine, render};
 
-/// What the page says.
+/// Content of the page.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LivePage {
     /// `title` of the manifest, or its name.

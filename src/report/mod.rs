@@ -76,7 +76,7 @@ use crate::results::{self, PlanFile, ResultSet, ResultsError, write_if_changed};
 /// The template that everything is written for as data, too.
 const PROFILING: &str = "profiling";
 
-/// What the pages of the manifest's first template are called.
+/// Name of the pages of the manifest's first template.
 const MAIN: &str = "report";
 
 /// What to render.
@@ -226,7 +226,7 @@ fn or_default<T>(list: Vec<T>, default: impl Fn() -> T) -> Vec<T> {
     }
 }
 
-/// What the pages of a template are called, where those of `first` are the main ones.
+/// Name of a template's pages, where those of `first` are the main ones.
 fn stem(name: &str, first: Option<&str>) -> String {
     if Some(name) == first {
         MAIN.to_owned()
@@ -314,7 +314,7 @@ fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
     Ok(())
 }
 
-/// What a page or a plot is about, as its name begins: a comparison, a history, else one result.
+/// Kind of a page or a plot, by its name: a comparison, a history, else one result.
 fn kind(path: &Path) -> Option<&'static str> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut kinds = [COMPARISON, history::HISTORY].into_iter();

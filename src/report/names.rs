@@ -25,8 +25,8 @@ pub(super) fn names(set: &ResultSet) -> BTreeMap<String, String> {
     names
 }
 
-/// What sets the only cell of each matrix apart from the others, `batch-size 32`, and a heading for it; none where a matrix has
-/// several cells, or where they differ in more than [`APART`] settings.
+/// Settings of the only cell of each matrix that others do not have, `batch-size 32`, and a heading for it; none where a
+/// matrix has several cells, or where they differ in more than [`APART`] settings.
 fn matrices(set: &ResultSet) -> BTreeMap<String, String> {
     let axes = set.plan.axes.iter();
     let Some(place) = axes.clone().position(|axis| axis.name == "matrix") else {

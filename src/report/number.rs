@@ -81,7 +81,7 @@ pub(super) fn between(low: &str, high: &str) -> String {
     }
 }
 
-/// What an interval is called; below six runs it is not a confidence interval and does not say so.
+/// Name of an interval; below six runs it is not called a confidence interval.
 pub(super) fn interval_name(kind: IntervalKind) -> &'static str {
     match kind {
         IntervalKind::Bootstrap95 => "95 % bootstrap interval of the median",

@@ -33,7 +33,7 @@ pub struct Section {
     pub name: String,
     /// Heading; empty where its first table has the heading.
     pub title: String,
-    /// What it says above its tables, a paragraph each.
+    /// Text above the tables, a paragraph each.
     pub paragraphs: Vec<String>,
     /// Tables; those of a section with a heading stand one level lower.
     pub tables: Vec<Table>,
@@ -41,7 +41,7 @@ pub struct Section {
     pub plots: Vec<PlotContext>,
     /// Images.
     pub images: Vec<SampleContext>,
-    /// What it says below, as a list.
+    /// Text below the tables, as a list.
     pub points: Vec<String>,
     /// The rule that made the list; empty for none.
     pub rule: String,
@@ -52,7 +52,7 @@ pub struct Section {
 /// A text as it stands in a file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Code {
-    /// What it is written in (`toml`, `diff`).
+    /// Language of the code (`toml`, `diff`).
     pub syntax: String,
     /// All of it.
     pub text: String,
@@ -60,7 +60,7 @@ pub struct Code {
     pub fence: String,
 }
 
-/// What a table of the first [`ROWS`] of `all` rows says of the others; `None` where it has all.
+/// Note of a table of the first [`ROWS`] of `all` rows on the others; `None` where it has all.
 pub(super) fn cut(all: usize) -> Option<String> {
     let number = human_integer(all as u64);
     let words = "rows; all cells are in the CSV files beside this report.";

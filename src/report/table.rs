@@ -17,7 +17,7 @@ pub struct Table {
     pub id: String,
     /// Heading.
     pub title: String,
-    /// What the table says, in a sentence or two.
+    /// Content of the table, in a sentence or two.
     pub about: String,
     /// Columns, from left to right.
     pub columns: Vec<Column>,

@@ -42,7 +42,7 @@ const MOST_BYTES: u64 = 4 << 20;
 /// Instructions that one template may run: some ten times what the longest report needs.
 const FUEL: u64 = 30_000_000;
 const MARKDOWN: &str = "markdown";
-/// What a template can write, in the order in which it does.
+/// Formats of a template, in the order of writing.
 pub(crate) const FORMATS: [&str; 2] = ["md", "html"];
 /// Files of the program that templates include; none is a report by itself.
 const SHARED: [&str; 3] = ["layout", "live", "macros"];

@@ -19,7 +19,7 @@ use super::table::{Column, Entry};
 
 /// A result set by cell, in plan order.
 pub struct View<'a> {
-    /// What was read.
+    /// Results that were read.
     pub set: &'a ResultSet,
     /// Where from, for what lies in the folder and beside it; `None` for results in memory.
     pub(crate) folder: Option<&'a Path>,
@@ -210,7 +210,7 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// What tells a cell from the others, in words: `batch-size 8, workers 4`. `without` is left out.
+    /// Name of a cell among the others: `batch-size 8, workers 4`. `without` is left out.
     pub fn name(&self, cell: &Cell<'_>, without: Option<usize>) -> String {
         let axes = if cell.is_measured() {
             &self.telling_in_task
@@ -242,7 +242,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What measured cells have in common and others do not, in words; "all" for nothing.
+    /// Settings that measured cells share and others do not have, in words; "all" for none.
     pub fn shared_name(&self, cells: &[&Cell<'_>]) -> String {
         let shared = |place: &&usize| {
             let mut texts = cells.iter().map(|cell| &cell.info.axes[**place]);
@@ -274,7 +274,7 @@ impl<'a> View<'a> {
         self.names.get(value).map_or(value, String::as_str)
     }
 
-    /// What all cells have in common, as `name = value`, but for the name of their matrix.
+    /// Settings that all cells share, as `name = value`, but for the name of their matrix.
     pub fn fixed(&self) -> Vec<String> {
         let Some(first) = self.cells.first() else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! What runs cost beside their time, and wall time that CPU time does not explain.
+//! Costs of runs beside time, and wall time that CPU time does not explain.
 
 use crate::base::text::capitalised;
 use crate::compare::{CellPair, Comparison, CostChange};

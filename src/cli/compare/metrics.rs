@@ -1,4 +1,4 @@
-//! What changed of the metrics and other facts of each cell: the metric that decides, and how many others.
+//! Changes of the metrics and other facts of each cell: the metric that decides, and the number of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 

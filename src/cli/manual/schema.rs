@@ -75,7 +75,7 @@ impl Schema {
     /// Names of all definitions that are tables, but for the layers of a model, which docs/models.md describes.
     #[cfg(test)]
     pub(super) fn tables(&self) -> Vec<String> {
-        // What stands in a list is told where the list is.
+        // Elements of lists are described where the list is.
         const PARTS: [&str; 2] = ["AnswerPart", "Layer"];
         let has_keys = |value: &Value| value["properties"].is_object();
         let is_table = |value: &Value| has_keys(value) || alternatives(value).iter().any(has_keys);

@@ -85,7 +85,7 @@ const SWITCHES: [(&str, &[&str]); 4] = [
     ("pin-memory", &["pin_memory", "pin", "pin_mem"]),
 ];
 
-/// What an argument becomes.
+/// Parts of the manifest that an argument of a script becomes.
 struct Part {
     /// The part's word in `run`.
     word: String,
@@ -266,7 +266,7 @@ fn form(argument: &Argument) -> Option<String> {
     })
 }
 
-/// What an argument with a name becomes; `None` for one whose default is enough.
+/// The parts for an argument with a name; `None` for one whose default is enough.
 fn part(argument: &Argument) -> Option<Part> {
     let (option, name) = (&argument.option, argument.name.replace('_', "-"));
     if let Some(setting) = role(argument) {

@@ -35,7 +35,7 @@ const MOST: [usize; 2] = [20_000, 4_096];
 /// Rows that are read at a time.
 const CHUNK: usize = 1024;
 
-/// What a baseline achieves.
+/// A baseline and its metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baseline {
     /// One of [`NAMES`].
@@ -190,7 +190,7 @@ fn score(
     let loss = match goal {
         Goal::Values(len) => {
             score.add_values(&predicted.outputs, &samples.values, len);
-            // What a model of numbers is trained by is its own choice; `mse` is the same for all.
+            // Models of numbers have losses of different kinds; `mse` is the same for all.
             f64::NAN
         }
         Goal::Labels(len) => {

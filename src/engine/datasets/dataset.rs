@@ -23,8 +23,8 @@ pub trait Dataset: Send + Sync {
     /// Names of the classes; empty for regression.
     fn class_names(&self) -> &[String];
 
-    /// What a row is called where it comes from: of a table the number of its row in the file, from 0 below the header; of an
-    /// image its file in the dataset's folder.
+    /// Name of a row in its source: of a table the number of the row in the file, from 0 below the header; of an image its
+    /// file in the dataset's folder.
     fn source(&self, row: u32) -> String {
         row.to_string()
     }
@@ -84,7 +84,7 @@ pub trait Dataset: Send + Sync {
         Normalisation::default()
     }
 
-    /// What else was fitted to the training rows, so that new data can be prepared like them.
+    /// Values beside scales that were fitted to the training rows, so that new data can be prepared like them.
     fn preparation(&self) -> Option<Preparation> {
         None
     }

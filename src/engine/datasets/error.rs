@@ -109,7 +109,7 @@ impl DatasetError {
         }
     }
 
-    /// What was found, or all errors as one.
+    /// All values, or all errors as one.
     pub(crate) fn of_all<T>(
         found: impl IntoIterator<Item = Result<T, Self>>,
     ) -> Result<Vec<T>, Self> {

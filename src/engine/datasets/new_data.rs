@@ -7,7 +7,7 @@ use super::{
     Dataset, DatasetError, DatasetSpec, Features, Normalisation, Preparation, Target, csv_table,
 };
 
-/// What a trained model knows of its data.
+/// Properties of the training data that a trained model needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
     /// The form of its features.
@@ -18,7 +18,7 @@ pub struct Known<'a> {
     pub class_names: &'a [String],
     /// How features and target were normalised.
     pub normalisation: &'a Normalisation,
-    /// What else was fitted to the training rows.
+    /// Further values that were fitted to the training rows.
     pub preparation: Option<&'a Preparation>,
     /// Whether the new data have a target, which is read.
     pub wants_target: bool,

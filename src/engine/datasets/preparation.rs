@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DatePart, Scale};
 
-/// What was fitted to the training rows, beside the scales of a [`Normalisation`](super::Normalisation).
+/// Values that were fitted to the training rows, beside the scales of a [`Normalisation`](super::Normalisation).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "of", rename_all = "kebab-case")]
 pub enum Preparation {
@@ -27,12 +27,12 @@ pub enum Preparation {
 pub struct PreparedColumn {
     /// The column's name in the header.
     pub name: String,
-    /// What is computed of it.
+    /// How features are computed from the column.
     #[serde(flatten)]
     pub how: ColumnPreparation,
 }
 
-/// What is computed of the values of a column.
+/// How features are computed from a column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ColumnPreparation {

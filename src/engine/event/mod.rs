@@ -44,7 +44,7 @@ use crate::plan::{CellSpec, Resume};
 /// Prefix of the line that a worker's panic hook writes; the rest is `FILE:LINE: MESSAGE`.
 pub const PANIC_MARK: &str = "fieldtrial worker panicked at ";
 
-/// What is said where the operating system refuses to start a thread.
+/// Message where the operating system refuses to start a thread.
 pub const NO_THREAD: &str =
     "the system starts no further thread: see `ulimit -u`, or use fewer `--jobs`";
 
@@ -98,7 +98,7 @@ pub enum Event {
     Epoch(Box<EpochRow>),
     /// Progress of a costly evaluation; at most ten a second.
     Assessing {
-        /// What is evaluated: `ddim`.
+        /// Name of the evaluation: `ddim`.
         what: String,
         /// How much of it is done.
         done: usize,

@@ -54,7 +54,7 @@ pub struct OpRow {
 pub struct Span {
     /// Where it is drawn: `steps`, `phases`, `ops`, `loader 0` (a thread), `loader` (batches of the training thread).
     pub lane: String,
-    /// What it was (`step`, `backward`, `conv2d`, `conv2d backward`, `batch`).
+    /// Name of the span (`step`, `backward`, `conv2d`, `conv2d backward`, `batch`).
     pub name: String,
     /// Layer, number of the step from 1, place of the batch in its epoch from 0; empty for none.
     pub detail: String,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Sample {
     /// The sample's name, unique in its run: `ddim`.
     pub name: String,
-    /// What it shows, in one sentence.
+    /// Content of the image, in one sentence.
     pub caption: String,
     /// The PNG file.
     pub path: PathBuf,

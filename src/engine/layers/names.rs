@@ -108,7 +108,7 @@ pub fn freeze<D: Backend>(
     Ok(())
 }
 
-/// What is wrong with freezing all parameters.
+/// Error of freezing all parameters.
 pub const ALL_FROZEN: &str =
     "`train.freeze` matches all parameters of the model, nothing is left to train";
 

@@ -14,7 +14,7 @@ use super::node::{Node, Table, Value};
 /// An error with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// What is wrong.
+    /// The complaint.
     pub complaint: Complaint,
     /// Where: the value, or the key of an unknown key, or the header of a table that misses something.
     pub place: Place,

@@ -49,12 +49,12 @@ impl fmt::Display for HeldOut {
     }
 }
 
-/// What is to be said of a plan's data.
+/// Warnings on a plan's data.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DataNotes {
     /// Data held out from training by default, and datasets of which nothing is held out.
     pub held_out: Vec<HeldOut>,
-    /// What a reader of results should know of the data, a sentence each.
+    /// Warnings for readers of results, a sentence each.
     pub remarks: Vec<String>,
 }
 
@@ -159,7 +159,7 @@ fn is_pattern(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '['])
 }
 
-/// What of the dataset's section names the file that `error` is about, and the file where it does not exist.
+/// The part of the dataset's section that names the file of `error`, and that file if it does not exist.
 fn named_file<'t>(
     table: &'t Table,
     root: &Path,

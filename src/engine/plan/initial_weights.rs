@@ -10,7 +10,7 @@ use crate::layers::checkpoint;
 
 /// Files that a message names.
 const NAMED: usize = 6;
-/// What the file of averaged weights ends with, beside that of the weights that were averaged.
+/// Suffix of the file of averaged weights, next to the file of the weights themselves.
 const AVERAGED: &str = ".ema.safetensors";
 
 /// `path`, or of a results folder that has the weights of one run the file with these.

@@ -77,7 +77,7 @@ impl PlanInputs {
         self
     }
 
-    /// What is known of programs and files that commands name.
+    /// Programs and files that commands name, with what is known of them.
     pub(super) fn commands(&self) -> &Commands {
         &self.commands
     }

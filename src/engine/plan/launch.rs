@@ -21,7 +21,7 @@ pub struct Program {
     pub parameters: BTreeMap<String, Json>,
     /// Digest over [`Self::code`].
     pub code_hash: String,
-    /// What decides whether a stored result still holds, by name: its files, the program, the arguments.
+    /// Hashes that decide whether a stored result still holds, by name: files, the program, the arguments.
     pub code: BTreeMap<String, String>,
     /// Digest over the content of its `data` files.
     pub data: String,

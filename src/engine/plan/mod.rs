@@ -122,7 +122,7 @@ pub struct Plan {
     /// The axes, in manifest order; `matrix` first where there are several matrices. In a search the axis `trial` and one
     /// per parameter come after them.
     pub axes: Vec<AxisInfo>,
-    /// What each variant sets, by long path.
+    /// Settings of each variant, by long path.
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
     /// `[measure]` (cells carry their own, which an axis may change).
     pub measure: MeasureSpec,
@@ -142,7 +142,7 @@ pub struct Plan {
     pub manifest_path: PathBuf,
     /// Folder of the results: `reports/<name>`, absolute.
     pub results_folder: PathBuf,
-    /// What is to be said of the data.
+    /// Warnings on the data.
     pub data_notes: DataNotes,
     /// Warnings; drawn by [`Failure::render_each`].
     pub warnings: Failure,

@@ -82,7 +82,7 @@ impl PredictedColumn {
         }
     }
 
-    /// What it is, in words.
+    /// The column in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::SamplesPerS => "throughput",

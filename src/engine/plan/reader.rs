@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn schedule(self) -> Read<ScheduleSpec> {
-        // What is wrong with it for all learning rates and epochs.
+        // Mistakes of the schedule for all learning rates and epochs.
         self.train_part("schedule", "constant", |schedule: &ScheduleSpec| {
             schedule.check(f64::INFINITY, 0)
         })

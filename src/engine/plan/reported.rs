@@ -192,7 +192,7 @@ pub fn is_results_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
 }
 
-/// What is wrong with a name in `report.searches`: it is that of this manifest, or no name of a results folder.
+/// Mistake in `report.searches`: the name of this manifest, or no name of a results folder.
 fn no_search(plan: &Plan, node: &Node, name: &str) -> Option<Diagnostic> {
     let is_own = name == plan.name;
     if is_results_name(name) && !is_own {
@@ -247,7 +247,7 @@ const METRICS: [&str; 10] = [
     "loss",
 ];
 
-/// What is wrong with the parts of `report.answer`: metrics of which it is not known what is better, and axes that are none.
+/// Mistakes in `report.answer`: metrics without a known direction, and names that are no axes.
 fn answers(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     let declared = program::metrics(&plan.written.root);
     let is_known = |name: &str| declared.contains_key(name);
@@ -275,7 +275,7 @@ fn answers(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What is wrong with a name: it is no column or metric of which it is known what is better.
+/// Mistake: the name is no column or metric with a known direction.
 fn undecided(place: Place, name: &str) -> Option<Diagnostic> {
     if search::objective::direction(name).is_some() {
         return None;

@@ -32,7 +32,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// How long a pruned program has until SIGTERM: one that reads its verdicts ends by itself.
 const PRUNE_TIME: Duration = Duration::from_secs(2);
 
-/// What the parent says without being asked.
+/// Replies that the parent sends unasked.
 pub type Asked<'a> = dyn FnMut() -> Option<Reply> + 'a;
 
 /// Runs the command of the order's cell, and sends every event to `emit`, from [`Event::Hello`] to [`Event::Finished`] or
@@ -190,7 +190,7 @@ struct Watch<'a> {
     files: &'a Files,
     events: EventFile,
     report: Report<'a>,
-    /// What is wrong with an event; nothing is read after it.
+    /// Error in an event; nothing is read after it.
     fault: Option<String>,
     is_pruned: bool,
     is_ended_by_parent: bool,
@@ -261,7 +261,7 @@ impl Watch<'_> {
         }
     }
 
-    /// What was written before the exit and not read yet.
+    /// Reads output that was written before the exit.
     fn read_rest(&mut self, found: &[(String, f64)], emit: &mut Emit<'_>) {
         for (name, value) in found {
             self.scraped(name, *value, emit);

@@ -31,11 +31,11 @@ pub(super) struct Report<'a> {
     /// Times by epoch, of every time that was told; without a value where none was a finite number.
     times: BTreeMap<String, Vec<f64>>,
     diverged: Option<String>,
-    /// What was scraped since the last row.
+    /// Values scraped since the last row.
     row: Option<Values>,
     /// Training losses since the last row.
     losses: Vec<f64>,
-    /// What it told of its steps.
+    /// Steps that the program told of.
     pub(super) observed: Observed,
 }
 
@@ -242,7 +242,7 @@ impl<'a> Report<'a> {
             parameters: self.parameters,
             steps: self.steps,
             samples: self.samples,
-            // What is scraped at the end alone is one row, of however many epochs.
+            // Values scraped only at the end are one row, of however many epochs.
             epochs: match (self.epochs.len(), self.ordered_epochs) {
                 (0 | 1, Some(ordered)) => ordered,
                 (told, _) => told,

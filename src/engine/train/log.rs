@@ -83,7 +83,7 @@ impl Log {
         self.device_memory.leave_out();
     }
 
-    /// What a run that goes on from here would need to know.
+    /// The log's values that a run needs to go on from here.
     pub(super) fn so_far(&self) -> SoFar {
         SoFar {
             eval_loss_before: self.facts.eval_loss_before,

@@ -151,7 +151,7 @@ impl<D: Kernels> Pauses<'_, D> {
 pub(super) struct Begin {
     /// First epoch to train.
     pub(super) epoch: usize,
-    /// What is done of it.
+    /// Steps of this epoch that are done.
     pub(super) begun: Option<BegunEpoch>,
     /// Whether nothing is left to train.
     pub(super) is_over: bool,

@@ -82,7 +82,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     })
 }
 
-/// What a state must have in common with the run to be its own.
+/// Properties that a state must share with the run to continue it.
 fn identity<D: Kernels>(device: &D, order: &Order<CellSpec>) -> Result<Identity, TrainError> {
     let resume = order.resume.as_ref();
     Ok(Identity {

@@ -31,7 +31,7 @@ pub(super) struct Progress {
     pub(super) identity: Identity,
     /// Optimizer steps.
     pub(super) steps: u64,
-    /// What the device has counted, where it decides about steps.
+    /// Counts on the device, where it decides about steps.
     pub(super) control: Vec<f64>,
     pub(super) cost: Option<Cost>,
     pub(super) work: Vec<OpWork>,
@@ -60,7 +60,7 @@ pub(super) struct Identity {
     pub(super) seed: u64,
 }
 
-/// What has been evaluated and how long it took.
+/// Results and times so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct SoFar {
     pub(super) eval_loss_before: Option<f64>,

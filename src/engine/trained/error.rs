@@ -26,7 +26,7 @@ pub enum TrainedError {
     /// The device.
     #[error(transparent)]
     Op(#[from] OpError),
-    /// What takes the results cannot.
+    /// The output for the results failed.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
 }

@@ -28,7 +28,7 @@ pub struct Rows {
     pub rows: u64,
     /// Metrics by name, as in `runs.csv`.
     pub metrics: Metric,
-    /// What was predicted for which class.
+    /// How often each class was predicted for each class.
     pub confusion: Option<ConfusionMatrix>,
     /// The rows with the largest loss, the largest first.
     pub worst: Vec<WorstRow>,
@@ -48,9 +48,9 @@ pub struct ConfusionMatrix {
 pub struct WorstRow {
     /// Number of the row in the file, or the image.
     pub source: String,
-    /// What it is.
+    /// The row's target.
     pub actual: String,
-    /// What was predicted.
+    /// The prediction.
     pub predicted: String,
     /// `-log p` of its class, the mean of `-log p` of what is true of its labels, or the squared error of its normalised numbers.
     pub loss: f64,

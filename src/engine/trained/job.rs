@@ -22,7 +22,7 @@ pub(super) fn task<D: Kernels>(
     let run = &trained.run;
     let cell = &run.cell;
     let precision = match (kind, cell.train.precision) {
-        // What CPUs lack: TF32 and f16.
+        // CPUs have neither TF32 nor f16.
         (DeviceKind::Cpu, Precision::Tf32 | Precision::Amp) => Precision::F32,
         (_, precision) => precision,
     };

@@ -1,4 +1,4 @@
-//! What was trained, used again: predictions for new data, and metrics of any data.
+//! Uses trained models: predictions for new data, and metrics of any data.
 //!
 //! Owns [`Trained`], a checkpoint with all that is needed to use it ([`TrainedRun`](crate::train::TrainedRun)).
 //! [`predict()`] streams predictions for data without targets, [`evaluate()`] computes metrics, confusions and the worst rows,

@@ -104,7 +104,7 @@ impl Trained {
         }
     }
 
-    /// What the model knows of its data.
+    /// The model's knowledge of its training data.
     pub fn known(&self, wants_target: bool) -> Known<'_> {
         Known {
             features: self.run.features,

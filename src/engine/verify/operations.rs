@@ -24,7 +24,7 @@ pub struct OperationCheck {
     pub name: &'static str,
     /// The trait whose kernels it runs.
     pub kernel: &'static str,
-    /// What came out.
+    /// Results of the checks.
     pub findings: Vec<Finding>,
 }
 

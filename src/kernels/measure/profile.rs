@@ -51,7 +51,7 @@ pub struct OpRow {
     pub calls: u64,
     /// Calls of its backward pass.
     pub backward_calls: u64,
-    /// What it requested of the device, forward and backward.
+    /// Memory and kernels that the operation requested, forward and backward.
     pub requests: Tally,
     /// Time of the forward passes.
     pub forward: Duration,

@@ -52,7 +52,7 @@ macro_rules! simd {
 }
 pub(super) use simd;
 
-/// What `simd!` becomes.
+/// Runs a kernel with the vector instructions in use; `simd!` calls it.
 #[inline]
 pub(super) fn dispatched<R>(kernel: impl FnOnce() -> R) -> R {
     arch().dispatch(Plain(kernel))

@@ -33,7 +33,7 @@ pub fn slice<D: Kernels>(
         length * features,
         (tokens - end) * features,
     );
-    // What concatenation gives back to one of its inputs is a slice.
+    // The gradient of one input of a concatenation is a slice.
     let mut y = device.spare_buffer(batch * own)?;
     let slot = (&mut y, super::gemm::Accumulate::Replace);
     device.concat_backward(x.data(), tokens * features, before, own, slot)?;

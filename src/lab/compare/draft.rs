@@ -97,7 +97,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What decides, besides the cells, whether their times can be compared.
+/// Conditions besides the cells for comparing their times.
 pub(super) struct Question<'a> {
     /// Whether environments may differ in must-match fields.
     pub(super) across_env: bool,

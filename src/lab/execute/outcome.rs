@@ -20,7 +20,7 @@ pub(super) enum EndedByParent {
     Protocol(String),
 }
 
-/// What is known about a worker that has ended.
+/// Facts about a worker that has ended.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) by_parent: Option<EndedByParent>,

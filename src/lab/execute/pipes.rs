@@ -22,7 +22,7 @@ const LONGEST_LINE: u64 = 256 << 20;
 /// Bytes of standard error that are kept, from its end.
 const STDERR_KEPT: usize = 64 << 10;
 
-/// What is written to a worker's stdin. Keep it until the worker ends: a worker whose stdin closes exits.
+/// Text for a worker's stdin. Keep it until the worker ends: a worker whose stdin closes exits.
 #[derive(Debug)]
 pub(super) struct Replies(Sender<Vec<u8>>);
 

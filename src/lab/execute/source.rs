@@ -101,7 +101,7 @@ impl Source for Listed {
 struct MeasuredTimes {
     /// Sum and number, by cell and whether it is the first block, which alone has the costly evaluation.
     by_cell: HashMap<(usize, bool), (f64, usize)>,
-    /// What was expected of runs before the list began.
+    /// Expected seconds of runs before the list began.
     before_s: HashMap<RunId, f64>,
     /// Sums over ended runs that had such a time: expected and taken.
     sums: (f64, f64),

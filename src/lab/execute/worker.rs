@@ -236,7 +236,7 @@ impl Watch<'_> {
         {
             self.hear(&line, emit);
         }
-        // What has not closed the pipes by now is no late reader thread.
+        // Pipes that are still open by now are held by a process of the worker's group.
         descendants::end_group_of(self.child.id());
     }
 

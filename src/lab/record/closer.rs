@@ -26,7 +26,7 @@ impl View<'_> {
         folder: &Path,
         results: &ResultSet,
     ) -> Result<(), ResultsError> {
-        // What was measured before, on another machine or in a store that is gone, stays while the cell's code does.
+        // Earlier measurements, of another machine or of a store that is gone, stay while the cell's code does.
         let known = read_ops(folder, &results.plan).unwrap_or_default();
         write_ops(folder, &results.plan, self.ops(results, &known))?;
         self.write_traces(&folder.join("trace"), results)?;

@@ -127,7 +127,7 @@ impl Staleness {
         reasons
     }
 
-    /// What does not make it stale but may explain a difference, a sentence each.
+    /// Changes that may explain a difference without making the results stale, a sentence each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.elsewhere > 0 {

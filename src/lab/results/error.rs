@@ -55,7 +55,7 @@ pub enum ResultsError {
         path: PathBuf,
         /// Where: "line 3, column `steps`".
         place: String,
-        /// What was expected, and what was found.
+        /// Expected and found content.
         reason: String,
     },
 }

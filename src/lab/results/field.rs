@@ -15,7 +15,7 @@ pub(crate) const fn datatype_of<R, T: Field>(_: fn(&R) -> &T) -> Datatype {
 
 /// A value that a CSV field can hold. A missing value is an empty field.
 pub(crate) trait Field: Sized {
-    /// What it is.
+    /// Type of the field in files.
     const DATATYPE: Datatype;
 
     /// The field's text.

@@ -232,7 +232,7 @@ fn facts(cell: &Cell) -> RunFacts {
     }
 }
 
-/// What a step asks for: a convolution and the optimizer.
+/// Work of a step: a convolution and the optimizer.
 fn work(cell: &Cell) -> [WorkRecord; 3] {
     let samples = u64::from(cell.batch);
     let record = |row| WorkRecord {

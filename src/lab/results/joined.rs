@@ -205,7 +205,7 @@ fn block_columns(plan: &PlanFile) -> Vec<(usize, ColumnInfo)> {
     described.collect()
 }
 
-/// What is said of the blocks of a run beside their values.
+/// Columns of the blocks of a run beside their values.
 const BLOCK_COLUMNS: [(&str, Datatype, &str, &str); 3] = [
     (
         "blocks",

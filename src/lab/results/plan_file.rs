@@ -188,7 +188,7 @@ fn parse_plan(path: &Path, text: &str) -> Result<PlanFile, ResultsError> {
     }
 }
 
-/// What is wrong with a cell of a plan.
+/// Error in a cell of a plan.
 fn wrong(cell: &CellInfo, plan: &PlanFile) -> Option<String> {
     let (expected, found) = (plan.axes.len(), cell.axes.len());
     if found != expected {

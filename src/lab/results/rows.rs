@@ -66,7 +66,7 @@ pub struct PlanFile {
     /// `[search]`, resolved; left out if the manifest has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSpec>,
-    /// What a reader should know of the datasets, a sentence each.
+    /// Warnings about the datasets for readers, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_remarks: Vec<String>,
     /// The CSV columns that are not fixed: metrics, with unit and direction.
@@ -98,7 +98,7 @@ pub struct ColumnInfo {
     pub direction: Direction,
     /// One sentence.
     pub meaning: String,
-    /// What its fields are; of the columns in `plan.json` always a number.
+    /// Type of the fields; of columns in `plan.json` always a number.
     #[serde(skip)]
     pub datatype: Datatype,
     /// Whether it is a measured value of a command, in `blocks.csv` and `timings.csv`.

@@ -114,7 +114,7 @@ fn put(at: &mut Value, path: &str, value: &Value) {
     }
 }
 
-/// What to report, and what computing costs.
+/// Section `[report]`: what to report, and the prices of computing.
 fn report(view: &View<'_>) -> String {
     let plan = &view.set.plan;
     let mut fields = Map::from_iter([("templates".to_owned(), json!(["analysis"]))]);

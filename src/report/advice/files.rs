@@ -23,8 +23,7 @@ pub(crate) struct AdviceFiles {
     best: OwnFile,
 }
 
-/// What the rules say of results in `folder`, with how to test it and what a test measured, and the files that belong to
-/// it.
+/// Recommendations for results in `folder`, with how to test each and what a test measured, and the files that belong to them.
 pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
     let counsel = Counsel::of(view);
     let mut advice = Advice::from(view, &counsel);
@@ -105,8 +104,7 @@ pub(crate) fn name_of(folder: &Path, set: &ResultSet) -> String {
         .unwrap_or_else(|| set.plan.name.clone())
 }
 
-/// What results of `next.toml`, where there are some, measured of the predictions. A cell that was not measured yet tests
-/// nothing.
+/// Outcomes of predictions in results of `next.toml`, if there are some. A cell that was not measured yet tests nothing.
 fn outcomes(folder: &Path, name: &str) -> Vec<Outcome> {
     let beside = results::read(&folder.join("..").join(format!("{name}-next"))).ok();
     let follows = |set: &ResultSet| set.plan.follows.as_deref() == Some(name);

@@ -74,7 +74,7 @@ pub(super) struct Cells {
     pub(super) named: BTreeMap<(&'static str, String), Value>,
     /// Name and settings of each cell, which is a matrix.
     pub(super) matrices: Vec<(String, Settings)>,
-    /// What the cells share that others are made from.
+    /// Settings that the cells share.
     common: Option<Settings>,
 }
 

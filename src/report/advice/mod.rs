@@ -34,7 +34,7 @@ use study::Study;
 /// Recommendations of a report: one sitting tests no more.
 const MOST: usize = 6;
 
-/// What the rules say of a view.
+/// Recommendations of the rules for a view.
 struct Counsel<'v, 'a> {
     /// Predictions of the followed report, measured here.
     outcomes: Vec<Outcome>,
@@ -120,7 +120,7 @@ fn is_refused(
         || known.iter().any(is_same)
 }
 
-/// What later reports need not try: values that these results show to be no better than what is recommended.
+/// Values that later reports need not try: these results show them to be no better than a recommended one.
 fn surpassed(counsel: &Counsel<'_, '_>) -> Vec<TestedSpec> {
     let mut tested = counsel.tested.clone();
     for one in &counsel.recommendations {

@@ -18,7 +18,7 @@ pub(super) const FIRST_LINE: &str =
 /// End of the title.
 const TESTED: &str = ": recommendations tested";
 
-/// What a manifest is made of.
+/// Content of the next manifest.
 pub(super) struct Next<'v, 'a> {
     pub(super) view: &'v View<'a>,
     /// Name of the results folder that it follows.

@@ -16,7 +16,7 @@ pub(super) struct Outcome {
     pub(super) against: String,
     /// The measured ratio; `None` where a cell was not measured.
     pub(super) measured: Option<Measured>,
-    /// What it says.
+    /// Verdict on the prediction.
     pub(super) verdict: Verdict,
     /// Why.
     pub(super) reason: String,
@@ -74,8 +74,8 @@ impl Outcome {
         self.measured.map_or(0.0, gain)
     }
 
-    /// What later manifests need to know of it; `None` while too few pairs of runs were measured. A change that its test left
-    /// unclear is not proposed again: the next test would tell no more.
+    /// The outcome for later manifests; `None` while too few pairs of runs were measured. A change that its test left unclear
+    /// is not proposed again: the next test would tell no more.
     pub(super) fn settled(&self) -> Option<TestedSpec> {
         let prediction = &self.prediction;
         let is_tested = self.measured.is_some_and(|found| found.decides());

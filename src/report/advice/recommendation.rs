@@ -23,9 +23,9 @@ pub(super) struct Draft {
     pub(super) to: Value,
     /// Column that is predicted.
     pub(super) column: PredictedColumn,
-    /// What is claimed.
+    /// Kind of prediction.
     pub(super) claim: Claim,
-    /// What it is expected to do.
+    /// Predicted effect of the change.
     pub(super) predicted: Predicted,
     /// The measured values that called for it.
     pub(super) triggers: String,
@@ -38,7 +38,7 @@ pub(super) struct Draft {
 /// A predicted ratio of a column: with the change over without.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Predicted {
-    /// What a measurement gives, or a model that was fitted to measurements; `None` where only bounds are known.
+    /// A measured effect, or that of a model fitted to measurements; `None` where only bounds are known.
     pub(super) estimate: Option<f64>,
     /// Lower end of its interval, or lower bound.
     pub(super) low: f64,

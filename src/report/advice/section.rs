@@ -27,7 +27,7 @@ pub struct Advice {
     pub command: String,
     /// Name of the results whose recommendations these test; empty for none.
     pub follows: String,
-    /// What came of the predictions of the followed report, a sentence each; they open the answer.
+    /// Outcomes of the predictions of the followed report, a sentence each; they open the answer.
     #[serde(skip)]
     pub outcomes: Vec<String>,
     /// Predictions of the followed report beside their measurement; `None` where this follows none. They stand in the
@@ -178,7 +178,7 @@ const TOLD: usize = 2;
 /// Changes that a sentence names; the table has all.
 const NAMED: usize = 1;
 
-/// What came of predictions: a sentence for each, or of many one by verdict.
+/// Sentences on predictions: one for each, or for many one by verdict.
 fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
     if outcomes.len() <= TOLD {
         return outcomes.iter().map(sentence).collect();
@@ -215,7 +215,7 @@ fn change(prediction: &PredictionSpec) -> String {
     format!("{setting} = {to} instead of {}", prediction.from)
 }
 
-/// What was measured of a prediction, in words.
+/// The measured effect of a predicted change, in words.
 pub(super) fn measured(outcome: &Outcome) -> String {
     let verdict = outcome.words();
     match &outcome.measured {

@@ -1,4 +1,4 @@
-//! What an axis does: cells that differ in it only, each against the one at its first value, with a test.
+//! The effect of an axis: cells that differ in it only, each against the one at its first value, with a test.
 
 use crate::base::statistics::{median, range};
 use crate::base::text::count;

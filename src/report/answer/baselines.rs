@@ -17,14 +17,14 @@ use super::choice::{self, ALPHA, named};
 /// Name of a cell that is alone.
 const ONLY: &str = "the model";
 
-/// What competes: the best cell, or a baseline.
+/// The best cell, or a baseline.
 struct Competitor {
     name: String,
     /// One for each seed.
     values: Vec<f64>,
 }
 
-/// What is said of each task that has baselines.
+/// Sentences on each task that has baselines.
 pub(super) fn sentences(view: &View<'_>) -> Vec<String> {
     if view.set.baselines.is_empty() {
         return Vec::new();

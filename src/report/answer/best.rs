@@ -9,7 +9,7 @@ use crate::report::view::{Cell, View};
 pub struct BestCells {
     /// Keys of the best cells: one where the answer is clear.
     pub keys: Vec<String>,
-    /// What decided: `validation accuracy`.
+    /// Name of the measure that decided: `validation accuracy`.
     pub by: String,
     /// Why there are several: `the runs do not tell them from each other`; empty where there is one.
     pub why: &'static str,

@@ -28,13 +28,13 @@ const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
 
 /// The cells of one task, the best first.
 pub(in crate::report) struct Choice<'v, 'a> {
-    /// What tells the task from the others; empty where it is the only one.
+    /// Name of the task among several; empty where it is the only one.
     pub(in crate::report) task: String,
-    /// What decides; of several nothing counts more than another.
+    /// Measures that decide, all of equal weight.
     pub(super) measures: Vec<Measure>,
     /// Why that decides.
     pub(super) why: Why,
-    /// What stands beside it.
+    /// Further measures of the table.
     pub(super) beside: Vec<Measure>,
     /// The cells with a value, the best by the first measure first.
     pub(in crate::report) cells: Vec<Ranked<'v, 'a>>,
@@ -279,7 +279,7 @@ impl Ranked<'_, '_> {
     }
 }
 
-/// What decides between cells of one task, and why that.
+/// The measure that decides between cells of one task, and why it does.
 fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
     let pace = Measure::of(Pace::of(cells).column());
     if view.treatment().is_some() {
@@ -297,7 +297,7 @@ fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
     }
 }
 
-/// What the predictions that these results test are about; `None` where there are none, or they are about several columns.
+/// Column of the predictions that these results test; `None` where there are none, or for several columns.
 fn predicted(view: &View<'_>) -> Option<&'static str> {
     let predictions: Vec<PredictionSpec> = view.set.plan.reported("predictions");
     let columns = distinct(predictions.iter().map(|one| one.column.name()));
@@ -354,7 +354,7 @@ fn changes_only_speed(view: &View<'_>, cells: &[&Cell<'_>]) -> bool {
     cells.iter().all(is_same)
 }
 
-/// What a table shows beside what decides: the quality or the pace, and memory.
+/// Further measures of a table: the quality or the pace, and memory.
 fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Measure> {
     let pace = Measure::of(Pace::of(cells).column());
     let second = if measures.iter().any(|measure| measure.is_clock) {
@@ -368,7 +368,7 @@ fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Mea
         .collect()
 }
 
-/// What cells are shown by where nothing decides between them: pace, quality where they learned, memory.
+/// Measures of cells where nothing decides between them: pace, quality where they learned, memory.
 pub(super) fn usual(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<Measure> {
     let pace = Measure::of(Pace::of(cells).column());
     let is_learned = told(cells) != Err(Untold::NotLearned);

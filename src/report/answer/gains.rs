@@ -13,8 +13,8 @@ use super::choice::{self, ALPHA, Choice, Ranked, Why};
 /// Treatments that a sentence names.
 const NAMED: usize = 4;
 
-/// What is said in place of the fastest cell; `None` where no treatment is declared, where there are several cells of one, or where
-/// the runs are too few for a test.
+/// Sentences in place of the fastest cell; `None` where no treatment is declared, where there are several cells of one, or
+/// where the runs are too few for a test.
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Option<Vec<String>> {
     let axis = view.treatment().filter(|_| choice.why == Why::Treatments)?;
     of_axis(view, choice, axis)
@@ -52,7 +52,7 @@ fn of_axis(view: &View<'_>, choice: &Choice<'_, '_>, axis: usize) -> Option<Vec<
 /// Every cell of a choice against its baseline.
 struct Against {
     baseline: usize,
-    /// What says how good a cell is, if it can be said.
+    /// The measure of quality, if there is one.
     quality: Option<Measure>,
     /// Adjusted p-values of times and of quality, by cell; 1 where there is no test.
     p: [Vec<f64>; 2],

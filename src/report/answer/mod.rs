@@ -44,14 +44,14 @@ const TASKS: usize = 4;
 /// Tasks up to which each has a figure.
 const FIGURES: usize = 2;
 
-/// What a report answers, and what the answer rests on.
+/// Answer of a report, and its evidence.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Answer {
     /// One to three sentences for each task, of at most four tasks.
     pub sentences: Vec<String>,
-    /// What decided and why that: `throughput, as the axes change only speed`.
+    /// The measure that decided and why: `throughput, as the axes change only speed`.
     pub by: String,
-    /// What decided, by cell; empty where nothing was measured.
+    /// The deciding measure by cell; empty where nothing was measured.
     pub figures: Vec<PlotContext>,
     /// The cells of each named task, the best first, with how each stands to the best.
     pub tables: Vec<Table>,
@@ -70,7 +70,7 @@ impl Answer {
         answer
     }
 
-    /// What came of the recommendations that these results test is said first.
+    /// Puts the outcomes of recommendations that these results test first.
     pub(super) fn follow(&mut self, advice: &Advice) {
         if !advice.outcomes.is_empty() {
             self.sentences.splice(0..0, advice.outcomes.iter().cloned());
@@ -116,8 +116,8 @@ fn has_parts(view: &View<'_>) -> bool {
 }
 
 impl Answer {
-    /// What the parts of `report.answer` say in their order, in place of what an answer says by itself: that stands where
-    /// the first metric is asked for.
+    /// The parts of `report.answer` in their order, in place of the usual answer: that stands where the first metric is asked
+    /// for.
     fn by_parts(
         mut self,
         view: &View<'_>,
@@ -140,7 +140,7 @@ impl Answer {
     }
 }
 
-/// What the search says, then the parts that are asked for, of the best trial.
+/// The answer of the search, then the requested parts, for the best trial.
 fn of_search(view: &View<'_>) -> Option<Answer> {
     let mut answer = of_search::answer(view)?;
     let parts = asked(view);
@@ -224,7 +224,8 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
     answer
 }
 
-/// What is told without being asked for: phases where the time of a step decides, and of a named quality what did not learn.
+/// Sentences that are always added: phases where the time of a step decides, and cells that did not learn where a quality
+/// does.
 fn beside(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Vec<String> {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let is_of_steps = choices.iter().any(table::has_phases);

@@ -125,7 +125,7 @@ fn beside_each_other(searches: [Search<'_, '_>; 2]) -> Option<PlotContext> {
     })
 }
 
-/// What the best of many trials may owe to chance; `None` where no trial ran to its end.
+/// Warning that the best of many trials may be so by chance; `None` where no trial ran to its end.
 fn caution(search: &Search<'_, '_>) -> Option<String> {
     if !search.trials().any(|trial| trial.ending() == Ending::Done) {
         return None;
@@ -201,7 +201,7 @@ fn ended_early(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<String>
     })
 }
 
-/// What a study of several objectives reached: its best trial by the first of them, and how many are on its front.
+/// Result of a study of several objectives: its best trial by the first of them, and how many are on its front.
 fn front(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
     let front = front_of(search, study);
     let done = count(study.ended(Ending::Done).count(), "trial");

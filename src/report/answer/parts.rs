@@ -1,4 +1,4 @@
-//! What `report.answer` asks for beside the best cell: a sentence or two for each part; what the data cannot tell is said, too.
+//! Parts of `report.answer` beside the best cell: a sentence or two each, also on what the data cannot tell.
 
 use crate::base::statistics::range;
 use crate::base::text::count;
@@ -20,7 +20,7 @@ const NAMED: usize = 3;
 /// Ratio of the largest to the smallest value from which on both are named.
 const APART: f64 = 1.05;
 
-/// What a part says of measured cells, the best of them first where one is best; a metric is told elsewhere.
+/// Sentences of a part on measured cells, the best of them first where one is best; metrics have theirs elsewhere.
 pub(super) fn sentences(
     view: &View<'_>,
     part: &AnswerPart,
@@ -247,7 +247,7 @@ pub(super) fn not_learned(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String
     })
 }
 
-/// What is said of runs that learned their training data.
+/// Sentence on runs that learned their training data.
 pub(super) const OVERFITS: &str = "the loss on a fixed batch did not fall by 1 %, while the training loss fell to less than half: the training data are fitted, \
     and nothing shows that others are";
 const NOT_EVALUATED: &str =

@@ -17,7 +17,7 @@ const NAMED: usize = 4;
 /// Cells of a Pareto front that a sentence names.
 const FRONT: usize = 4;
 
-/// What is said of the cells of a task; of several tasks in one paragraph each.
+/// Sentences on the cells of a task; for several tasks one paragraph each.
 pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let name = &choice.measures[0].name;
     let mut sentences = match (choice.cells.as_slice(), choice.measures.len()) {
@@ -42,7 +42,7 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     sentences
 }
 
-/// What decides, in words: `validation accuracy and memory`.
+/// Names of the deciding measures: `validation accuracy and memory`.
 pub(super) fn names(choice: &Choice<'_, '_>) -> String {
     let names = choice.measures.iter().map(|measure| &*measure.name);
     names.collect::<Vec<_>>().join(" and ")

@@ -26,7 +26,7 @@ const NOT_LEARNED: &str = "†";
 /// Axes that have a column each; where there are more, one column names the cell.
 const AXES: usize = 4;
 
-/// What stands beside the median of what decides.
+/// Name of the interval beside the median of the deciding measure.
 fn interval(choice: &Choice<'_, '_>) -> String {
     let column = &choice.measures[0].column;
     let timings = choice.cells.iter().filter_map(|one| one.cell.timing);

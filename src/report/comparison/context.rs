@@ -11,7 +11,7 @@ use super::account::answer;
 use super::scene::Scene;
 use super::{Language, Words, head, sections};
 
-/// What the template `comparison` sees, under the name `report`: all in one language.
+/// The variable `report` of the template `comparison`: all in one language.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparisonReport {
     /// Code of the language (`en`, `de`).
@@ -54,7 +54,7 @@ pub struct Part {
     pub intro: Vec<String>,
     /// What to know before reading a figure.
     pub warnings: Vec<String>,
-    /// What came of the change, in sentences.
+    /// The outcome of the change, in sentences.
     pub answer: Vec<String>,
     /// The factors of the change, or its cells.
     pub figures: Vec<PlotContext>,

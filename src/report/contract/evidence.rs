@@ -66,7 +66,7 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// What is extrapolated comes from a fit, has an error, and is said not to be measured.
+/// Extrapolated values come from a fit, have an error, and are called not measured.
 pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {

@@ -2,7 +2,7 @@
 
 use super::subject::{Subject, Text};
 
-/// What one format of a template has and the other has not.
+/// Elements that one format of a template has and the other has not.
 pub(super) fn differences(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for page in subject.texts.iter().filter(|text| text.is_page) {
@@ -86,7 +86,7 @@ fn of_markdown(text: &str) -> Vec<String> {
     found
 }
 
-/// What stands between two marks, and what follows.
+/// The text between two marks, and the text after them.
 fn inside<'t>(line: &'t str, begin: &str, end: &str) -> Option<(&'t str, &'t str)> {
     line.split_once(begin)?.1.split_once(end)
 }

@@ -1,4 +1,4 @@
-//! What a check looks at: the results, and the report as templates see and print it.
+//! The input of a check: the results, and the report as templates see and print it.
 
 use std::path::PathBuf;
 
@@ -18,11 +18,11 @@ const FORMATS: [&str; 2] = ["md", "html"];
 pub(super) struct Subject<'a> {
     /// The results that it is held against.
     pub(super) set: &'a ResultSet,
-    /// What templates see.
+    /// Variables of the templates.
     pub(super) context: Value,
     /// Every table in it.
     pub(super) tables: Vec<Shown>,
-    /// What templates print.
+    /// Output of the templates.
     pub(super) texts: Vec<Text>,
 }
 
@@ -163,7 +163,7 @@ fn having<'v>(value: &'v Value, keys: &[&str], found: &mut Vec<&'v Value>) {
 }
 
 impl Text {
-    /// What the template of a name prints in a format.
+    /// Output of the template `name` in a format.
     fn of(
         engine: &minijinja::Environment<'_>,
         (template, format): (&str, &str),
@@ -221,7 +221,7 @@ impl Text {
         tables.any(|table| self.of_table(table).is_some())
     }
 
-    /// What a reader of a part sees without a pointer.
+    /// The part's text as a reader sees it without a pointer.
     pub(super) fn visible(part: &str) -> String {
         let mut pieces = part.split(" title=\"");
         let mut seen = pieces.next().unwrap_or_default().to_owned();

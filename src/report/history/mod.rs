@@ -12,7 +12,7 @@ use crate::results::{Environment, grouped};
 use super::language::Words;
 pub use page::render_history;
 
-/// What the pages and plots are called.
+/// Name of the pages and plots.
 pub(super) const HISTORY: &str = "history";
 /// Sentences of an answer, names in a sentence, and lines in a plot, at most.
 const MOST: usize = 6;
@@ -63,8 +63,8 @@ impl Event<'_> {
     }
 }
 
-/// What was found in a history, in the order of sessions: the place of the session, and a sentence on all cells that are
-/// slower, or faster, from there on, or there only.
+/// Findings in a history, in the order of sessions: the place of the session, and a sentence on all cells that are slower, or
+/// faster, from there on, or there only.
 pub fn history_sentences(history: &History) -> Vec<(usize, String)> {
     let group = |event: &Event<'_>| (event.shift.session, event.how());
     let groups = grouped(events(history), group).into_iter();
@@ -92,7 +92,7 @@ pub fn history_sentences(history: &History) -> Vec<(usize, String)> {
     groups.map(sentence).collect()
 }
 
-/// What was found in a history as a whole, in a sentence.
+/// Findings in a history as a whole, in a sentence.
 pub fn history_summary(history: &History) -> String {
     let most = most_sessions(history);
     if most < SESSIONS_FOR_A_CHANGE {

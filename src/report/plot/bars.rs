@@ -20,7 +20,7 @@ const READ_OUT: usize = 12;
 /// Horizontal bars.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BarPlot {
-    /// What a screen reader says.
+    /// Text for screen readers.
     pub(crate) about: String,
     /// Name and unit below the axis.
     pub(crate) x_label: String,

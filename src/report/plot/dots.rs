@@ -23,7 +23,7 @@ messages! {
 /// Dots with their intervals, a row each.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DotPlot {
-    /// What a screen reader says.
+    /// Text for screen readers.
     pub(crate) about: String,
     /// Name and unit below the axis.
     pub(crate) x_label: String,

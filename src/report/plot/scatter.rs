@@ -21,7 +21,7 @@ const LABELS: usize = 24;
 /// Points over two numeric axes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PointPlot {
-    /// What a screen reader says first.
+    /// First text for screen readers.
     pub(crate) about: String,
     /// Name and unit below the axis.
     pub(crate) x_label: String,

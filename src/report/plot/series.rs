@@ -1,4 +1,4 @@
-//! What plots draw: points with their intervals and runs, by series; and fewer of them where there are too many.
+//! Content of plots: points with their intervals and runs, by series; and fewer of them where there are too many.
 
 use crate::base::statistics::{median, range};
 
@@ -71,7 +71,7 @@ impl Series {
         }
     }
 
-    /// What a screen reader says of it.
+    /// Text of the series for screen readers.
     pub(super) fn described(&self) -> String {
         let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else {
             return format!("{}: no points.", self.name);

@@ -1,4 +1,4 @@
-//! What comes after the trials: the ensemble.
+//! The ensemble, trained after the trials.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What pruning spared, and whether pruned trials that were run to their end would have been the best.
+//! Time that pruning saved, and whether pruned trials that were run to their end would have been the best.
 
 use crate::base::text::count;
 use crate::base::units::human;

@@ -124,7 +124,7 @@ fn summary(search: &Search<'_, '_>) -> String {
     }
 }
 
-/// What depends on a clock, so that the same seed may give other trials.
+/// Settings that depend on a clock, so that the same seed may give other trials.
 fn clock(search: &Search<'_, '_>) -> Vec<String> {
     let spec = search.spec;
     let objectives = search

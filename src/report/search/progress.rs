@@ -11,7 +11,7 @@ use super::trials::{Ending, Search, Study, Trial};
 /// Improvements that have a mark each.
 const MARKED: usize = 60;
 
-/// What the x axis is: label of the axis, words of the title, part of the id, and a trial's place on it.
+/// The x axis: label, words of the title, part of the id, and a trial's position on it.
 type Over = (
     &'static str,
     &'static str,

@@ -33,9 +33,9 @@ pub(crate) struct Search<'v, 'a> {
 pub(crate) struct Study<'v, 'a> {
     /// Row of the matrix.
     pub(crate) number: usize,
-    /// What tells it from the others; empty where it is the only one.
+    /// Name of the study among several; empty where it is the only one.
     pub(crate) name: String,
-    /// What the sampler proposed, by number.
+    /// Trials that the sampler proposed, by number.
     pub(crate) trials: Vec<Trial<'v, 'a>>,
     /// Pruned trials that were run again to their end, by number.
     pub(crate) regret: Vec<Trial<'v, 'a>>,
@@ -209,7 +209,7 @@ impl<'v, 'a> Study<'v, 'a> {
         self.unless_alone(format!(", {}", self.name))
     }
 
-    /// What stands in links after a section's name: `-2`; empty where it is the only one.
+    /// Suffix of the study's links after a section's name: `-2`; empty where it is the only one.
     pub(crate) fn link(&self) -> String {
         self.unless_alone(format!("-{}", self.number + 1))
     }

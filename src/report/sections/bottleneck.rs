@@ -9,7 +9,7 @@ use super::phases::{Breakdown, PHASES, breakdown, names};
 /// Cells that a sentence names at most.
 const NAMED: usize = 3;
 
-/// What kind of time a component of the step is.
+/// Kind of time of a component of the step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// The device computes: forward, loss, backward, optimizer.
@@ -67,7 +67,7 @@ pub(crate) fn largest(found: &Breakdown) -> (&'static str, f64) {
         .unwrap_or(("other", 0.0))
 }
 
-/// What bounds the step, and the largest component with its share.
+/// Names of what bounds the step, and of the largest component with its share.
 pub(crate) fn words(found: &Breakdown) -> [String; 2] {
     let (name, most) = largest(found);
     let largest = format!("{name} ({} %)", fixed(most, 1));

@@ -47,7 +47,7 @@ pub(crate) fn summary(view: &View<'_>) -> String {
     )
 }
 
-/// What tells an execution from every other one: session, start, wall time, time inside, seed, block.
+/// Identity of an execution: session, start, wall time, time inside, seed, block.
 pub(crate) type Execution<'r> = (&'r Option<String>, [Option<u64>; 3], u64, usize);
 
 /// The execution that a row is about.

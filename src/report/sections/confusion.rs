@@ -1,4 +1,4 @@
-//! What the best model of classes confuses on the test split.
+//! Classes of the test split that the best model confuses.
 
 use std::collections::BTreeMap;
 

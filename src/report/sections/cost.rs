@@ -1,4 +1,4 @@
-//! What the runs cost: measured hours × the manifest's price, failed and pruned runs included.
+//! Cost of the runs: measured hours × the manifest's price, failed and pruned runs included.
 
 use crate::base::text::count;
 use crate::base::units::{human, shortest};
@@ -17,7 +17,7 @@ use super::speed::{THROUGHPUT, timing_value};
 
 pub(crate) const SECONDS: f64 = 3600.0;
 
-/// What runs took, in hours.
+/// Time of runs, in hours.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hours {
     pub(crate) core: f64,
@@ -80,7 +80,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     Some(Section::judged(table, RULE, left_out.into_iter().collect()))
 }
 
-/// What all runs cost, with the currency; `None` where the manifest has no price.
+/// Cost of all runs, with the currency; `None` where the manifest has no price.
 pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
     let prices = prices(view)?;
     let total = total(view);
@@ -88,7 +88,7 @@ pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
     Some(format!("{} {}", human(cost, 3), prices.currency))
 }
 
-/// What all runs took; one that several cells share counts once.
+/// Time of all runs; a run that several cells share counts once.
 fn total(view: &View<'_>) -> Hours {
     let runs = executions(view).into_iter();
     let each = runs.map(|(cell, run)| Hours::of(view, cell, run));
@@ -153,7 +153,7 @@ pub(crate) fn prices(view: &View<'_>) -> Option<Prices> {
 }
 
 impl Prices {
-    /// What core-hours and GPU-hours cost.
+    /// Price of core-hours and GPU-hours.
     pub(crate) fn of(&self, core: f64, gpu: f64) -> f64 {
         core * self.core.unwrap_or(0.0) + gpu * self.gpu.unwrap_or(0.0)
     }
@@ -174,7 +174,7 @@ impl Prices {
 }
 
 impl Hours {
-    /// What a run of `cell` took.
+    /// Time of a run of `cell`.
     fn of(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Self {
         let mut hours = Self {
             runs: 1,
@@ -239,7 +239,7 @@ pub(crate) fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
     device.is_some_and(|device| device.starts_with("cuda"))
 }
 
-/// What the machine of a cell costs in some seconds.
+/// Price of the machine of a cell for some seconds.
 fn of_time(view: &View<'_>, prices: &Prices, cell: &Cell<'_>, seconds: Option<f64>) -> Entry {
     let cores = cell.counted.first().and_then(|run| cores(view, cell, run));
     let gpu = f64::from(u8::from(is_on_gpu(view, cell)));

@@ -1,4 +1,4 @@
-//! What differs between cells, from their specifications: why a ratio is not drawn, and what a treatment changes.
+//! Differences between cells, from their specifications: why a ratio is not drawn, and what a treatment changes.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ const LONGEST: usize = 100;
 /// Settings of one part that are named.
 const SETTINGS: usize = 6;
 
-/// What decides the arithmetic of a sample and differs: `loss (kernel-mmd vs t-statistic)`.
+/// Settings that differ and decide the arithmetic of a sample: `loss (kernel-mmd vs t-statistic)`.
 pub(crate) fn of_work(view: &View<'_>, one: &[&Cell<'_>], other: &[&Cell<'_>]) -> Vec<String> {
     differing(view, one, other, &WORK)
 }

@@ -26,7 +26,7 @@ const MUST_MATCH: [&str; 8] = [
     "os",
 ];
 
-/// What [`build`] tells.
+/// Fields that [`build`] tells.
 const BUILD: [&str; 7] = [
     "Operating system",
     "Vectors",
@@ -46,7 +46,7 @@ pub struct EnvironmentContext {
     pub runs: usize,
     /// The machine and the build in one sentence.
     pub sentence: String,
-    /// What a reader asks of a system, in words and with units: `Clock`, `2.60 GHz`.
+    /// Main facts of the system, in words and with units: `Clock`, `2.60 GHz`.
     pub system: Vec<SystemField>,
     /// Name, value and class (`must match`, `warn`, `info`) of each field of `env.toml`.
     pub fields: Vec<EnvironmentField>,
@@ -171,7 +171,7 @@ fn with_needed(
     fields
 }
 
-/// What a reader asks of a system, `unknown` where `env.toml` does not say; and the fields that tell it.
+/// Main facts of the system, `unknown` where `env.toml` does not say; and the fields that they come from.
 fn system(fields: &[EnvironmentField]) -> (Vec<SystemField>, Vec<&'static str>) {
     let told = RefCell::new(Vec::new());
     let get = |name: &'static str| {

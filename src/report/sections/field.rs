@@ -109,7 +109,7 @@ pub(crate) fn columns<R>(fields: &[Field<'_, R>]) -> Vec<Column> {
     fields.iter().map(|field| field.column.clone()).collect()
 }
 
-/// What stands in a row.
+/// Entries of a row.
 pub(crate) fn entries<R>(fields: &[Field<'_, R>], row: &R) -> Vec<Entry> {
     fields.iter().map(|field| (field.entry)(row)).collect()
 }

@@ -20,7 +20,7 @@ use super::{leak, treatment};
 pub struct Finding {
     /// Name of the rule that found it.
     pub rule: &'static str,
-    /// What it found, with the values.
+    /// Text of the finding, with the values.
     pub text: String,
 }
 
@@ -106,7 +106,7 @@ pub(crate) const RULES: [Rule; 12] = [
     ),
 ];
 
-/// What the rules find, in their order.
+/// Findings of the rules, in their order.
 pub(crate) fn found(view: &View<'_>) -> Vec<Finding> {
     let found = RULES.into_iter().filter_map(|(rule, words, check)| {
         let text = words.replace("{}", &check(view)?);

@@ -111,7 +111,7 @@ fn throttled(cell: &Cell<'_>) -> Entry {
     }
 }
 
-/// What held the clocks of a cell down in any of its runs; empty for nothing.
+/// Reasons that limited the clocks of a cell's GPU in any of its runs; empty for none.
 fn reasons(cell: &Cell<'_>) -> String {
     let all = cell
         .times()

@@ -1,4 +1,4 @@
-//! What a cell's machine has, as `env.toml` names it.
+//! Facts of a cell's machine, from `env.toml`.
 
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, interval_over_runs};

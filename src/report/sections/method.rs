@@ -66,7 +66,7 @@ fn replication(view: &View<'_>) -> String {
     )
 }
 
-/// What `[train]` of the manifest sets.
+/// Settings in `[train]` of the manifest.
 fn training(view: &View<'_>) -> Option<String> {
     let manifest: toml::Table = view.set.plan.manifest.parse().ok()?;
     let train = manifest.get("train")?.as_table()?;
@@ -103,7 +103,7 @@ fn phases(view: &View<'_>) -> Option<String> {
     })
 }
 
-/// What runs that shared the machine took, in sum and by the clock; `None` where each had it alone.
+/// Time of runs that shared the machine, in sum and by the clock; `None` where each had it alone.
 fn side_by_side(view: &View<'_>, runs: &[&BlockRow]) -> Option<String> {
     let shared: Vec<&BlockRow> = runs.iter().copied().filter(|run| !run.exclusive).collect();
     let times = shared.iter().filter_map(|run| run.times.as_deref());
@@ -124,7 +124,7 @@ fn side_by_side(view: &View<'_>, runs: &[&BlockRow]) -> Option<String> {
 /// Beginnings of the names of metrics on data that were not trained on.
 const HELD_OUT: [&str; 3] = ["val_", "test_", "fresh_"];
 
-/// What was kept from training, or that nothing was; `None` where the datasets have splits of their own.
+/// Data that were held out from training, or that none were; `None` where the datasets have splits of their own.
 fn held_out(view: &View<'_>) -> Option<String> {
     let mut done = view
         .set
@@ -158,7 +158,7 @@ fn held_out(view: &View<'_>) -> Option<String> {
     })
 }
 
-/// What costly evaluation took; `None` where there was none.
+/// Time of costly evaluation; `None` where there was none.
 fn assessment(runs: &[&BlockRow]) -> Option<String> {
     let times = runs.iter().filter_map(|run| run.times.as_deref());
     let seconds: Vec<f64> = times.filter_map(|times| times.assessment_s).collect();

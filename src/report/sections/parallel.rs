@@ -104,7 +104,7 @@ fn by_session<'a>(runs: impl Iterator<Item = &'a BlockRow>) -> BTreeMap<&'a str,
     sessions
 }
 
-/// What runs took together, session by session.
+/// Time of runs together, session by session.
 pub(crate) fn sessions<'a>(
     view: &View<'_>,
     runs: impl Iterator<Item = &'a BlockRow>,

@@ -16,7 +16,7 @@ pub struct PlotContext {
     pub id: String,
     /// Heading.
     pub title: String,
-    /// What the figure shows, from what, and what it leaves out.
+    /// Content of the figure, its source, and what it leaves out.
     pub caption: String,
     /// The drawing, for a page that has the plots' style.
     pub svg: String,

@@ -246,7 +246,7 @@ pub(crate) enum Untold {
 /// Whether the quality of cells can be held against each other.
 pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), Untold> {
     if are_of_commands(cells) && !are_silent(cells) {
-        // What a command declares is what it is to be judged by.
+        // A command is judged by what it declares.
         return Ok(());
     }
     let own = cells.iter().filter(|cell| !cell.is_of_command);

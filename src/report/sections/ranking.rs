@@ -13,7 +13,7 @@ use super::field::OfCell;
 use super::speed::timing_value;
 use super::tasks::tasks;
 
-/// What cells are ranked by.
+/// How cells are ranked by speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
     /// Seconds of a whole epoch, where every measured cell ran one.
@@ -25,7 +25,7 @@ pub(crate) enum Pace {
 }
 
 impl Pace {
-    /// What suits the cells.
+    /// The pace that all `cells` have.
     pub(crate) fn of(cells: &[&Cell<'_>]) -> Self {
         let measured = cells.iter().filter(|cell| cell.is_measured());
         let is_whole = |cell: &&Cell<'_>| timing_value(cell, "epoch_s").is_some();

@@ -21,7 +21,7 @@ const MOST: usize = 60;
 pub struct SampleContext {
     /// Heading: what it is, of which cell and seed.
     pub title: String,
-    /// What it shows.
+    /// Content of the image.
     pub caption: String,
     /// The image's file is `samples/<file>`.
     pub file: String,
@@ -59,7 +59,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
 
 /// Reads an image's file in the results folder.
 fn embed(image: &mut SampleContext, folder: Option<&Path>) {
-    // What a file name of a results file may not do: leave its folder.
+    // A file name of a results file must not leave its folder.
     let is_plain = Path::new(&image.file).components().count() == 1;
     let path = folder
         .filter(|_| is_plain)

@@ -27,7 +27,7 @@ pub(super) struct Group<'v, 'a> {
 /// The growth of one time in a group of cells.
 struct Fit<'g, 'v, 'a> {
     group: &'g Group<'v, 'a>,
-    /// What the report calls the time.
+    /// The report's name of the time.
     time: &'static str,
     /// Cells with the time.
     n: usize,
@@ -111,7 +111,7 @@ impl Fit<'_, '_, '_> {
         format!("{smallest}{dash}{largest}")
     }
 
-    /// What ten times the largest dataset would take, by the fit; `None` where two sizes leave no error.
+    /// Extrapolated time of ten times the largest dataset; `None` where two sizes leave no error.
     fn prediction(&self) -> Option<Entry> {
         let beyond = BEYOND * self.sizes.1;
         let error = self.law.prediction_error(beyond)?;
@@ -208,7 +208,7 @@ impl Group<'_, '_> {
         self.cells.iter().filter_map(point).collect()
     }
 
-    /// What its cells have in common and others do not.
+    /// Settings that the group's cells share and others do not have.
     pub(super) fn name(&self, view: &View<'_>) -> String {
         let cells: Vec<&Cell<'_>> = self.cells.iter().map(|(cell, _)| *cell).collect();
         view.shared_name(&cells)

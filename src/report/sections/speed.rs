@@ -54,7 +54,7 @@ const TIMES: [(&str, &str); 3] = [
 /// Place of the time of an epoch, after `n`.
 const EPOCH: usize = 3;
 
-/// What a table with extrapolated epochs says of them.
+/// Note of a table with extrapolated epochs.
 const EXTRAPOLATED: &str = " Epochs were cut short (`train.steps-per-epoch`): the time of a whole one is extrapolated from \
                             the measured steps, without validation.";
 
@@ -85,7 +85,7 @@ fn whole_epoch(view: &View<'_>, cell: &Cell<'_>) -> Entry {
     Entry { detail, ..epoch }
 }
 
-/// What stands below the medians, in words.
+/// Notes below the medians.
 pub(crate) fn below(view: &View<'_>) -> String {
     let (single, intervals): (Vec<&str>, Vec<&str>) = kinds(view)
         .into_iter()
@@ -112,7 +112,7 @@ pub(super) fn until(view: &View<'_>) -> Option<UntilSpec> {
     serde_json::from_value(measure.get("until")?.clone()).ok()
 }
 
-/// What the intervals of this report are.
+/// Kinds of the intervals of this report.
 pub(crate) fn kinds(view: &View<'_>) -> Vec<&'static str> {
     let all = [
         IntervalKind::Bootstrap95,

@@ -30,7 +30,7 @@ pub(crate) fn sweeps<'v, 'a>(view: &'v View<'a>, path: &str) -> Vec<Sweep<'v, 'a
     let measured = swept.filter(|(cell, _)| timing_value(cell, THROUGHPUT).is_some());
     let lines = grouped(measured, |(cell, _)| others(cell)).into_iter();
     let sweeps = lines.map(|mut cells| {
-        // What was measured with other code or elsewhere has no ratio to the rest.
+        // Cells measured with other code or elsewhere have no ratio to the rest.
         let first = cells[0].0;
         cells.retain(|(cell, _)| not_comparable(view, first, cell).is_none());
         cells.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -40,7 +40,7 @@ pub(crate) fn sweeps<'v, 'a>(view: &'v View<'a>, path: &str) -> Vec<Sweep<'v, 'a
 }
 
 impl Sweep<'_, '_> {
-    /// What its cells have in common and others do not.
+    /// Settings that the sweep's cells share and others do not have.
     pub(crate) fn name(&self, view: &View<'_>) -> String {
         let cells: Vec<&Cell<'_>> = self.cells.iter().map(|(cell, _)| *cell).collect();
         view.shared_name(&cells)

@@ -190,7 +190,7 @@ fn share(times: &RunTimes, phase: fn(&PhaseTimes) -> f64) -> Option<f64> {
     (step_ms > 0.0).then(|| phase(&times.phases) / step_ms)
 }
 
-/// What a share of the step is a share of.
+/// The phase whose time a share is a share of.
 fn phase_of(column: &str) -> Option<fn(&PhaseTimes) -> f64> {
     let name = column.strip_suffix("_share")?;
     if let Some((_, phase)) = PHASES

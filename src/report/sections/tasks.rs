@@ -7,14 +7,14 @@ use crate::results::grouped;
 
 use super::difference::{part, plain};
 
-/// What can tell tasks apart, in the order in which a name has it.
+/// Settings that may tell tasks apart, in the order in which a name has them.
 const PARTS: [&str; 2] = ["dataset_name", "loss.kind"];
 /// Sections whose settings tell tasks of one name apart.
 const SECTIONS: [&str; 3] = ["dataset", "loss", "validation"];
 
 /// Cells that do the same job.
 pub(crate) struct Task<'v, 'a> {
-    /// What tells it from the others: `brownian, t-statistic`; empty where it is the only one.
+    /// Name of the task among several: `brownian, t-statistic`; empty where it is the only one.
     pub(crate) name: String,
     /// The task's cells, in plan order.
     pub(crate) cells: Vec<&'v Cell<'a>>,

@@ -1,4 +1,4 @@
-//! What differs along an axis that is declared as the treatment, beside what it sets.
+//! Differences along an axis that is declared as the treatment, beside the settings of the axis.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ const HOMES: [(&str, [&str; 2]); 3] = [
 /// Variants that a table explains, and settings of each.
 const EXPLAINED: [usize; 2] = [6, 3];
 
-/// What the variants of some cells set, values that are names first: ` Variants: a1 (model canned-net), b1 (…).` Empty
+/// Settings of the variants of some cells, values that are names first: ` Variants: a1 (model canned-net), b1 (…).` Empty
 /// where there is nothing to explain.
 pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let plan = &view.set.plan;
@@ -28,7 +28,7 @@ pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     };
     let names = distinct(cells.iter().map(|cell| &*cell.info.axes[place]));
     let [most, each] = EXPLAINED;
-    // What has a name of its own in the manifest explains itself.
+    // Values with a name of their own in the manifest explain themselves.
     let coded = names.into_iter().filter(|name| view.value(name) == *name);
     let told = coded.filter_map(|name| {
         let sets = plan.variants.get(name)?.iter();

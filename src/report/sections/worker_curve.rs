@@ -1,4 +1,4 @@
-//! What loader workers bring, as an answer tells it, beside what they cost: waiting that they save, threads started and stopped.
+//! The effect of loader workers, as an answer tells it: waiting that they save, threads started and stopped.
 
 use serde_json::Value;
 

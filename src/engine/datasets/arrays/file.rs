@@ -73,7 +73,7 @@ impl Place {
                 array.map_err(|why| self.wrong(why))
             }
             (_, Some(name)) => self.in_archive(name, |mut entry| {
-                // What an entry says of its size may be wrong.
+                // The size in the entry's header may be wrong.
                 let whole = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
                 let known = entry.compressed_size().min(whole);
                 npy::array(&mut entry, known).map_err(|why| self.wrong(why))
@@ -110,7 +110,7 @@ impl Place {
         file::open(&self.path).map_err(|error| DatasetError::unreadable(&self.path, &error))
     }
 
-    /// What `read` makes of the entry `NAME.npy` of a `.npz` file.
+    /// Result of `read` on the entry `NAME.npy` of a `.npz` file.
     fn in_archive<T>(
         &self,
         name: &str,

@@ -17,7 +17,7 @@ pub enum Layout {
     Nhwc,
 }
 
-/// What an array of features holds.
+/// Type and shape of an array of features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Form {
     pub(super) features: Features,

@@ -88,7 +88,7 @@ fn is_empty(path: &Path) -> bool {
     path.as_os_str().is_empty()
 }
 
-/// What is known of an array once it was read.
+/// Facts about an array that was read.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Outline {
     shape: Vec<usize>,
@@ -97,7 +97,7 @@ struct Outline {
     classes: usize,
 }
 
-/// What both arrays hold.
+/// Forms of both arrays.
 struct Forms {
     rows: usize,
     x: Form,
@@ -192,7 +192,7 @@ impl ArraysSpec {
         }
     }
 
-    /// What the two arrays hold, which fit together.
+    /// The forms of both arrays, which fit together.
     fn forms(
         &self,
         [at_x, at_y]: [&Place; 2],

@@ -95,7 +95,7 @@ impl ArraysSpec {
         }
     }
 
-    /// What the features hold: the same as those that were trained on.
+    /// The form of the features, equal to that of training.
     fn new_form(
         &self,
         x: &Place,

@@ -14,7 +14,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Bytes of a header that is read; NumPy itself writes a few hundred.
 const LONGEST_HEADER: usize = 1 << 16;
 
-/// What a header says.
+/// Content of a header.
 #[derive(Debug, PartialEq)]
 pub(super) struct Header {
     pub(super) dtype: Dtype,
@@ -161,7 +161,7 @@ impl<'a> Literal<'a> {
             let value = self.value()?;
             let is_list = matches!(value, Value::Other);
             entries.push((key, value));
-            // What follows a list is not needed to refuse it.
+            // A list is refused, so the rest of the header is skipped.
             if is_list {
                 break;
             }

@@ -125,7 +125,7 @@ impl Files {
             let mut own = Faults::default();
             let known = cache.cached_fact(&self.folder.join(name), &fact, || {
                 let records = self.records(name, &mut own)?;
-                // What is wrong is no fact: it is found again until the file is another.
+                // Errors are not cached: they are found again until the file changes.
                 if own.is_empty() {
                     Ok((records.len() / self.record()).to_string())
                 } else {

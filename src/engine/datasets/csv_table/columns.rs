@@ -57,7 +57,7 @@ pub enum Missing {
     LeaveOut,
 }
 
-/// What a column of a file is.
+/// Use of a column of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Role {
     Target,

@@ -40,7 +40,7 @@ impl DatePart {
         })
     }
 
-    /// What it is called in the names of features.
+    /// The part's name in names of features.
     pub(in super::super) fn name(self) -> &'static str {
         match self {
             Self::Month => "month",

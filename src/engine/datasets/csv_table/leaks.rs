@@ -1,4 +1,5 @@
-//! What a table has that makes a result look better than it is: rows that stand twice, columns that tell the target or count rows.
+//! Properties of a table that make a result look better than it is: duplicate rows, columns that tell the target or count
+//! rows.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -88,7 +88,7 @@ fn open(
     }
 }
 
-/// What each column of the file is, and the names of those that the model does not read.
+/// Use of each column of the file, and names of columns that the model does not read.
 fn layout(
     spec: &CsvSpec,
     known: &Known<'_>,

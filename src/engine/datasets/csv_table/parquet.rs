@@ -21,7 +21,7 @@ const BATCH: usize = 1024;
 /// Bytes of the largest decimal that is read: 38 digits.
 const DECIMAL: usize = 16;
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Plain,
@@ -365,7 +365,7 @@ pub fn is_contained() -> bool {
     IS_CONTAINED.get()
 }
 
-/// What `read` returns; a panic of the crate `parquet`, which may not foresee every damaged file, as an error.
+/// The result of `read`; a panic of the crate `parquet`, which some damaged files cause, becomes an error.
 fn contained<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     IS_CONTAINED.set(true);
     let read = catch_unwind(AssertUnwindSafe(read));

@@ -28,7 +28,7 @@ pub(super) struct Outline {
     values: usize,
     /// Rows to validate and to test on, where the file decides it.
     pub(super) held_out: Option<[usize; 2]>,
-    /// What makes results look better than they are.
+    /// Warnings of properties that make results look better than they are.
     pub(super) remarks: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Parsed {
     pub(super) values: Vec<f32>,
     pub(super) labels: Vec<u32>,
     pub(super) class_names: Vec<String>,
-    /// What decides the split.
+    /// Values that decide the split.
     pub(super) key: Option<Raw>,
     /// Numbers of the rows in their file, from 0.
     pub(super) source_rows: Vec<u32>,

@@ -66,7 +66,7 @@ impl<'r> Row<'r> {
     }
 }
 
-/// What was read of files.
+/// Content of the files that were read.
 #[derive(Default)]
 pub(super) struct Scanned {
     /// The files, with the number of rows in each and how many of them are used.
@@ -185,7 +185,7 @@ fn add_parts(
     }
 }
 
-/// What decides the split of a row.
+/// Adds the value that decides a row's split.
 fn add_key(
     spec: &CsvSpec,
     layout: &Layout,

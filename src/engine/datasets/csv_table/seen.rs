@@ -17,7 +17,7 @@ const ROWS_OF_A_CLASS: usize = 5;
 /// Maximum number of texts that are taken for kinds.
 const MOST_KINDS: usize = 50;
 
-/// What has been seen of a column.
+/// Observations about the values of a column.
 #[derive(Default)]
 pub(super) struct Column {
     pub(super) name: String,
@@ -146,7 +146,7 @@ impl Column {
     }
 }
 
-/// What a column likely is.
+/// A guess how a column is used.
 pub(super) enum Found {
     /// A column that is used: its entry in `columns` and the reason for one.
     Feature(Option<(String, String)>),
@@ -155,7 +155,7 @@ pub(super) enum Found {
 }
 
 impl Column {
-    /// What a feature is; `gaps` says where it is missing, if it is.
+    /// A guess how a feature is used; `gaps` says where it is missing, if it is.
     pub(super) fn feature(&self, decimal: Decimal, gaps: &str) -> Found {
         let has_gaps = !gaps.is_empty();
         let entry = |what: &str, missing: &str, why: String| {

@@ -20,7 +20,7 @@ const MAX_PIXELS: usize = 64_000_000;
 const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
 
-/// What becomes of a picture once it is decoded.
+/// How a picture is changed once it is decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decoding {
     /// 3 of RGB, 1 of grey.

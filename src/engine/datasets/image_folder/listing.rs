@@ -187,7 +187,8 @@ impl Listing {
         Err(DatasetError::faulty(root, "is damaged", faults))
     }
 
-    /// What is to be said of images with a reason why they cannot be decoded, and of what they are left out; `None` if there are none.
+    /// Message on images that cannot be decoded, for these reasons; `of` is what they are left out of. `None` if there are
+    /// none.
     pub(super) fn damaged(&self, reasons: &[String], of: &str) -> Option<String> {
         let damaged = self.names.iter().zip(reasons);
         let damaged = damaged.filter(|(_, reason)| !reason.is_empty());

@@ -1,4 +1,4 @@
-//! What a layer costs.
+//! FLOPs and memory of a layer.
 
 use super::layer::{Join, Layer, LayerKind};
 

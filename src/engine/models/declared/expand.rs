@@ -56,10 +56,10 @@ pub(super) fn expand(
     Err(all)
 }
 
-/// What a layer starts from.
+/// State of the network before a layer.
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    /// What flows in; `None` after a mistake.
+    /// Form of the input; `None` after a mistake.
     pub(super) form: Option<Form>,
     /// The number of the repetition.
     pub(super) index: Option<i64>,

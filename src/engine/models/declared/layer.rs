@@ -11,12 +11,12 @@ use crate::ops::{Activation, PoolOptions};
 pub struct Layer {
     /// The layer's name in PyTorch's `state_dict`: `layers.0`.
     pub name: String,
-    /// What it computes.
+    /// Operation of the layer.
     #[serde(flatten)]
     pub kind: LayerKind,
-    /// What it reads.
+    /// Form of the input.
     pub input: Form,
-    /// What it gives.
+    /// Form of the output.
     pub output: Form,
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 #[derive(Debug)]
 pub(super) struct Word {
     pub(super) name: &'static str,
-    /// What the word's own value says; `None` for words that stand alone.
+    /// Meaning of the word's own value; `None` for words that stand alone.
     pub(super) argument: Option<&'static str>,
     pub(super) options: &'static [(&'static str, Kind)],
     /// One sentence for users.

@@ -1,4 +1,4 @@
-//! What can be optimised: names of columns, their direction, and the column that a pruner watches during training.
+//! Objectives of a search: names of columns, their direction, and the column that a pruner watches during training.
 //!
 //! The values are computed from a run's facts in `results::objective`.
 

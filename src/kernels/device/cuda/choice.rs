@@ -31,7 +31,7 @@ const IDS: [i64; 3] = [1, 2, 3];
 /// An engine of cuDNN with its plan for one direction of one convolution.
 pub(super) struct Choice {
     plan: Descriptor,
-    /// What the plan was made from.
+    /// Descriptors that the plan refers to, kept alive.
     _parts: Vec<Descriptor>,
     direction: Direction,
     /// cuDNN's number of the engine among those for the direction.
@@ -105,7 +105,7 @@ impl Choice {
     }
 }
 
-/// What is known of an engine.
+/// Properties of an engine.
 struct Engine {
     number: i64,
     numerics: Vec<c_int>,

@@ -160,7 +160,7 @@ fn folded(wide: &[f32], sums: &mut [f32]) {
     }
 }
 
-/// What a value becomes before the activation: `(x − mean) · factor + β`, [`repeated`].
+/// The affine map before the activation: `(x − mean) · factor + β`, [`repeated`].
 struct Affine {
     mean: Vec<f32>,
     factors: Vec<f32>,

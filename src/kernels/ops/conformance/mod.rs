@@ -179,7 +179,7 @@ impl<D: Kernels> Trial<'_, D> {
             .collect())
     }
 
-    /// What `f` gives at random leaves, where it has no gradient.
+    /// Values of `f` at random leaves, without a gradient.
     fn values<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer>
     where
         F: FnOnce(&mut Pass<D>, &[Var<D>]) -> Result<Vec<f32>>,

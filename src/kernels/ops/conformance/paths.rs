@@ -18,7 +18,7 @@ pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
     cases
 }
 
-/// What makes paths, and what reads them point by point.
+/// Operations that make paths, and operations that read them point by point.
 fn generators<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("euler_maruyama", "EulerKernel", |t| {

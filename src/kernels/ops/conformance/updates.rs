@@ -179,7 +179,7 @@ fn inputs<D: Kernels>(t: &Trial<'_, D>, seed: u64) -> Vec<f32> {
     random(t.pick(5, 33_793, 70_001), seed)
 }
 
-/// What a kernel makes of its first input.
+/// A kernel that changes its first input in place.
 type InPlace<D> = fn(&D, &mut Buffer<D>, &Buffer<D>) -> Result<()>;
 
 fn in_place<D: Kernels>(t: &Trial<'_, D>, f: InPlace<D>) -> Result<Answer> {

@@ -42,9 +42,9 @@ pub enum Convolution {
 mod cost {
     /// A multiply-add of a direct convolution, including losses at row ends and to the memory layout.
     pub(super) const DIRECT: f64 = 1.15;
-    /// The same in bf16 by `vdpbf16ps`.
+    /// A multiply-add of a direct convolution in bf16 by `vdpbf16ps`.
     pub(super) const DIRECT_BF16: f64 = 0.65;
-    /// The same in bf16 by AMX.
+    /// A multiply-add of a direct convolution in bf16 by AMX.
     pub(super) const DIRECT_AMX: f64 = 0.15;
     /// Copying one channel of a pixel of input or result to the layout for direct products.
     pub(super) const PIXEL: f64 = 25.0;
@@ -52,7 +52,7 @@ mod cost {
     pub(super) const POINT: f64 = 25.0;
     /// Transforming a point of a filter, and reading it again from outside the L2 cache.
     pub(super) const FILTER: f64 = 65.0;
-    /// The same when tiles are few and the filter stays in the L2 cache.
+    /// Transforming a point of a filter that stays in the L2 cache, when tiles are few.
     pub(super) const FILTER_NEAR: f64 = 25.0;
     pub(super) const CALL: f64 = 20_000.0;
     /// Products with fewer channels take as long as with this number.

@@ -26,11 +26,11 @@ pub struct ClassTargets {
     pub classes: usize,
     /// The sum of the labels' weights, by which the sum over rows is divided.
     pub divisor: f64,
-    /// What classes have; `None` without smoothing and weights: 1 of the label and 0 of others.
+    /// Shares of a target by class; `None` without smoothing and weights: 1 of the label and 0 of others.
     pub shares: Option<ClassShares>,
 }
 
-/// What classes have of a target.
+/// Shares of a target by class.
 #[derive(Debug, Clone)]
 pub struct ClassShares {
     /// `(1 - ε) w[c]` of every class.

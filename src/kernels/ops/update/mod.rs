@@ -238,7 +238,7 @@ pub trait StepControl<D: Backend>: Debug {
     /// device.
     fn skipped_steps(&self) -> Result<Option<u64>>;
 
-    /// What it has counted so far, for [`StepControl::set_state`]; waits for the device.
+    /// The control's counts so far, for [`StepControl::set_state`]; waits for the device.
     fn state(&self) -> Result<Vec<f64>>;
 
     /// Goes on from what [`StepControl::state`] of a control with the same rules gave.

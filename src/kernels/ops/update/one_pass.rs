@@ -17,7 +17,7 @@ struct Operands<V, const N: usize> {
     terms: Terms,
 }
 
-/// What differs between the parameters of one step.
+/// Terms of a step that differ between parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Terms {
     /// The factor of the gradient.

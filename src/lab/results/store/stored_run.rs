@@ -17,7 +17,7 @@ use super::keys::is_digest;
 pub struct StoredRun {
     /// Readable key of the cell at the time of the run.
     pub key: Arc<str>,
-    /// What must match for the run to count.
+    /// Keys that must match for the run to count.
     pub keys: RunKeys,
     /// The parts of the cell hash by name, for `plan --explain`.
     pub hash_parts: Arc<BTreeMap<String, String>>,

@@ -106,7 +106,7 @@ impl Sampler {
         let stream = &stream[..if attempt == 0 { 2 } else { 3 }];
         let mut rng = self.seed.stream_at(Purpose::Search, stream);
         Some(match &self.kind {
-            // What lies between the trial's own place and its point was proposed.
+            // All grid points between the trial's own position and this one were proposed before.
             SamplerSpec::Grid(_) => return grid::point(space, number + attempt),
             SamplerSpec::Sobol(_) => sobol::point(space, self.seed, study, number + attempt),
             SamplerSpec::Random(_) => random::draw(space, &mut rng),

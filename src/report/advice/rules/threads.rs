@@ -32,7 +32,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let mut numbers: Vec<f64> = measured.iter().map(|(threads, _)| *threads).collect();
     numbers.dedup();
     let own = threads(study.anchor)?;
-    // What another number gives is known only where two were measured.
+    // The effect of another number is known only where two were measured.
     if numbers.len() < 2 {
         return None;
     }

@@ -39,7 +39,7 @@ pub(super) fn amdahl(share: f64) -> Predicted {
     Predicted::bound(WORTH, 1.0 / (1.0 - share.min(0.99)))
 }
 
-/// What pairs of runs have shown, as a trigger says it.
+/// The effect that pairs of runs have shown, in words.
 pub(super) fn measured_here(found: &Measured, column: PredictedColumn) -> String {
     let (pairs, words) = (found.pairs, column.words());
     let ratio = human(found.ratio.value, 3);

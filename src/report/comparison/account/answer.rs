@@ -138,7 +138,7 @@ fn medians(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     found.map(show).join(" → ")
 }
 
-/// What each factor does to the time per sample alone; `None` where at most one differs, or none was measured alone.
+/// Effect of each factor alone on the time per sample; `None` where at most one differs, or none was measured alone.
 fn alone(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
     let taken = FactorEffects::of(duo)?;
@@ -186,10 +186,10 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     Some(words.answer_cost(name, verdict, before, after, ends))
 }
 
-/// What a sentence says of a metric: its name, or its medians too.
+/// Text of a metric in a sentence: its name, or its medians too.
 type MetricText<'s> = &'s dyn Fn(&QualityChange) -> String;
 
-/// What the seeds say of losses and metrics, by verdict.
+/// Sentences on losses and metrics over seeds, by verdict.
 fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
     let deciding = duo.metric();

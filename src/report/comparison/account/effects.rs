@@ -1,4 +1,4 @@
-//! What each factor does alone, and the product of that.
+//! The effect of each factor alone, and the product of these effects.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -93,7 +93,7 @@ impl Figure {
         }
     }
 
-    /// What it is called.
+    /// Name of the figure.
     pub(crate) fn name(&self, words: Words) -> String {
         match self {
             Self::SampleTime => words.timed(),
@@ -124,7 +124,7 @@ impl Figure {
         of_runs(at.cell, &|run| self.of_run(at, run))
     }
 
-    /// What stands where a cell does not have it.
+    /// Text in place of the figure where a cell does not have it.
     pub(crate) fn missing(&self, words: Words, at: At<'_, '_>) -> String {
         let (Self::Until(target) | Self::UntilEqual(target)) = self else {
             return "–".to_owned();

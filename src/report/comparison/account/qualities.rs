@@ -57,7 +57,7 @@ fn is_told(duo: &Duo<'_, '_>, column: &ColumnInfo) -> bool {
     deciding == column.name || change(duo, column).is_some_and(is_shown)
 }
 
-/// What the comparison says of a metric.
+/// The comparison's change of a metric.
 fn change<'d>(duo: &'d Duo<'_, '_>, column: &ColumnInfo) -> Option<&'d QualityChange> {
     let mut known = duo.pair.quality.iter();
     known.find(|quality| quality.column == column.name)
@@ -113,7 +113,7 @@ fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Vec<Entr
     ])
 }
 
-/// What a value is of another; `None` where one is not positive.
+/// Ratio of two values; `None` where one is not positive.
 fn ratio_of(one: &Number, other: &Number) -> Option<f64> {
     (one.value > 0.0 && other.value > 0.0).then(|| other.value / one.value)
 }
@@ -129,7 +129,7 @@ fn number(words: Words, number: Option<&Number>) -> Entry {
     }
 }
 
-/// What the seeds allow to say.
+/// The verdict over seeds, in words.
 pub(crate) fn verdict(words: Words, quality: &QualityChange) -> String {
     let p = words.p(quality.p.unwrap_or(1.0));
     match quality.verdict {

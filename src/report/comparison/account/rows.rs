@@ -28,7 +28,7 @@ messages! {
     rows_cut(shown) = "The first {shown} rows, of many cells those with a verdict first; the others are in the CSV files." | "Die ersten {shown} Zeilen, von vielen Zellen solche mit Urteil zuerst; die übrigen stehen in den CSV-Dateien.";
 }
 
-/// What the test of a ratio shows.
+/// Result of the test of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Shown {
     Less,
@@ -50,7 +50,7 @@ pub(crate) struct PairFigure {
     pub(crate) medians: [Option<Interval>; 2],
     /// `after ÷ before`: the comparison's own where it has one; `None` where the cells are not comparable.
     pub(crate) ratio: Option<Ratio>,
-    /// What the test of the ratio shows.
+    /// Result of the test of the ratio.
     pub(crate) shown: Shown,
 }
 
@@ -195,7 +195,7 @@ fn without_unit_of<'t>(high: &str, low: &'t str) -> &'t str {
     }
 }
 
-/// What the test shows of a figure, in words.
+/// Result of the test of a figure, in words.
 pub(crate) fn direction(
     words: Words,
     figure: &Figure,

@@ -11,7 +11,7 @@ pub(super) struct Profiled<'v, 'a> {
     pub(super) records: Vec<&'a OpRecord>,
 }
 
-/// What one kind of row took a step, in both directions.
+/// Time of one kind of row per step, in both directions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Total {
     pub(super) name: String,

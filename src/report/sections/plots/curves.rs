@@ -157,7 +157,7 @@ fn single(view: &View<'_>, curves: &[Curve<'_, '_>]) -> Vec<Series> {
     curves.iter().map(line).collect()
 }
 
-/// What cells of one curve have in common, in words: `batch-size 8 (2 cells)`.
+/// Settings that cells of one curve share, in words: `batch-size 8 (2 cells)`.
 fn shared_name(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let name = view.shared_name(cells);
     if cells.len() > 1 {
