@@ -14,7 +14,7 @@ use super::protocol::{Hello, OfferedRun};
 pub enum Which {
     /// The reference (the older commit).
     Before,
-    /// The side that is compared with it.
+    /// The side that is compared with the reference.
     After,
 }
 

@@ -7,7 +7,7 @@ use crate::results::{BlockRow, ResultSet};
 
 use super::RunName;
 
-/// Times of one cell's pairs in the order in which they ran, and the effect that matters for it.
+/// Times of one cell's pairs in the order of their runs, and the smallest effect that matters.
 #[derive(Debug, Clone, Default)]
 struct Cell {
     before: Vec<f64>,

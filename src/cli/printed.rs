@@ -50,7 +50,7 @@ pub(super) struct Printed {
     pub(super) better: &'static str,
 }
 
-/// A name with what stands between it and what `follows`.
+/// A name, and the text between it and `follows`.
 fn named(follows: &str) -> Regex {
     let text = format!(
         r#"(?ix) \b ( (?: (train|training|val|valid|validation|test|eval) [\ _-] )?

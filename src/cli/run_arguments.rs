@@ -96,7 +96,7 @@ impl RunArguments {
         fail_fast.or(self.max_failures.map(|limit| limit as usize))
     }
 
-    /// How much people are told.
+    /// Level of detail of the printed text.
     pub(super) fn detail(&self) -> Detail {
         match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
@@ -105,7 +105,7 @@ impl RunArguments {
         }
     }
 
-    /// What is printed for people and programs.
+    /// Output for people and for programs.
     pub(super) fn show(&self) -> Show {
         Show {
             detail: self.detail(),

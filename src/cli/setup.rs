@@ -106,7 +106,8 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Why the results files hold something that `store` lacks; `None` if it has all of it. A clone has no store.
+    /// Why the results files hold something that `store` lacks, as in a clone, which has no store; `None` if `store` has all
+    /// of it.
     fn why_only_copy(&self, store: &Store) -> Option<String> {
         let Some(plan) = results::last_plan(&self.plan.results_folder) else {
             return Some("there is no plan.json that says which rows it had".to_owned());

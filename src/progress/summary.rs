@@ -125,7 +125,7 @@ impl Ending<'_> {
     fn statuses(&self) -> Option<String> {
         let mut by_status: BTreeMap<Status, usize> = BTreeMap::new();
         let cells = self.results.plan.cells.iter();
-        // Runs after the trials of a search are none of them.
+        // Runs after the trials of a search do not count as trials.
         let others =
             cells.filter(|cell| cell.trial.as_ref().is_some_and(|one| !one.role.is_trial()));
         let others: HashSet<&str> = others.map(|cell| &*cell.key).collect();

@@ -137,7 +137,7 @@ fn listen(child: &mut Child, context: Vec<u8>) -> mpsc::Receiver<Vec<u8>> {
 }
 
 fn end(status: ExitStatus) -> String {
-    // The child ends with it for nothing else.
+    // The child ends with this code only if memory runs out.
     if status.code() == Some(os::NO_MEMORY) {
         return format!("needs more than {} of memory", human_bytes(PAGE_MEMORY));
     }

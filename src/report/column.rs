@@ -14,7 +14,7 @@ pub struct Column {
     pub unit: String,
     /// `measured (…)`, `derived (…)`, `assumed (…)`; empty for text.
     pub provenance: String,
-    /// Whether numbers stand in it, so that it is set flush right.
+    /// Whether the fields are numbers, which are set flush right.
     pub is_number: bool,
     /// Kind of the fields: `text`, `setting`, `number`, `count`, `share`, `residual`, `extrapolated` or `utilisation`.
     pub kind: ColumnKind,

@@ -11,7 +11,7 @@ const GRID: usize = 50;
 const BEST_SHARE: f64 = 0.1;
 /// Trials that are the best, at least: a density of fewer says little.
 const FEWEST: usize = 5;
-/// Trials with a parameter, below which nothing is said of it.
+/// A parameter that fewer trials have gets no importance.
 const FEWEST_WITH: usize = 2;
 /// Weight of the uniform part of a density, in trials.
 const PRIOR: f64 = 1.0;

@@ -1,4 +1,4 @@
-//! [`Measure`]: a column of the results as an answer speaks of it: its name in words, unit, direction, and the values of a cell.
+//! [`Measure`]: a column of the results in answers: name in words, unit, direction, and the values of a cell.
 
 use crate::base::statistics::range;
 use crate::base::text::capitalised;
@@ -23,7 +23,7 @@ pub(crate) struct Measure {
     pub(crate) column: String,
     /// The measure's name in words: `validation accuracy`.
     pub(crate) name: String,
-    /// Unit in which it is told; empty for a plain number, and where the text has it.
+    /// Unit of printed values; empty for a plain number, and where the text has it.
     pub(crate) unit: String,
     /// Whether it is one value for each run (a clock or a counter of the machine) and not for each seed.
     pub(crate) is_clock: bool,
@@ -178,7 +178,8 @@ impl Measure {
         })
     }
 
-    /// Ends of its interval, in its unit: that of the timings, else the range of the seeds; `None` for a single value.
+    /// Ends of the value's interval, in the measure's unit: that of the timings, else the range of the seeds; `None` for a
+    /// single value.
     pub(crate) fn ends(&self, cell: &Cell<'_>) -> Option<(f64, f64)> {
         let timing = cell.timing.filter(|_| self.is_clock && self.unit != "MiB");
         if let Some(found) = timing.and_then(|row| row.values.get(&self.column)) {

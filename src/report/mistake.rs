@@ -51,7 +51,7 @@ fn title(error: &Error) -> String {
     }
 }
 
-/// Where the dotted path stands that ends in `span`.
+/// Range of the dotted path that ends in `span`.
 fn written(text: &str, span: &Range<usize>) -> Range<usize> {
     let upto = text.get(..span.end).unwrap_or(text);
     let end = upto.trim_end_matches(|c: char| !is_of_name(c)).len();
@@ -72,7 +72,7 @@ fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Where in a path the name stands that does not exist, what to say there, and what may have been meant.
+/// Range in a path of the name that does not exist, the message, and similar names.
 fn undefined(written: &str, context: &Value) -> (Range<usize>, String, Vec<String>) {
     let mut parts = written.split('.');
     let last = written.rfind('.').map_or(0, |dot| dot + 1)..written.len();
@@ -103,7 +103,7 @@ fn undefined(written: &str, context: &Value) -> (Range<usize>, String, Vec<Strin
     (last, format!("`{owner}` has no value here"), Vec::new())
 }
 
-/// Fields of earlier versions, and what stands for them now.
+/// Fields of earlier versions, and their present names.
 const RENAMED: [(&str, &str); 2] = [("headlines", "answer"), ("is_share", "kind == \"share\"")];
 
 fn renamed(word: &str) -> Option<String> {

@@ -139,7 +139,7 @@ pub fn best_cells(set: &ResultSet, folder: &Path) -> BestCells {
     BestCells::of(&view::View::within(set, Some(folder)))
 }
 
-/// A file and what is to stand in it.
+/// A file and its content.
 type File = (PathBuf, String);
 
 /// The pages of templates over one result, with their plots, and the advice that goes with them.

@@ -16,7 +16,7 @@ const VERDICTS: usize = 6;
 /// Sections that belong together: one part of a page that opens and closes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Theme {
-    /// Stands in links, and templates choose by it: `speed`.
+    /// Name in links, by which templates choose: `speed`.
     pub id: String,
     /// Heading of the theme.
     pub title: String,
@@ -45,16 +45,16 @@ pub struct Section {
     pub points: Vec<String>,
     /// The rule that made the list; empty for none.
     pub rule: String,
-    /// A text as it stands in a file.
+    /// Content of a file.
     pub code: Option<Code>,
 }
 
-/// A text as it stands in a file.
+/// Content of a file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Code {
     /// Language of the code (`toml`, `diff`).
     pub syntax: String,
-    /// All of it.
+    /// The whole text.
     pub text: String,
     /// A Markdown fence that is longer than any in the text.
     pub fence: String,
@@ -78,7 +78,7 @@ impl Section {
         }
     }
 
-    /// A table with what `rule` says of it. Without rows there was nothing to judge, and the section is empty.
+    /// A table with the sentences of `rule`. Without rows the section is empty.
     ///
     /// Beyond [`VERDICTS`] sentences the rest is counted, and of the table the first [`ROWS`] rows stay.
     pub(crate) fn judged(mut table: Table, rule: impl Into<String>, verdicts: Vec<String>) -> Self {

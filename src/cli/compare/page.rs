@@ -1,4 +1,4 @@
-//! [`Page`]: the printed text of a comparison, which leaves out what would make it long unless all of it is asked for.
+//! [`Page`]: the printed text of a comparison, shortened unless all is requested.
 
 use std::fmt::Write;
 

@@ -90,7 +90,7 @@ pub(super) fn tables_in(folder: &Path) -> Vec<PathBuf> {
     tables
 }
 
-/// Whether a folder has nothing in it, or only what is hidden (`.git`).
+/// Whether a folder has no entries but hidden ones (`.git`).
 fn is_empty(folder: &Path) -> bool {
     let is_hidden = |entry: fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
     fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_hidden)))

@@ -39,7 +39,7 @@ struct Argument {
     is_required: bool,
 }
 
-/// Names of arguments that stand for a setting of ours, and how `run` names it.
+/// Arguments' names by our setting that they set, and its name in `run`.
 const ROLES: [(&str, &[&str]); 4] = [
     (
         "train.batch-size",
@@ -216,7 +216,7 @@ fn by_reading(source: &str) -> Vec<Argument> {
     ADDED.captures_iter(source).map(argument).collect()
 }
 
-/// The setting of ours that an argument stands for.
+/// The setting of ours that the argument sets.
 fn role(argument: &Argument) -> Option<&'static str> {
     let found = ROLES
         .iter()
@@ -297,7 +297,7 @@ fn part(argument: &Argument) -> Option<Part> {
     })
 }
 
-/// The default of the argument that stands for a setting, `usual` if it has none; `None` where no argument does.
+/// The default of the argument that sets `setting`, `usual` if it has none; `None` without such an argument.
 fn default_of(arguments: &[&Argument], setting: &str, usual: u64) -> Option<u64> {
     let own = arguments.iter().find(|one| role(one) == Some(setting));
     own.map(|one| one.default.as_u64().unwrap_or(usual))

@@ -40,7 +40,7 @@ const CHUNK: usize = 1024;
 pub struct Baseline {
     /// One of [`NAMES`].
     pub name: &'static str,
-    /// `val_…` and `test_…`, as of a model; empty where the data are too many for it.
+    /// `val_…` and `test_…`, as of a model; empty where the data are too many for the baseline.
     pub metrics: Metric,
 }
 

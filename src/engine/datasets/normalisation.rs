@@ -53,7 +53,7 @@ impl Scale {
         ((original - self.mean) / self.std) as f32
     }
 
-    /// `normalised · std + mean`, or `exp` of it, computed in f64.
+    /// `normalised · std + mean`, or `exp` of that, computed in f64.
     pub fn original(self, normalised: f32) -> f64 {
         let value = f64::from(normalised) * self.std + self.mean;
         if self.log { libm::exp(value) } else { value }

@@ -83,7 +83,7 @@ impl TargetColumns {
         self.iter().any(|own| own == name)
     }
 
-    /// The first name that stands here twice.
+    /// The first name that occurs twice.
     pub(super) fn repeated(&self) -> Option<&str> {
         let twice = |(place, name): &(usize, &String)| self[..*place].contains(name);
         let found = self.iter().enumerate().find(twice);

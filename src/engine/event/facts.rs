@@ -80,10 +80,10 @@ pub struct RunFacts {
     /// algorithm for them; empty where everything repeats.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub nondeterministic: String,
-    /// What one training step asks for, operation by operation, and the samples of an epoch; empty for a command.
+    /// Work of one training step by operation, and the samples of an epoch; empty for a command.
     #[serde(default, skip_serializing_if = "has_no_rows")]
     pub work: Shared<Vec<OpWork>>,
-    /// What was predicted of the test split's samples, class by class; empty where nothing was classified.
+    /// Predictions for the test split's samples, by class; empty where nothing was classified.
     #[serde(default, skip_serializing_if = "has_no_rows")]
     pub confusion: Shared<Vec<Confusion>>,
 }
@@ -106,8 +106,8 @@ pub struct Confusion {
 /// The name of the row whose calls are the samples that training got in its first epoch.
 pub const SAMPLES: &str = "samples";
 
-/// What one operation of one layer asks for in one training step: counted, without a clock. It does not depend on the number
-/// of threads.
+/// Work of one operation of one layer in one training step: counted, without a clock. It does not depend on the number of
+/// threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OpWork {
     /// Layer; empty if there is none.
@@ -314,7 +314,7 @@ impl RunTimes {
         self.measured_steps.is_none()
     }
 
-    /// Whether a program told them, with steps or without: it tells what it knows.
+    /// Whether the times come from a program, which may have told only some.
     pub fn are_told(&self) -> bool {
         self.is_of_command() || self.is_observed
     }

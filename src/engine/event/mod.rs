@@ -89,7 +89,7 @@ pub enum Event {
     Progress {
         /// Current epoch, from 0.
         epoch: usize,
-        /// Optimizer steps done in it.
+        /// Optimizer steps done in the epoch.
         step: usize,
         /// Loss of the last step that was read; `None` where reading it would cost a device sync.
         loss: Option<f64>,
@@ -100,7 +100,7 @@ pub enum Event {
     Assessing {
         /// Name of the evaluation: `ddim`.
         what: String,
-        /// How much of it is done.
+        /// Parts that are done, of `of`.
         done: usize,
         /// How much there is to do.
         of: usize,

@@ -70,7 +70,7 @@ impl Cut {
         }
     }
 
-    /// The share of the area outside of it.
+    /// The share of the image's area outside of the cut.
     fn share(&self, image: ImageSize) -> f64 {
         let inside = self.rows.len() * self.columns.len();
         1.0 - inside as f64 / (image.height * image.width) as f64

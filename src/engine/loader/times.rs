@@ -27,7 +27,7 @@ pub struct LoaderTimes {
     pub start_ms: f64,
     /// Wall milliseconds to stop threads, summed over all stops.
     pub stop_ms: f64,
-    /// How often threads were started.
+    /// Number of times that threads were started.
     pub starts: u64,
     /// How often threads were stopped.
     pub stops: u64,

@@ -38,7 +38,7 @@ pub enum ClassWeights {
 const BALANCED: &str = "balanced";
 
 impl CrossEntropySpec {
-    /// Whether it is the loss without label smoothing and weights.
+    /// Whether the loss has neither label smoothing nor weights.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
     }

@@ -116,7 +116,7 @@ impl CellSpec {
         Some(self.checkpoints(seed).pop()?.path)
     }
 
-    /// Whether a checkpoint file that `train.save-to` asks for is missing of the run of `seed`.
+    /// Whether the run of `seed` lacks a checkpoint file that `train.save-to` requests.
     pub fn lacks_checkpoint(&self, seed: u64) -> bool {
         let files = self.checkpoints(seed);
         self.train.save_to.is_some() && files.iter().any(|file| !file.path.exists())

@@ -1,4 +1,4 @@
-//! What the planner asks of programs and files that commands name; every answer is kept for the plan.
+//! Questions of the planner about programs and files that commands name; every answer is kept for the plan.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;

@@ -26,7 +26,7 @@ pub struct HeldOut {
     pub dataset: String,
     /// Share of its training part used for validation by default, because the manifest does not set one.
     pub by_default: f64,
-    /// Whether cells evaluate it only on data that they trained on.
+    /// Whether cells evaluate the dataset only on data that they trained on.
     pub evaluates_on_training_data: bool,
 }
 

@@ -101,7 +101,7 @@ pub(super) fn diagnostics(name: &str, node: &Node, mistakes: &[Mistake]) -> Vec<
     mistakes.iter().map(diagnostic).collect()
 }
 
-/// Where a mistake stands: the value at its path as far as that exists, or the key, or some bytes of a text.
+/// Place of a mistake: the value at its path as far as that exists, or the key, or some bytes of a text.
 fn place(section: &Node, mistake: &Mistake) -> Place {
     let (mut node, mut key) = (section, section.place);
     for step in &mistake.path {

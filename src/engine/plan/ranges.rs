@@ -23,7 +23,7 @@ use super::slurm::SlurmSpec;
 /// Called for each number out of bounds: the keys that lead to it, its place, the number, and the bounds.
 type Found<'a> = &'a mut dyn FnMut(&[&str], &Node, f64, &Bounds);
 
-/// Bounds of every number of a section, by where it stands.
+/// Bounds of every number of a section, by position.
 #[derive(Debug, Default)]
 struct Shape {
     /// Range of the value itself.
@@ -65,7 +65,7 @@ fn of<T: JsonSchema>() -> Shape {
 }
 
 impl Shape {
-    /// `above` are the definitions that this schema stands in: lists of layers hold layers that hold lists.
+    /// `above` are the definitions that contain this schema: lists of layers hold layers that hold lists.
     fn of(schema: &Json, definitions: &Json, above: &[&str]) -> Self {
         let items = schema.get("items");
         let items = items.map(|items| Self::of(items, definitions, above));

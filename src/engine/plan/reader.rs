@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         Some(chosen.and_then(|chosen| self.of_name("loss", chosen, &LossSpec::KINDS)))
     }
 
-    /// `[train]` without the units that stand in it, with the file of initial weights as an absolute path.
+    /// `[train]` without the units that it contains, with the file of initial weights as an absolute path.
     pub(super) fn train(self) -> Read<TrainSpec> {
         let mut node = self.section("train");
         if let Some(table) = node.as_table_mut() {
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
         let table = self.plan.written.root.table(&section);
         let base = match table.and_then(|table| table.get(name)) {
             Some(node) => node.clone(),
-            // A loss has few settings: its kind may stand for a name.
+            // A loss has few settings, so its kind may replace a name.
             None if what == "loss" && kinds.contains(&name) => of_kind(&chosen),
             None => return Err(vec![unknown_name(what, &chosen, table, kinds)]),
         };

@@ -13,7 +13,7 @@ use crate::optim::RangeError;
 use super::homes::NAMED;
 use super::ranges;
 
-/// A typed section, or what is wrong with it.
+/// A typed section, or its mistakes.
 pub(super) type Read<T> = Result<T, Vec<Diagnostic>>;
 
 /// Reads the section at `path` and checks its ranges, and what `check` finds in its values.

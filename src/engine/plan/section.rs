@@ -1,4 +1,4 @@
-//! [`Section`]: a section of a cell that is one table, and what of it enters the cell hash.
+//! [`Section`]: a section of a cell that is one table, and the part of it that enters the cell hash.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ impl Section for TrainSpec {
         if self.convolution.is_auto() {
             texts.remove("convolution");
         }
-        // The content of initial weights stands for their path.
+        // Initial weights enter by content, not by path.
         if let Some(path) = &self.init_from {
             let content = PlanInputs::file_digest(path).unwrap_or_else(|| "absent".to_owned());
             texts.insert("init-from".to_owned(), content);

@@ -227,12 +227,12 @@ fn default_share(validation: &ValidationSpec, dataset: &DatasetSpec, loss: &Loss
     }
 }
 
-/// A section that is one table, or its default with what is wrong with it.
+/// A section that is one table, or its default and the mistakes.
 fn section<T: Section>(read: Read<T>) -> Part<T> {
     part(read, T::default, T::digest)
 }
 
-/// A unit, or its stand-in with what is wrong with it.
+/// A unit, or its stand-in and the mistakes.
 fn part<T>(
     read: Read<T>,
     stand_in: impl FnOnce() -> T,

@@ -98,7 +98,7 @@ impl EventFile {
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ProgramEvent {
-    /// One that the parent is told as it is.
+    /// An event that is passed to the parent unchanged.
     Told(Event),
     Epoch(Values),
     Finished(Values),

@@ -1,4 +1,4 @@
-//! [`Output`]: what a program prints: its beginning and its end in a log, and the metrics that are found in it.
+//! [`Output`]: the output of a program: its beginning and its end in a log, and the metrics in it.
 
 use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -27,7 +27,7 @@ pub(super) struct Output {
     reader: JoinHandle<Vec<u8>>,
 }
 
-/// What is left of the output at the end.
+/// Output that is left at the end.
 #[derive(Debug, Default)]
 pub(super) struct Printed {
     /// Metrics that were found and not read yet.

@@ -117,7 +117,7 @@ impl<'a> Report<'a> {
         Ok(row)
     }
 
-    /// The program has ended without failure; `epochs` is what `{train.epochs}` stands for.
+    /// The program has ended without failure; `epochs` is the value of `{train.epochs}`.
     pub(super) fn ended_whole(&mut self, epochs: usize) {
         self.ordered_epochs = self.spec.is_named("train.epochs").then_some(epochs);
     }

@@ -25,7 +25,7 @@ pub(super) struct ClassScore {
 struct Counts {
     /// Samples of the class.
     actual: u64,
-    /// Samples that are predicted to be of it.
+    /// Samples that are predicted to be of the class.
     predicted: u64,
     /// Both.
     right: u64,

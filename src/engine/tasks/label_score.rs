@@ -22,7 +22,7 @@ pub(super) struct LabelScore {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Label {
-    /// Samples that are right about it.
+    /// Samples whose label is predicted correctly.
     correct: u64,
     /// Samples that have it.
     actual: u64,

@@ -25,12 +25,12 @@ pub(super) struct Numbers {
     pub(super) noise: Vec<f32>,
 }
 
-/// Which numbers.
+/// The random numbers that a batch needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) draw: Draw,
     pub(super) timesteps: usize,
-    /// Number of samples, and of values of all samples.
+    /// Number of samples; `values` counts the values of all samples.
     pub(super) samples: usize,
     pub(super) values: usize,
 }

@@ -101,7 +101,7 @@ impl<D: Kernels> Pauses<'_, D> {
         self.resuming.is_time() && self.is_wanted(epoch_s, done)
     }
 
-    /// Writes the state, if the run writes one, and returns how long it took. A failure is told once; training goes on.
+    /// Writes the state, if the run writes one, and returns the duration. The first failure emits a warning; training goes on.
     pub(super) fn write(
         &mut self,
         learner: &mut Learner<D>,

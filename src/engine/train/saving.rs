@@ -10,7 +10,7 @@ use crate::ops::Kernels;
 use crate::plan::{CellSpec, Checkpoint};
 
 pub(super) struct Saving {
-    /// Whether `train.save-to` asks for them.
+    /// Whether `train.save-to` requests the files.
     is_asked: bool,
     files: Vec<Checkpoint>,
     metadata: Metadata,
@@ -41,7 +41,7 @@ impl Saving {
         }
     }
 
-    /// Whether `train.save-to` asks for the files: then they are part of the run's results.
+    /// Whether `train.save-to` requests the files: then they are part of the run's results.
     pub(super) fn is_asked(&self) -> bool {
         self.is_asked
     }

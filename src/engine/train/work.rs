@@ -1,4 +1,4 @@
-//! What one step of a run asks for, operation by operation: the rows of `work.csv`.
+//! The work of one step of a run, operation by operation: the rows of `work.csv`.
 
 use super::profile::phase_name;
 use super::steps::Steps;
@@ -28,7 +28,7 @@ pub(super) fn counted_step(steps: Steps, epochs: usize) -> (usize, usize) {
     }
 }
 
-/// The work of the step that `profile` has recorded: operations in order of their first call, then what none of them asked for.
+/// The work of the step that `profile` has recorded: operations in order of their first call, then the rest by phase.
 pub(super) fn work<D: Kernels>(profile: &Profile) -> Vec<OpWork> {
     let mut rows: Vec<OpWork> = Vec::new();
     for row in &profile.rows {

@@ -178,7 +178,7 @@ struct Sums<'a> {
     trained: &'a Trained,
     dataset: Arc<dyn Dataset>,
     score: Score,
-    /// Classes that are told apart; 0 where it is something else that is predicted.
+    /// Number of classes; 0 if the targets are no classes.
     classes: usize,
     worst: Vec<WorstRow>,
 }

@@ -48,7 +48,7 @@ pub enum Finding {
         /// Whether a second run gave the same bits.
         repeats: bool,
     },
-    /// The device has no kernel for it.
+    /// The device has no kernel for the operation.
     Missing,
     /// The device has no such arithmetic, and says why.
     Impossible(String),
@@ -93,7 +93,7 @@ impl DeviceJob for References {
     type Output = Result<Vec<Answers>, DeviceError>;
 
     fn run<D: Kernels>(self, device: D) -> Self::Output {
-        // An earlier check may have left another one on this thread.
+        // An earlier check may have set another arithmetic on this thread.
         device.set_arithmetic(Arithmetic::Single)?;
         let cases = cases::<D>();
         Ok(cases.iter().map(|case| answers(case, &device)).collect())

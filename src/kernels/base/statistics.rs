@@ -172,7 +172,7 @@ pub struct Line {
     /// Its square; `None` for two points.
     variance: Option<f64>,
     n: usize,
-    /// Mean of `x`, and the sum of squared deviations from it.
+    /// Mean of `x`, and the sum of squared deviations from the mean.
     x: (f64, f64),
 }
 

@@ -32,7 +32,7 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
     let all = set.plan.cells.iter().map(|info| {
         let rows = blocks.get(&*info.key).map_or(&[][..], Vec::as_slice);
         let mut counted = counted_runs(rows);
-        // The order of rows in a file has no meaning.
+        // A fixed order, whatever the order of rows in the file.
         counted.sort_by_key(|row| (row.seed, row.block));
         let runs = runs.get(&*info.key).into_iter().flatten();
         let code = info.code_hash.as_deref().filter(|_| own(&info));

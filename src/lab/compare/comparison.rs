@@ -140,7 +140,7 @@ pub struct FieldChange {
 pub enum FieldClass {
     /// Times cannot be compared.
     MustMatch,
-    /// Times may differ because of it.
+    /// A difference of the field may change times.
     Warn,
     /// For information only.
     Info,

@@ -19,7 +19,7 @@ pub enum Cost {
 }
 
 impl Cost {
-    /// All of them, in the order in which they are told.
+    /// All costs, in the order of reports.
     pub const ALL: [Self; 4] = [Self::CpuTime, Self::Memory, Self::GpuMemory, Self::Energy];
 
     /// The cost's name in `comparison.csv`, with its unit.
@@ -50,7 +50,7 @@ pub struct CostChange {
 }
 
 impl CostChange {
-    /// Whether runs take more or less of it.
+    /// Whether the cost is more or less after the change.
     pub fn is_effect(&self) -> bool {
         matches!(self.judgement.verdict, Verdict::Less | Verdict::More)
     }

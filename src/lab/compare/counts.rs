@@ -1,4 +1,4 @@
-//! Compares what a training step of two cells asks for, operation by operation.
+//! Compares the work of a training step of two cells, operation by operation.
 
 use std::collections::HashMap;
 

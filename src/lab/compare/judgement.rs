@@ -160,7 +160,7 @@ fn sides(before: bool, after: bool) -> &'static str {
 /// One test over all cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MatrixJudgement {
-    /// Cells in it.
+    /// Number of cells.
     pub cells: usize,
     /// Geometric mean of the cells' ratios, `after / before`, with its interval.
     pub ratio: Ratio,

@@ -12,7 +12,7 @@ use crate::event::{FailedStatus, NO_THREAD, PANIC_MARK, RunFacts, RunTimes, Stat
 pub(super) enum EndedByParent {
     /// `limits.time` ran out.
     Timeout(Duration),
-    /// Nothing came from it for `limits.silence`.
+    /// The worker sent nothing for `limits.silence`.
     Silence(Duration),
     /// Ctrl-C.
     Interrupted,

@@ -11,7 +11,7 @@ use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, StopReason, Verdict}
 
 use super::{Launch, Next, Share, Source};
 
-/// Receives all events; an error from it ends everything.
+/// Receives all events; its error ends everything.
 pub type Sink<'a, E> = &'a mut dyn FnMut(RunEvent<'_>) -> Result<(), E>;
 
 /// Longest time without an event; then a [`RunEvent::Tick`] is sent.

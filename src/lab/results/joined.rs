@@ -34,7 +34,7 @@ pub enum Origin {
     Epoch,
     /// `blocks.csv`: times of the run.
     Block,
-    /// `timings.csv`: times of its cell, the same in every run of it.
+    /// `timings.csv`: times of the run's cell, equal for all of its runs.
     Cell,
 }
 

@@ -232,7 +232,7 @@ impl BlockRow {
     }
 }
 
-/// A row of `work.csv`: what an operation of a layer asks for in one step, with the cell's first seed.
+/// A row of `work.csv`: the work of an operation of a layer in one step, with the cell's first seed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkRecord {
     /// Readable key of the cell.

@@ -5,7 +5,7 @@ use crate::report::view::{Cell, View};
 
 use super::effect::{BETTER, Measured, paired, verdict};
 
-/// A prediction with what was measured of it.
+/// A prediction with its measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outcome {
     /// The prediction as the manifest has it.
@@ -23,7 +23,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of every prediction of the manifest, in its order.
+    /// The outcomes of the manifest's predictions, in the manifest's order.
     pub(super) fn all(view: &View<'_>) -> Vec<Self> {
         let predictions: Vec<PredictionSpec> = view.set.plan.reported("predictions");
         let outcomes = predictions.into_iter().map(|one| Self::of(view, one));

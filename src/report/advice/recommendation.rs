@@ -27,7 +27,7 @@ pub(super) struct Draft {
     pub(super) claim: Claim,
     /// Predicted effect of the change.
     pub(super) predicted: Predicted,
-    /// The measured values that called for it.
+    /// The measured values that the rule acted on.
     pub(super) triggers: String,
     /// How the prediction is computed.
     pub(super) formula: String,

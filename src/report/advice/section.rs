@@ -45,7 +45,7 @@ pub struct AdviceItem {
     pub change: String,
     /// The cell that it changes, in words.
     pub cell: String,
-    /// The measured values that called for it.
+    /// The measured values that the rule acted on.
     pub triggers: String,
     /// `1.11× (1.05–1.17) the throughput`, or a bound: `at most 1.11× the throughput (an upper bound, no estimate)`
     pub predicted: String,

@@ -68,7 +68,7 @@ fn samples(view: &View<'_>) -> Option<String> {
     (images > 0).then(|| "What it draws is under “Quality and curves”.".to_owned())
 }
 
-/// Where these results train the best of a search in full: what the search had seen of it.
+/// If these results train the best of a search in full: the value that the search had measured.
 fn estimated(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let name = view.set.plan.name.strip_suffix("-best")?;
     let set = results::read(&view.folder?.join("..").join(name)).ok()?;

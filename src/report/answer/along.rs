@@ -11,11 +11,11 @@ use crate::results::grouped;
 
 use super::choice::{self, ALPHA};
 
-/// Without loader workers some axes set nothing: a cell without them stands beside all of their values.
+/// Without loader workers some axes have no effect: a cell without workers is compared with all of their values.
 const WORKERS: &str = "loader.workers";
 /// See [`WORKERS`].
 const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
-/// Values that are told at most.
+/// Most values that have a sentence.
 const NAMED: usize = 3;
 
 /// A cell, and the one that differs in the axis only and has its first value.

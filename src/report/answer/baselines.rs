@@ -1,4 +1,4 @@
-//! How the best cell of a task stands to the baselines on the same rows.
+//! Compares the best cell of a task with the baselines on the same rows.
 
 use crate::base::text::count;
 use crate::base::units::human;

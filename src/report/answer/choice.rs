@@ -23,7 +23,7 @@ pub(super) fn test(n: usize) -> String {
     format!("n = {n}, Mann–Whitney, Holm")
 }
 
-/// Settings of training that say what computes, and not what is learned.
+/// Settings of training that change its speed, not its result.
 const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
 
 /// The cells of one task, the best first.
@@ -48,7 +48,7 @@ pub(in crate::report) struct Choice<'v, 'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     Named,
-    /// The recommendations that these results test are about it.
+    /// The tested recommendations predict this measure.
     Predicted,
     Treatments,
     OnlySpeed,
@@ -91,20 +91,20 @@ pub(in crate::report) struct Ranked<'v, 'a> {
     pub(super) numbers: Vec<Number>,
     /// The cell's values of the first measure, one per run or seed.
     pub(super) values: Vec<f64>,
-    /// How it stands to the best.
+    /// The cell compared with the best.
     pub(super) standing: Standing,
 }
 
-/// How a cell stands to the best one.
+/// A cell compared with the best one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Standing {
     /// The cell with the best median.
     Best,
-    /// Too few values for a test; whether its range and that of the best overlap, `None` where one of them is a single value.
+    /// Too few values for a test; whether the ranges of this cell and the best overlap, `None` if one has a single value.
     Untested(Option<bool>),
-    /// The test tells it from the best, with this p-value (Holm).
+    /// The test separates the cell from the best, with this p-value (Holm).
     Behind(f64),
-    /// The test does not tell it from the best.
+    /// The test does not separate the cell from the best.
     Alike(f64),
     /// With several measures: no cell is better by all.
     OnFront,

@@ -13,7 +13,7 @@ use crate::report::view::{Cell, View};
 
 use super::choice::{self, ALPHA, Choice, Why};
 
-/// Nothing where the cells do not differ in quality, or nothing can be said of it.
+/// Empty if the cells do not differ in quality, or the difference is unknown.
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let is_by_speed = matches!(&choice.measures[..], [only] if only.is_clock);
     let may_differ = matches!(choice.why, Why::Named | Why::Predicted | Why::Treatments);
@@ -27,7 +27,7 @@ pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String>
     let Some(contrast) = quality.and_then(|measure| contrast(view, &cells, &measure)) else {
         return Vec::new();
     };
-    // Of treatments the quality of each is told.
+    // The quality of treatments has sentences elsewhere.
     let contrast = (choice.why != Why::Treatments).then_some(contrast);
     let target = Target::equal(loss_column(view), &cells);
     let soonest = target.and_then(|target| soonest(view, &cells, &target));

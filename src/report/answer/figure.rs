@@ -8,7 +8,7 @@ use crate::report::view::{Cell, View};
 use super::choice::{Choice, Standing};
 use super::table::{self, row_id};
 
-/// Labels of points: more would hide them.
+/// Most labels of points that are legible.
 const LABELS: usize = 12;
 
 /// The figure of a choice; `number` tells it from those of other tasks.

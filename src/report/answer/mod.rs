@@ -53,7 +53,7 @@ pub struct Answer {
     pub by: String,
     /// The deciding measure by cell; empty where nothing was measured.
     pub figures: Vec<PlotContext>,
-    /// The cells of each named task, the best first, with how each stands to the best.
+    /// The cells of each named task, the best first, compared with it.
     pub tables: Vec<Table>,
     /// Cells that did not run, with the reasons; empty for none.
     pub not_run: String,

@@ -53,7 +53,7 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
         let verdict = front_verdict(&search).and_then(|section| section.points.last().cloned());
         sentences.splice(0..0, verdict);
     }
-    // Beside a search of one trial after the other both are told with the speed-up.
+    // If the other search ran one trial at a time, the speed-up has both durations.
     let lasted = duration(&search, is_one).filter(|_| !is_sooner);
     sentences.extend(lasted);
     sentences.extend(told.map(|told| told.unwrap_or_else(|why| why)));
@@ -328,7 +328,7 @@ fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>, has_front: bool) -> Vec<OfTria
     let side = |is_on: bool| if is_on { "on it" } else { "–" };
     let front = OfTrial::text("Pareto front", move |(.., is_on)| side(*is_on));
     fields.extend(has_front.then_some(front));
-    // The table of the fronts has it too, which is where several objectives leave room for it.
+    // With several objectives the table of the fronts has the configuration.
     let named = OfTrial::text("configuration", |(_, trial, _)| {
         search.point_in_words(&trial.info.point)
     });

@@ -10,7 +10,7 @@ use crate::report::view::View;
 use super::choice::{self, Choice, Ranked, Standing};
 use super::{equal, gains, has_parts};
 
-/// Share of the best cell's value by which another has to be better in what stands beside.
+/// Share of the best cell's value by which another cell's further measure must be better to be named.
 const LESS: f64 = 0.05;
 /// Cells behind the best, or dominated, that a sentence names.
 const NAMED: usize = 4;
@@ -48,11 +48,11 @@ pub(super) fn names(choice: &Choice<'_, '_>) -> String {
     names.collect::<Vec<_>>().join(" and ")
 }
 
-/// A cell with what decides and what stands beside it: `batch-size 8, 10.3 samples/s (10.1–10.6), 424 MiB`.
+/// A cell with its deciding and further measures: `batch-size 8, 10.3 samples/s (10.1–10.6), 424 MiB`.
 fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> String {
     let own = choice.measures.iter().zip(&one.numbers).enumerate();
     let own = own.map(|(place, (measure, number))| match place {
-        // Its name stands at the head of the sentence.
+        // The first measure's name is in the head of the sentence.
         0 => number.shown(),
         _ => measure.told(number),
     });
@@ -68,7 +68,7 @@ fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> Strin
     name.chain(own).chain(beside).collect::<Vec<_>>().join(", ")
 }
 
-/// Cells that may be as good as the best: of several the one that is best by what stands beside, else the next best.
+/// Cells that may be as good as the best: of several the one best by the further measures, else the next best.
 fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -> String {
     let [first, ..] = cells else {
         return String::new();

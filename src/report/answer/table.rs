@@ -1,5 +1,4 @@
-//! The decision table: the cells of a task, the best first, with what decides, what stands beside it, and how each cell
-//! stands to the best.
+//! The decision table: the cells of a task, the best first, with deciding and further measures, compared with the best.
 
 use crate::base::text::count;
 use crate::base::units::human;
@@ -188,7 +187,7 @@ fn learned(choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> bool {
     !is_quality || !runs.any(|facts| has_learned(facts) == Some(false))
 }
 
-/// Whether the time of a step is asked for: its largest phase then stands beside it.
+/// Whether a step's time decides: then its largest phase has a column.
 pub(super) fn has_phases(choice: &Choice<'_, '_>) -> bool {
     choice
         .measures

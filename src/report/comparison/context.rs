@@ -58,7 +58,7 @@ pub struct Part {
     pub answer: Vec<String>,
     /// The factors of the change, or its cells.
     pub figures: Vec<PlotContext>,
-    /// Times, memory and quality before and after; none where no cell stands on both sides.
+    /// Times, memory and quality before and after; none if no cell is on both sides.
     pub decision: Option<Section>,
     /// Everything else.
     pub sections: Vec<Section>,

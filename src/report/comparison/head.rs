@@ -24,7 +24,7 @@ messages! {
     not_comparable_cells(count, why) = "cells that cannot be compared: {count} ({why})" | "nicht vergleichbare Zellen: {count} ({why})";
 }
 
-/// What is compared with what, and how much of it there is.
+/// The sides of the comparison, and their numbers of cells and runs.
 pub(super) fn intro(scene: &Scene<'_>) -> Vec<String> {
     let (comparison, words) = (scene.comparison, scene.words);
     let (before, after) = (

@@ -135,7 +135,7 @@ impl<'a> Scene<'a> {
         Provenance::Derived(self.across(formula))
     }
 
-    /// What stands beside a ratio of times; it says so where the times are of different environments.
+    /// Text beside a ratio of times, which says so where the times are of different environments.
     pub(crate) fn across(&self, text: String) -> String {
         if self.is_across() {
             self.words.across_environments(text)
@@ -144,7 +144,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What a caption adds where times of different environments are drawn.
+    /// Addition to a caption where times of different environments are drawn.
     pub(crate) fn across_note(&self) -> String {
         let note = || format!(" {}", self.words.across_caption());
         self.is_across().then(note).unwrap_or_default()

@@ -162,7 +162,7 @@ pub(super) fn r11(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Where an axis is the treatment, each of its values says what it sets, and what differs beside that is told.
+/// If an axis is the treatment, the report says what each value sets, and what differs beside that.
 pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
     let plan = &subject.set.plan;
     let Some(treatment) = plan.compare.get("treatment").and_then(Value::as_str) else {

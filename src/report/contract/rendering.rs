@@ -7,7 +7,7 @@ use super::subject::{Shown, ShownEntry, ShownRow, Subject, Text};
 use crate::report::sections::findings::RULES;
 use crate::report::view::View;
 
-/// Every measured cell has a row among the times, every other one stands in a list with its reason, and all rows are printed.
+/// Every measured cell has a row among the times, every other one is in a list with its reason, and all rows are printed.
 pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let view = View::of(subject.set);
@@ -194,7 +194,7 @@ const TESTS: [&str; 6] = [
     "permutationstest",
     "vorzeichentest",
 ];
-/// Words of a sentence that tells what would have been seen.
+/// Words for the smallest effect that a test could have shown.
 const DETECTABLE: [&str; 2] = ["smallest detectable", "nachweisbare"];
 
 /// No word of significance without a test; beside every "no change" the smallest detectable effect.

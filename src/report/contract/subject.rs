@@ -20,7 +20,7 @@ pub(super) struct Subject<'a> {
     pub(super) set: &'a ResultSet,
     /// Variables of the templates.
     pub(super) context: Value,
-    /// Every table in it.
+    /// All tables of the report.
     pub(super) tables: Vec<Shown>,
     /// Output of the templates.
     pub(super) texts: Vec<Text>,
@@ -32,7 +32,7 @@ pub(super) struct Text {
     pub(super) name: String,
     /// Whether it is HTML; Markdown otherwise.
     pub(super) is_page: bool,
-    /// All of it.
+    /// The whole text.
     pub(super) whole: String,
 }
 
@@ -231,7 +231,7 @@ impl Text {
         seen
     }
 
-    /// Rows of a table that it shows, without its heading.
+    /// Number of rows in the table of `part`, without its heading.
     pub(super) fn rows_of(&self, part: &str) -> usize {
         if self.is_page {
             part.matches("<tr").count().saturating_sub(1)

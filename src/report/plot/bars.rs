@@ -33,11 +33,11 @@ pub(crate) struct BarPlot {
 /// One bar.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bar {
-    /// Left of it.
+    /// Text left of the bar.
     pub(crate) label: String,
     /// Parts of the bar, one per name.
     pub(crate) segments: Vec<Segment>,
-    /// Right of it.
+    /// Text right of the bar.
     pub(crate) end: String,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Segment {
 }
 
 impl BarPlot {
-    /// Draws it; the same value gives the same bytes.
+    /// Draws the plot as SVG; equal plots give equal bytes.
     pub(crate) fn draw(&self) -> String {
         let left = 16.0 + widest(self.bars.iter().map(|bar| &bar.label)).clamp(20.0, LABELS);
         let right = WIDTH - 18.0 - widest(self.bars.iter().map(|bar| &bar.end));

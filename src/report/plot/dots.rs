@@ -42,7 +42,7 @@ pub(crate) struct DotPlot {
 /// A dot.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DotRow {
-    /// Left of it.
+    /// Text left of the row.
     pub(crate) label: String,
     /// Series of its kind.
     pub(crate) kind: usize,
@@ -54,7 +54,7 @@ pub(crate) struct DotRow {
     pub(crate) runs: Vec<f64>,
     /// Half the width of the band around 1 in which a ratio does not matter; 0 for none.
     pub(crate) threshold: f64,
-    /// Right of it.
+    /// Text right of the row.
     pub(crate) end: String,
     /// Id of the table row that it leads to; empty for none.
     pub(crate) link: String,

@@ -114,7 +114,7 @@ impl Frame {
         svg.line("axis", (self.left, self.bottom), (RIGHT, self.bottom));
         let label = format!("{}{}", y.label, self.y.note());
         svg.text("label", (8.0, self.top - 16.0), Anchor::Start, &label);
-        // Settings and positions are no magnitudes: only a scale that bends distances is told.
+        // Settings and positions have no zero: the label names only a logarithmic scale.
         let label = format!("{}{}", x.label, self.x.kind_note());
         svg.text("label", (RIGHT, self.bottom + 44.0), Anchor::End, &label);
     }

@@ -31,7 +31,7 @@ impl PointPlot {
         frame.guides(svg, &self.guides);
     }
 
-    /// How far a series stands beside its settings, so that whiskers of several do not lie on each other.
+    /// Distance of a series from its settings, so that whiskers of several do not overlap.
     fn aside(&self, index: usize, frame: &Frame) -> f64 {
         let spread = |point: &Point| point.interval.is_some() || !point.runs.is_empty();
         let has_spread = |series: &Series| !series.is_band && series.points.iter().any(spread);

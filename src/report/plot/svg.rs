@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{SERIES, STYLE};
 
-/// How the line of a link begins; what it leads to stands in the page that holds the drawing.
+/// Beginning of the line of a link, whose target is in the page that holds the drawing.
 const LINK: &str = "<a href=";
 /// The line that ends a link.
 const LINK_END: &str = "</a>";
@@ -16,7 +16,7 @@ pub(crate) struct Svg {
     body: String,
 }
 
-/// Where a text's given point lies in it.
+/// Position of a text's given point in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Anchor {
     Start,

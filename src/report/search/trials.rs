@@ -109,7 +109,7 @@ impl<'v, 'a> Search<'v, 'a> {
         self.studies.iter().flat_map(|study| &study.trials).copied()
     }
 
-    /// Second of the search's clock at which a trial ended; the clock stands still between sessions.
+    /// Second of the search's clock at which a trial ended; the clock stops between sessions.
     pub(crate) fn end_s(&self, trial: &Trial<'v, 'a>) -> Option<f64> {
         self.ends.get(&*trial.cell.info.key).copied()
     }
@@ -189,7 +189,7 @@ impl<'v, 'a> Study<'v, 'a> {
         trials
     }
 
-    /// Points of it in a drawing, which call it `alone` where it is the only one.
+    /// Points of the study in a drawing, called `alone` if there is one study.
     pub(super) fn series(&self, alone: &str, points: Vec<plot::Point>) -> Series {
         let name = if self.name.is_empty() {
             alone

@@ -79,7 +79,7 @@ pub(crate) fn part<'a>(view: &View<'a>, cell: &Cell<'a>, path: &str) -> Option<&
     keys.try_fold(section, |value, key| value.get(key))
 }
 
-/// Kinds of the values, or the values themselves where they have none.
+/// Each value's `kind`; a value without one as it is.
 fn names(values: &[&Value]) -> Vec<String> {
     let name = |value: &&Value| match value.get("kind").and_then(Value::as_str) {
         Some(kind) => kind.to_owned(),

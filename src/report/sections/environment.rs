@@ -42,7 +42,7 @@ const BUILD: [&str; 7] = [
 pub struct EnvironmentContext {
     /// `env_id`, as `blocks.csv` and `timings.csv` have it.
     pub id: String,
-    /// Runs that were measured in it.
+    /// Number of runs in the environment.
     pub runs: usize,
     /// The machine and the build in one sentence.
     pub sentence: String,
@@ -101,7 +101,7 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     }
 }
 
-/// Of the only environment, what stands in no other place of a page: the system and the build.
+/// Facts of the only environment that no other part of a page has: the system and the build.
 pub(crate) fn build(view: &View<'_>) -> Option<String> {
     let [one] = &environments(view)[..] else {
         return None;

@@ -1,4 +1,4 @@
-//! [`Field`]: a column of a table together with what stands in it.
+//! [`Field`]: a column of a table together with its entries.
 
 use crate::report::number::Provenance;
 use crate::report::section::{ROWS, cut};
@@ -12,7 +12,7 @@ use super::speed::{in_mib, shown};
 /// How most times come about.
 pub(crate) const MEDIAN: &str = "median of n runs";
 
-/// A column, and what stands in it in the row of an `R`.
+/// A column, and its entry in the row of an `R`.
 pub(crate) struct Field<'f, R> {
     column: Column,
     entry: Box<dyn Fn(&R) -> Entry + 'f>,

@@ -24,13 +24,13 @@ pub struct Finding {
     pub text: String,
 }
 
-/// Percent of the step from which on waiting for data is told.
+/// Percent of the step from which on waiting for data is a finding.
 const WAIT: f64 = 10.0;
-/// Percent of the step from which on the residual is told.
+/// Percent of the step from which on the residual is a finding.
 const RESIDUAL: f64 = 5.0;
-/// Percent of the median from which on the spread of runs is told.
+/// Percent of the median from which on the spread of runs is a finding.
 const SPREAD: f64 = 10.0;
-/// Factor between the time of a cell's runs and the expected one from which on it is told.
+/// Factor between measured and expected time of a cell's runs from which on it is a finding.
 const FAR: f64 = 2.0;
 /// Cells that a finding names at most.
 const NAMED: usize = 2;
@@ -38,7 +38,7 @@ const NAMED: usize = 2;
 /// The name of a rule; what it says, with `{}` in the place of what it found; what it found, in words.
 pub(crate) type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
 
-/// Every rule, in the order in which they are told; `docs/reports.md` says what each looks for.
+/// Every rule, in the order of their findings; `docs/reports.md` describes each.
 pub(crate) const RULES: [Rule; 12] = [
     (
         "waiting-for-data",

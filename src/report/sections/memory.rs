@@ -96,7 +96,7 @@ fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
         .counted
         .iter()
         .filter_map(|run| get(run))
-        // No process takes nothing: a zero is a counter that did not work.
+        // Every process uses memory: 0 means that a counter did not work.
         .filter(|bytes| *bytes > 0)
         .map(|bytes| bytes as f64 / MIB)
         .collect();

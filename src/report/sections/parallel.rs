@@ -178,7 +178,7 @@ pub(crate) fn cores_of(view: &View<'_>, run: &BlockRow, threads: f64, cores: f64
     }
 }
 
-/// When each run ended, in seconds of a clock that stands still between sessions and begins with the first start.
+/// When each run ended, in seconds of a clock that begins with the first start and stops between sessions.
 pub(crate) fn ends<'a>(view: &View<'_>, runs: &[&'a BlockRow]) -> Vec<(&'a BlockRow, f64)> {
     let sessions = by_session(runs.iter().copied());
     let mut begins: BTreeMap<&str, f64> = BTreeMap::new();

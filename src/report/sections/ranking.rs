@@ -184,7 +184,7 @@ fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) ->
         return Entry::text("–");
     };
     if let Some(reason) = not_comparable(view, cell, base) {
-        // Which values differ stands under Variants; a column of them would be wider than the page.
+        // The differing values are under Variants; a column of them would be wider than the page.
         let what = reason.split(" (").next().unwrap_or_default();
         return Entry::detailed("–", format!("not comparable: {what}"));
     }

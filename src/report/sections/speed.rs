@@ -148,7 +148,7 @@ pub(super) fn shown(cell: &Cell<'_>, column: &str) -> Entry {
     Entry::number(number.as_ref())
 }
 
-/// Bytes of a cell as a field of a column in MiB, with their interval below.
+/// A column of bytes as an entry in MiB, with its interval below.
 pub(crate) fn in_mib(cell: &Cell<'_>, column: &str, show: impl Fn(f64) -> String) -> Entry {
     let Some(bytes) = timing(cell, column) else {
         return Entry::text("–");

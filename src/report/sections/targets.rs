@@ -13,7 +13,7 @@ use crate::results::{BlockRow, Interval, IntervalKind, fixed_unit, interval_over
 use super::phases::PHASES;
 use super::{machine, utilisation};
 
-/// How a measured figure stands to its target.
+/// A measured figure compared with its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Status {
     Met,

@@ -197,7 +197,7 @@ impl<'a> Literal<'a> {
             let (digits, rest) = self.rest.split_at(end);
             shape.push(digits.parse().ok()?);
             self.rest = rest;
-            // Python 2 wrote whole numbers with it.
+            // Python 2 ended whole numbers with `L`.
             let _ = self.skip("L");
             if self.skip(",").is_none() {
                 self.skip(")")?;

@@ -208,7 +208,7 @@ impl Files {
         self.labels.len() + PIXELS
     }
 
-    /// The whole records of a file; adds what is wrong with it to `faults`.
+    /// The whole records of a file; adds the file's mistakes to `faults`.
     fn records(&self, name: &str, faults: &mut Faults) -> Result<Vec<u8>, DatasetError> {
         let path = self.folder.join(name);
         let unreadable = |error| DatasetError::unreadable(&path, &error);

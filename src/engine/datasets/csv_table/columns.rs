@@ -73,7 +73,7 @@ pub(super) struct Layout {
     pub(super) roles: Vec<Role>,
     /// One per column; the default where the manifest has no entry.
     pub(super) specs: Vec<ColumnSpec>,
-    /// The column that decides which split a row is of, and what is read of it.
+    /// The column that decides the split of a row, and how it is read.
     pub(super) key: Option<(usize, Role)>,
     /// Parts of dates that are features of their own, with the column of the date.
     pub(super) parts: Vec<(usize, DatePart)>,
@@ -166,7 +166,7 @@ impl Layout {
     }
 }
 
-/// The column that decides the split, if one does, and what is read of it; one that names groups or splits is no feature.
+/// The column that decides the split, if one does, and how it is read; one that names groups or splits is no feature.
 fn key(
     spec: &CsvSpec,
     names: &[String],

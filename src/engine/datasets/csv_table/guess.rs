@@ -28,7 +28,7 @@ pub struct CsvGuess {
     pub separator: char,
     /// What separates the fraction of a number.
     pub decimal: Decimal,
-    /// Texts that stand for a missing value, beside nothing at all.
+    /// Texts that mean a missing value, beside an empty field.
     pub missing_values: Vec<String>,
     /// Names of the feature columns.
     pub features: Vec<String>,

@@ -14,7 +14,7 @@ use super::{CsvSpec, Decimal};
 use crate::base::text::count;
 use crate::manifest::toml_key;
 
-/// Texts that often stand for a missing value.
+/// Texts that often mean a missing value.
 pub(super) const NOTHING: [&str; 10] = [
     "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "-", "?",
 ];

@@ -247,7 +247,7 @@ pub(super) struct Rows {
     columns: Vec<Column>,
     /// The group of rows that is read next.
     group: usize,
-    /// Rows read before these, and the next one of these.
+    /// Number of rows read before `columns`; `at` is the next row in them.
     before: u64,
     at: usize,
 }
@@ -360,7 +360,7 @@ thread_local! {
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread becomes a mistake in a file, so that nothing is to be said of it.
+/// Whether a panic of this thread becomes a mistake in a file, so that the panic's message is not printed.
 pub fn is_contained() -> bool {
     IS_CONTAINED.get()
 }

@@ -28,7 +28,7 @@ struct Prepared {
 pub(super) enum Values {
     /// One feature, and where they are given, a second one that is 1 where the value is missing.
     Numbers(Vec<f32>, Option<Vec<bool>>),
-    /// A feature for every kind: 1 in rows of it, where training rows have the kind; a kind beyond them is 0 in all.
+    /// One-hot features: 1 in rows of the kind, where training rows have the kind; other kinds are 0 in all.
     Kinds {
         of_row: Vec<u32>,
         is_known: Vec<bool>,

@@ -42,7 +42,7 @@ const VALIDATION: [&str; 4] = ["validation", "val", "valid", "dev"];
 const TEST: [&str; 1] = ["test"];
 
 impl RowsSpec {
-    /// The column that decides, and what is read of it; `None` where files do.
+    /// The column that decides the split, and how it is read; `None` where files do.
     ///
     /// # Errors
     /// None or several of its keys.

@@ -32,7 +32,7 @@ pub(super) trait Sink {
 pub(super) struct Source {
     file: DataFile,
     reader: Rows,
-    /// Where each column of the layout stands in the file; `None` where it is the layout's order.
+    /// Index in the file of each column of the layout; `None` where both have one order.
     order: Option<Vec<usize>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Scanned {
 }
 
 impl Scanned {
-    /// The numbers of the rows in their files.
+    /// The numbers of the rows in their files, and the sizes of the three splits.
     ///
     /// # Errors
     /// A table or a part of it without rows.

@@ -27,9 +27,9 @@ pub(super) struct Column {
     pub(super) count: usize,
     /// Rows without one.
     pub(super) empty: usize,
-    /// Rows by text that may stand for a missing value.
+    /// Number of rows by text that may mean a missing value.
     pub(super) nothing: BTreeMap<&'static str, usize>,
-    /// Rows that are no number with a point, and with a comma; of both, texts that may stand for missing ones are left out.
+    /// Rows that are no number with a point, and with a comma; texts that may mean missing values do not count.
     pub(super) no_point: usize,
     pub(super) no_comma: usize,
     pub(super) has_fraction: bool,
@@ -75,12 +75,12 @@ impl Column {
         self.dates = Some(forms);
     }
 
-    /// Rows with a text that does not stand for a missing value.
+    /// Rows with a text that does not mean a missing value.
     pub(super) fn filled(&self) -> usize {
         self.count - self.nothing.values().sum::<usize>()
     }
 
-    /// Whether all values are numbers, but for those that may stand for missing ones.
+    /// Whether all values are numbers, but for texts that may mean missing values.
     pub(super) fn is_number(&self, decimal: Decimal) -> bool {
         let wrong = match decimal {
             Decimal::Point => self.no_point,
@@ -89,7 +89,7 @@ impl Column {
         wrong == 0 && self.filled() > 0
     }
 
-    /// Whether all values are labels, 0 or 1, but for those that may stand for missing ones.
+    /// Whether all values are labels, 0 or 1, but for texts that may mean missing values.
     pub(super) fn is_label(&self, decimal: Decimal) -> bool {
         let mut texts = self.values.keys();
         let is_nothing = |text: &str| self.nothing.contains_key(text);
@@ -107,7 +107,7 @@ impl Column {
         Some((form, forms.len() > 1))
     }
 
-    /// Rows without a value, where `missing` texts stand for none.
+    /// Rows without a value, if the texts `missing` mean none.
     pub(super) fn holes(&self, missing: &[&str]) -> usize {
         let of_text = |text: &&str| self.nothing.get(*text).copied().unwrap_or_default();
         self.empty + missing.iter().map(of_text).sum::<usize>()

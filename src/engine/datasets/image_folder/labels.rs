@@ -13,7 +13,7 @@ use super::parts::folders;
 use crate::base::file;
 use crate::base::text::count;
 
-/// The CSV file, and what of it is read.
+/// The CSV file, and the columns of it that are read.
 struct Labels<'a> {
     spec: &'a ImageFolderSpec,
     /// The file, for messages.
@@ -128,7 +128,7 @@ fn targets(
 }
 
 impl Labels<'_> {
-    /// Adds a row, or what is wrong with it.
+    /// Adds a row, or its mistake.
     fn add(&self, rows: &mut Rows, record: &StringRecord) {
         let line = self.line(rows, record);
         if record.len() != self.names.len() {

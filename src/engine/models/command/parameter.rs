@@ -91,7 +91,7 @@ impl Parameter {
     }
 }
 
-/// Path in the model's section to the parameter `name`, and to `keys` of it.
+/// Path in the model's section to `keys` of the parameter `name`.
 fn path(name: &str, keys: &[&str]) -> Vec<String> {
     let above = ["parameters", name];
     let keys = above.iter().chain(keys);
@@ -172,7 +172,7 @@ fn range<T: DeserializeOwned + PartialOrd + Display>(
 }
 
 impl ParameterKind {
-    /// The value as the program gets it, or what is wrong with it.
+    /// The value as the program gets it, or its mistake.
     fn fitted(&self, value: &Json) -> Result<Json, String> {
         let wrong = |expected: String| Err(format!("expected {expected}, found `{}`", text(value)));
         match self {

@@ -75,7 +75,7 @@ impl Expression {
         Ok(whole)
     }
 
-    /// Every name in it, with its bytes.
+    /// Every name in the expression, with its bytes.
     pub(super) fn names(&self, into: &mut Vec<(String, Range<usize>)>) {
         match self {
             Self::Number(_) => {}

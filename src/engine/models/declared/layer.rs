@@ -103,7 +103,7 @@ pub enum LayerKind {
     },
     /// Root-mean-square norm.
     RmsNorm {
-        /// Added to mean squares.
+        /// Added to mean squares, against division by 0.
         eps: f64,
     },
     /// Dropout.

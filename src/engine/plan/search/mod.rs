@@ -165,7 +165,7 @@ pub struct PrunedInfo {
     pub trials: Vec<usize>,
 }
 
-/// Reads `null`, which stands for NaN in JSON.
+/// Reads a number; `null` is NaN in JSON.
 fn number_or_nan<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }

@@ -27,7 +27,7 @@ pub(in crate::plan) struct Searched {
 pub(super) struct Study {
     /// The study's row of the matrix: one value per axis.
     matrix: Matrix,
-    /// Whether each parameter exists in it.
+    /// Whether each parameter exists in the study.
     pub(super) exist: Vec<bool>,
 }
 

@@ -188,7 +188,7 @@ impl<'a> Chunk<'a> {
         Matrix::strided(&layout[start..], self.positions(), columns, step)
     }
 
-    /// Where that part stands.
+    /// Position in the layout of the part for product number `index`.
     pub(super) fn factor_at(&self, index: usize) -> Factor {
         let Windows {
             stride, dilation, ..

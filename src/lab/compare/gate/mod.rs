@@ -17,7 +17,7 @@ pub enum FailOn {
     Change,
     /// A verdict is unclear.
     Unclear,
-    /// A training step asks for something else: other counts of an operation.
+    /// The work of a training step changed: other counts of an operation.
     Work,
     /// A run takes more CPU time.
     CpuTime,

@@ -32,8 +32,8 @@ struct Machine {
     series: BTreeMap<Class, Series>,
 }
 
-/// What two points of a series have in common, besides the machine: key, work signature, precision, threads, whether runs
-/// were alone on the machine and whether they tell steps. Comparisons refuse cells that differ in it.
+/// Properties that two points of a series share, besides the machine: key, work signature, precision, threads, whether runs
+/// were alone on the machine and whether they tell steps. Comparisons refuse cells that differ in one.
 type Class = (String, String, String, Vec<usize>, bool, bool);
 
 struct Series {

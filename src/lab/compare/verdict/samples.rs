@@ -51,7 +51,7 @@ pub(in crate::compare) struct Samples {
     pub design: Design,
     /// Noise floor of this cell on this machine.
     pub floor: Floor,
-    /// Whether sessions of a machine differ in it although nothing was changed: times do, the memory of a run does not.
+    /// Whether this value differs between sessions of a machine without a change: times do, the memory of a run does not.
     pub drifts: bool,
     /// Whether the times can be compared, or why not.
     pub comparable: Result<(), Vec<NotComparableReason>>,

@@ -230,7 +230,7 @@ impl Entries {
         })
     }
 
-    /// Where the last entry stands.
+    /// Place of the last entry in the journal.
     pub fn place(&self) -> Place {
         let path = from_here(&self.path);
         Place {

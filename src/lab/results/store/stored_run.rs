@@ -112,7 +112,7 @@ impl StoredRun {
         if let (Some(own), Some(other)) = (&mut self.facts, &other.facts)
             && !Arc::ptr_eq(own, other)
         {
-            // Another seed asks for the same.
+            // Runs of a cell with other seeds ask for the same work.
             share(&mut Arc::make_mut(own).work, &other.work);
         }
         share(&mut self.session, &other.session);

@@ -14,7 +14,7 @@ pub(super) const ABOUT: &str = "Recommends validating less often (`validation.ev
     brings it below. Prediction: at best 1 − validation ÷ run × share of the validations left out";
 
 const SETTING: &str = "validation.every";
-/// Share of the run from which on validation is told.
+/// Share of the run from which on the rule recommends rarer validation.
 const SHARE: f64 = 0.1;
 /// Seconds of a run that are worth it.
 const SHORTEST: f64 = 1.0;

@@ -34,7 +34,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Amdahl's bound: how many times faster all gets where a share of it takes no time.
+/// Amdahl's bound: the speed-up of the whole if a share of its time falls to 0.
 pub(super) fn amdahl(share: f64) -> Predicted {
     Predicted::bound(WORTH, 1.0 / (1.0 - share.min(0.99)))
 }

@@ -14,7 +14,7 @@ use super::factor::Factor;
 pub(crate) struct Alone<'v, 'a> {
     /// The cell without the change.
     pub(crate) without: At<'v, 'a>,
-    /// The cell with it.
+    /// The cell with the factor.
     pub(crate) with: At<'v, 'a>,
 }
 

@@ -138,7 +138,7 @@ impl Figure {
         )
     }
 
-    /// The ratio that the comparison itself has of it.
+    /// The comparison's own ratio of this figure.
     pub(crate) fn own_ratio(&self, pair: &CellPair) -> Option<Ratio> {
         let mut timings = pair.timings.iter();
         match self {

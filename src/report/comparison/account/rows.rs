@@ -12,7 +12,7 @@ use crate::results::{Interval, IntervalKind};
 use super::figure::Figure;
 use super::spread::{over_blocks, p_value, quotient};
 
-/// P-values up to which a direction is told.
+/// Largest p-value for which a direction is named.
 const ALPHA: f64 = 0.05;
 
 messages! {
@@ -163,7 +163,7 @@ pub(crate) fn line(
     Some((fields, matches!(held.shown, Shown::Less | Shown::More)))
 }
 
-/// A ratio with the ends of its interval below it: what they are stands once, below the table.
+/// A ratio with the ends of its interval below it; the text below the table names the kind of interval.
 pub(crate) fn ratio_entry(words: Words, ratio: Option<&Ratio>) -> Entry {
     let mut entry = words.ratio_entry(ratio);
     if let Some((low, high)) = ratio.and_then(Ratio::ends) {

@@ -39,7 +39,7 @@ messages! {
     outcome_only(side) = "Only {side} is a search: the runs of the other side are planned cells." | "Nur {side} ist eine Suche: Die Läufe der anderen Seite sind geplante Zellen.";
 }
 
-/// A search under the name that the page has for it.
+/// A search with its name on the page.
 type Named<'v, 'a> = (String, Search<'v, 'a>);
 
 /// The searches that the manifest names, else the sides that are searches; none where cells of one result are compared.

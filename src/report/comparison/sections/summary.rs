@@ -52,7 +52,7 @@ messages! {
     best_loss_name() = "best loss" | "bester Loss";
 }
 
-/// The section: of one cell every figure, of several the means over them; `None` where nothing stands on both sides.
+/// The section: of one cell every figure, of several the means over them; `None` if no cell is on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     if is_one(scene) {
