@@ -20,7 +20,7 @@ pub struct Build<'a> {
     pub label: &'a str,
     /// Root of the working tree.
     pub folder: &'a Path,
-    /// Whether it is a checkout: it gets a separate `target/`, and its `Cargo.lock` stays as it is.
+    /// Whether the source is a checkout: it gets a separate `target/`, and its `Cargo.lock` stays as it is.
     pub is_checkout: bool,
 }
 
@@ -88,7 +88,7 @@ fn features() -> String {
     all.into_iter().flatten().collect::<Vec<_>>().join(",")
 }
 
-/// Reads cargo's output until it ends; returns the path of the program.
+/// Reads cargo's output to its end; returns the path of the program.
 fn follow(
     outputs: &mut Outputs,
     child: &mut Child,
@@ -104,7 +104,7 @@ fn follow(
             Output::End => return program,
         }
         if interrupted.load(Ordering::SeqCst) {
-            // If it has ended already, its streams are closed.
+            // If cargo has ended already, its streams are closed.
             let _ = child.kill();
         }
     }

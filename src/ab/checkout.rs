@@ -27,7 +27,7 @@ pub struct Checkout {
     pub reference: String,
     /// Full hash of its commit.
     pub commit: String,
-    /// Where its files lie.
+    /// Folder of its files.
     pub folder: PathBuf,
 }
 
@@ -160,7 +160,7 @@ fn remove_unused(cache: &Path) {
                 let _ = fs::remove_dir_all(checkout);
             }
         }
-        // Fails unless it is empty.
+        // Fails unless the folder is empty.
         let _ = fs::remove_dir(repository);
     }
 }

@@ -19,7 +19,7 @@ pub const SIDE_PROTOCOL: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SideRequest {
-    /// Do this run, even if it is kept.
+    /// Do this run, even if the results have it.
     Run(RunName),
     /// Write the results and end.
     Finish,
@@ -37,7 +37,7 @@ pub enum SideMessage {
     Progress {
         /// Progress as text: `epoch 1/2  step 3/20`.
         text: String,
-        /// Fraction of its steps, 0 to 1.
+        /// Fraction of the run's steps, 0 to 1.
         share: f64,
     },
     /// A warning for the user.
@@ -56,15 +56,15 @@ pub enum SideMessage {
 pub struct Hello {
     /// [`SIDE_PROTOCOL`] of the side.
     pub side: u32,
-    /// [`crate::results::FORMAT_VERSION`] of the results that it writes.
+    /// [`crate::results::FORMAT_VERSION`] of the results that the side writes.
     pub format: u32,
-    /// Code hash of its build for CPU cells.
+    /// Code hash of the side's build for CPU cells.
     pub code_hash: String,
-    /// Numeric class of its CPU cells on this machine.
+    /// Numeric class of the side's CPU cells on this machine.
     pub numeric_class: String,
-    /// Machine and build, as its results will name them.
+    /// Machine and build, as the side's results will name them.
     pub environment: Environment,
-    /// Every run of its plan that can run and was selected, in plan order.
+    /// Every run of the side's plan that can run and was selected, in plan order.
     pub runs: Vec<OfferedRun>,
     /// Cells of its plan that cannot run on this machine, or on any, with the reason.
     pub idle: Vec<(String, String)>,
@@ -78,7 +78,7 @@ pub struct OfferedRun {
     pub name: RunName,
     /// Expected duration in seconds; `None` if unknown.
     pub estimated_s: Option<f64>,
-    /// The session of the kept run, if there is one that counts.
+    /// The session of the stored run, if one counts.
     pub kept_in: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use super::{AbError, Ended, UntilSure};
 /// An event for the caller.
 #[derive(Debug)]
 pub enum PairEvent<'a> {
-    /// A side starts its run.
+    /// A side starts its run of the pair.
     Began {
         /// The pair.
         pair: &'a Pair,
@@ -24,7 +24,7 @@ pub enum PairEvent<'a> {
     Sure {
         /// Key of the cell.
         key: &'a str,
-        /// How many pairs it has.
+        /// Number of the cell's pairs.
         pairs: usize,
     },
     /// A pair is left out.

@@ -36,7 +36,7 @@ pub struct SideOrder {
     pub manifest: PathBuf,
     /// The path against which the manifest's paths are resolved.
     pub located_at: PathBuf,
-    /// Folder of its results.
+    /// Folder of the side's results.
     pub results: PathBuf,
     /// The session.
     pub session: String,

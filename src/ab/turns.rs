@@ -9,7 +9,7 @@ use crate::execute::in_block_order;
 use super::RunName;
 use super::protocol::{Hello, OfferedRun};
 
-/// One of the two sides; as a number, its place in an array of both.
+/// One of the two sides; as a number, its index in an array of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// The reference (the older commit).

@@ -155,7 +155,7 @@ fn digest(cell: &PlannedCell) -> String {
     ))
 }
 
-/// The answer of a process of its own.
+/// The answer of a child process.
 fn ask(order: &Order) -> Result<Vec<(String, Metric)>, String> {
     let told = |error: io::Error| error.to_string();
     let program = std::env::current_exe().map_err(told)?;

@@ -109,13 +109,13 @@ fn proposed(model: &str, command: &CommandSpec, printed: &str) -> String {
     format!("{head}{}", sections.concat())
 }
 
-/// What the command reported.
+/// Reports of the command.
 #[derive(Debug, Default)]
 struct Seen {
     epochs: usize,
     by_epoch: BTreeSet<String>,
     warnings: Vec<String>,
-    /// The beginning of what it printed.
+    /// Beginning of the command's output.
     printed: String,
 }
 

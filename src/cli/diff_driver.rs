@@ -41,7 +41,7 @@ fn lacks_driver(results: &Path) -> bool {
     if !words.any(|word| word == ATTRIBUTE) {
         return false;
     }
-    // Empty where it is not set; without git there is nothing to advise.
+    // Empty where the driver is not set; without git there is no advice.
     let name = "diff.fieldtrial.textconv";
     let command = git(root, ["config", "--default", "", "--get", name]);
     command.is_ok_and(|command| command.is_empty())

@@ -26,7 +26,7 @@ const PAUSE: u32 = 100;
 const ENDED: usize = 30;
 /// Number of ended runs whose curves are shown.
 const CURVES: usize = 4;
-/// Failed runs that it shows.
+/// Failed runs that the page shows.
 const FAILED: usize = 10;
 
 /// The page of one call of `run`.

@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &PredictArguments) -> Outcome {
                 let reason = error.kind().to_string();
                 Failure::plain(format!("cannot write `{}`: {reason}", path.display()), None)
             };
-            // Nothing half-written is left where it fails.
+            // If writing fails, no half-written file is left.
             let mut file = temporary::beside(path).map_err(cannot)?;
             let rows = write(arguments, &trained, &mut file)?;
             temporary::keep_as(file, path).map_err(cannot)?;

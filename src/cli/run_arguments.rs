@@ -133,7 +133,7 @@ impl RunArguments {
     }
 }
 
-/// A call of `run`, with what it works on.
+/// A call of `run`, with the objects that it needs.
 pub(super) struct Invocation<'a> {
     pub(super) arguments: &'a RunArguments,
     pub(super) setup: Setup<'a>,

@@ -16,9 +16,9 @@ use super::Problem;
 use super::problem::mistake;
 use super::run_plan::folder_or_here;
 
-/// Bytes of weights that a run keeps at most without being asked.
+/// Bytes of weights that a run keeps at most unless a manifest requests them.
 const WEIGHTS: u64 = 64 << 20;
-/// And all runs of a manifest together.
+/// Bytes of such weights of all runs of a manifest.
 const ALL_WEIGHTS: u64 = 256 << 20;
 
 /// A plan with the machine and build that it runs on.

@@ -37,7 +37,7 @@ impl Phase {
         }
     }
 
-    /// Whether it waits or runs.
+    /// Whether the task waits or runs.
     pub fn is_active(&self) -> bool {
         !matches!(self, Self::Ended(_))
     }

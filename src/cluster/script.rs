@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::base::shell;
 use crate::plan::SlurmSpec;
 
-/// Seconds before its time limit at which a task is asked to end. Slurm checks limits about every half minute.
+/// Seconds between a signal to end and a task's time limit. Slurm checks limits about every half minute.
 const NOTICE_S: u64 = 120;
 
 /// Content of the scripts.

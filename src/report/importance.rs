@@ -96,7 +96,7 @@ fn divergence(domain: &Domain, index: usize, points: &[&Point], best: usize) -> 
 
 /// The places that values of a parameter are counted at.
 struct Grid {
-    /// How many there are.
+    /// Number of places.
     size: usize,
     /// The first place and the distance to the next; nothing for choices, whose places have no order.
     line: Option<Line>,

@@ -17,7 +17,7 @@ pub struct Link {
     pub href: String,
     /// Text of the link.
     pub text: String,
-    /// Whether it is a page; else a file of data.
+    /// Whether the target is a page; else a file of data.
     pub is_page: bool,
 }
 

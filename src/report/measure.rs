@@ -25,7 +25,7 @@ pub(crate) struct Measure {
     pub(crate) name: String,
     /// Unit of printed values; empty for a plain number, and where the text has it.
     pub(crate) unit: String,
-    /// Whether it is one value for each run (a clock or a counter of the machine) and not for each seed.
+    /// Whether each run has one value (a clock or a counter of the machine), not each seed.
     pub(crate) is_clock: bool,
     /// Whether more is better, where a command declares the metric.
     declared: Option<bool>,

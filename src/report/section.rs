@@ -127,7 +127,7 @@ impl Section {
         }
     }
 
-    /// Whether it shows nothing: tables without rows, no plot, no sentence.
+    /// Whether the section shows nothing: tables without rows, no plot, no sentence.
     pub(crate) fn is_empty(&self) -> bool {
         let has_rows = self.tables.iter().any(|table| !table.rows.is_empty());
         let has_words = !self.paragraphs.is_empty() || !self.points.is_empty();

@@ -209,7 +209,7 @@ impl Table {
         Self::of_rows(naming, columns.collect(), rows.collect())
     }
 
-    /// Whether it has no row, or columns of numbers without a single number.
+    /// Whether the table has no row, or columns of numbers without a single number.
     pub(super) fn is_blank(&self) -> bool {
         let is_number = |place: usize| self.columns.get(place).is_some_and(|c| c.is_number);
         let fields = self

@@ -40,7 +40,7 @@ const THEMES: [(&str, &str, Make); 11] = [
 
 /// The themes that have something to show.
 pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
-    // Sections know nothing of each other; those of ten thousand cells are a second of work.
+    // Sections are independent; those of ten thousand cells take a second.
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
     let has_commands = cells.iter().any(|cell| cell.is_of_command);
     let are_all_commands = are_of_commands(&cells);
@@ -53,7 +53,7 @@ pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
             }
             let had_tables = !section.tables.is_empty();
             section.tables.retain(|table| !table.is_blank());
-            // What is said of a table without values says nothing.
+            // Sentences on a table are left out with it.
             if had_tables && section.tables.is_empty() {
                 section.points.clear();
             }

@@ -57,7 +57,7 @@ pub struct Cell<'a> {
     pub status: Status,
     /// One line, for all but `done`.
     pub reason: &'a str,
-    /// Whether its model is of `kind = "command"`: a program of the user trains it.
+    /// Whether the cell's model is of `kind = "command"`: a program of the user trains it.
     pub is_of_command: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'a> View<'a> {
             let mut runs = runs.get(&*info.key).cloned().unwrap_or_default();
             let mut blocks = blocks.get(&*info.key).cloned().unwrap_or_default();
             let mut epochs = epochs.get(&*info.key).cloned().unwrap_or_default();
-            // The order of rows in a file says nothing, and sums of floats hang on it.
+            // Rows of a file may have any order, on which sums of floats depend.
             runs.sort_by_key(|row| row.seed);
             blocks.sort_by_key(|row| (row.seed, row.block));
             epochs.sort_by_key(|row| (row.seed, row.epoch.epoch));
@@ -313,7 +313,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Whether its times can be shown.
+    /// Whether the cell's times can be shown.
     pub fn is_measured(&self) -> bool {
         !self.counted.is_empty() && self.timing.is_some()
     }

@@ -118,7 +118,7 @@ impl AbRun<'_> {
         Ok((turns, until_sure.transpose()?))
     }
 
-    /// The pairs that are kept, of cells with their thresholds.
+    /// The stored pairs, of cells with their thresholds.
     fn until_sure(
         &self,
         after: &Side,

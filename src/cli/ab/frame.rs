@@ -15,7 +15,7 @@ use crate::cli::run_plan::planned;
 /// Fewest pairs with which the paired test can give a verdict on a single cell.
 const FEWEST_PAIRS: usize = 6;
 
-/// Most pairs of a cell that is not sure, unless the user or the manifest wants more.
+/// Most pairs of a cell without a sure verdict, unless the user or the manifest sets more.
 const MOST_PAIRS: usize = 20;
 
 #[derive(Debug)]

@@ -36,7 +36,7 @@ pub(super) fn ab(arguments: &AbArguments) -> Outcome {
     sides.and_then(run).or_else(code_of)
 }
 
-/// Prints why it ended, and returns the exit code.
+/// Prints why the comparison ended, and returns the exit code.
 fn code_of(error: AbError) -> Outcome {
     let (failure, code) = match error {
         AbError::Mistake(failure) => return Err(Problem::Mistake(failure)),

@@ -12,7 +12,7 @@ const LINES: usize = 10;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Printing {
     pub(super) is_coloured: bool,
-    /// Whether nothing is left out.
+    /// Whether everything is printed.
     pub(super) is_all: bool,
 }
 
@@ -38,7 +38,7 @@ impl Page {
         self.text.push_str(&wrapped(lines));
     }
 
-    /// The first `most` entries, or all of them where all are asked for; and how many are left out.
+    /// The first `most` entries, or all if requested; and the number of the rest.
     pub(super) fn first<'l, T>(&mut self, entries: &'l [T], most: usize) -> (&'l [T], usize) {
         if self.printing.is_all || entries.len() <= most {
             return (entries, 0);

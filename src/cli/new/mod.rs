@@ -171,7 +171,7 @@ fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
     let checked = plans(path, text);
     if checked.is_err() {
         for folder in new {
-            // Only where it is empty still.
+            // Only if the folder is empty still.
             let _ = fs::remove_dir(folder);
         }
     }

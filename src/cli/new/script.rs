@@ -39,7 +39,7 @@ struct Argument {
     is_required: bool,
 }
 
-/// Arguments' names by our setting that they set, and its name in `run`.
+/// Settings of ours that scripts have as arguments, with common names of these arguments.
 const ROLES: [(&str, &[&str]); 4] = [
     (
         "train.batch-size",

@@ -43,7 +43,7 @@ pub enum DatasetError {
         column: String,
         /// The nearest name, or all names.
         advice: String,
-        /// Key of the dataset's section that names it.
+        /// Key of the dataset's section that names the column.
         key: &'static str,
     },
     /// The specification does not fit the data.
@@ -135,7 +135,7 @@ impl DatasetError {
         }
     }
 
-    /// The mistakes that it has, one by one.
+    /// The error's mistakes, one by one.
     pub(crate) fn each(&self) -> &[Self] {
         match self {
             Self::Several(all) => all,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Number of faults that are listed; the others are counted.
+/// Number of faults that are listed; further ones are counted.
 const SHOWN: usize = 20;
 
 /// Errors inside a file or folder, in file order: all are counted, the first ones are listed.
@@ -42,7 +42,7 @@ impl Faults {
         self
     }
 
-    /// Whether there is none.
+    /// Whether there is no fault.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

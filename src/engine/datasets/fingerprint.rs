@@ -58,7 +58,7 @@ impl State {
 }
 
 impl FingerprintCache {
-    /// Whether a digest was added since it was made or read.
+    /// Whether a digest was added since the cache was made or read.
     pub fn is_changed(&self) -> bool {
         self.changed
     }

@@ -42,7 +42,7 @@ pub enum Features {
     Tokens {
         /// Tokens that a model reads.
         length: usize,
-        /// How many different tokens there are.
+        /// Number of different tokens.
         vocabulary: usize,
     },
 }
@@ -87,7 +87,7 @@ pub enum Target {
     Tokens {
         /// Positions.
         length: usize,
-        /// How many different tokens there are.
+        /// Number of different tokens.
         vocabulary: usize,
     },
     /// No target.

@@ -10,11 +10,11 @@ use super::{
 /// Properties of the training data that a trained model needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    /// The form of its features.
+    /// Form of the features.
     pub features: Features,
-    /// The form of its target.
+    /// Form of the target.
     pub target: Target,
-    /// Names of its classes; empty for numbers.
+    /// Names of the classes; empty for numbers.
     pub class_names: &'a [String],
     /// How features and target were normalised.
     pub normalisation: &'a Normalisation,

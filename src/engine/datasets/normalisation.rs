@@ -29,7 +29,7 @@ pub struct Scale {
     pub mean: f64,
     /// Divisor, above 0.
     pub std: f64,
-    /// Whether it is the natural logarithm of the original value that has this mean and deviation.
+    /// Whether mean and deviation are those of the original values' natural logarithms.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub log: bool,
 }

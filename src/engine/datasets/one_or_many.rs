@@ -57,7 +57,7 @@ impl From<PathBuf> for FilePaths {
 }
 
 impl<T> OneOrMany<T> {
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -78,7 +78,7 @@ impl<T> Deref for OneOrMany<T> {
 }
 
 impl TargetColumns {
-    /// Whether `name` is one of them.
+    /// Whether `name` is one of the columns.
     pub(super) fn has(&self, name: &str) -> bool {
         self.iter().any(|own| own == name)
     }
@@ -97,12 +97,12 @@ impl FilePaths {
         self.0.iter_mut().for_each(|path| *path = change(path));
     }
 
-    /// The first path; nothing of an empty list.
+    /// The first path; empty for an empty list.
     pub(super) fn first_path(&self) -> &Path {
         self.first().map_or(Path::new(""), PathBuf::as_path)
     }
 
-    /// The deepest folder that all of them are in.
+    /// The deepest folder that contains all files.
     pub(super) fn folder(&self) -> PathBuf {
         let first = self.first_path().parent().unwrap_or(Path::new(""));
         let mut common = first.to_owned();

@@ -64,7 +64,7 @@ pub enum ColumnPreparation {
 }
 
 impl PreparedColumn {
-    /// Number of its features.
+    /// Number of features of the column.
     pub fn width(&self) -> usize {
         match &self.how {
             ColumnPreparation::Number { has_flag, .. } => 1 + usize::from(*has_flag),
@@ -72,7 +72,7 @@ impl PreparedColumn {
         }
     }
 
-    /// The part of a date that it is.
+    /// The part of a date that the column is.
     pub fn part(&self) -> Option<DatePart> {
         match &self.how {
             ColumnPreparation::Category { part, .. } => *part,
@@ -80,7 +80,7 @@ impl PreparedColumn {
         }
     }
 
-    /// Names of its features.
+    /// Names of the column's features.
     pub fn features(&self) -> Vec<String> {
         let name = match &self.how {
             ColumnPreparation::Category {
@@ -107,7 +107,7 @@ impl PreparedColumn {
         }
     }
 
-    /// Scales of its features: 0 and 1 stay as they are.
+    /// Scales of the column's features; one-hot features (0 and 1) are not scaled.
     pub fn scales(&self) -> Vec<Scale> {
         let mut scales = vec![Scale::IDENTITY; self.width()];
         if let ColumnPreparation::Number { scale, .. } = &self.how {

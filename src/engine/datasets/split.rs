@@ -148,7 +148,7 @@ pub(crate) fn take_stratified(
     taken
 }
 
-/// How many of each class to take, so that they sum to `count`.
+/// Numbers of rows to take of each class, which sum to `count`.
 fn quotas(sizes: &[usize], count: usize) -> Vec<usize> {
     let total = sizes.iter().sum::<usize>().max(1);
     let mut quotas: Vec<usize> = sizes.iter().map(|size| size * count / total).collect();

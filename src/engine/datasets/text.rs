@@ -64,7 +64,7 @@ struct Parts {
     ids: [Vec<u32>; 3],
     /// The tokens of the training part, ascending.
     vocabulary: Vec<u32>,
-    /// Whether another part has others.
+    /// Whether validation or test text has tokens that the training text has not.
     has_unknown: bool,
     /// Bytes of every token in UTF-8; of the unknown token none, as they differ: it counts as its own.
     bytes: [Vec<u8>; 3],

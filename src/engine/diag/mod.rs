@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 pub struct Diagnostic {
     /// A lower-case fragment that stands alone, literals in backticks, no full stop.
     pub title: String,
-    /// The places it is about, the primary one first.
+    /// Places of the mistake, the primary one first.
     pub labels: Vec<Label>,
     /// What to do next, one line each, nearest name first.
     pub help: Vec<String>,
     /// Background information, one line each.
     pub note: Vec<String>,
-    /// How bad it is.
+    /// Severity: error or warning.
     pub severity: Severity,
 }
 
@@ -37,7 +37,7 @@ pub struct Label {
     pub place: Place,
     /// The label, a few words; may be empty.
     pub text: String,
-    /// Whether it is the place of the mistake (`^^^`), or one that explains it (`---`).
+    /// Whether the label is at the mistake (`^^^`), or at a place that explains it (`---`).
     pub is_primary: bool,
 }
 

@@ -26,7 +26,7 @@ impl Place {
         }
     }
 
-    /// Whether it lies in a `--set`, not in the file.
+    /// Whether the place lies in a `--set`, not in the file.
     pub fn is_override(self) -> bool {
         self.source > 0
     }

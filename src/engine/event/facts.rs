@@ -116,7 +116,7 @@ pub struct OpWork {
     pub op: String,
     /// Calls.
     pub calls: u64,
-    /// Calls of its backward pass.
+    /// Calls of the operation's backward pass.
     pub backward_calls: u64,
     /// FLOPs of the forward pass, by the operation's rule.
     pub flops_forward: u64,
@@ -214,7 +214,7 @@ pub struct DeviceMemoryTimes {
     /// Memory in use at the end, by all processes, as the driver reports it: including libraries, kernels and the
     /// allocator's reserve.
     pub used_bytes: Option<u64>,
-    /// Where they come from.
+    /// Source of these numbers.
     pub source: String,
 }
 
@@ -295,7 +295,7 @@ pub struct RunTimes {
     /// Bytes of all events of the run, from which its record is made; the parent counts them.
     #[serde(default)]
     pub log_bytes: Option<u64>,
-    /// Whether they are of a command that told its steps: a time that is 0 was not told.
+    /// Whether the times are of a command that told its steps: a time that is 0 was not told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_observed: bool,
     /// Times that a command told, by the name of their metric.
@@ -309,7 +309,7 @@ impl RunTimes {
         self.measured_steps != Some(0) && self.resumed_after_s.is_none()
     }
 
-    /// Whether they are those of a command that told no steps: a time that is 0 was not told.
+    /// Whether the times are of a command that told no steps: a time that is 0 was not told.
     pub fn is_of_command(&self) -> bool {
         self.measured_steps.is_none()
     }

@@ -28,7 +28,7 @@ pub struct Job {
     pub spec: Arc<CellSpec>,
     /// Expected seconds; `None` where no estimate is available.
     pub estimated_s: Option<f64>,
-    /// Where the state of its training is kept.
+    /// Place of the state of the run's training.
     pub resume: Option<Resume>,
     /// The trial, in a search; its cell is in no plan.
     pub trial: Option<Arc<Trial>>,
@@ -52,7 +52,7 @@ pub struct Trial {
 pub enum Verdict {
     /// Train on.
     Continue,
-    /// End it here.
+    /// End the run here.
     Prune(Pruned),
 }
 
@@ -71,12 +71,12 @@ impl Verdict {
 pub struct Pruned {
     /// For the file of the plan.
     pub info: PrunedInfo,
-    /// The reason in its row, one line.
+    /// The reason in the trial's row, one line.
     pub reason: String,
 }
 
 impl Job {
-    /// Whether its worker waits for a verdict after every epoch.
+    /// Whether the worker waits for a verdict after every epoch.
     pub fn awaits_verdicts(&self) -> bool {
         self.trial
             .as_ref()

@@ -75,14 +75,14 @@ pub enum Event {
     Resumed {
         /// Finished epochs.
         epoch: usize,
-        /// Finished optimizer steps of the epoch after them.
+        /// Finished optimizer steps of the epoch after these.
         step: usize,
     },
     /// The state of the training was written: a run that is interrupted goes on from here.
     Saved {
         /// Finished epochs.
         epoch: usize,
-        /// Finished optimizer steps of the epoch after them.
+        /// Finished optimizer steps of the epoch after these.
         step: usize,
     },
     /// Progress of training; at most ten a second.
@@ -100,9 +100,9 @@ pub enum Event {
     Assessing {
         /// Name of the evaluation: `ddim`.
         what: String,
-        /// Parts that are done, of `of`.
+        /// Number of finished parts.
         done: usize,
-        /// How much there is to do.
+        /// Number of all parts.
         of: usize,
     },
     /// The costly evaluation wrote an image.

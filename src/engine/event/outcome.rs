@@ -32,7 +32,7 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Whether it ended, in success or failure, so that the result is kept.
+    /// Whether the run ended, in success or failure, so that the result is kept.
     pub fn is_finished(&self) -> bool {
         self.status != Status::NotRun
     }

@@ -51,7 +51,7 @@ impl Status {
         (Self::NotRun, "not-run"),
     ];
 
-    /// Whether it makes `run` exit with 1.
+    /// Whether the status makes `run` exit with 1.
     pub fn is_failure(self) -> bool {
         matches!(
             self,

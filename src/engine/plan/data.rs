@@ -108,7 +108,7 @@ impl DataNotes {
     }
 }
 
-/// The held-out data of a cell, unless `known` contains it or nothing need be said.
+/// The held-out data of a cell, unless `known` contains it or no note is needed.
 fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
     let facts = &cell.data.facts;
     let held_out = HeldOut {

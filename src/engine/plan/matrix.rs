@@ -132,7 +132,7 @@ impl Axis {
         Key::dotted(&self.path)
     }
 
-    /// Whether it chooses among the variants.
+    /// Whether the axis chooses among the variants.
     pub(super) fn is_variant(&self) -> bool {
         self.path.len() == 1
     }

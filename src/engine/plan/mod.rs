@@ -106,7 +106,7 @@ pub struct PlanOptions {
     pub results_name: Option<String>,
 }
 
-/// All cells of a manifest, which are resolved when they are asked for.
+/// All cells of a manifest, resolved on demand.
 #[derive(Debug)]
 pub struct Plan {
     /// `name`.

@@ -37,7 +37,7 @@ pub(super) struct Pairing {
     pub(super) work: Arc<str>,
     /// Digest over the model as it runs on these data.
     pub(super) model: Arc<str>,
-    /// Whether it has a batch norm that sees one value per channel of each sample.
+    /// Whether the model has a batch norm that sees one value per channel of each sample.
     pub(super) normalises_rows: bool,
 }
 

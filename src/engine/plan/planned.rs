@@ -37,7 +37,7 @@ pub struct PlannedCell {
     pub flops_per_sample: Option<f64>,
     /// Facts of the dataset.
     pub facts: Arc<DatasetFacts>,
-    /// Whether it can run.
+    /// Whether the cell can run.
     pub feasibility: Feasibility,
 }
 

@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `model` → `models`, `loss` → `losses`.
+/// Plural of a section's name: `model` → `models`, `loss` → `losses`.
 fn plural(what: &str) -> String {
     let ending = if what == "loss" { "es" } else { "s" };
     format!("{what}{ending}")

@@ -108,11 +108,11 @@ pub(super) enum ProgramEvent {
     Memory(MemoryEvent),
 }
 
-/// What an event reports.
+/// Values of an event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Values {
     pub(super) epoch: Option<usize>,
-    /// NaN for one that is no finite number; `None` where the event has none.
+    /// NaN for a loss that is no finite number; `None` where the event has none.
     pub(super) train_loss: Option<f64>,
     pub(super) lr: Option<f64>,
     /// Declared metrics; `None` for one that is no finite number.

@@ -39,7 +39,7 @@ pub struct Drawing<'a> {
     pub count: usize,
 }
 
-/// Is called with what is done and with all there is to do.
+/// Progress of an assessment: called with the number of finished and of all parts.
 pub type Told<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// An image of 8 bits per channel.

@@ -41,7 +41,7 @@ pub trait Workload {
     /// Why this model cannot learn these data with this loss; `None` if it can.
     fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String>;
 
-    /// Whether it learns targets that are mixed of two samples ([`DatasetFacts::mixes`]).
+    /// Whether the task learns targets that are mixed of two samples ([`DatasetFacts::mixes`]).
     fn learns_mixed_targets(&self) -> bool {
         false
     }

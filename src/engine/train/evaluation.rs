@@ -179,7 +179,7 @@ pub(super) struct Tested {
 }
 
 impl Tested {
-    /// Adds them to the facts of a run.
+    /// Adds the metrics to the facts of a run.
     pub(super) fn note(self, facts: &mut RunFacts) {
         facts.metrics.extend(self.metrics);
         facts.confusion = self.confusion.into();

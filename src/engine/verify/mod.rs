@@ -60,7 +60,7 @@ impl DeviceJob for Job<'_> {
     }
 }
 
-/// Three steps on `inputs`.
+/// Takes three optimizer steps on `inputs`.
 fn steps<D: Kernels>(
     cell: &CellSpec,
     inputs: &ReferenceInputs,

@@ -24,7 +24,7 @@ pub fn create(folder: &Path) -> io::Result<NamedTempFile> {
             .tempfile_in(folder)?;
         // Not every file system has locks; there the file's age decides.
         let _ = file.as_file().lock();
-        // Before it was locked, another program may have taken it for left over.
+        // Before the lock, another program may have removed the file as left over.
         if file.path().exists() {
             return Ok(file);
         }

@@ -130,7 +130,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut letters = text.chars().peekable();
     let mut out = String::with_capacity(text.len());
     while let Some(letter) = letters.next() {
-        // Files from Windows have it before every line end.
+        // Files from Windows have `\r` before every line end.
         let ends_line = letter == '\r' && letters.peek() == Some(&'\n');
         if is_plain(letter) || ends_line {
             out.push(letter);

@@ -87,7 +87,7 @@ pub enum SpanKind {
         name: &'static str,
         /// Layer.
         layer: String,
-        /// Whether it is the backward pass.
+        /// Whether the span is of the backward pass.
         is_backward: bool,
     },
 }

@@ -119,7 +119,7 @@ pub fn map_items<T: Send, R: Send>(
     }
 }
 
-/// With a trait object, as in [`for_each_in_parallel`].
+/// Takes a trait object, as [`for_each_in_parallel`] does.
 fn map_in_parallel<T: Send, R: Send>(items: Vec<T>, map: &(dyn Fn(T) -> R + Sync)) -> Vec<R> {
     items.into_par_iter().map(map).collect()
 }

@@ -70,7 +70,7 @@ impl<D: Backend> Parameter<D> {
         self.is_frozen = true;
     }
 
-    /// Whether its values stay as they are.
+    /// Whether the parameter is frozen: its values stay as they are.
     pub fn is_frozen(&self) -> bool {
         self.is_frozen
     }
@@ -90,7 +90,7 @@ impl<D: Backend> Parameter<D> {
         self.torch_shape.len()
     }
 
-    /// Whether it has no values.
+    /// Whether the parameter has no values.
     pub fn is_empty(&self) -> bool {
         self.torch_shape.is_empty()
     }

@@ -16,7 +16,7 @@ pub(super) struct Cell<'a> {
     pub(super) work: Vec<&'a WorkRecord>,
     /// The runs that its times are computed from, sorted by seed and block.
     pub(super) counted: Vec<&'a BlockRow>,
-    /// Whether it was measured with other code than most cells of its side.
+    /// Whether the cell was measured with other code than most cells of its side.
     pub(super) is_other_code: bool,
     pub(super) set: &'a ResultSet,
 }

@@ -203,7 +203,7 @@ pub struct CellPair {
 }
 
 impl CellPair {
-    /// Whether nothing was measured since, and nothing about the cell differs.
+    /// Whether the cell was not measured again, and does not differ between the sides.
     pub fn is_untouched(&self) -> bool {
         self.needs_no_verdict()
             && self.matched == MatchedBy::Key
@@ -212,8 +212,8 @@ impl CellPair {
             && self.changes.is_empty()
     }
 
-    /// Whether its times need no verdict: both sides contain the same runs, or neither has measured it (its device may be
-    /// absent).
+    /// Whether the pair's times need no verdict: both sides contain the same runs, or neither has measured the cell (its
+    /// device may be absent).
     pub fn needs_no_verdict(&self) -> bool {
         let Verdict::NotComparable(reasons) = &self.judgement.verdict else {
             return false;
@@ -290,7 +290,7 @@ pub struct FactChange {
     pub relative: Option<f64>,
     /// Largest relative difference that counts as equal.
     pub tolerance: f64,
-    /// Whether it lies within the tolerance.
+    /// Whether the difference lies within the tolerance.
     pub is_within: bool,
 }
 

@@ -32,7 +32,7 @@ impl Cost {
         }
     }
 
-    /// Whether it is a number of bytes.
+    /// Whether the cost is a number of bytes.
     pub fn is_memory(self) -> bool {
         matches!(self, Self::Memory | Self::GpuMemory)
     }

@@ -31,7 +31,7 @@ impl Source {
         }
     }
 
-    /// Whether its experiments are folders on disk, not in a commit.
+    /// Whether the experiments are folders on disk, not in a commit.
     pub fn is_on_disk(&self) -> bool {
         let is_folder = |one: &Experiment| matches!(one.place, Place::Folder(_));
         self.experiments.iter().all(is_folder)

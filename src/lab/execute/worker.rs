@@ -172,7 +172,7 @@ struct WorkerOutput {
     pruned: Option<Pruned>,
     last: Option<Event>,
     has_said_hello: bool,
-    /// Whether it writes the state of its training.
+    /// Whether the worker writes the state of its training.
     is_saving: bool,
     epochs: Vec<EpochRow>,
     samples: Vec<Sample>,
@@ -192,7 +192,7 @@ struct Watch<'a> {
     /// How long the worker may say nothing.
     silence: Option<Duration>,
     last_heard: Instant,
-    /// How long the program of a command may take to end when it is asked to; `None` for our own models.
+    /// Time in which the program of a command may end after a request; `None` for our own models.
     grace: Option<Duration>,
     /// When a worker that was asked to end its program is killed.
     kill_at: Option<Instant>,

@@ -352,7 +352,7 @@ fn remove_state(job: &Job, status: Status) {
     let own = (!is_kept).then_some(&resume.state);
     let from = resume.from.as_ref().filter(|from| **from != resume.state);
     for path in own.into_iter().chain(from) {
-        // A file that stays is only in the way of space.
+        // A file that cannot be removed only takes space.
         let _ = std::fs::remove_file(path);
         if let Some(folder) = path.parent() {
             // Only where it is empty.

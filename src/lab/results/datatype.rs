@@ -17,7 +17,7 @@ pub enum Datatype {
 }
 
 impl Datatype {
-    /// Whether it is a number.
+    /// Whether the type is a number.
     pub fn is_number(self) -> bool {
         matches!(self, Self::Whole | Self::Number)
     }

@@ -43,7 +43,7 @@ pub struct LoggedCommit {
 }
 
 impl LoggedCommit {
-    /// The first eight digits of its hash.
+    /// The first eight digits of the commit's hash.
     pub fn short(&self) -> &str {
         self.hash.get(..8).unwrap_or(&self.hash)
     }
@@ -275,7 +275,7 @@ impl Background {
         self
     }
 
-    /// Whether it has ended. If its output exceeds a pipe's capacity, it ends only after `finish` has started to read.
+    /// Whether `git` has ended. If its output exceeds a pipe's capacity, it ends only after `finish` has started to read.
     pub(super) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }

@@ -101,7 +101,7 @@ pub struct ColumnInfo {
     /// Type of the fields; of columns in `plan.json` always a number.
     #[serde(skip)]
     pub datatype: Datatype,
-    /// Whether it is a measured value of a command, in `blocks.csv` and `timings.csv`.
+    /// Whether the column is a measured value of a command, in `blocks.csv` and `timings.csv`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_time: bool,
 }

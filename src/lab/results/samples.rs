@@ -14,7 +14,7 @@ pub fn sample_file(key: &str, seed: u64, name: &str) -> String {
     format!("{cell}-seed{seed}-{}.png", plain(name))
 }
 
-/// Whether `name` can be the name of an image: it leads to no other folder.
+/// Whether `name` can be the name of an image: a file name without a folder.
 pub(super) fn is_image_file(name: &str) -> bool {
     let ending = Path::new(name).extension();
     ending.is_some_and(|ending| ending == "png") && plain(name) == name

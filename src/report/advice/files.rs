@@ -116,7 +116,7 @@ fn outcomes(folder: &Path, name: &str) -> Vec<Outcome> {
     outcomes
 }
 
-/// Whether it is the outcome of a prediction: of the same change of the same cell.
+/// Whether an outcome is that of a prediction: of the same change of the same cell.
 fn is_of(outcome: &Outcome, own: &PredictionSpec) -> bool {
     let what = |one: &PredictionSpec| {
         let texts = [&one.rule, &one.origin, &one.setting, &one.from, &one.to];

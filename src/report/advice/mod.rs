@@ -97,7 +97,7 @@ impl<'v, 'a> Counsel<'v, 'a> {
     }
 }
 
-/// Whether a change is not recommended after all: it is tested already, measured to be no better, or said before.
+/// Whether a change is not recommended: tested already, measured to be no better, or recommended before.
 fn is_refused(
     one: &Recommendation,
     study: &Study<'_, '_>,

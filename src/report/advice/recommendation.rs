@@ -110,13 +110,13 @@ impl Recommendation {
         format!("{} = {to} instead of {from}", self.draft.setting)
     }
 
-    /// Whether both are the same change of the same setting.
+    /// Whether the recommendation is this change of this setting.
     pub(super) fn is_change(&self, setting: &str, from: &str, to: &str) -> bool {
         let draft = &self.draft;
         draft.setting == setting && text(&draft.from) == from && text(&draft.to) == to
     }
 
-    /// Whether it needs no further test: its value was refuted, or the very change tested.
+    /// Whether the change needs no further test: its value was refuted, or the very change tested.
     pub(super) fn is_settled(&self, tested: &TestedSpec) -> bool {
         let draft = &self.draft;
         match tested.verdict {

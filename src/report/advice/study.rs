@@ -1,4 +1,4 @@
-//! [`Study`]: one kind of work, the cell that advice starts from, and the cells that can be held against it.
+//! [`Study`]: one kind of work, the cell that advice starts from, and the cells that can be compared with it.
 
 use std::borrow::Cow;
 

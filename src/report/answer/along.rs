@@ -118,7 +118,7 @@ impl Verdicts {
             .iter()
             .map(|pair| [measure.values(pair.base), measure.values(pair.cell)]);
         let values: Vec<[Vec<f64>; 2]> = values.collect();
-        // Of values that may fall below 0 a ratio says nothing.
+        // A ratio of values that may fall below 0 has no meaning.
         let middle = |values: &[f64]| median(values).filter(|middle| *middle > 0.0);
         let ratio = |[base, own]: &[Vec<f64>; 2]| Some(middle(own)? / middle(base)?);
         let n = values.iter().flatten().map(Vec::len).min().unwrap_or(0);

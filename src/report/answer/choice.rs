@@ -72,7 +72,7 @@ impl Why {
         }
     }
 
-    /// Why nothing is said about quality; `None` where it decides, or cannot differ.
+    /// Why there is no sentence on quality; `None` where quality decides, or cannot differ.
     pub(super) fn untold(self) -> Option<&'static str> {
         match self {
             Self::Untold(Untold::NotLearned) => {
@@ -333,7 +333,7 @@ pub(in crate::report) fn deciding_metric(
     columns.find(|column| compared.iter().any(|metric| metric.column == *column))
 }
 
-/// The metric by which cells can be held against each other, or why there is none.
+/// The metric by which cells can be compared, or why there is none.
 pub(super) fn quality(view: &View<'_>, cells: &[&Cell<'_>]) -> Result<Measure, Untold> {
     told(cells).map(|()| Measure::of_plan(&view.set.plan, &column(view, cells)))
 }

@@ -109,7 +109,7 @@ fn asked(view: &View<'_>) -> Vec<AnswerPart> {
     view.set.plan.reported("answer")
 }
 
-/// Whether anything but metrics is asked for.
+/// Whether the manifest requests more than metrics.
 fn has_parts(view: &View<'_>) -> bool {
     let is_metric = |part: &AnswerPart| matches!(part, AnswerPart::Metric(_));
     !asked(view).iter().all(is_metric)

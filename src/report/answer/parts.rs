@@ -166,7 +166,7 @@ fn costs(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<String> {
         return vec!["What a run costs was not measured.".to_owned()];
     };
     let price = cost::of_all(view).map(|price| format!("; all runs together cost {price}"));
-    // Of a search the best trial alone is asked about.
+    // For a search only the best trial has costs.
     let which = if cells.len() == 1 && view.cells.len() > 1 {
         "A run of the best"
     } else {

@@ -102,7 +102,7 @@ pub(super) fn row_id(table: &str, place: usize) -> String {
     id.unwrap_or_default()
 }
 
-/// Cells side by side, in plan order, where nothing decides between them; with another column of the results first, where it is asked for.
+/// Cells in plan order, where nothing decides between them; with a requested column of the results first.
 pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>], column: Option<&str>) -> Table {
     let mut measures: Vec<Measure> = column.map(Measure::of).into_iter().collect();
     measures.extend(super::choice::usual(view, cells));

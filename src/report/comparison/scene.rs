@@ -118,7 +118,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Whether times of environments that must match and do not are held against each other.
+    /// Whether times are compared although environments differ in fields that must match.
     pub(crate) fn is_across(&self) -> bool {
         self.comparison.environment.is_across && !self.must_match().is_empty()
     }

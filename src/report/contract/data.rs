@@ -265,7 +265,7 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Whether it is one of the shares of a whole, the residual too.
+/// Whether the column is one of the shares of a whole, the residual too.
 fn is_share(kind: ColumnKind) -> bool {
     matches!(kind, ColumnKind::Share | ColumnKind::Residual)
 }

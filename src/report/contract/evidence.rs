@@ -11,7 +11,7 @@ use crate::report::sections::cells::executions;
 use crate::report::view::View;
 use crate::results::IntervalKind;
 
-/// A median over several runs has an interval; a single run is said to be one.
+/// A median over several runs has an interval; a figure of a single run says so.
 pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let runs: BTreeMap<&str, usize> = subject
@@ -173,7 +173,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
     for (name, sets) in used {
         for (path, value) in sets {
             let line = format!("{path} = {}", toml_text(value));
-            // Only where treatments are held against each other.
+            // Only where treatments are compared.
             let comparing = subject
                 .texts
                 .iter()
@@ -220,7 +220,7 @@ pub(super) fn r14(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Runs that shared the machine are counted, and what they took in sum is said.
+/// Runs that shared the machine are counted, with their total time.
 pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
     let view = View::of(subject.set);
     let runs = executions(&view);

@@ -16,7 +16,7 @@ const FORMATS: [&str; 2] = ["md", "html"];
 
 /// A report with everything that it is made from.
 pub(super) struct Subject<'a> {
-    /// The results that it is held against.
+    /// The results that the report is checked against.
     pub(super) set: &'a ResultSet,
     /// Variables of the templates.
     pub(super) context: Value,
@@ -30,7 +30,7 @@ pub(super) struct Subject<'a> {
 pub(super) struct Text {
     /// File name of the template.
     pub(super) name: String,
-    /// Whether it is HTML; Markdown otherwise.
+    /// Whether the text is HTML; Markdown otherwise.
     pub(super) is_page: bool,
     /// The whole text.
     pub(super) whole: String,
@@ -83,12 +83,12 @@ impl<'a> Subject<'a> {
         Self::with(set, &Report::of(set), None)
     }
 
-    /// `report` held against `set`, printed by the templates in `own` where they have the program's names.
+    /// `report` checked against `set`, printed by the templates in `own` where they have the program's names.
     pub(super) fn with(set: &'a ResultSet, report: &Report, own: Option<PathBuf>) -> Self {
         Self::made(set, report, printed(report, own))
     }
 
-    /// A comparison's pages in one language, held against the results after.
+    /// A comparison's pages in one language, checked against the results after.
     pub(super) fn of_comparison(
         set: &'a ResultSet,
         report: &ComparisonReport,
@@ -188,7 +188,7 @@ impl Text {
         }
     }
 
-    /// Whether it prints `text`.
+    /// Whether the page prints `text`.
     pub(super) fn says(&self, text: &str) -> bool {
         self.whole.contains(&self.escaped(text))
     }
@@ -212,7 +212,7 @@ impl Text {
         }
     }
 
-    /// Whether it prints a table whose `id` begins so.
+    /// Whether the page prints a table whose `id` begins so.
     pub(super) fn prints(&self, subject: &Subject<'_>, id: &str) -> bool {
         let mut tables = subject
             .tables

@@ -10,7 +10,7 @@ use crate::results::Status;
 
 use super::trials::{Search, Trial};
 
-/// Metrics that an ensemble is held against the best trial in.
+/// Most metrics in the comparison of an ensemble with the best trial.
 const METRICS: usize = 8;
 
 /// The ensembles beside the best single trials; `None` where there is none.

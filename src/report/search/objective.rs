@@ -67,7 +67,7 @@ impl Objective {
         self.value(trial).map(|value| self.direction.as_loss(value))
     }
 
-    /// Whether it is judged on data, so that the best of many is better there than elsewhere.
+    /// Whether the objective is computed on data, so that the best of many is better there than elsewhere.
     fn is_of_data(&self) -> bool {
         let column = &*self.column;
         let is_metric = || {

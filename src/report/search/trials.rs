@@ -66,7 +66,7 @@ impl<'v, 'a> Search<'v, 'a> {
     pub(crate) fn of(view: &'v View<'a>) -> Option<Self> {
         let spec = view.set.plan.search.as_ref()?;
         let objectives = Objective::all(spec);
-        // Without an objective nothing is better than anything.
+        // Without an objective there is no best trial.
         objectives.first()?;
         let mut studies: BTreeMap<usize, Study<'v, 'a>> = BTreeMap::new();
         for cell in &view.cells {
@@ -162,7 +162,7 @@ impl<'v, 'a> Study<'v, 'a> {
         trials.filter(move |trial| trial.ending() == how)
     }
 
-    /// Whether its trials are all points of its space.
+    /// Whether the study's trials are all points of its space.
     pub(crate) fn has_every_point(&self, spec: &SearchSpec) -> bool {
         let points = || self.trials.iter().map(|trial| &trial.info.point);
         // A parameter that no trial has belongs to other studies, or its condition holds for none of the trials.

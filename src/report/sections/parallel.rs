@@ -68,7 +68,7 @@ struct Span<'a> {
     run: &'a BlockRow,
     start: f64,
     end: f64,
-    /// Threads that it computed with; 1 where a run that failed did not tell.
+    /// Threads that the run computed with; 1 where a failed run did not report them.
     threads: f64,
 }
 

@@ -234,7 +234,7 @@ fn has_fallen(facts: &RunFacts) -> Option<bool> {
     Some(after < before - LEARNED * before.abs())
 }
 
-/// Why the quality of cells says nothing about which is better.
+/// Why quality does not tell which cell is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Untold {
     /// Some run did not learn, or was not evaluated before and after.
@@ -243,7 +243,7 @@ pub(crate) enum Untold {
     OtherSamples,
 }
 
-/// Whether the quality of cells can be held against each other.
+/// Whether cells can be compared by quality.
 pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), Untold> {
     if are_of_commands(cells) && !are_silent(cells) {
         // A command is judged by what it declares.

@@ -138,7 +138,7 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<OfCell<'f, 'a>>, S
             .filter(|cell| cell.info.key != base.info.key)
             .collect();
         let why = |cell: &Cell<'_>| not_comparable(view, cell, base);
-        // A column of dashes would say nothing else in every row.
+        // Otherwise every row of the column would be a dash.
         if others.iter().all(|cell| why(cell).is_some()) {
             let first = others.first().filter(|_| why_none.is_empty());
             why_none

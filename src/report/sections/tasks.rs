@@ -89,6 +89,6 @@ fn keys(
         .iter()
         .filter_map(|&place| view.section(groups[place][0], section)?.as_object());
     let keys = sections.flat_map(|map| map.keys().cloned());
-    // Where the data lie says nothing about them.
+    // The place of the data is no property of them.
     keys.filter(|key| key != "path").collect()
 }

@@ -85,7 +85,7 @@ impl Dtype {
         })
     }
 
-    /// Whether its values are numbers with a fraction, not whole ones.
+    /// Whether values of the type have a fraction.
     pub(super) fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }

@@ -23,7 +23,7 @@ pub(super) struct Form {
     pub(super) features: Features,
     /// Whether each image is stored channel by channel.
     pub(super) is_planar: bool,
-    /// Whether it has pixels of 8 bits, which are scaled.
+    /// Whether the array has pixels of 8 bits, which are scaled.
     pub(super) is_pixels: bool,
 }
 

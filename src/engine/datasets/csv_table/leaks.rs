@@ -12,7 +12,7 @@ use super::parse::{MOST_KINDS, Parsed, Raw};
 use crate::base::text::count;
 use crate::manifest::toml_text;
 
-/// Rows below which nothing is said of columns: in a few rows anything can tell the target by chance.
+/// Fewest rows for warnings on columns: in fewer, any column can tell the target by chance.
 const FEWEST_ROWS: usize = 20;
 /// Share of the rows that may have different values of a column that determines the target.
 const MOST_VALUES: usize = 5;

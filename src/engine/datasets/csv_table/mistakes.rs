@@ -29,7 +29,7 @@ pub(super) enum Mistake {
     NoDate,
     /// A number that has no logarithm.
     NotPositive,
-    /// Nothing is there that decides the split.
+    /// The row has no value in the column that decides the split.
     NoSplit,
     /// Neither 0 nor 1, which labels are.
     NoLabel,

@@ -200,7 +200,7 @@ fn of_numbers(
             )));
         }
     }
-    // Of a fixed number nothing is missing here.
+    // A fixed `fill` is known without a median or mean.
     let fill = fill.or(layout.specs[column].fill).map(|fill| fill as f32);
     let has_flag = missing == Some(Missing::Flag);
     let (mut values, gaps) = filled(values, fill, has_flag);

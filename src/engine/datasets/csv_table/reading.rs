@@ -137,7 +137,7 @@ pub(super) fn for_each_row(
         for (rows, count, read) in batches {
             rows[..count].iter().for_each(&mut take);
             read?;
-            // After its last batch the other thread is gone.
+            // After the last batch the other thread has ended.
             let _ = used.send(rows);
         }
         Ok(())

@@ -104,7 +104,7 @@ fn drawn(parsed: &Parsed, [validation, test]: [usize; 2], seed: Seed) -> Splits 
     }
 }
 
-/// By rising values; rows of equal ones in the order of the file.
+/// By rising values; rows of equal values in the order of the file.
 fn in_order(values: &[f32], [validation, test]: [usize; 2]) -> Splits {
     let mut train: Vec<u32> = (0..values.len() as u32).collect();
     train.sort_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));

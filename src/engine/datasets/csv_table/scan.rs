@@ -51,7 +51,7 @@ impl Source {
 pub(super) struct Row<'r> {
     pub(super) record: &'r StringRecord,
     order: Option<&'r [usize]>,
-    /// The place of its file among those that are read.
+    /// Index of the row's file among those that are read.
     pub(super) file: usize,
 }
 
@@ -206,7 +206,7 @@ fn add_key(
         Ok(value) => {
             sink.value(layout.names.len(), value.unwrap_or(Value::Text("")));
         }
-        // Of a feature it is known already.
+        // A mistake in a feature has been noted already.
         Err(mistake) if layout.roles[column] == Role::Ignored => {
             mistakes.add(column, mistake, text, row);
         }

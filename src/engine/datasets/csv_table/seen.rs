@@ -1,4 +1,4 @@
-//! [`Column`]: what has been seen of a column, and what it likely is.
+//! [`Column`]: observed values of a column, and a guess how it is used.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -131,7 +131,7 @@ impl Column {
         )
     }
 
-    /// Why it counts or names rows and tells nothing of them.
+    /// Why the column only counts or names rows.
     pub(super) fn is_id(&self, rows: usize) -> Option<&'static str> {
         let name = self.name.to_lowercase();
         let is_named = name == "id" || ["_id", " id", "-id"].iter().any(|end| name.ends_with(end));

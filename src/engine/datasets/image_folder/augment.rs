@@ -88,7 +88,7 @@ impl AugmentSpec {
         }
     }
 
-    /// Whether it mixes batches.
+    /// Whether batches are mixed.
     pub(in super::super) fn mixes(&self) -> bool {
         !self.mixing().is_off()
     }
@@ -103,7 +103,7 @@ impl AugmentSpec {
         )))
     }
 
-    /// Whether it changes images before they are resized.
+    /// Whether images are changed before they are resized.
     pub(super) fn changes_originals(&self) -> bool {
         let all = [self.flip, self.rotation, self.brightness, self.contrast];
         all.iter().any(|amount| *amount != 0.0)

@@ -65,7 +65,7 @@ pub(super) fn found(files: &[PathBuf]) -> Result<Vec<bool>, DatasetError> {
     let damaged = files.par_iter().map(|path| Ok(!reason(path)?.is_empty()));
     let damaged = damaged.collect::<Result<Vec<bool>, DatasetError>>()?;
     if is_settled {
-        // If it cannot be written, the next run decodes all images again.
+        // If the file cannot be written, the next run decodes all images again.
         let _ = write(&path, &source, &damaged);
     }
     Ok(damaged)

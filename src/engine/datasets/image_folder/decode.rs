@@ -25,7 +25,7 @@ const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
 pub(super) struct Decoding {
     /// 3 of RGB, 1 of grey.
     pub(super) channels: usize,
-    /// Whether it is turned as its EXIF data say.
+    /// Whether the picture is turned as its EXIF data say.
     pub(super) is_upright: bool,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct ImageFolder {
     normalisation: Normalisation,
     is_kept: AtomicBool,
     kept: Vec<OnceLock<Image>>,
-    /// The file of decoded images, if they are kept in one.
+    /// The file of decoded images, if there is one.
     file: OnceLock<PixelFile>,
 }
 

@@ -24,7 +24,7 @@ impl Size {
         }
     }
 
-    /// Whether it is as high as wide.
+    /// Whether height and width are equal.
     pub fn is_square(self) -> bool {
         self.height == self.width
     }

@@ -32,7 +32,7 @@ pub enum LayerKind {
     Linear {
         /// Features out.
         outputs: usize,
-        /// Whether it has a bias.
+        /// Whether the layer has a bias.
         bias: bool,
         /// The name of the parameter that is its weight, if another layer owns it.
         tie: Option<String>,
@@ -152,7 +152,7 @@ pub struct ConvLayer {
     pub dilation: usize,
     /// Groups of channels that do not see each other.
     pub groups: usize,
-    /// Whether it has a bias.
+    /// Whether the layer has a bias.
     pub bias: bool,
     /// The name of the parameter that is its weight, if another layer owns it.
     pub tie: Option<String>,
@@ -175,7 +175,7 @@ pub struct AttentionLayer {
     pub head_width: usize,
     /// Whether a token sees only itself and those before it.
     pub causal: bool,
-    /// Whether its two products have a bias.
+    /// Whether the layer's two products have a bias.
     pub bias: bool,
     /// Probability that a weight of attention is dropped.
     pub dropout: f64,
@@ -221,7 +221,7 @@ impl Layer {
         }
     }
 
-    /// Whether it is a batch norm, or holds one, that sees one value per channel of each sample.
+    /// Whether the layer is a batch norm, or holds one, that sees one value per channel of each sample.
     pub fn normalises_rows(&self) -> bool {
         let is_own = matches!(self.kind, LayerKind::BatchNorm { .. }) && self.input.rows() == 1;
         is_own

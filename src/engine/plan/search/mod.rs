@@ -140,7 +140,7 @@ pub enum TrialRole {
 }
 
 impl TrialRole {
-    /// Whether it is a trial that the sampler proposed.
+    /// Whether the sampler proposed the trial.
     pub fn is_trial(&self) -> bool {
         *self == Self::Trial
     }

@@ -143,7 +143,7 @@ pub fn is_known(column: &str) -> bool {
         || starts.any(|start| column.starts_with(start) && column != *start)
 }
 
-/// Whether its values come from a clock or a counter, so that the same seed may give other trials.
+/// Whether the column's values come from a clock or a counter, so that the same seed may give other trials.
 pub fn is_clock(column: &str) -> bool {
     MEASURED.iter().any(|(name, _)| *name == column)
 }

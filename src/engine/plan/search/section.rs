@@ -62,7 +62,7 @@ pub enum FailedTrials {
 }
 
 impl FailedTrials {
-    /// Whether it is what a manifest without the key has.
+    /// Whether the value is the default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -129,7 +129,7 @@ impl SamplerSpec {
     /// Every kind.
     pub const KINDS: [&'static str; 5] = ["grid", "random", "sobol", "tpe", "nsga2"];
 
-    /// Whether it tries every combination.
+    /// Whether the sampler tries every combination.
     pub fn is_grid(&self) -> bool {
         matches!(self, Self::Grid(_))
     }

@@ -47,7 +47,7 @@ pub enum Domain {
         high: i64,
         /// Distance from one to the next, from `low`.
         step: i64,
-        /// Whether its logarithm is uniform (`step` is 1 then).
+        /// Whether the parameter's logarithm is uniform (`step` is 1 then).
         log: bool,
     },
     /// A number, both ends in.
@@ -58,7 +58,7 @@ pub enum Domain {
         high: f64,
         /// Distance from one to the next, from `low`; without it, any number between.
         step: Option<f64>,
-        /// Whether its logarithm is uniform (no `step` then).
+        /// Whether the parameter's logarithm is uniform (no `step` then).
         log: bool,
     },
 }

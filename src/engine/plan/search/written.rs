@@ -33,7 +33,7 @@ pub(in crate::plan) struct OnAxis {
 }
 
 impl Written {
-    /// Whether it exists in the study whose axes have these values.
+    /// Whether the parameter exists in the study whose axes have these values.
     pub(in crate::plan) fn is_in(&self, texts: &[Arc<str>]) -> bool {
         self.axes.iter().all(|condition| {
             let text = texts.get(condition.axis);

@@ -137,7 +137,7 @@ pub(super) fn hits(signal: &[f32]) -> usize {
     signal.iter().filter(|value| **value > HIT).count()
 }
 
-/// Standard deviation of the voxel index, weighted by the signal; values below 0 weigh nothing.
+/// Standard deviation of the voxel index, weighted by the signal; values below 0 count as 0.
 fn spread(signal: &[f32]) -> f64 {
     let (mut weight, mut first, mut second) = (0.0, 0.0, 0.0);
     for (index, value) in signal.iter().enumerate() {

@@ -133,7 +133,7 @@ impl Engine {
         })
     }
 
-    /// Whether it is deterministic, computes in the arithmetic, and needs no compiler.
+    /// Whether the engine is deterministic, computes in the arithmetic, and needs no compiler.
     fn suits(&self, arithmetic: Arithmetic) -> bool {
         let has = |note| self.numerics.contains(&note);
         !has(NOT_DETERMINISTIC)

@@ -14,7 +14,7 @@ use super::libraries::{Part, find};
 use super::sizes::Key;
 use crate::device::DeviceError;
 
-/// What computes a convolution.
+/// Library or method that computes a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConvolutionAlgorithm {
     /// cuDNN only.

@@ -66,7 +66,7 @@ struct Place {
     landing: u64,
     /// Event: the device has copied this buffer.
     copied: Pointer,
-    /// Event: the landing is no longer read.
+    /// Event: the last copy from the landing memory has ended.
     read: Pointer,
 }
 
@@ -102,7 +102,7 @@ impl Staging {
             Some(queue) => queue.0,
             None => self.beside.insert(Queue::new()?).0,
         };
-        // SAFETY: as above.
+        // SAFETY: `address` has memory for the values (caller), and the buffer lives until its event.
         unsafe { place.copy_beside(address, bytes, queue) }
     }
 }

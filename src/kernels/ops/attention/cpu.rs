@@ -223,7 +223,7 @@ impl<'a> Sequence<'a> {
                 );
             }
             for columns in size.chunks() {
-                // The first row that attends to them.
+                // The first row that attends to `columns`.
                 let first = if size.causal { columns.start } else { 0 };
                 for (grad, scores, values) in [(&mut *dk, &*ds, q), (&mut *dv, &*p, dy)] {
                     let scores = Matrix::strided(scores, t, t, stride)

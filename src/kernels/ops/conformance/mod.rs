@@ -99,7 +99,7 @@ struct Leaf {
     shape: Shape,
     /// The greatest of its values.
     scale: f32,
-    /// Whether its first dimension is that of the batch.
+    /// Whether the first dimension is that of the batch.
     is_batch: bool,
 }
 

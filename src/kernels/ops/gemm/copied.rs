@@ -68,7 +68,7 @@ impl TiledRight {
         );
         #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
         if let Some(copy) = b.copy {
-            // SAFETY: as above; A and C hold what is read and written.
+            // SAFETY: the CPU has the instructions, or there would be no `self`; A and C hold what is read and written.
             unsafe {
                 let c_at = (c.values.as_mut_ptr(), c.row_stride, accumulate);
                 super::pairs::tiled_product((c.rows, n, k), c_at, (a.as_ptr(), a_row), copy);

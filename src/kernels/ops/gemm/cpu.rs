@@ -176,7 +176,7 @@ struct Start(*mut f32);
 
 // SAFETY: the pointer itself does nothing; whoever writes through it justifies the soundness.
 unsafe impl Sync for Start {}
-// SAFETY: as above.
+// SAFETY: as for `Sync`.
 unsafe impl Send for Start {}
 
 impl Start {

@@ -117,7 +117,7 @@ unsafe fn dots<S: Simd, const R: usize, const C: usize>(simd: S, t: Operands) {
     }
     if whole < t.k {
         let rest = simd.mask_between_m32s(0, (t.k - whole) as u32);
-        // SAFETY: as above, up to the k-th element.
+        // SAFETY: a masked vector of every row and column, up to the k-th element.
         unsafe {
             multiply(&mut sums, simd, t, whole, |at| {
                 simd.mask_load_ptr_f32s(rest, at)

@@ -63,7 +63,7 @@ impl Entry {
         images.map(|(digest, text)| (&**digest, STANDARD.decode(text).unwrap_or_default()))
     }
 
-    /// Whether its IDs and the digests of its images are what they say: they become names of files.
+    /// Whether the IDs and the digests of images are valid: they become names of files.
     fn is_sound(&self) -> bool {
         let mut images = self.images();
         self.run.is_sound()

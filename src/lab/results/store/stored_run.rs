@@ -81,7 +81,7 @@ impl StoredRun {
         parts.collect()
     }
 
-    /// Whether its IDs are digests, so that they can be names of files.
+    /// Whether the run's IDs are digests, so that they can be names of files.
     pub(super) fn is_sound(&self) -> bool {
         let mut samples = self.samples.iter();
         self.keys.are_sound() && samples.all(|sample| is_image_digest(&sample.digest))

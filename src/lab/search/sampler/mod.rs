@@ -102,7 +102,7 @@ impl Sampler {
         attempt: usize,
     ) -> Option<Point> {
         let stream = [study, number, attempt].map(|part| part as u64);
-        // The first try has no number, so that searches keep the points of versions that had no other.
+        // The first attempt has no number in the stream, so that searches of earlier versions keep their points.
         let stream = &stream[..if attempt == 0 { 2 } else { 3 }];
         let mut rng = self.seed.stream_at(Purpose::Search, stream);
         Some(match &self.kind {

@@ -1,4 +1,4 @@
-//! [`Figure`]: what is held against each other of two runs.
+//! [`Figure`]: a figure of two runs that are compared.
 
 use crate::compare::{CellPair, Ratio};
 use crate::report::comparison::scene::At;

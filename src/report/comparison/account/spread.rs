@@ -102,7 +102,7 @@ fn of_medians(
     Some(statistic(&medians))
 }
 
-/// The random stream hangs on `label` alone, so that no other figure changes it.
+/// The random stream depends on `label` alone, so that no other figure changes it.
 fn resampled(
     label: &str,
     rows: &[Vec<f64>],

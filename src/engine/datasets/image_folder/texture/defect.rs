@@ -18,7 +18,7 @@ pub(super) enum Defect {
     Crack(Vec<Line>),
     /// Holes with a rim.
     Pits { holes: Vec<Blob>, noise: Noise },
-    /// Discoloured, darker along its border.
+    /// A spot of another colour, darker along its border.
     Stain {
         blobs: Vec<Blob>,
         tint: [f64; 3],
