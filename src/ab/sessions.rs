@@ -17,7 +17,7 @@ use super::AbError;
 pub struct Programs {
     before: String,
     after: String,
-    // `compare::until_sure_sessions` reads it.
+    // `compare::until_sure_sessions` reads this field.
     #[serde(default)]
     until_sure: bool,
 }

@@ -44,7 +44,7 @@ pub struct SideOrder {
     pub set: Vec<String>,
     /// Selection of cells (`--only`).
     pub only: Option<String>,
-    /// Whether to ignore kept runs.
+    /// Whether to repeat runs that the results have.
     pub fresh: bool,
 }
 

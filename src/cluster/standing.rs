@@ -26,7 +26,7 @@ pub struct Standing {
     pub left: usize,
     /// Last modification of its journal; `None` if it has none.
     pub changed: Option<SystemTime>,
-    /// Whether a program has its journal open for writing.
+    /// Whether a program has the shard's journal open for writing.
     pub is_in_use: bool,
 }
 

@@ -13,7 +13,7 @@ use super::{MAIN, languages, main_template, named, stem};
 /// A page or a file to which a page leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// Where it is, seen from the page.
+    /// Address, relative to the page.
     pub href: String,
     /// Text of the link.
     pub text: String,

@@ -49,7 +49,7 @@ pub struct LivePage {
 pub struct LiveRun {
     /// Name of the run.
     pub name: String,
-    /// Where it is, or its result.
+    /// The run's progress, or its result.
     pub text: String,
     /// Share of its steps that are done, in per cent.
     pub percent: f64,

@@ -23,7 +23,7 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows, each with one field per column.
     pub rows: Vec<Row>,
-    /// Where the numbers come from, each provenance with its columns.
+    /// Source of the numbers, each provenance with its columns.
     pub sources: Vec<Source>,
     /// Where the rows are groups of cells, or only the first of them: which, in a sentence.
     pub cut: Option<String>,

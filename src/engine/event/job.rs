@@ -8,7 +8,7 @@ use crate::plan::{CellSpec, PlannedCell, Resume};
 
 use super::Reply;
 
-/// Which run: a cell by its row in the plan, a seed, a block.
+/// Identity of a run: a cell by its row in the plan, a seed, a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId {
     /// Row of the cell in the plan.

@@ -5,7 +5,7 @@ use super::{EpochRow, Profile, Pruned, RunFacts, RunTimes, Sample, Status};
 /// How a run ended, and its results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunOutcome {
-    /// How it ended; [`Status::NotRun`] where it was interrupted.
+    /// Status at the end; [`Status::NotRun`] where the run was interrupted.
     pub status: Status,
     /// One line from a closed list, with its numbers; empty for `done`.
     pub reason: String,
@@ -19,7 +19,7 @@ pub struct RunOutcome {
     pub epochs: Vec<EpochRow>,
     /// Images that its costly evaluation made.
     pub samples: Vec<Sample>,
-    /// Where the time of its profiled steps went.
+    /// Times of the profiled steps.
     pub profile: Option<Profile>,
     /// The end of its standard error.
     pub stderr: String,

@@ -39,14 +39,14 @@ pub enum RunEvent<'a> {
     RunEnded {
         /// The run.
         job: &'a Job,
-        /// How it ended, and its results.
+        /// Status and results of the run.
         outcome: &'a RunOutcome,
     },
     /// A trial of a search is finished already, from an earlier invocation; it is not run.
     Kept {
         /// The trial, as it would be run.
         job: &'a Job,
-        /// How it ended.
+        /// Status of the run.
         status: Status,
         /// The trial with its values, and why it was pruned.
         info: &'a TrialInfo,

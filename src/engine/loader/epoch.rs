@@ -21,7 +21,7 @@ pub struct Epoch<'a> {
 pub(super) enum Source {
     /// In the calling thread.
     Here,
-    /// By worker threads; `None` after they were returned.
+    /// Worker threads make the batches; `None` after the threads were returned.
     Threads(Option<Pool>),
 }
 

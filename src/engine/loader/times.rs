@@ -10,9 +10,9 @@ pub struct MadeBatch {
     pub worker: Option<usize>,
     /// The batch's index in its epoch.
     pub index: usize,
-    /// When work on it began.
+    /// When work on the batch began.
     pub start: Instant,
-    /// When it was ready.
+    /// When the batch was ready.
     pub end: Instant,
 }
 

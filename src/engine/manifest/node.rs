@@ -38,7 +38,7 @@ pub enum Value {
 pub struct Key {
     /// The name.
     pub name: String,
-    /// Where it is written.
+    /// Place of the key.
     pub place: Place,
 }
 

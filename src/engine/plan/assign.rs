@@ -18,7 +18,7 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
-    /// Where its path is written.
+    /// Place of the assignment's path.
     pub(super) fn place(&self) -> Place {
         self.path.first().map(|key| key.place).unwrap_or_default()
     }

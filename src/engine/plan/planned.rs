@@ -42,7 +42,7 @@ pub struct PlannedCell {
 }
 
 impl PlannedCell {
-    /// Whether `run` generates its data.
+    /// Whether `run` generates the cell's data.
     pub fn generates_data(&self) -> bool {
         self.spec.model.command().is_none() && self.facts.fingerprint.is_none()
     }

@@ -64,7 +64,7 @@ pub struct Translated {
 }
 
 impl Translated {
-    /// Whether neither is written in a language of its own.
+    /// Whether both texts are without languages.
     pub fn is_plain(&self) -> bool {
         let mut codes = self.title.0.keys().chain(self.question.0.keys());
         codes.all(String::is_empty)

@@ -243,7 +243,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether what it does no longer counts.
+    /// Whether further output of the program no longer counts.
     fn is_over(&self) -> bool {
         self.fault.is_some() || self.report.diverged().is_some()
     }

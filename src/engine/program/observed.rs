@@ -173,7 +173,7 @@ struct OperationRow {
 pub(super) struct MemoryEvent {
     peak_train_bytes: Option<u64>,
     peak_validation_bytes: Option<u64>,
-    /// Where they come from.
+    /// Source of these numbers.
     #[serde(default)]
     source: String,
 }

@@ -17,7 +17,7 @@ use crate::train::{CLASS_NAMES, NORMALISATION, RUN, TrainedRun};
 pub struct Trained {
     /// The file.
     pub path: PathBuf,
-    /// How it was trained; the dataset's path is that of the machine.
+    /// Settings of the training; the dataset's path is that of the machine.
     pub run: TrainedRun,
     /// Seed of the run.
     pub seed: u64,

@@ -68,9 +68,9 @@ pub struct OpRow {
 pub struct TimedSpan {
     /// Kind of the span.
     pub kind: SpanKind,
-    /// When it began.
+    /// When the span began.
     pub start: Instant,
-    /// When it ended.
+    /// When the span ended.
     pub end: Instant,
 }
 

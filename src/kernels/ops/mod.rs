@@ -1,6 +1,6 @@
 //! Differentiable operations that dfdx lacks or does slowly, on dfdx's tape.
 //!
-//! Owns [`Var`] (device memory, shape, key on the tape), [`Parameter`] and the [`Module`] walk, [`Pass`] (one recorded
+//! Owns [`Var`] (device memory, shape, key on the tape), [`Parameter`], [`Module`] (visits parameters), [`Pass`] (one recorded
 //! forward pass) and one folder per operation: `mod.rs` (docs, method, FLOP rule, tests), `cpu.rs`, `cuda.rs`.
 //! Layers and models are defined elsewhere. Start at [`Pass`], then read `activate/`, the smallest operation.
 //!

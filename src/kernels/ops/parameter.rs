@@ -133,7 +133,7 @@ impl<D: Backend> Parameter<D> {
     }
 }
 
-/// Something with parameters: a layer, a model. Names follow PyTorch's `state_dict`.
+/// A layer or a model: visits its parameters. Names and order are those of PyTorch's `state_dict`.
 pub trait Module<D: Backend> {
     /// Calls `visit` with every parameter and its dotted name, in the order of PyTorch's `state_dict`.
     ///

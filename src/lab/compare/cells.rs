@@ -70,7 +70,7 @@ impl Cell<'_> {
         facts.any(|facts| !facts.nondeterministic.is_empty())
     }
 
-    /// Whether a GPU trains it.
+    /// Whether a GPU trains the cell.
     pub(super) fn is_on_gpu(&self) -> bool {
         let train = self.set.plan.section(self.info, "train");
         let device = train.and_then(|train| train.get("device")?.as_str());

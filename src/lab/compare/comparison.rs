@@ -66,7 +66,7 @@ impl Comparison {
 pub struct Side {
     /// Display name: a git ref, a folder, a value of an axis.
     pub name: String,
-    /// Where it comes from.
+    /// Origin of the side's results.
     pub origin: Origin,
     /// The side's results; when comparing along an axis, both sides contain the whole result.
     pub set: ResultSet,
@@ -151,9 +151,9 @@ pub enum FieldClass {
 pub struct AxisChange {
     /// Name of the axis.
     pub axis: String,
-    /// Whether the side before has it.
+    /// Whether the side before has the axis.
     pub in_before: bool,
-    /// Whether the side after has it.
+    /// Whether the side after has the axis.
     pub in_after: bool,
     /// Values that exist only before.
     pub removed: Vec<String>,

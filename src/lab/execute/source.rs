@@ -35,7 +35,7 @@ pub enum Next {
     Kept {
         /// The job that would run the trial.
         job: Job,
-        /// How it ended.
+        /// Status of the run.
         status: Status,
         /// The trial's values, and why it was ended.
         info: TrialInfo,

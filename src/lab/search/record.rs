@@ -9,7 +9,7 @@ pub struct Record {
     pub number: usize,
     /// The trial's point in the search space.
     pub point: Point,
-    /// How it ended.
+    /// How the trial ended.
     pub ending: Ending,
     /// Reported values by step (epoch), smaller is better; a value may be NaN. Steps increase.
     pub curve: Vec<(usize, f64)>,

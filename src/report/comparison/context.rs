@@ -26,7 +26,7 @@ pub struct ComparisonReport {
     pub labels: Labels,
     /// One for each pair of sides; of one result along an axis there can be several.
     pub parts: Vec<Part>,
-    /// Which version of the program wrote it, in a sentence.
+    /// Sentence on the program's version that wrote the page.
     pub written_by: String,
 }
 

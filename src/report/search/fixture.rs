@@ -27,7 +27,7 @@ pub(crate) struct Shape {
     pub(crate) trials: usize,
     /// Trials at one time.
     pub(crate) jobs: usize,
-    /// Whether a median pruner ended some of them.
+    /// Whether a median pruner ended some trials.
     pub(crate) is_pruned: bool,
 }
 

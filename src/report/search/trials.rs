@@ -221,7 +221,7 @@ impl<'v, 'a> Study<'v, 'a> {
 }
 
 impl<'a> Trial<'_, 'a> {
-    /// How it ended.
+    /// How the trial ended.
     pub(crate) fn ending(&self) -> Ending {
         let values = &self.info.values;
         let is_whole =

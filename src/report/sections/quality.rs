@@ -110,7 +110,7 @@ fn shown_metrics<'n>(view: &View<'_>, names: &'n [String]) -> (Vec<&'n str>, usi
     (shown, left)
 }
 
-/// Which loss the best one is: its column.
+/// Column of the loss that `best_loss` is the best value of.
 pub(crate) fn loss_column(view: &View<'_>) -> &'static str {
     let has = |name: &&str| {
         let mut rows = view.set.epochs.iter();

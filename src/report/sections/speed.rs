@@ -30,7 +30,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         let column = Column::extrapolated("whole epoch, ", "s", formula.to_owned());
         fields.push(OfCell::new(column, |cell| whole_epoch(view, cell)));
         about.push_str(EXTRAPOLATED);
-        // Where no epoch was whole, its column would be one of dashes.
+        // If no epoch was whole, every field of the column would be a dash.
         if measured.all(|cell| timing_value(cell, "epoch_s").is_none()) {
             fields.remove(EPOCH);
         }

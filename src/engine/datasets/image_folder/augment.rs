@@ -80,7 +80,7 @@ impl AugmentSpec {
         *self == Self::NONE
     }
 
-    /// How batches are mixed once their images are changed.
+    /// How batches of changed images are mixed.
     pub(super) fn mixing(&self) -> Mixing {
         Mixing {
             mixup: self.mixup,

@@ -127,7 +127,7 @@ pub enum LayerKind {
     Parallel {
         /// The branches.
         branches: Vec<Vec<Layer>>,
-        /// How their results become one.
+        /// How the branches' results become one.
         join: Join,
     },
     /// Layers one after another: of a block, of a repetition.

@@ -23,7 +23,7 @@ pub struct Parameter {
     pub path: String,
     /// Values that it can have.
     pub domain: Domain,
-    /// When it exists; always, without one.
+    /// Condition under which the parameter exists; without one, always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
 }

@@ -15,7 +15,7 @@ pub(in crate::plan) struct Written {
     /// The parameter for samplers; its condition is on another parameter.
     pub(in crate::plan) parameter: Parameter,
     pub(in crate::plan) path: Arc<[Key]>,
-    /// Where its name is written.
+    /// Place of the parameter's name.
     pub(in crate::plan) place: Place,
     /// Choices of the parameter, or both ends of its range, where they are written.
     pub(in crate::plan) values: Vec<AxisValue>,

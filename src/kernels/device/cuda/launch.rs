@@ -143,7 +143,7 @@ numbers!(usize => Size, i32 => I32, u32 => U32, u64 => U64, f32 => F32, f64 => F
 
 /// Several arguments of a kernel, in order.
 pub trait Arguments<How> {
-    /// Adds them to a launch.
+    /// Adds the arguments to a launch.
     fn pass(self, launch: Launch) -> Launch;
 }
 

@@ -102,7 +102,7 @@ impl Staging {
             Some(queue) => queue.0,
             None => self.beside.insert(Queue::new()?).0,
         };
-        // SAFETY: `address` has memory for the values (caller), and the buffer lives until its event.
+        // SAFETY: the caller ensures the device's side; the buffer is not written before `copied` is reached.
         unsafe { place.copy_beside(address, bytes, queue) }
     }
 }

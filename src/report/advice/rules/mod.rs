@@ -20,7 +20,7 @@ use super::study::Study;
 pub struct Rule {
     /// Name of the rule.
     pub id: &'static str,
-    /// When it recommends what, with its thresholds.
+    /// When the rule recommends what, with its thresholds.
     pub about: &'static str,
     /// The changes of a study to try; `None` where nothing calls for one.
     pub(super) find: fn(&Study<'_, '_>) -> Option<Vec<Draft>>,
