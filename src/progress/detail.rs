@@ -24,7 +24,7 @@ pub enum Detail {
     /// Also a line for each finished run, and the summary.
     #[default]
     Normal,
-    /// Also the start of each run, each epoch, and all standard error of its worker.
+    /// Also the start of each run, each epoch, and all standard error of the worker.
     Verbose,
 }
 

@@ -13,7 +13,7 @@ use super::bars::{Bars, console_dim, mark, time_left};
 use super::eta::Eta;
 use super::line::{Names, counts, fitted, place, without_status};
 
-/// The number of pairs, and what they consist of.
+/// Number of pairs to run, and of the plan's seeds and blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct PairsShape {
     /// Pairs to run.

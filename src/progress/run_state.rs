@@ -24,7 +24,7 @@ pub struct RunState {
     assessing: Option<String>,
 }
 
-/// The losses of an epoch.
+/// Losses of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EpochLoss {
     /// Epoch, from 0.

@@ -23,7 +23,7 @@ pub struct Ending<'a> {
     pub results: &'a ResultSet,
     /// Folder of the results, as a path to print.
     pub folder: &'a Path,
-    /// The command that runs what is left.
+    /// The command that runs the remaining runs.
     pub command: &'a str,
     /// Runs that ended in this invocation.
     pub ended: usize,

@@ -139,7 +139,7 @@ impl Grid {
                 step: Some(step),
                 ..
             } => {
-                // The last place that steps come to; a whole number of them may miss it by a rounding.
+                // The last value that whole steps reach, with a tolerance for rounding.
                 let steps = ((high - low) / step + 1e-9).floor();
                 (*low, low + steps * step, steps as usize + 1, false)
             }

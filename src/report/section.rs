@@ -147,7 +147,7 @@ impl Code {
     }
 }
 
-/// Backquotes that close nothing inside the text.
+/// Backquotes for a fence, more than in any run of them in the text.
 fn fence(text: &str) -> String {
     let mut longest = 2;
     let mut current = 0;

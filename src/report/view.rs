@@ -31,7 +31,7 @@ pub struct View<'a> {
     pub telling: Vec<usize>,
     /// How many threads computed at one time in runs that shared a machine.
     pub(crate) busy: Busy<'a>,
-    /// See [`View::shown`]; found when a table first asks, as answers and comparisons need none.
+    /// Cache of [`View::shown`], which answers and comparisons do not need.
     shown: OnceLock<Option<(BTreeSet<String>, String)>>,
     /// Words for axes and their values: `report.names`, and of a long path of an axis its end.
     names: BTreeMap<String, String>,

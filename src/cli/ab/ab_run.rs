@@ -126,7 +126,7 @@ impl AbRun<'_> {
         counts: impl Fn(&str) -> bool,
     ) -> Result<UntilSure, AbError> {
         let noise = read_noise(&self.frame.results)?;
-        // `check_alike` has seen that the environments are one.
+        // `check_alike` has found the environments equal.
         let floors = Floors::new(&noise, &env_id(&after.hello.environment));
         let threshold = |key: &str| session_threshold(self.frame.threshold, floors.of(key, ""));
         let mut cells = UntilSure::new(&turns.keys, threshold);

@@ -1,4 +1,4 @@
-//! [`Frame`]: what both sides have in common.
+//! [`Frame`]: settings that both sides share.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub(super) struct Frame {
     pub(super) repeats: usize,
     /// The effect that matters, where the manifest says so (0.02 is 2 %).
     pub(super) threshold: Option<f64>,
-    /// Overrides, including the number of blocks.
+    /// Overrides of settings (`--set`), including the number of blocks.
     pub(super) set: Vec<String>,
 }
 

@@ -85,7 +85,7 @@ fn changed_facts(page: &mut Page, cell: &CellPair, deciding: &Deciding<'_>) -> V
     let others: Vec<_> = changed.iter().filter(is_other).collect();
     let more = match &*others {
         [] => String::new(),
-        // Its name is no longer than its number.
+        // The name of one column is as short as a count.
         [one] => format!(", {}", in_words(one)),
         _ => format!(", and {}", count(others.len(), "more column")),
     };

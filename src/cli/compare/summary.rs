@@ -18,7 +18,7 @@ use super::words::{percent, untied, wrapped};
 
 const COMMIT: usize = 8;
 
-/// All but the answer.
+/// The printed text without the answer.
 pub(super) fn details(comparison: &Comparison, printing: Printing) -> Page {
     let mut page = Page::new(printing);
     page.add(&format!(

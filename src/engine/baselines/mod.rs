@@ -29,7 +29,7 @@ pub const VERSION: u32 = 1;
 pub const NAMES: [&str; 3] = [CONSTANT, "linear", "nearest"];
 const CONSTANT: &str = "constant";
 
-/// Rows up to which more than the constant is computed, and features times outputs of the linear model for so many.
+/// Most rows for baselines beyond the constant, and most features × outputs of the linear model.
 const MOST: [usize; 2] = [20_000, 4_096];
 
 /// Rows that are read at a time.

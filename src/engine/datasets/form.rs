@@ -28,7 +28,7 @@ impl ImageSize {
 pub enum Features {
     /// A row of numbers.
     Vector {
-        /// How many.
+        /// Number of values.
         len: usize,
     },
     /// An image, channels last.
@@ -70,17 +70,17 @@ impl Features {
 pub enum Target {
     /// Numbers (regression).
     Values {
-        /// How many.
+        /// Number of values.
         len: usize,
     },
     /// Several labels, each there or not: numbers that are 1 or 0.
     Labels {
-        /// How many.
+        /// Number of labels.
         len: usize,
     },
     /// One class.
     Class {
-        /// How many classes.
+        /// Number of classes.
         classes: usize,
     },
     /// The next token at every position of a window; its value is the number of the targets' bytes.

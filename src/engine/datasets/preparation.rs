@@ -55,7 +55,7 @@ pub enum ColumnPreparation {
     Category {
         /// The kinds, each a feature; a missing value is the empty text.
         kinds: Vec<String>,
-        /// Which of them training rows have; the features of the others are always 0.
+        /// Which of the kinds training rows have; features of other kinds are always 0.
         known: Vec<bool>,
         /// Of a date the part that they are; the same column stands before as a number with the form of the date.
         #[serde(default, skip_serializing_if = "Option::is_none")]

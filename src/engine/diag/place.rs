@@ -31,7 +31,7 @@ impl Place {
         self.source > 0
     }
 
-    /// The bytes.
+    /// Range of bytes in the text.
     pub fn span(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }

@@ -22,7 +22,7 @@ pub struct RunId {
 /// A run to be done.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Which run.
+    /// Cell, seed and block.
     pub id: RunId,
     /// What to train.
     pub spec: Arc<CellSpec>,
@@ -69,7 +69,7 @@ impl Verdict {
 /// Why a trial was pruned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pruned {
-    /// For the file of the plan.
+    /// Entry for `plan.json`.
     pub info: PrunedInfo,
     /// The reason in the trial's row, one line.
     pub reason: String,

@@ -9,7 +9,7 @@ pub struct RunOutcome {
     pub status: Status,
     /// One line from a closed list, with its numbers; empty for `done`.
     pub reason: String,
-    /// Why a search pruned it.
+    /// Why a search pruned the run.
     pub pruned: Option<Pruned>,
     /// The facts, where it ended by itself or was pruned.
     pub facts: Option<RunFacts>,

@@ -81,7 +81,7 @@ pub enum StopReason {
     Interrupted,
     /// `--max-failures` was reached; running workers finish.
     Failures {
-        /// The limit.
+        /// The limit of `--max-failures`.
         limit: usize,
     },
 }

@@ -22,7 +22,7 @@ pub enum Status {
     Failed,
     /// The worker panicked: a bug of this program.
     Panicked,
-    /// A signal ended it.
+    /// A signal ended the worker.
     Killed,
     /// A search stopped it early.
     Pruned,

@@ -43,7 +43,7 @@ impl<'a, D: Backend> Init<'a, D> {
         self.device
     }
 
-    /// The algorithm of convolutions.
+    /// Algorithm of the convolutions.
     pub fn convolution(&self) -> Convolution {
         self.convolution
     }

@@ -19,7 +19,7 @@ pub struct Epoch<'a> {
 }
 
 pub(super) enum Source {
-    /// In the calling thread.
+    /// The calling thread makes the batches.
     Here,
     /// Worker threads make the batches; `None` after the threads were returned.
     Threads(Option<Pool>),

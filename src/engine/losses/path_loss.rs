@@ -11,9 +11,9 @@ use crate::ops::{
 /// A loss on paths, with all terms that depend only on the real paths precomputed.
 #[derive(Debug, Clone)]
 pub enum PathLoss {
-    /// On signatures.
+    /// A loss on signatures.
     Signature(Rc<SignatureLoss>),
-    /// On the signature kernel.
+    /// A loss on the signature kernel.
     Kernel(Rc<KernelLoss>),
 }
 

@@ -22,7 +22,7 @@ pub enum Complaint {
     UnknownWord {
         /// The word.
         word: String,
-        /// The accepted ones.
+        /// Accepted words.
         accepted: Vec<&'static str>,
     },
     /// A required key that is missing.

@@ -43,7 +43,7 @@ pub struct Manifest {
     pub text: String,
     /// The overrides (`--set`), as written.
     pub sets: Vec<String>,
-    /// The tree.
+    /// The parsed TOML, with positions.
     pub root: Node,
     /// The texts that places point into: the file, then the overrides.
     pub sources: Arc<[Source]>,

@@ -285,7 +285,7 @@ impl Table {
         }
     }
 
-    /// The names.
+    /// Names of the entries.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(key, _)| key.name.as_str())
     }

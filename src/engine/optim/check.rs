@@ -1,6 +1,6 @@
 //! [`RangeError`]: invalid combinations of values. Ranges of single values are in the schema of their fields.
 
-/// A value that is invalid together with another one.
+/// An error: two values that are each valid, but not together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` {message}")]
 pub struct RangeError {

@@ -262,7 +262,7 @@ impl Precision {
     /// All precisions, in the order in which they are listed.
     pub const ALL: [Self; 4] = [Self::F32, Self::Tf32, Self::Amp, Self::Bf16];
 
-    /// As a manifest writes it.
+    /// The precision as a manifest writes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -272,7 +272,7 @@ impl Precision {
         }
     }
 
-    /// How products are computed.
+    /// Arithmetic of matrix products.
     pub fn arithmetic(self) -> Arithmetic {
         match self {
             Self::F32 => Arithmetic::Single,

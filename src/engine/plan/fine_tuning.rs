@@ -116,7 +116,7 @@ fn unmatched(key: &str, pattern: &str, model: &str, names: &[String]) -> Diagnos
     mistake
 }
 
-/// Where the pattern is written.
+/// Place of the pattern.
 fn place_in(section: &Node, key: &str, index: usize) -> Place {
     let list = section.as_table().and_then(|table| table.get(key));
     let pattern = list.and_then(|list| list.as_array()?.get(index));

@@ -207,7 +207,7 @@ fn expect_table(key: &Key, node: &Node, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// How a section is written.
+/// Form of a section in TOML.
 fn section_form(name: &str) -> String {
     match name {
         "models" | "datasets" | "losses" => {

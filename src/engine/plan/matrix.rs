@@ -35,7 +35,7 @@ pub(super) struct Axis {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) path: Arc<[Key]>,
-    /// The values of the list, then those that only includes name.
+    /// The values of the list, then further values, which only added cells (`include`) have.
     pub(super) values: Vec<AxisValue>,
     /// Number of values in the list, without those of includes.
     pub(super) listed: usize,

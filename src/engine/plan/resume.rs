@@ -1,4 +1,4 @@
-//! [`Resume`]: where the state of a run's training is kept, and which runs may go on from it.
+//! [`Resume`]: the file of the state of a run's training, and runs that may go on from it.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -69,7 +69,7 @@ impl Plan {
     }
 }
 
-/// Mistakes after which no further combination is tried: each may find them all again, and a hundred are drawn.
+/// After so many mistakes no further combination is tried: each may find them all again, and a hundred are printed.
 pub(super) const MANY: usize = 10_000;
 
 /// Tries every unit of the cells with every combination of the values that affect it.

@@ -136,7 +136,7 @@ pub(super) struct PhasesEvent {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OperationsEvent {
-    /// How many steps.
+    /// Number of steps.
     steps: usize,
     /// Samples of one of them.
     #[serde(default)]

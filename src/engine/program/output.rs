@@ -32,9 +32,9 @@ pub(super) struct Output {
 pub(super) struct Printed {
     /// Metrics that were found and not read yet.
     pub(super) found: Vec<(String, f64)>,
-    /// The end.
+    /// The end of the output.
     pub(super) tail: String,
-    /// The last line with text.
+    /// The last line of the output with text.
     pub(super) last_line: String,
 }
 

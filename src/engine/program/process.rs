@@ -37,7 +37,7 @@ pub(super) struct Process {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exit {
     status: ExitStatus,
-    /// From its start to its exit.
+    /// Seconds from the program's start to its exit.
     pub(super) seconds: f64,
 }
 

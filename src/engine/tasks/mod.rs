@@ -78,8 +78,8 @@ pub trait Task<D: Kernels> {
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>>;
 
-    /// After every optimizer step, with whether it was taken: updates what is no parameter (running statistics), unless
-    /// `control` skips the step.
+    /// Called after every optimizer step, with whether the step was taken: updates running statistics, which are no
+    /// parameters, unless `control` skips the step.
     ///
     /// # Errors
     /// Any error of the device.

@@ -60,7 +60,7 @@ impl Outputs {
     }
 }
 
-/// In f64, value by value.
+/// Mean over members in f64, value by value.
 fn mean(members: &[&[f32]]) -> Vec<f32> {
     let count = members.len() as f64;
     let value = |index: usize| {

@@ -17,7 +17,7 @@ use crate::losses::LossSpec;
 use crate::models::{Input, Mlp, MlpSpec, StatisticsUpdate};
 use crate::ops::{Kernels, Module, Pass, Result, Shape, Var};
 
-/// A model from samples to outputs in one forward pass.
+/// A model that computes outputs from samples in one forward pass.
 pub(super) trait Predictor<D: Kernels>: Module<D> {
     /// The outputs for a batch.
     fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>>;

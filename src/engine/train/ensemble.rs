@@ -13,7 +13,7 @@ use crate::ops::{Kernels, Result};
 /// Izmailov et al. 2018 (averaging weights along one run).
 pub(super) struct Ensemble<D: Kernels> {
     size: usize,
-    /// By loss, the best first.
+    /// Loss and weights of the best epochs, the best first.
     kept: Vec<(f64, Weights<D>)>,
 }
 

@@ -92,7 +92,7 @@ impl Log {
         }
     }
 
-    /// The run goes on from there.
+    /// Continues the log of an interrupted run.
     pub(super) fn go_on(&mut self, from: SoFar) {
         self.facts.eval_loss_before = from.eval_loss_before;
         self.validation_s = from.validation_s;

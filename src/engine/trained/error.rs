@@ -17,13 +17,13 @@ pub enum TrainedError {
     /// The file or the model does not have what is asked for.
     #[error("{0}")]
     Unsuited(String),
-    /// The data.
+    /// The data cannot be used.
     #[error(transparent)]
     Data(#[from] DatasetError),
     /// Model and data do not fit together.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// The device.
+    /// The device failed.
     #[error(transparent)]
     Op(#[from] OpError),
     /// The output for the results failed.

@@ -24,7 +24,7 @@ const WORST: usize = 10;
 pub struct Rows {
     /// `val`, `test` or `fresh` of the data that it was trained on; `data` of others.
     pub name: &'static str,
-    /// How many.
+    /// Number of rows.
     pub rows: u64,
     /// Metrics by name, as in `runs.csv`.
     pub metrics: Metric,
@@ -52,7 +52,7 @@ pub struct WorstRow {
     pub actual: String,
     /// The prediction.
     pub predicted: String,
-    /// `-log p` of its class, the mean of `-log p` of what is true of its labels, or the squared error of its normalised numbers.
+    /// `-log p` of the row's class, the mean of `-log p` over its labels, or the squared error of its normalised numbers.
     pub loss: f64,
 }
 

@@ -183,7 +183,7 @@ fn distance(values: &[f32], expected: &[f32]) -> f64 {
     let difference = squares.sum::<f64>().sqrt();
     let norm = expected.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>();
     let error = match norm.sqrt() {
-        // Nothing flows: whatever is there is wrong in full.
+        // The expected values are all 0: any other value is wrong without limit.
         0.0 if difference == 0.0 => 0.0,
         0.0 => f64::INFINITY,
         norm => difference / norm,

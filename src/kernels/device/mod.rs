@@ -96,7 +96,7 @@ pub trait Backend:
     /// Seconds from one time stamp to a later one, both reached (that is, after a download or a synchronisation).
     fn seconds_between(&self, from: &Self::Mark, to: &Self::Mark) -> Result<f64, DeviceError>;
 
-    /// Peak bytes that its allocator held of the device's memory since the last call; `None` on a device without its own
+    /// Peak bytes of the device's memory that the allocator held since the last call; `None` on a device without its own
     /// memory.
     fn take_peak_bytes(&self) -> Result<Option<u64>, DeviceError> {
         Ok(None)

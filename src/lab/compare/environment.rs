@@ -7,7 +7,7 @@ use crate::results::Environment;
 use super::cells::Cell;
 use super::{FieldChange, FieldClass};
 
-/// A class of fields, and its accessor.
+/// A class of environment fields, and a function that reads them.
 type Class = (FieldClass, fn(&Environment) -> &BTreeMap<String, String>);
 
 const CLASSES: [Class; 3] = [

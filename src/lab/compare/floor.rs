@@ -129,7 +129,7 @@ impl<'a> Sessions<'a> {
         let quantile = student_quantile(1.0 - OWN_ALPHA / (2.0 * cells as f64), freedom.max(1));
         let bound = |rest: &Vec<f64>| {
             let own = squares(rest) / (rest.len() - 1) as f64;
-            // With a single cell the session shift absorbs everything: no residual is left.
+            // With a single cell the session's shift equals its deviation: every residual is 0.
             let rest = if freedom > 0 {
                 pooled.max(own).sqrt() * quantile
             } else {

@@ -157,7 +157,7 @@ fn sides(before: bool, after: bool) -> &'static str {
     }
 }
 
-/// One test over all cells.
+/// The result of one test over all cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MatrixJudgement {
     /// Number of cells.

@@ -19,7 +19,7 @@ use super::plan_file::{cell_info, spec_difference};
 use super::row::{confusion_rows, differing, empty_row, epoch_rows, leading, run_row, work_rows};
 use super::trials::Shown;
 
-/// Everything that the files are generated from.
+/// Everything from which the results files are generated.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// All cells of the manifest, selected or not, in row order.

@@ -88,7 +88,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ResultsError> {
     })
 }
 
-/// Reads a CSV file. Others may have written it, so what a terminal would act on stands in it as its code.
+/// Reads a CSV file. Other programs may have written it, so control characters are shown as their codes.
 ///
 /// # Errors
 /// Those of [`read_text`].

@@ -68,7 +68,7 @@ impl Table {
         !self.lacks.iter().any(|lacking| lacking == name)
     }
 
-    /// The names after the fixed columns.
+    /// Names of columns after the fixed ones.
     pub(crate) fn metrics(&self) -> &[String] {
         &self.header[self.fixed..]
     }

@@ -22,7 +22,7 @@ pub enum Ending {
     Done(Vec<f64>),
     /// Pruned after its last reported step.
     Pruned,
-    /// Diverged, failed, or without a value.
+    /// The trial diverged, failed, or gave no value.
     Failed,
 }
 

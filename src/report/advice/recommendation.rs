@@ -83,7 +83,7 @@ pub(super) struct Recommendation {
     pub(super) cell: String,
     /// The cell's name in sentences.
     pub(super) name: String,
-    /// The change.
+    /// The recommended change, with its prediction.
     pub(super) draft: Draft,
 }
 

@@ -84,7 +84,7 @@ impl Why {
     }
 }
 
-/// A cell with its values of what decides.
+/// A cell with its values of the deciding measures.
 pub(in crate::report) struct Ranked<'v, 'a> {
     pub(in crate::report) cell: &'v Cell<'a>,
     /// One per measure.

@@ -113,7 +113,7 @@ impl Against {
         sentences
     }
 
-    /// `3.65× the epoch time, best loss 0.8751 (0.87–0.88)`: what a test tells from the baseline.
+    /// `3.65× the epoch time, best loss 0.8751 (0.87–0.88)`: differences from the baseline that a test shows.
     fn change(&self, choice: &Choice<'_, '_>, place: usize) -> String {
         let pace = &choice.measures[0];
         let middle = |place: usize| median(&choice.cells[place].values);

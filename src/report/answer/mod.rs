@@ -41,7 +41,7 @@ pub(super) use choice::deciding_metric;
 const NAMED: usize = 3;
 /// Tasks that have sentences and a table of their own.
 const TASKS: usize = 4;
-/// Tasks up to which each has a figure.
+/// Most tasks that each have a figure.
 const FIGURES: usize = 2;
 
 /// Answer of a report, and its evidence.

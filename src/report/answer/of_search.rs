@@ -138,8 +138,8 @@ fn caution(search: &Search<'_, '_>) -> Option<String> {
     ))
 }
 
-/// How optimistic the best trial of all studies by the first objective is, and what the best of the others are on data that chose
-/// nothing; `None` where that is no quality.
+/// Sentence: the best trial of all studies by the first objective is optimistic, and its value on data that chose nothing;
+/// `None` if the objective is no quality.
 fn optimistic_best(search: &Search<'_, '_>) -> Option<String> {
     let objective = search.first();
     let studies = search.studies.iter();

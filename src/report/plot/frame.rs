@@ -37,7 +37,7 @@ pub(super) enum Sign {
     Line(usize),
     /// A marker alone.
     Mark(usize),
-    /// A filled square.
+    /// Draws a filled square.
     Square(usize),
 }
 

@@ -2,7 +2,7 @@
 
 use crate::base::statistics::{median, range};
 
-/// Points of a series beyond which a drawing shows stretches of them: median and range.
+/// Most points of a drawn series; more become stretches with median and range.
 pub(crate) const POINTS: usize = 120;
 
 /// A series: one line, or one kind of point.

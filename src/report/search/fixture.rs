@@ -31,7 +31,7 @@ pub(crate) struct Shape {
     pub(crate) is_pruned: bool,
 }
 
-/// 20 trials of one study and one objective, four at a time, pruned.
+/// A search of 20 trials of one study and one objective, four at a time, pruned.
 pub(crate) const ONE: Shape = Shape {
     studies: 1,
     objectives: 1,

@@ -1,5 +1,5 @@
-//! Several objectives: the Pareto front of each study, which of its points another study's front does not dominate, and
-//! the rule for the winner.
+//! Several objectives: the Pareto front of each study, its points that no other study's front dominates, and the rule for the
+//! winner.
 
 use crate::base::pareto::dominates;
 use crate::base::text::count;

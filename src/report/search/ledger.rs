@@ -16,12 +16,12 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    /// Over all trials of a search.
+    /// The sum over all trials of a search.
     pub(crate) fn of(search: &Search<'_, '_>) -> Self {
         Self::over(search, search.trials())
     }
 
-    /// Over the trials of a study.
+    /// The sum over the trials of a study.
     pub(crate) fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Self {
         Self::over(search, study.trials.iter().copied())
     }

@@ -182,7 +182,7 @@ fn undeclared_difference(view: &View<'_>) -> Option<String> {
     (!paths.is_empty()).then(found)
 }
 
-/// The different values among the cells, where there are several.
+/// The different values among the cells; empty for a single one.
 fn several<'v, 'a>(view: &'v View<'a>, get: fn(&'v Cell<'a>) -> Option<&'v str>) -> Option<String> {
     let values: BTreeSet<&str> = view.cells.iter().filter_map(get).collect();
     let list = || values.iter().copied().collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! What GPUs did while runs trained, by their own counters (NVML): load, clocks, temperature, energy, throttling.
+//! GPUs during training, by their own counters (NVML): load, clocks, temperature, energy, throttling.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
     ]
 }
 
-/// Where a cell's figures come from.
+/// Source of a cell's figures.
 fn state(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
     let readings = median(cell, |gpu| Some(gpu.samples? as f64));
     if readings.is_some() {

@@ -159,7 +159,7 @@ pub(crate) fn are_of_commands(cells: &[&Cell<'_>]) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| cell.is_of_command)
 }
 
-/// Whether the runs of cells report nothing but times.
+/// Whether the runs of cells report only times.
 pub(crate) fn are_silent(cells: &[&Cell<'_>]) -> bool {
     let rows = cells.iter().flat_map(|cell| &cell.runs);
     let mut facts = rows.filter_map(|row| row.facts.as_ref());

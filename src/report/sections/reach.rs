@@ -172,7 +172,7 @@ impl Target {
     }
 }
 
-/// How a time to a target comes about.
+/// How a time to a target is computed.
 const TIME: &str = "training time × epochs until then ÷ epochs, per run; median";
 
 fn facts_of<'c>(cell: &'c Cell<'_>, seed: u64) -> Option<&'c crate::event::RunFacts> {

@@ -16,7 +16,7 @@ use super::array::{Array, Dtype};
 use super::npy;
 use crate::base::file;
 
-/// Names of arrays that a sentence lists.
+/// Most names of arrays that a sentence lists.
 const NAMED: usize = 20;
 
 /// Where an array is.

@@ -118,7 +118,7 @@ fn take(file: &mut dyn Read, count: usize) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Values of which the first index varies fastest, so that the last one does.
+/// Reorders values of Fortran order (first index fastest) to C order.
 fn row_major(bytes: &[u8], shape: &[usize], size: usize) -> Vec<u8> {
     let mut ordered = Vec::with_capacity(bytes.len());
     let mut index = vec![0; shape.len()];
@@ -146,7 +146,7 @@ enum Value<'a> {
     Other,
 }
 
-/// The rest of a Python literal.
+/// The unread rest of a Python literal.
 struct Literal<'a> {
     rest: &'a str,
 }

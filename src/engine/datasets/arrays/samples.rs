@@ -1,4 +1,4 @@
-//! From arrays to samples.
+//! Turns arrays into samples.
 
 use super::super::image_folder::{PixelTable, channels_last};
 use super::super::table::Table;

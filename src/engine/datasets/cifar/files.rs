@@ -145,7 +145,7 @@ impl Files {
         Ok(rows)
     }
 
-    /// All images.
+    /// Reads all images.
     ///
     /// # Errors
     /// As [`Self::rows`].

@@ -52,7 +52,7 @@ enum Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// All of them, by name.
+    /// All target columns, by name.
     fn all(spec: &'a CsvSpec, parsed: &'a Parsed) -> Vec<(&'a str, Self)> {
         let count = spec.target.len();
         let of = |(place, name): (usize, &'a String)| {
@@ -91,7 +91,7 @@ impl Raw {
     }
 }
 
-/// Whether a column has another value in every row that tells nothing but which row it is.
+/// Whether every row has another value, which identifies the row and tells nothing else.
 fn counts_rows(raw: &Raw) -> Option<String> {
     let rows = raw.rows();
     let values = match raw {

@@ -334,7 +334,7 @@ fn prepared(
             of_row: places(&own, kinds, new),
             is_known: known.clone(),
         },
-        // A column is read as it was prepared.
+        // Never reached: a column is read in the form of its preparation.
         (_, Raw::Numbers(_) | Raw::Kinds(_)) => Values::Numbers(Vec::new(), None),
     }
 }

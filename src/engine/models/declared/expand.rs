@@ -17,7 +17,7 @@ const MOST_LAYERS: usize = 20_000;
 /// The most values of one tensor.
 const MOST_VALUES: u128 = 1 << 40;
 
-/// Expands `items` for data of these forms.
+/// Expands `items` for data of the forms `(input, target)`.
 ///
 /// # Errors
 /// Every mistake of shapes.
@@ -77,7 +77,7 @@ pub(super) struct Expander<'a> {
     pub(super) data: Form,
     pub(super) target: Target,
     pub(super) mistakes: Vec<Mistake>,
-    /// By the name of the item.
+    /// Parameter and shape of named items, by name.
     pub(super) named: BTreeMap<String, Named>,
     count: usize,
     /// The blocks that are being inserted, to find one that contains itself.

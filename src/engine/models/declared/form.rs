@@ -14,21 +14,21 @@ use crate::ops::Shape;
 pub enum Form {
     /// A row of numbers: `(B, features)`.
     Row {
-        /// How many.
+        /// Number of features.
         features: usize,
     },
     /// An image: `(B, height, width, channels)` in memory.
     Image(ImageSize),
     /// A sequence of rows: `(B, tokens, features)`.
     Tokens {
-        /// How many.
+        /// Number of tokens.
         tokens: usize,
         /// Numbers of a token.
         features: usize,
     },
     /// A sequence of numbers of tokens.
     Ids {
-        /// How many.
+        /// Number of tokens.
         tokens: usize,
         /// How many different ones exist.
         vocabulary: usize,

@@ -1,4 +1,4 @@
-//! Layers that consist of several operations.
+//! Forward passes of layers that consist of several operations.
 
 use super::layer::Join;
 use crate::ops::{self, Activation, Combine, Kernels, OpError, Pass, Result, Shape, Var};

@@ -47,7 +47,7 @@ pub enum LayerKind {
     GlobalAveragePool,
     /// Repeats pixels.
     Upsample {
-        /// How often.
+        /// Factor of height and width.
         factor: usize,
     },
     /// A row, channels first.
@@ -59,7 +59,7 @@ pub enum LayerKind {
         /// Height and width of a square.
         size: usize,
     },
-    /// Pixels as tokens.
+    /// Turns pixels into tokens.
     Tokens,
     /// A vector for every token id.
     Embedding {
@@ -118,14 +118,14 @@ pub enum LayerKind {
     },
     /// `shortcut(x) + layers(x)`.
     Residual {
-        /// The branch.
+        /// Layers of the branch that is added to the input.
         layers: Vec<Layer>,
         /// The other branch; empty for the input itself.
         shortcut: Vec<Layer>,
     },
     /// Branches on one input.
     Parallel {
-        /// The branches.
+        /// Layers of each branch.
         branches: Vec<Vec<Layer>>,
         /// How the branches' results become one.
         join: Join,

@@ -16,7 +16,7 @@ use crate::ops::{
 /// A model of layers with initial values as PyTorch's.
 pub struct Network<D: Kernels> {
     pub(super) nodes: Vec<Node>,
-    /// By PyTorch's names.
+    /// Parameters by PyTorch's names.
     pub(super) parameters: Vec<(String, Parameter<D>)>,
     pub(super) statistics: RefCell<Statistics<D>>,
     pub(super) convolution: Convolution,
@@ -53,7 +53,7 @@ pub(super) enum Node {
         options: Conv2dOptions,
     },
     Pool(Pool, PoolOptions),
-    /// Over all positions.
+    /// Mean over all positions.
     Mean,
     Upsample(usize),
     /// A row; `(positions, channels)` of an image.

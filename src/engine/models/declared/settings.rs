@@ -167,7 +167,7 @@ impl Reader<'_> {
         known.then_some(Number { expression, path })
     }
 
-    /// Whether `name` in an expression has a meaning; else adds a mistake.
+    /// Whether `name` is known in an expression; else adds a mistake.
     fn is_known(&mut self, name: &str, span: &Range<usize>, path: &[String]) -> bool {
         let message = match self.spec.parameters.get(name) {
             Some(value) => {

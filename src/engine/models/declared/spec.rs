@@ -38,7 +38,7 @@ pub struct BlockSpec {
 pub struct Mistake {
     /// Keys and positions in lists from the model's table down to the value. The last may be missing in a plain word.
     pub path: Vec<String>,
-    /// The bytes that are meant of a text there.
+    /// Bytes of a text there that the mistake is about.
     pub span: Option<Range<usize>>,
     /// Whether the key at the end of the path is meant, not its value.
     pub is_key: bool,

@@ -21,7 +21,7 @@ pub(super) struct Word {
 pub(super) enum Kind {
     /// A whole number, or an expression of one.
     Whole,
-    /// A number, or an expression.
+    /// A number, or an expression for one.
     Real,
     /// `true`, `false`, or the name of a parameter that is.
     Truth,

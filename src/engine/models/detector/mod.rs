@@ -35,9 +35,9 @@ pub struct DenoiserSize {
 /// Either denoiser.
 #[derive(Debug)]
 pub enum Denoiser<D: Backend> {
-    /// The original model.
+    /// The model `alt` (the original one).
     Alt(Box<Alt<D>>),
-    /// The new model.
+    /// The model `neu` (the new one).
     Neu(Box<Neu<D>>),
 }
 

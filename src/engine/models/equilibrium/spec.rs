@@ -86,7 +86,7 @@ impl EquilibriumSpec {
         broken.map(|(_, mistake)| mistake.to_owned()).collect()
     }
 
-    /// The iteration.
+    /// Damping of the fixed-point iteration.
     pub fn damping(&self) -> Damping {
         Damping {
             iterations: self.iterations,

@@ -130,7 +130,7 @@ pub struct TrialInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialRole {
-    /// The sampler proposed it.
+    /// A trial that the sampler proposed.
     #[default]
     Trial,
     /// A pruned trial, run again to its end.

@@ -52,7 +52,7 @@ pub(in crate::plan) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic
     let Some(table) = search.and_then(|search| search.table("final")) else {
         return;
     };
-    // Mistakes in its paths were reported before.
+    // Mistakes in the paths were reported before.
     let settings = assign::read(table, &mut Vec::new());
     for matrix in &plan.matrices {
         let mut tried = Tried::new(plan, matrix);

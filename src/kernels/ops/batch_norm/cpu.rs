@@ -79,7 +79,7 @@ impl BatchNormKernel for Cpu {
         let (BatchNormSize { rows, channels }, activation) = (inputs.size, inputs.activation);
         let chunk = rows_per_chunk(channels);
         let affine = Affine::new(inputs);
-        // Of every chunk Σ dz, then Σ dz (x − m).
+        // For every chunk Σ dz, then Σ dz (x − m).
         let mut partial = vec![0.0; 2 * channels * rows.div_ceil(chunk)];
         let beside = (partial.as_mut_slice(), 2 * channels);
         for_rows_beside(grad, (chunk, channels), beside, |first, grad, sums| {

@@ -28,7 +28,7 @@ pub struct BatchNormSize {
     pub channels: usize,
 }
 
-/// What a batch norm is computed from; mean, `1 / √(variance + ε)`, weight and bias have one value per channel.
+/// Inputs of a batch norm; mean, `1 / √(variance + ε)`, weight and bias have one value per channel.
 #[derive(Debug)]
 pub struct BatchNormInputs<'a, D: Backend> {
     /// x.

@@ -246,7 +246,7 @@ fn attend<D: Kernels>(t: &Trial<'_, D>, causal: bool, dropout: f32) -> Result<An
     t.gradients(&[batch(shape)], |pass, x| attention(pass, &x[0], options))
 }
 
-/// Samples, queries, keys and features.
+/// Numbers of samples, queries, keys and features.
 fn attend_across<D: Kernels>(
     t: &Trial<'_, D>,
     [count, queries, keys, features]: [usize; 4],

@@ -20,7 +20,7 @@ impl CrossEntropyOptions {
 /// The target distribution of B rows over K classes: a row with label y has `spread[c] + [c = y] own[y]` of class c.
 #[derive(Debug, Clone)]
 pub struct ClassTargets {
-    /// The label of every row.
+    /// Label of every row, from 0 to K - 1.
     pub labels: Vec<usize>,
     /// Number of classes K.
     pub classes: usize,

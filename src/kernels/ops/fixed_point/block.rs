@@ -342,7 +342,7 @@ fn gelu(values: &mut [f32]) {
     }
 }
 
-/// gelu in place, and its derivatives.
+/// Applies gelu in place, and writes its derivatives to `slopes`.
 #[inline(always)]
 fn gelu_with_slope(values: &mut [f32], slopes: &mut [f32]) {
     let slopes = &mut slopes[..values.len()];

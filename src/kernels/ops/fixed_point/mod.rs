@@ -68,7 +68,7 @@ pub struct Nudging<'a, D: Backend> {
     pub head: [&'a Var<D>; 2],
     /// B class labels.
     pub labels: &'a [usize],
-    /// β.
+    /// Strength β of the nudging.
     pub strength: f32,
 }
 

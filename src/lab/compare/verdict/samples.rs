@@ -53,7 +53,7 @@ pub(in crate::compare) struct Samples {
     pub floor: Floor,
     /// Whether this value differs between sessions of a machine without a change: times do, the memory of a run does not.
     pub drifts: bool,
-    /// Whether the times can be compared, or why not.
+    /// Whether the times can be compared; if not, the reasons.
     pub comparable: Result<(), Vec<NotComparableReason>>,
 }
 

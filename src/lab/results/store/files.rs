@@ -14,7 +14,7 @@ use super::{RunKeys, Store};
 use crate::base::file;
 
 impl Store {
-    /// Every JSON file of a folder with its path. Damaged ones are listed in [`Store::damaged`] instead.
+    /// Every valid JSON file of a folder with its path; damaged ones go to [`Store::damaged`].
     pub(super) fn read_all<T: DeserializeOwned>(
         &mut self,
         name: impl AsRef<Path>,

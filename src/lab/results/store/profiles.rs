@@ -14,7 +14,7 @@ impl Store {
             journal.waiting().profile = Some(profile.clone());
             return Ok(());
         }
-        // A profile has some hundred rows and some ten thousand spans.
+        // A profile is large: some hundred rows and ten thousand spans.
         let figures = Profile {
             ops: profile.ops.clone(),
             phases: profile.phases.clone(),

@@ -141,7 +141,7 @@ impl Sampler {
         }
         let size = grid::size(space);
         let start = rng.gen_range(0..size);
-        // Of more points than were proposed, one is new.
+        // Among more points than were proposed, one is new.
         (0..size.min(before.points.len() + 1))
             .filter_map(|step| grid::point(space, start.wrapping_add(step) % size))
             .map(|point| rounded(space, point))

@@ -78,7 +78,7 @@ fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     all.extend(phases::sentence(scene, duo));
     let told = duo.pair.costs.iter().filter(|own| costs::is_told(own));
     all.extend(told.filter_map(|own| cost(scene, own)));
-    // Sides of which some run is known not to have learned.
+    // Sides with a run that has not learned.
     let idle = duo.both.into_iter().zip([words.before(), words.after()]);
     let idle: Vec<String> = idle
         .filter(|(at, _)| at.cell.facts().filter_map(has_learned).any(|has| !has))

@@ -22,7 +22,7 @@ messages! {
     effects_add() = "These lines in the manifest measure them:" | "Diese Zeilen im Manifest messen sie:";
 }
 
-/// A pair of cells that differs in several factors, taken apart.
+/// A pair of cells that differs in several factors, with the effect of each.
 pub(crate) struct FactorEffects<'v, 'a> {
     /// Each factor, with the cells that differ in it only.
     pub(crate) factors: Vec<(Factor, Option<Alone<'v, 'a>>)>,

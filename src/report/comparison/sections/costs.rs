@@ -23,7 +23,7 @@ messages! {
 }
 
 impl Words {
-    /// What a cost is called.
+    /// Name of a cost.
     pub(crate) fn cost(self, cost: Cost) -> String {
         match cost {
             Cost::CpuTime => self.cost_cpu_time(),

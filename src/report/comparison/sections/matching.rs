@@ -28,7 +28,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     (!points.is_empty()).then_some(Section { points, ..titled })
 }
 
-/// What only one side has.
+/// Cells that only one side has.
 pub(crate) fn points(scene: &Scene<'_>) -> Vec<String> {
     let (comparison, words) = (scene.comparison, scene.words);
     let keys = |cells: &[CellInfo]| {

@@ -53,7 +53,7 @@ pub(super) fn render(class: Class, index: u64, size: usize, seed: u64) -> Image 
     scene.picture(size)
 }
 
-/// Uniform from `low` to `high`.
+/// A uniform random number from `low` to `high`.
 fn between(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
     low + (high - low) * rng.r#gen::<f64>()
 }

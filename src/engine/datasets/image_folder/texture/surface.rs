@@ -9,7 +9,7 @@ use super::{between, step};
 /// A point of a surface.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
-    /// In units.
+    /// Height, in the unit of the material.
     pub(super) height: f64,
     /// Reflected shares of red, green and blue.
     pub(super) colour: [f64; 3],

@@ -230,7 +230,7 @@ impl Block {
 
 impl Drop for Tiles {
     fn drop(&mut self) {
-        // SAFETY: the CPU has the instruction, as it had that of `configure`. Without tiles threads are switched faster.
+        // SAFETY: the CPU has the instruction, as it had that of `configure`. Threads are switched faster without tiles.
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
     }
 }

@@ -73,7 +73,7 @@ pub(super) unsafe fn copy_left(to: *mut u32, a_row: usize, a: Matrix<'_>, by_row
     let rows = Left::by_rows(to, a_row);
     if a.column_stride == 1 {
         for i in 0..a.rows {
-            // SAFETY: row i of A and of the copy.
+            // SAFETY: row i exists in A and in the copy.
             unsafe {
                 let from = a.values.as_ptr().add(i * a.row_stride);
                 for p in (0..a.columns).step_by(2 * LANES) {
