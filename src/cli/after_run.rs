@@ -1,4 +1,4 @@
-//! What follows the last run of `fieldtrial run`: the report, and what to do next.
+//! After the last run of `fieldtrial run`: the report, and suggested commands.
 
 use std::path::{Path, PathBuf};
 

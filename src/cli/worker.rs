@@ -53,7 +53,7 @@ pub(super) fn worker() -> Outcome {
                 locked(&events).write(&event);
                 match event {
                     Event::Epoch(_) if verdicts => wait(&replies),
-                    // Of a program, the replies are read beside it.
+                    // The replies to a program are read in another thread.
                     _ if is_program => Reply::Continue,
                     _ => replies.try_recv().unwrap_or(Reply::Continue),
                 }

@@ -1,4 +1,4 @@
-//! What trains in Fieldtrial: models, tasks, manifests, plans and the worker.
+//! The part of Fieldtrial that trains: models, tasks, manifests, plans and the worker.
 //!
 //! It re-exports the modules of `fieldtrial-kernels`, and the crates that depend on it re-export its modules, so that
 //! `crate::plan` is the same path in all of them (docs/adr/0018).

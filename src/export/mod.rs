@@ -1,5 +1,4 @@
-//! What was trained and measured, for use elsewhere: a model as PyTorch code with weights (and ONNX by way of it), results as tables
-//! or for MLflow.
+//! Exports results: a model as PyTorch code with weights (and ONNX by way of it), results as tables or for MLflow.
 //!
 //! Owns [`export_csv`], [`export_mlflow`] and [`export()`], which writes a folder that needs nothing of Fieldtrial: `model.py` (the model as plain `torch.nn`, written by
 //! `pytorch.rs` and `built_in.rs`), `weights.safetensors`, and where its data come from files `prepare.py` with `preparation.json` (what was fitted to

@@ -1,4 +1,4 @@
-//! What `prepare.py` reads, and the texts around it.
+//! Input of `prepare.py`, and the texts around it.
 
 use std::fmt::Write;
 
@@ -181,7 +181,7 @@ fn columns(trained: &Trained) -> Vec<PreparedColumn> {
     named.map(number).collect()
 }
 
-/// What the folder is and how it is used.
+/// README of the folder: content and use.
 pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     let cell = &trained.run.cell;
     let more = match kind {
@@ -261,7 +261,7 @@ fn data_files(kind: Option<Kind>) -> &'static str {
     }
 }
 
-/// What the outputs are, in words.
+/// Meaning of the outputs, in words.
 fn predicts(trained: &Trained, kind: Option<Kind>) -> Option<String> {
     let names = |names: &[String]| format!("`{}`", names.join("`, `"));
     match kind {

@@ -7,7 +7,7 @@ use crate::event::{EpochRow, Event, RunEvent, RunId, RunOutcome};
 
 use super::line::{Names, last_words, said};
 
-/// What is printed of a run.
+/// Output during runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Show {
     /// For people, on standard error.

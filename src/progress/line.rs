@@ -82,7 +82,7 @@ pub(super) fn result_text(outcome: &RunOutcome) -> String {
     let facts = outcome.facts.as_ref();
     let loss = facts.and_then(|facts| facts.final_loss);
     words.extend(loss.map(|loss| format!("loss {}", human(loss, 3))));
-    // Of a command what it is judged by.
+    // The results of a command are its metrics.
     let is_of_command = outcome.times.as_ref().is_some_and(RunTimes::are_told);
     let metrics = facts.into_iter().flat_map(|facts| &facts.metrics);
     let metrics = metrics.filter(|(name, _)| is_of_command && !name.starts_with("best_"));

@@ -20,7 +20,7 @@ pub struct RunState {
     /// How many losses were told.
     told: usize,
     curve: Vec<EpochLoss>,
-    /// What is being evaluated after training.
+    /// Name of the current evaluation after training.
     assessing: Option<String>,
 }
 

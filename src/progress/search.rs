@@ -79,7 +79,7 @@ impl Tally {
             let Some(value) = value.filter(|value| value.is_finite()) else {
                 continue;
             };
-            // Of equal values the earlier one stays.
+            // The earlier of equal values stays the best.
             let is_better = |(_, best): &(_, f64)| loss(value) < loss(*best);
             if best.as_ref().is_none_or(is_better) {
                 *best = Some((name.clone(), value));

@@ -16,7 +16,7 @@ use super::line::{Names, counts, fitted, without_status};
 /// Most reasons that are listed.
 const LISTED: usize = 10;
 
-/// What the summary is about.
+/// Input of the summary.
 #[derive(Debug)]
 pub struct Ending<'a> {
     /// All results of the folder.
@@ -39,7 +39,7 @@ pub struct Ending<'a> {
     pub wall_s: f64,
     /// The report, if one was written.
     pub report: Option<&'a Path>,
-    /// What the results say about their question, as the report does.
+    /// The answer to the manifest's question, as in the report.
     pub answer: &'a [String],
 }
 

@@ -17,7 +17,7 @@ use super::table::Table;
 use super::themes::themes;
 use super::view::View;
 
-/// What a template sees, under the name `report`.
+/// The variable `report` of templates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// `name` of the manifest.
@@ -30,17 +30,17 @@ pub struct Report {
     pub manifest_path: String,
     /// "9 cells: 7 done, 1 oom, 1 skipped; 24 runs".
     pub summary: String,
-    /// What all cells have in common, as `name = value`.
+    /// Settings that all cells share, as `name = value`.
     pub fixed: Vec<String>,
     /// Machines and builds.
     pub environments: Vec<EnvironmentContext>,
-    /// What the results say about the manifest's question.
+    /// Answer to the manifest's question.
     pub answer: Answer,
     /// Where the time of a step goes, and what bounds it.
     pub profile: Answer,
-    /// What to change, and what came of changes that these results test.
+    /// Recommended changes, and outcomes of changes that these results test.
     pub advice: Advice,
-    /// What a reader should know before trusting a figure.
+    /// Warnings before trusting a figure.
     pub findings: Vec<Finding>,
     /// Why this report is incomplete; empty when it is complete.
     pub incomplete: Vec<String>,

@@ -126,7 +126,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     Ok(files.chain(advised.into_iter().flatten()).collect())
 }
 
-/// What the results say about their question, in the sentences of the report's answer.
+/// The answer to the manifest's question, in the sentences of the report.
 pub fn answer(set: &ResultSet, folder: &Path) -> Vec<String> {
     let view = view::View::within(set, Some(folder));
     let mut answer = Answer::of(&view);

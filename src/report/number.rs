@@ -20,7 +20,7 @@ pub struct Number {
     pub value: f64,
 }
 
-/// Where a column's numbers come from. A column has one provenance, so that assumed never stands beside measured.
+/// Source of a column's numbers. A column has one source, so that assumed numbers are never beside measured ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Provenance {
     /// A clock or a counter gave it; how it was summed up.
@@ -72,7 +72,7 @@ pub(super) fn times(ratio: f64) -> String {
     format!("{}×", human(ratio, 3))
 }
 
-/// An interval in words: a dash between its ends, or "to" where a sign would stand beside the dash.
+/// An interval in words: a dash between its ends, or "to" if a sign would follow the dash.
 pub(super) fn between(low: &str, high: &str) -> String {
     if low.starts_with('-') || high.starts_with('-') {
         format!("{low} to {high}")

@@ -37,7 +37,7 @@ pub(super) fn details(comparison: &Comparison, printing: Printing) -> Page {
     page
 }
 
-/// The answers of comparisons, which stand behind everything else; of several each below its title.
+/// The answers of comparisons, at the end of the text; of several each below its title.
 pub(super) fn answers(comparisons: &[&Comparison]) -> String {
     let mut text = String::new();
     for (place, comparison) in comparisons.iter().enumerate() {

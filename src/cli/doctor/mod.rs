@@ -136,7 +136,7 @@ fn stores(root: &Path) -> (String, bool) {
     (text, are_sound)
 }
 
-/// What a store holds, and whether all of it can be read.
+/// Contents of a store, and whether all of it can be read.
 fn state(store: &Store) -> (String, bool) {
     let runs = count(store.runs().count(), "run");
     match store.damaged().len() {

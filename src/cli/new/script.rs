@@ -183,7 +183,7 @@ fn by_running(script: &str) -> Option<Vec<Argument>> {
     serde_json::from_str(list.lines().next()?).ok()
 }
 
-/// Finds calls of `add_argument` that stand in one line.
+/// Finds calls of `add_argument` in one line.
 fn by_reading(source: &str) -> Vec<Argument> {
     let option = |text: &str| -> String {
         let names = text

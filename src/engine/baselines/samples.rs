@@ -1,4 +1,4 @@
-//! Samples in memory, what is predicted of them, and predictions.
+//! Samples in memory, their targets, and predictions.
 
 /// Samples in memory.
 pub(super) struct Samples {
@@ -18,7 +18,7 @@ pub(super) struct Predicted {
     pub(super) has_loss: bool,
 }
 
-/// What is predicted.
+/// Targets that a baseline predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
     Values(usize),

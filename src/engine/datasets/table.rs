@@ -23,7 +23,7 @@ pub(crate) struct Table {
     pub(crate) source_rows: Vec<u32>,
     /// Names of files, each with its first row here; rows before the first are of the only file that has no name.
     pub(crate) source_files: Vec<(u32, String)>,
-    /// What was fitted to the training rows.
+    /// Values that were fitted to the training rows.
     pub(crate) preparation: Option<Preparation>,
 }
 

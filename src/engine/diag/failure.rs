@@ -19,7 +19,7 @@ pub struct Failure {
     pub diagnostics: Vec<Diagnostic>,
     /// The texts; the first is the input's own.
     pub sources: Arc<[Source]>,
-    /// What did not happen because of them: "nothing was run"; left out in JSON.
+    /// Consequence of the mistakes: "nothing was run"; left out in JSON.
     #[serde(skip)]
     pub consequence: &'static str,
 }

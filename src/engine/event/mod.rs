@@ -146,7 +146,7 @@ pub enum FailedStatus {
     Diverged,
 }
 
-/// What the parent sends to a worker: the first line on its stdin.
+/// Message of the parent to a worker: the first line on its stdin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order<Cell> {
     /// [`PROTOCOL_VERSION`] of the parent.

@@ -57,7 +57,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// Of `1 - share` of the area around `center` (row, column), less what lies outside of the image.
+    /// A rectangle of `1 - share` of the area around `center` (row, column), without its part outside of the image.
     fn new(share: f64, [row, column]: [usize; 2], image: ImageSize) -> Self {
         let side = 0.5 * (1.0 - share).sqrt();
         let around = |center: usize, size: usize| {

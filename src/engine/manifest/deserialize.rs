@@ -32,16 +32,16 @@ pub enum Complaint {
     },
     /// A value of another type.
     WrongType {
-        /// What was found, in serde's words.
+        /// Type found, in serde's words.
         found: String,
-        /// What was expected, in serde's words.
+        /// Type expected, in serde's words.
         expected: String,
     },
     /// A list of another length.
     WrongLength {
         /// The length found.
         found: usize,
-        /// What was expected, in serde's words.
+        /// Length expected, in serde's words.
         expected: String,
     },
     /// Any other error, in the words of the type that reported it.

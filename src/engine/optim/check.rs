@@ -6,6 +6,6 @@
 pub struct RangeError {
     /// Key, relative to the section that was checked (`nesterov`, `warm-up.epochs`).
     pub key: &'static str,
-    /// What is required and what was found: "must be at most the learning rate 0.1, not 1".
+    /// Required and found value: "must be at most the learning rate 0.1, not 1".
     pub message: String,
 }

@@ -120,8 +120,7 @@ fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
     (is_worth_a_line && !known.contains(&held_out)).then_some(held_out)
 }
 
-/// What is wrong with the files of a dataset; `None` where it has no files: then its settings are wrong everywhere, and
-/// the cells say so.
+/// Mistake in the files of a dataset; `None` if it has no files: then its settings are wrong, which the cells report.
 fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Option<Diagnostic> {
     let root = cell.dataset.value.path()?;
     let section = reader.named_section("datasets", &cell.dataset.name);
@@ -134,7 +133,7 @@ fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Opti
         Some(written) => title.replace(&root.display().to_string(), written),
         None => title.replace(&format!("{}/", root.display()), ""),
     };
-    // Of several files, those beside the first.
+    // With several files, removes the folder from the paths of the others too.
     let title = title.replace(&format!("{}/", reader.plan.written.folder.display()), "");
     let mut found = Diagnostic::error(format!("dataset `{name}`: {title}"));
     found = found

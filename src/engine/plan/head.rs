@@ -234,7 +234,7 @@ fn name(root: &Table, mistakes: &mut Vec<Diagnostic>) -> String {
     name.unwrap_or_default()
 }
 
-/// What is wrong with the experiment name at `place`; `None` if nothing is.
+/// Mistake in the experiment name at `place`; `None` if it is valid.
 pub fn wrong_name(name: &str, place: Place) -> Option<Diagnostic> {
     let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     let is_inside = |letter: char| is_plain(letter) || letter == '-';

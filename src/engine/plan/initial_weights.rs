@@ -21,7 +21,7 @@ pub(super) fn file(path: PathBuf) -> PathBuf {
     }
 }
 
-/// What is wrong with a path as `written` in a manifest in `folder`; `None` if it means a file.
+/// Mistake in a path as `written` in a manifest in `folder`; `None` if it names a file.
 pub(super) fn mistake(folder: &Path, written: &str) -> Option<Diagnostic> {
     let path = file(absolute(folder, Path::new(written)));
     if path.is_file() {

@@ -55,8 +55,8 @@ fn string(text: &str) -> String {
     }
 }
 
-/// The value that a text of a key stands for: `a,b` of `"a,b"`. The empty text keeps its quotes, since a cell without the axis
-/// has none; a text with characters that a terminal acts on keeps their codes.
+/// The value of a text in a key: `a,b` of `"a,b"`. The empty text keeps its quotes, since a cell without the axis has none; a
+/// text with characters that a terminal acts on keeps their codes.
 ///
 /// # Example
 /// ```

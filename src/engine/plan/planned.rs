@@ -151,7 +151,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Of one of our own models. Reasons that hold on every machine take precedence over those of this machine.
+    /// Feasibility of one of our own models. Reasons that hold on every machine take precedence over those of this machine.
     fn own_feasibility(&self, cell: &Resolved) -> Feasibility {
         if let Some(problem) = &cell.problem {
             return Feasibility::Infeasible(problem.to_string());

@@ -10,7 +10,7 @@ use crate::manifest::Table;
 
 use super::Language;
 
-/// A text by the code of its language; one text for all languages stands under the empty code.
+/// A text by the code of its language; one text for all languages has the empty code.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Texts(pub(super) BTreeMap<String, String>);
 

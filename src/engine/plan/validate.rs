@@ -221,7 +221,7 @@ fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         let reader = Reader::new(plan, matrix);
         let axes = reader.axes_of(&[Unit::Model, Unit::Dataset]);
         let mut units = Units::new(reader);
-        // Of every model the first mistakes, and whether a cell fits.
+        // The first mistakes of every model, and whether a cell fits.
         let mut found: BTreeMap<String, Option<Vec<Diagnostic>>> = BTreeMap::new();
         for choice in tries(matrix, &axes, Axis::telling) {
             let cell = units.resolve(&choice);

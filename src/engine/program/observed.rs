@@ -1,5 +1,5 @@
-//! What a program tells of its steps (`steps`, `phases`, `operations`, `memory`), by itself or by the observer of PyTorch, and the
-//! files of that observer.
+//! Events of a program on its steps (`steps`, `phases`, `operations`, `memory`), sent by itself or by the observer of PyTorch,
+//! and the files of that observer.
 
 use std::fs;
 use std::io;
@@ -178,7 +178,7 @@ pub(super) struct MemoryEvent {
     source: String,
 }
 
-/// What a program has told of its steps.
+/// A program's events on its steps so far.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
     steps: u64,

@@ -13,7 +13,7 @@ use crate::plan::LimitsSpec;
 /// Metrics that decide the best epoch, the first that an epoch has.
 const DECIDING: [&str; 2] = ["val_loss", "test_loss"];
 
-/// What a program has reported so far.
+/// A program's reports so far.
 #[derive(Debug)]
 pub(super) struct Report<'a> {
     spec: &'a CommandSpec,

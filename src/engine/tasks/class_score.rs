@@ -7,12 +7,12 @@ const MANY_CLASSES: usize = 11;
 /// Bins of equal width of [`ClassScore::calibration_error`], as many as torchmetrics has.
 const BINS: usize = 15;
 
-/// What metrics of classes are computed from, over the samples of a split.
+/// Sums over the samples of a split, from which metrics of classes are computed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ClassScore {
     classes: Vec<Counts>,
     in_top5: u64,
-    /// Of two classes, by sample: the logit of the second less that of the first, and whether the second is right.
+    /// With two classes, for each sample: second logit minus first, and whether the second class is right.
     margins: Vec<(f32, bool)>,
     /// Samples by class and predicted class.
     confusion: BTreeMap<(usize, usize), u64>,

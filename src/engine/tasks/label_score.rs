@@ -11,7 +11,7 @@ pub const LABEL_METRICS: [&str; 5] = [
     "average_precision",
 ];
 
-/// What metrics of labels are computed from, over the samples of a split.
+/// Sums over the samples of a split, from which metrics of labels are computed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct LabelScore {
     labels: Vec<Label>,

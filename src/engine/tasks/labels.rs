@@ -9,7 +9,7 @@ use crate::ops::{BinaryTargets, Kernels, Pass, Result, Var, binary_cross_entropy
 /// `len` labels of each sample.
 pub(super) struct Labels {
     len: usize,
-    /// What each label counts for where it is there; empty where all count 1.
+    /// Weight of the loss of each label where it is 1; empty where all weights are 1.
     pos_weight: Vec<f64>,
 }
 

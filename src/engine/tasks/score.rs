@@ -208,7 +208,7 @@ impl Score {
         }
     }
 
-    /// Adds an answer, the first largest logit, and returns it.
+    /// Adds a predicted label (the first largest logit), and returns it.
     fn add_answer(&mut self, logits: &[f32], label: usize) -> usize {
         let predicted = first_largest(logits);
         *self.correct.get_or_insert(0) += u64::from(predicted == label);

@@ -1,4 +1,4 @@
-//! What is evaluated when training has ended.
+//! Evaluations after training.
 
 use super::error::TrainError;
 use super::session::{Session, with_average};

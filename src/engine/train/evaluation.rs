@@ -105,8 +105,8 @@ impl Evaluation {
         Ok((score.loss(), named(name, score.metrics())))
     }
 
-    /// What is known at the end: metrics `test_…` on data that influenced no decision, with what is confused there, and
-    /// `fresh_…` in original units.
+    /// Results at the end: metrics `test_…` on data that influenced no decision, with confused classes, and `fresh_…` in
+    /// original units.
     pub(super) fn test(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Tested, TrainError> {
         let mut tested = Tested::default();
         if let Some(loader) = &self.test {

@@ -172,7 +172,7 @@ impl<D: Kernels> Learner<D> {
     }
 }
 
-/// What is wrong with a loss: "became NaN"; `None` if nothing.
+/// Why a loss is divergent: "became NaN"; `None` if it is not.
 pub(super) fn divergence(loss: f64, max_loss: Option<f64>) -> Option<String> {
     match max_loss {
         _ if loss.is_nan() => Some("became NaN".into()),

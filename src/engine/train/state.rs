@@ -50,7 +50,7 @@ impl Progress {
     }
 }
 
-/// What must be equal for a run to go on from a state: then the results are those of a run in one piece.
+/// Properties that must be equal for a run to go on from a state, with the results of a run in one piece.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
     /// Digest of the cell without its number of epochs.

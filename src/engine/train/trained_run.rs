@@ -28,7 +28,7 @@ pub struct TrainedRun {
     /// Training rows of each class; empty where the target is not a class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class_rows: Vec<usize>,
-    /// What was fitted to the training rows, beside normalisation.
+    /// Values that were fitted to the training rows, beside normalisation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Preparation>,
 }

@@ -10,7 +10,7 @@ use crate::models::{Layer, ModelSpec};
 use crate::tasks::Workload;
 use crate::train::TrainedRun;
 
-/// What does not fit; `None` if all does.
+/// A contradiction in the checkpoint; `None` if there is none.
 pub(super) fn check(
     run: &TrainedRun,
     class_names: &[String],

@@ -30,9 +30,9 @@ pub enum Predictions {
 /// Rows with their predictions.
 #[derive(Debug)]
 pub struct PredictedRows<'a> {
-    /// Of a table the number of the row in the file, from 0 below the header; of an image its file.
+    /// Source of each row: of a table the number of the row in the file, from 0 below the header; of an image its file.
     pub sources: Vec<String>,
-    /// What is predicted for them.
+    /// Predictions for these rows.
     pub predictions: &'a Predictions,
 }
 

@@ -21,7 +21,7 @@ pub struct SampleOptions {
     pub prompt: String,
     /// Tokens to draw of a text.
     pub length: usize,
-    /// Of a text, what logits are divided by: below 1 for the likely, 0 for the most likely token alone.
+    /// Divisor of a text's logits: below 1 likely tokens are preferred, at 0 only the most likely is taken.
     pub temperature: f64,
 }
 

@@ -16,8 +16,8 @@ const NOISE_SCALE: f64 = 1e-4;
 /// Losses below this are compared absolutely.
 const SMALL_LOSS: f64 = 1e-2;
 
-/// What this program computed, to be compared with PyTorch's reference: loss and gradients of the first step, and the
-/// weights after the last.
+/// Results of this program to compare with PyTorch's reference: loss and gradients of the first step, and the weights after
+/// the last.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) loss: f64,

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seed(pub u64);
 
-/// What random numbers are used for. Each purpose has its own stream.
+/// Purpose of random numbers. Each has its own stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Initial weights.

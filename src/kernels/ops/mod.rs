@@ -223,7 +223,7 @@ impl Kernels for dfdx::tensor::Cpu {}
 #[cfg(feature = "cuda")]
 impl Kernels for dfdx::tensor::Cuda {}
 
-/// A job that is generic over the device; it stands for a generic closure, which Rust lacks.
+/// A job that is generic over the device: a generic closure, which Rust lacks.
 pub trait DeviceJob {
     /// Result of the job.
     type Output;

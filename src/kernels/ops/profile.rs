@@ -1,4 +1,4 @@
-//! What a pass reports to its profiler, if it has one.
+//! Reports of a pass to its profiler, if it has one.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -191,7 +191,7 @@ pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>> {
     })
 }
 
-/// What a backward pass needs of a factor of products, on one device.
+/// Data of a factor of products that a backward pass needs, on one device.
 pub trait KeepFactors: Backend {
     /// `x`, or its values as the products of the backward pass will read them, which take less memory.
     fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {

@@ -60,7 +60,7 @@ impl Cost {
             comparable,
             drifts: match self {
                 Self::CpuTime | Self::Energy => true,
-                // Nobody knows how large the files of a program are.
+                // A program's memory depends on its files, whose sizes are not recorded.
                 Self::Memory => is_program(draft.before) || is_program(draft.after),
                 Self::GpuMemory => false,
             },

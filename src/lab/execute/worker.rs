@@ -165,7 +165,7 @@ impl Launch for WorkerProgram {
     }
 }
 
-/// What the worker has reported so far.
+/// The worker's reports so far.
 #[derive(Default)]
 struct WorkerOutput {
     by_parent: Option<EndedByParent>,

@@ -54,7 +54,7 @@ fn has_runs(store: &Store, plan: &PlanFile, info: &CellInfo, of: (&str, &str)) -
     let has = |seed: u64, block: usize| {
         let mut runs = store.runs_of(&info.cell_hash).iter();
         runs.any(|run| {
-            // A timeout may stand beside a measured row that only the file has.
+            // A timeout may be stored while only the file has the measured row.
             let is_row = run.facts.is_some() || run.status != Status::Timeout;
             let (keys, place) = (&run.keys, (run.keys.seed, run.keys.block));
             is_row

@@ -169,7 +169,7 @@ impl View<'_> {
         })
     }
 
-    /// What the store holds for the current code and numeric class.
+    /// Rows in the store for the current code and numeric class.
     fn rows_from_store(&self, shown: Shown<'_>) -> Result<CellRows, Disagreement> {
         let mut rows = CellRows::default();
         let cell = shown.cell;

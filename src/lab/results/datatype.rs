@@ -1,6 +1,6 @@
 //! [`Datatype`]: what the fields of a column are, for programs that read the tables.
 
-/// What the fields of a column are.
+/// Type of the fields of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Datatype {
     /// A text.

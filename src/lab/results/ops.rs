@@ -14,7 +14,7 @@ use super::{OpRecord, PlanFile, ResultsError};
 const NAME: &str = "ops.csv";
 /// Digits of times and shares: more would change from run to run, and the file is in git.
 const DIGITS: usize = 3;
-/// Bytes of the file beyond which operations stand without their layers.
+/// Bytes of the file beyond which operations are written without layers.
 const MOST: usize = 512 * 1024;
 
 /// Name of the rows that hold the rest of a phase: the phase's time minus that of its operations.

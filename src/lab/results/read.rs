@@ -216,7 +216,7 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
         if cursor.is_empty_for(times) {
             cursor.skip(times);
         } else {
-            // Of a command: our own models have all of them.
+            // Commands may lack these columns: our own models have all of them.
             let is_partial = cursor.is_empty_at(TIMES, "parameter_bytes");
             let mut read = cursor.next_group(TIMES, RunTimes::default(), is_partial)?;
             read.is_observed = is_partial && read.measured_steps.is_some();

@@ -53,7 +53,7 @@ pub struct AdviceItem {
     pub formula: String,
     /// Why, in a sentence.
     pub reasoning: String,
-    /// What a test measured; empty while there was none.
+    /// Result of a test; empty while there was none.
     pub outcome: String,
     /// Whether only a bound of the effect is known.
     #[serde(skip)]

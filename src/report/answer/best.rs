@@ -16,7 +16,7 @@ pub struct BestCells {
 }
 
 impl BestCells {
-    /// Of a result: of a search its best trial.
+    /// The best cells of a result; for a search its best trial.
     pub(crate) fn of(view: &View<'_>) -> Self {
         let found = Search::of(view).map(|search| Self::of_search(&search));
         found.unwrap_or_else(|| Self::of_cells(view))

@@ -181,7 +181,7 @@ impl<'v, 'a> Choice<'v, 'a> {
             let by_median = cost(a).total_cmp(&cost(b));
             by_median.then_with(|| mean_cost(a).total_cmp(&mean_cost(b)))
         };
-        // Of equal medians, which shares of right answers often have, the better mean; then the order of the plan.
+        // The better mean of equal medians, which accuracies often have; then the order of the plan.
         ranked.sort_by(order);
         let n = ranked.iter().map(|one| one.values.len()).min();
         let mut choice = Self {

@@ -87,7 +87,7 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
             cost(measure, a).total_cmp(&cost(measure, b))
         };
         let one = cells.iter().min_by(order)?;
-        // Nobody chooses a cell for a few percent.
+        // A cost that is better by a few percent is no reason for another cell.
         let of_best = cost(measure, choice.cells.first()?);
         let gains = of_best - cost(measure, one) > LESS * of_best.abs();
         gains.then(|| (lowered(&measure.superlative()), one))

@@ -50,9 +50,9 @@ pub struct Part {
     pub id: String,
     /// Heading: what is compared with what; empty where there is one part only.
     pub title: String,
-    /// What is compared with what, in sentences.
+    /// Sides that are compared, in sentences.
     pub intro: Vec<String>,
-    /// What to know before reading a figure.
+    /// Warnings to read before the figures.
     pub warnings: Vec<String>,
     /// The outcome of the change, in sentences.
     pub answer: Vec<String>,

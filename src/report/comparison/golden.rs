@@ -11,7 +11,7 @@ use crate::event::RunTimes;
 use crate::results::golden::ddpm;
 use crate::results::{self, Direction, IntervalKind, ResultSet, Status};
 
-/// Columns of times whose medians stand on both sides.
+/// Columns of times with medians on both sides.
 const TIMES: [&str; 11] = [
     "samples_per_s",
     "data_wait_ms",

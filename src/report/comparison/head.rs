@@ -62,7 +62,7 @@ pub(crate) fn short(commit: &str) -> String {
     commit.chars().take(9).collect()
 }
 
-/// What to know before reading a figure.
+/// Warnings to read before the figures.
 pub(super) fn warnings(scene: &Scene<'_>) -> Vec<String> {
     let (comparison, words) = (scene.comparison, scene.words);
     let must = scene.must_match();

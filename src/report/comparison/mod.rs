@@ -67,7 +67,7 @@ pub fn comparison_matching(comparison: &Comparison) -> Vec<String> {
     sections::matching::points(&scene::Scene::of(comparison, Language::English))
 }
 
-/// What runs cost beside their time, in English, a sentence each, as the page has it.
+/// Verdicts on costs in English, a sentence each, as the page has them.
 pub fn comparison_costs(comparison: &Comparison) -> Vec<String> {
     sections::costs::summary(&scene::Scene::of(comparison, Language::English))
 }
@@ -77,7 +77,7 @@ pub fn comparison_waiting(comparison: &Comparison) -> Option<String> {
     head::waiting(&scene::Scene::of(comparison, Language::English))
 }
 
-/// What a cost is called in English.
+/// English name of a cost.
 pub fn cost_name(cost: Cost) -> String {
     Words::in_language(Language::English).cost(cost)
 }

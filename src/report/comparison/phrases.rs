@@ -59,7 +59,7 @@ impl Words {
         }
     }
 
-    /// What may be said of a time or a cost, with the smallest detectable effect where nothing was found (R8).
+    /// Verdict on a time or a cost in words, with the smallest detectable effect where nothing was found (rule R8).
     pub(crate) fn verdict(self, verdict: &Verdict, ratio: Option<&Ratio>) -> String {
         match (verdict, ratio) {
             (Verdict::Faster | Verdict::Slower, Some(ratio)) => self.times_faster(ratio.value),

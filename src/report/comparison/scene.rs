@@ -15,7 +15,7 @@ pub(crate) const ROWS: usize = 200;
 
 /// A comparison, as sections look at it.
 pub(crate) struct Scene<'a> {
-    /// What was compared.
+    /// The comparison that the page shows.
     pub(crate) comparison: &'a Comparison,
     /// The language.
     pub(crate) words: Words,
@@ -150,7 +150,7 @@ impl<'a> Scene<'a> {
         self.is_across().then(note).unwrap_or_default()
     }
 
-    /// What a pair of cells is called.
+    /// Name of a pair of cells.
     pub(crate) fn label(&self, pair: &CellPair) -> String {
         if pair.label.is_empty() {
             self.words.only_cell()

@@ -79,7 +79,7 @@ pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
         .iter()
         .partition(|table| table.id.starts_with("decision"));
     let is_grouped = others.iter().any(|table| table.cut.is_some());
-    // The decision of a search is the only place where its trials stand.
+    // Trials are printed only in the decision of a search.
     let decisions = decisions
         .into_iter()
         .filter(|_| subject.set.plan.search.is_none());

@@ -16,7 +16,7 @@ pub(super) struct Axis<'a> {
     /// Name and unit.
     pub(super) label: &'a str,
     pub(super) kind: ScaleKind,
-    /// Whether ticks stand at the values themselves (settings) or are tidy numbers.
+    /// Whether ticks are at the values themselves (settings) or at round numbers.
     pub(super) is_settings: bool,
     pub(super) values: Vec<f64>,
 }
@@ -216,7 +216,7 @@ pub(super) fn line_class(index: usize) -> String {
     format!("line s{} d{}", index % SERIES, index % 4)
 }
 
-/// A text that fits `width`: longer ones keep their end, where the innermost axes stand.
+/// A text that fits `width`: longer ones keep their end, which names the innermost axes.
 pub(super) fn shortened(text: &str, width: f64, size: f64) -> String {
     let count = text.chars().count();
     let most = (width / text_width("0", size)) as usize;

@@ -103,7 +103,7 @@ impl Scale {
         Self::new(kind, (first * step, last * step), ticks, pixels)
     }
 
-    /// An axis for settings: ticks stand at the values themselves while they are few.
+    /// An axis for settings: ticks are at the values themselves while they are few.
     pub(crate) fn settings(kind: ScaleKind, values: &[f64], pixels: (f64, f64)) -> Self {
         let mut known = values.to_vec();
         known.sort_by(f64::total_cmp);

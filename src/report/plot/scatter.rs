@@ -15,7 +15,7 @@ use super::svg::{Anchor, Svg, text_width};
 const MOST: usize = 400;
 /// Pixels within which points then count as lying on each other.
 const GRID: f64 = 9.0;
-/// Labels beyond which a plot has none: names stand in the legend and at the pointer.
+/// Most labels in a plot; with more, names are in the legend and at the pointer.
 const LABELS: usize = 24;
 
 /// Points over two numeric axes.
@@ -37,7 +37,7 @@ pub(crate) struct PointPlot {
     pub(crate) lines: Vec<Vec<(f64, f64)>>,
     /// Small dots of each series, by its place, below its points; none for those beyond the end.
     pub(crate) dots: Vec<Vec<(f64, f64)>>,
-    /// Whether the ticks of the x axis stand at the values themselves (settings), while they are few, or are tidy numbers.
+    /// Whether the ticks of the x axis are at the values themselves (settings), while they are few, or at round numbers.
     pub(crate) x_settings: bool,
     /// Whether each series is a line, with runs, intervals or bands.
     pub(crate) is_joined: bool,
@@ -90,7 +90,7 @@ impl PointPlot {
             let mut places = BTreeSet::new();
             for &(x, y) in dots {
                 let place = frame.place(x, y);
-                // Of dots that lie on each other one is enough.
+                // Only one of several dots at one place is drawn.
                 if places.insert((place.0.round() as i64, place.1.round() as i64)) {
                     let class = format!("run f{}", index % SERIES);
                     svg.dot(&class, place, &format!("{}, {}", human(x, 4), human(y, 4)));

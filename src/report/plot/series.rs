@@ -45,8 +45,8 @@ impl Series {
         }
     }
 
-    /// A series of at most [`POINTS`] points: where there are more, each stands for a stretch of them, with their median
-    /// and their range as a band. Points are expected from left to right.
+    /// A series of at most [`POINTS`] points: of more, each point is a stretch, with its median and its range as a band.
+    /// Points are expected from left to right.
     pub(crate) fn condensed(self) -> Self {
         if self.points.len() <= POINTS {
             return self;

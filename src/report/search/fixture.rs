@@ -16,7 +16,7 @@ pub(crate) const SEED: u64 = 42;
 const EPOCHS: usize = 10;
 const MANIFEST: &str = "name = \"scripted-search\"\n\n[search]\ntrials = 20\n";
 
-/// What a scripted search is like.
+/// Properties of a scripted search.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// 1, or 2: `tep` and `bp`.

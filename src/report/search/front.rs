@@ -24,7 +24,7 @@ pub(crate) fn front_of<'v, 'a>(search: &Search<'v, 'a>, study: &Study<'v, 'a>) -
     let mut front: Vec<usize> = Vec::new();
     // Ordered by the first objective, a trial can only be dominated by one before it, or by one that equals it there.
     for place in 0..trials.len() {
-        // Of trials that are equal everywhere the earliest is the point.
+        // The earliest of equal trials is the point of the front.
         if front.iter().any(|&other| {
             dominates(&losses[other], &losses[place]) || losses[other] == losses[place]
         }) {
@@ -47,7 +47,7 @@ fn losses(search: &Search<'_, '_>, trial: &Trial<'_, '_>) -> Vec<f64> {
 pub(super) struct Side<'s, 'v, 'a> {
     pub(super) study: &'s Study<'v, 'a>,
     pub(super) front: Front<'v, 'a>,
-    /// Of its front, the points that no other study's front dominates.
+    /// Points of the study's front that no other study's front dominates.
     pub(super) free: Vec<bool>,
 }
 

@@ -121,7 +121,7 @@ fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
             ..Point::default()
         });
         let mut points: Vec<Point> = points.collect();
-        // Of very many improvements only the line is drawn.
+        // With very many improvements only the line is drawn.
         points.truncate(if points.len() > MARKED { 1 } else { MARKED });
         let drawn = found.iter();
         let drawn = drawn.filter_map(|(x, value, _)| Some((*x, near.keep((*value)?)?)));

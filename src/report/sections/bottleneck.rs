@@ -1,4 +1,4 @@
-//! What bounds the step of each cell: a rule over exclusive shares, with its numbers.
+//! The bottleneck of each cell's step: a rule over exclusive shares, with its numbers.
 
 use crate::report::judged::{some_of, span};
 use crate::report::number::fixed;
@@ -79,7 +79,7 @@ pub(super) fn rule() -> String {
     "A step is bound by what takes most of it: compute, data wait (input), transfer or other (overhead).".to_owned()
 }
 
-/// What bounds the steps of the measured cells, a sentence for each class.
+/// Bottlenecks of the measured cells' steps, a sentence for each class.
 pub(super) fn verdicts(view: &View<'_>) -> Vec<String> {
     let measured: Vec<(&Cell<'_>, Breakdown)> = view
         .cells

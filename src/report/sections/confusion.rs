@@ -11,7 +11,7 @@ use crate::report::view::{Cell, View};
 
 use super::quality::over_seeds;
 
-/// Classes that stand as a matrix, of which `confusion.csv` has every entry; of more, the most frequent errors are listed.
+/// Most classes for a matrix with every entry of `confusion.csv`; with more, the most frequent errors are listed.
 const MATRIX: usize = 10;
 /// Errors in the list.
 const ERRORS: usize = 10;

@@ -147,7 +147,7 @@ impl Target {
         Some(training * until / epochs)
     }
 
-    /// Of two values the better one is less.
+    /// Orders values: the better one is less.
     fn order(&self, a: f64, b: f64) -> Ordering {
         if self.is_higher_better {
             b.total_cmp(&a)

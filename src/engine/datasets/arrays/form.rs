@@ -1,4 +1,4 @@
-//! What the shapes and types of `x` and `y` say: rows, images, classes, numbers.
+//! Meaning of the shapes and types of `x` and `y`: rows, images, classes, numbers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub(super) struct Form {
     pub(super) is_pixels: bool,
 }
 
-/// What `x` holds.
+/// Form of `x`.
 ///
 /// # Errors
 /// A shape that says nothing, as the end of a sentence about the array.
@@ -100,7 +100,7 @@ fn guess(shape: &[usize], [first, last]: [usize; 2]) -> Result<Layout, String> {
     }
 }
 
-/// What `y` holds; `classes` are those that there are where it has whole numbers.
+/// Form of `y`; `classes` is the number of classes if it has whole numbers.
 ///
 /// # Errors
 /// A shape that is no target, as the end of a sentence about the array.

@@ -112,7 +112,7 @@ impl ArraysSpec {
             )));
         }
         some_rows(x, features.shape[0])?;
-        // Of rows any type of numbers will do.
+        // Rows may have any type of numbers.
         let was_pixels = !known.normalisation.features.is_empty();
         if matches!(form.features, Features::Image(_)) && form.is_pixels != was_pixels {
             let (wanted, found) = if was_pixels {

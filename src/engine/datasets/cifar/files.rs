@@ -229,7 +229,7 @@ impl Files {
                 (format!("in `{name}`"), if bytes.is_empty() { empty } else { why })
             });
             bytes.truncate(bytes.len() - rest);
-            // Of another format, the classes would be wrong as well.
+            // In a file of another format the classes would be wrong as well.
             return Ok(bytes);
         }
         for (record, labels) in bytes.chunks_exact(size).enumerate() {

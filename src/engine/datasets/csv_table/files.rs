@@ -88,7 +88,7 @@ impl DataFile {
     }
 }
 
-/// Of every file, where each of `names`, the header of the first one, stands in it; `None` where it is in the same place.
+/// For every file, the index in its header of each of `names`, the header of the first file; `None` for an equal header.
 ///
 /// # Errors
 /// Every file whose header has other columns, with their names.

@@ -19,14 +19,14 @@ const TARGETS: &str = "target label class y outcome output species category pric
 /// A class is rare below this share of what it would have if all had as many rows.
 const UNEVEN: f64 = 0.4;
 
-/// What a CSV file likely is, from its rows.
+/// A guess how to read a CSV file, from its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvGuess {
     /// Number of rows, without the header.
     pub rows: usize,
-    /// What separates columns.
+    /// Separator of columns.
     pub separator: char,
-    /// What separates the fraction of a number.
+    /// Separator of the fraction of a number.
     pub decimal: Decimal,
     /// Texts that mean a missing value, beside an empty field.
     pub missing_values: Vec<String>,
@@ -50,7 +50,7 @@ pub struct CsvGuess {
     pub rarest: usize,
 }
 
-/// What a column likely is.
+/// A guess how to read a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnGuess {
     /// The column's name.
@@ -164,7 +164,7 @@ impl CsvGuess {
     }
 }
 
-/// What separates the columns of the files, what has been seen of each column, and the number of rows.
+/// Separator of the columns, observations of each column, and number of rows.
 fn seen(paths: &FilePaths) -> Result<(char, Vec<Column>, usize), DatasetError> {
     let files = DataFile::of(paths)?;
     let first = files[0].path.as_path();
@@ -243,7 +243,7 @@ fn check_header(path: &Path, names: &[String]) -> Result<(), DatasetError> {
     Ok(())
 }
 
-/// Adds the rows of a file, whose columns stand in `order`, to what is known of the columns; returns their number.
+/// Adds the rows of a file with its columns in `order` to the observations; returns their number.
 fn look(
     path: &Path,
     separator: char,

@@ -162,7 +162,7 @@ fn r_squared(x: &[f32], y: &[f32]) -> f64 {
     xy * xy / (xx * yy)
 }
 
-/// How many rows stand more than once, and whether copies are on both sides of a split.
+/// How many rows have a copy, and whether copies are on both sides of a split.
 fn repeated(
     targets: &[(&str, Target<'_>)],
     parsed: &Parsed,

@@ -155,7 +155,7 @@ fn damaged(path: &Path, error: &csv::Error) -> DatasetError {
     }
 }
 
-/// What is wrong with the encoding, and how to convert the file: as Windows writes it, with or without a byte order mark.
+/// Message: the file is not UTF-8; how to convert it from UTF-16 (if it has a byte order mark) or Windows-1252.
 fn not_utf8(path: &Path) -> String {
     let mut first = [0; 2];
     let read = open(path).and_then(|mut file| file.read_exact(&mut first));

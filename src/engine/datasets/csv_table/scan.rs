@@ -71,7 +71,7 @@ impl<'r> Row<'r> {
 pub(super) struct Scanned {
     /// The files, with the number of rows in each and how many of them are used.
     pub(super) files: Vec<(DataFile, [usize; 2])>,
-    /// Of every row that is used, its number in its file, from 0.
+    /// Number in its file of every used row, from 0.
     pub(super) source_rows: Vec<u32>,
 }
 

@@ -8,7 +8,7 @@ const SHORT: u16 = 3;
 /// Bytes of an entry of a directory.
 const ENTRY: usize = 12;
 
-/// What a camera stored: the picture mirrored, turned or both.
+/// Orientation of a stored picture: mirrored, turned or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Orientation {
     /// Whether rows are columns of the picture; done after the mirroring.

@@ -33,7 +33,7 @@ pub(super) enum Extreme {
     Max,
 }
 
-/// What is wrong with an expression, and the bytes of its text that are meant.
+/// A mistake in an expression, and its bytes in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) message: String,

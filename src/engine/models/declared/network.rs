@@ -1,6 +1,6 @@
 //! [`Network`]: a declared model that runs.
 //!
-//! Parameters and running statistics stand in lists; nodes name them by position, so that layers can share a weight.
+//! Parameters and running statistics are in lists; nodes name them by position, so that layers can share a weight.
 
 use std::cell::RefCell;
 

@@ -33,7 +33,7 @@ pub struct BlockSpec {
     pub layers: Vec<Json>,
 }
 
-/// What is wrong with a declared model, and where.
+/// A mistake in a declared model, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     /// Keys and positions in lists from the model's table down to the value. The last may be missing in a plain word.
@@ -44,7 +44,7 @@ pub struct Mistake {
     pub is_key: bool,
     /// The sentence.
     pub message: String,
-    /// What to do, one line each.
+    /// Advice, one line each.
     pub help: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Statistics<D: Kernels> {
     waiting: Vec<(usize, BatchMoments<D>)>,
 }
 
-/// What becomes of the moments of the batches since the last update.
+/// Use of the moments of the batches since the last update.
 #[derive(Debug)]
 pub enum StatisticsUpdate<'a, D: Kernels> {
     /// The optimizer step was not taken: drop the moments.

@@ -11,7 +11,7 @@ use super::super::key::value_text;
 use super::written::OnAxis;
 use super::{Condition, Domain, Written};
 
-/// What a condition can refer to.
+/// Parameters and axes that a condition can refer to.
 pub(super) struct Known<'a> {
     /// Parameters before this one.
     pub(super) earlier: &'a [Written],

@@ -47,7 +47,7 @@ impl Point {
         let bits = |value: Value| match value {
             Value::Choice { choice } => choice as u64,
             Value::Int(number) => number.cast_unsigned(),
-            // Of the two zeros only one.
+            // Makes -0.0 equal to 0.0.
             Value::Float(number) => (number + 0.0).to_bits(),
         };
         self.values.iter().map(|value| value.map(bits)).collect()

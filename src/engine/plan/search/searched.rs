@@ -14,7 +14,7 @@ use super::{Domain, Point, Space, Value, Written};
 /// Name of the axis that numbers trials.
 const TRIAL: &str = "trial";
 
-/// What a plan stores of its search besides the specification.
+/// The part of a plan's search beside the specification.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Searched {
     pub(in crate::plan) parameters: Vec<Written>,

@@ -235,7 +235,7 @@ pub struct Operations {
     pub convolutions: u64,
 }
 
-/// What this thread has queued on the stand-in so far.
+/// Operations that this thread has queued on the stand-in so far.
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 pub fn operations() -> Operations {
     let mut of_driver = [0; 4];

@@ -43,7 +43,7 @@ impl Size {
     }
 }
 
-/// What is computed of a case. Of an operation that is correct, all three give the same answer but for rounding.
+/// Computation on a case. For a correct operation all three give the same answer but for rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
     /// Values, and gradients by the backward pass.

@@ -11,7 +11,7 @@ use crate::ops::{
 pub(super) fn memory<D: Kernels>() -> Vec<Case<D>> {
     vec![Case::new("memory", "UpdateKernel", |t| {
         let mut values = random(t.pick(31, 300_001, 300_001), 1);
-        // What arithmetic would not leave as it is: a negative zero, a subnormal number, the largest.
+        // Values that arithmetic would change: a negative zero, a subnormal number, the largest.
         values[..4].copy_from_slice(&[-0.0, f32::from_bits(1), f32::MAX, f32::MIN]);
         let there = t.device.upload(values.clone())?;
         let back = t.device.download(&there)?;

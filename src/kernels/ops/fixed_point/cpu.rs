@@ -15,7 +15,7 @@ use crate::ops::{AttentionKind, Result, Var};
 /// Largest state width: beyond it, matrix products are faster than products in lanes.
 const WIDEST: usize = 128;
 
-/// What backward needs.
+/// Values saved for backward.
 #[derive(Debug)]
 pub struct Saved {
     chunks: Vec<Chunk>,

@@ -94,13 +94,13 @@ pub struct Solution<D: FixedPointKernel> {
     pub state: Buffer<D>,
     /// Iterations done.
     pub iterations: usize,
-    /// What backward needs, if it was to be kept.
+    /// Values saved for backward, if requested.
     pub saved: Option<D::Saved>,
 }
 
 /// Fixed points on one device.
 pub trait FixedPointKernel: Backend {
-    /// What backward needs.
+    /// Values saved for backward.
     type Saved: 'static;
 
     /// The fixed point; with `keep` also what backward needs. `None` if the device has no fused kernel for it.

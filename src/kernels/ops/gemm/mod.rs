@@ -32,7 +32,7 @@ pub use cpu::{
 pub use instruction::{Bf16Products, bf16_products};
 pub use right::Right;
 
-/// A read-only matrix in a slice: element `(i, j)` stands at `i · row_stride + j · column_stride`.
+/// A read-only matrix in a slice, with element `(i, j)` at `i · row_stride + j · column_stride`.
 ///
 /// Rows may overlap, as the windows of a convolution do.
 #[derive(Debug, Clone, Copy)]

@@ -181,7 +181,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Of the columns of `values` values, for as many sums as `to` has.
+    /// Sums over the columns of `values` values, with as many sums as `to` has values.
     fn of(values: usize, to: &Buffer<Cuda>) -> Self {
         let columns = to.len();
         let rows = values / columns.max(1);

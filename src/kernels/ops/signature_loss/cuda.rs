@@ -19,7 +19,7 @@ const WORDS: usize = 32;
 /// Numbers per piece that backward stores.
 const PIECE: usize = 33;
 
-/// What backward needs, on the device.
+/// Values saved for backward, on the device.
 #[derive(Debug)]
 pub struct Saved {
     real: Rc<CudaSlice<f64>>,

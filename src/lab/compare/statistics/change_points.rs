@@ -20,7 +20,7 @@ const BLIP_ALPHA: f64 = 0.01;
 /// At most one value in so many is a blip; more of them are the spread of the series.
 const VALUES_PER_BLIP: usize = 10;
 
-/// What was found in a series; places count from 0.
+/// Changes and blips of a series; positions count from 0.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::compare) struct Found {
     pub(in crate::compare) changes: Vec<Step>,

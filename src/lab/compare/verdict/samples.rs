@@ -142,7 +142,7 @@ pub(super) fn tests(cells: usize) -> usize {
     cells.max(1) + usize::from(cells > 1)
 }
 
-/// What the verdicts on all cells and on the matrix share.
+/// Settings that the verdicts on all cells and on the matrix share.
 pub(super) struct Family {
     /// Significance level of Holm's first step.
     pub(super) alpha: f64,

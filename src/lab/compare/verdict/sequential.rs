@@ -7,7 +7,7 @@ use crate::results::IntervalKind;
 
 use super::samples::{ALPHA, Samples, Verdicts, fewest, threshold};
 
-/// What the pairs of one cell show so far.
+/// Result of the pairs of one cell so far.
 #[derive(Debug, Clone, Copy)]
 struct Finding {
     /// Ratio of the medians.

@@ -15,7 +15,7 @@ pub enum StoreError {
     Locked {
         /// The results folder.
         folder: PathBuf,
-        /// What the lock file says.
+        /// Content of the lock file.
         holder: String,
     },
     /// The store has another layout version.

@@ -133,7 +133,7 @@ fn parse<T: DeserializeOwned>(bytes: Vec<u8>) -> Option<T> {
     serde_json::from_slice(&unseal(bytes)?).ok()
 }
 
-/// Folders that stand where checkpoints of cells belong: a run could not write there.
+/// Folders with the names of cells' checkpoints, to which a run could not write.
 pub(super) fn folders_for_checkpoints(results: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let cells = entries(&results.join(CHECKPOINTS))?.into_iter();
     let mut found = Vec::new();

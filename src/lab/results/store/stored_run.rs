@@ -123,7 +123,7 @@ impl StoredRun {
         }
     }
 
-    /// Status and reason of the run that its facts come from: they stand in `runs.csv`, its own in `blocks.csv`.
+    /// Status and reason of the run that measured the facts, for `runs.csv`; the run's own are in `blocks.csv`.
     pub fn end_of_facts(&self) -> (Status, &str) {
         match &self.facts {
             Some(facts) if self.status == Status::Timeout => {
@@ -178,7 +178,7 @@ impl StoredRun {
     }
 }
 
-/// Of an `Arc`, or an `Option` of one.
+/// Shares memory: replaces an `Arc`, or an `Option` of one, by an equal `other`.
 fn share<T: PartialEq + Clone>(own: &mut T, other: &T) {
     if own == other {
         own.clone_from(other);

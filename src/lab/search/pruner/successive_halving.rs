@@ -63,7 +63,7 @@ fn passed(settings: &HalvingSection, curve: &[(usize, f64)]) -> usize {
     let Some((last, _)) = curve.last() else {
         return 0;
     };
-    // The step of a rung is above its number.
+    // `step_of(rung) > rung`: no rung above `last` is reached.
     let is_reached = |rung: &usize| *last >= step_of(settings, *rung);
     (0..=*last).take_while(is_reached).count()
 }

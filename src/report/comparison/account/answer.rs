@@ -194,7 +194,7 @@ fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
     let deciding = duo.metric();
     let mut metrics: Vec<&QualityChange> = duo.pair.quality.iter().collect();
-    // Of more than can be named, what decides is the first.
+    // If there are too many metrics, the deciding one is the first.
     metrics.sort_by_key(|metric| Some(&metric.column) != deciding.as_ref());
     // A metric that repeats another (the best loss of a last epoch is its validation loss) is named once.
     let mut seen = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What a comparison is worth: its figures, its factors one by one, phases, quality and the answer.
+//! Content of a comparison: figures, factors one by one, phases, quality and the answer.
 //!
 //! [`figure::Figure`] is what is held against each other, [`spread`] gives the intervals, [`alone`] finds the cells that change one
 //! factor alone.

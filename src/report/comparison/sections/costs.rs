@@ -1,4 +1,4 @@
-//! What runs cost beside their time: a sentence for costs of equal verdicts.
+//! Costs of runs beside time: a sentence for costs of equal verdicts.
 
 use std::cmp::Reverse;
 

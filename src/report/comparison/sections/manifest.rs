@@ -1,4 +1,4 @@
-//! What differs between the manifests of both sides, line by line.
+//! Differences between the manifests of both sides, line by line.
 
 use similar::TextDiff;
 
@@ -13,7 +13,7 @@ messages! {
     two_manifests(path) = "The manifests as run differ ({path}); lines with − are of the side before, lines with + of the side after." | "Die Manifeste, wie ausgeführt, unterscheiden sich ({path}); Zeilen mit − gehören zur Seite vorher, Zeilen mit + zur Seite nachher.";
 }
 
-/// What differs between two manifests; `None` where both sides are of one.
+/// Differences between two manifests; `None` where both sides are of one.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let (before, after) = (&scene.before.set.plan, &scene.after.set.plan);
     if before.manifest == after.manifest {

@@ -75,7 +75,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     (!rows.is_empty()).then(|| Section::table(Table::of_rows(naming, columns, rows)))
 }
 
-/// Of several cells those figures, cost and metrics of which a change is shown, and the metric that decides.
+/// With several cells: figures, cost and metrics with a change, and the deciding metric.
 pub(crate) fn by_cell(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let naming = ("by-cell", words.by_cell_title(), words.by_cell_about());

@@ -9,7 +9,7 @@ use super::{between, step};
 /// A point of a surface.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
-    /// Height, in the unit of the material.
+    /// Height in units of the image (40 wide).
     pub(super) height: f64,
     /// Reflected shares of red, green and blue.
     pub(super) colour: [f64; 3],

@@ -189,7 +189,7 @@ impl WeightSums<'_> {
         }
     }
 
-    /// As [`Rows::vector`]; the sums of the channels stand at `at`.
+    /// As [`Rows::vector`]; the sums of the channels begin at `at`.
     ///
     /// # Safety
     /// As [`Rows::vector`], and the sums have a whole vector there.

@@ -1,5 +1,5 @@
-//! [`ProjectionsKernel`] on CUDA: the weights of all layers stand beside each other in one matrix, `(Σ_i F_i, Σ_l F_l)`, so that
-//! all layers are one product for each input. One launch copies the weights there, one the results out of theirs.
+//! [`ProjectionsKernel`] on CUDA: one matrix has the weights of all layers side by side, `(Σ_i F_i, Σ_l F_l)`, so that all
+//! layers are one product for each input. One launch copies the weights there, one splits the result.
 
 use cudarc::driver::DevicePtr;
 use dfdx::tensor::Cuda;
