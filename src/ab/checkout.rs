@@ -25,9 +25,9 @@ const LAST_USE: &str = "fieldtrial-last-use";
 pub struct Checkout {
     /// The ref as the user wrote it.
     pub reference: String,
-    /// Full hash of its commit.
+    /// Full hash of the commit.
     pub commit: String,
-    /// Folder of its files.
+    /// Folder of the files.
     pub folder: PathBuf,
 }
 

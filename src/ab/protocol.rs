@@ -66,7 +66,7 @@ pub struct Hello {
     pub environment: Environment,
     /// Every run of the side's plan that can run and was selected, in plan order.
     pub runs: Vec<OfferedRun>,
-    /// Cells of its plan that cannot run on this machine, or on any, with the reason.
+    /// Cells of the side's plan that cannot run on this machine, or on any, with the reason.
     pub idle: Vec<(String, String)>,
 }
 

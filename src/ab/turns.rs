@@ -21,11 +21,11 @@ pub enum Which {
 /// One run of each side, directly after each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// Identifies both runs.
+    /// Cell, seed and block of both runs.
     pub name: RunName,
     /// The side that runs first.
     pub first: Which,
-    /// Expected duration of both in seconds; `None` if one is unknown.
+    /// Expected duration of both runs in seconds; `None` if one is unknown.
     pub estimated_s: Option<f64>,
 }
 

@@ -61,7 +61,7 @@ pub(super) fn selected<'a>(
 /// Refuses a second manifest of the same name, which would write to the same folder.
 pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
     let (name, path) = (&plan.name, &plan.manifest_path);
-    // `--as NAME` avoids it.
+    // `--as NAME` chooses another folder.
     if plan.results_folder.file_name() != Some(OsStr::new(name)) {
         return Ok(());
     }

@@ -24,7 +24,7 @@ pub struct Standing {
     pub failed: usize,
     /// Runs that remain.
     pub left: usize,
-    /// Last modification of its journal; `None` if it has none.
+    /// Last modification of the shard's journal; `None` if it has none.
     pub changed: Option<SystemTime>,
     /// Whether a program has the shard's journal open for writing.
     pub is_in_use: bool,

@@ -74,7 +74,7 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
     for (name, bytes) in &files {
         write(folder, name, bytes)?;
     }
-    // Without the settings of the run, which mean nothing elsewhere.
+    // Leaves out settings of the run, which mean nothing elsewhere.
     let metadata = Metadata::from([
         ("format".to_owned(), "pt".to_owned()),
         ("key".to_owned(), trained.run.cell.key.clone()),

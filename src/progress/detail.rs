@@ -10,7 +10,7 @@ use super::line::{Names, last_words, said};
 /// Output during runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Show {
-    /// For people, on standard error.
+    /// Level of text for people, on standard error.
     pub detail: Detail,
     /// Whether every event is also printed on standard output as a line of JSON.
     pub events: bool,

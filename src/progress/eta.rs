@@ -27,7 +27,7 @@ pub(super) struct Eta {
 #[derive(Debug, Clone, Copy)]
 struct Running {
     began: Instant,
-    /// Fraction of its steps that is done.
+    /// Fraction of the run's steps that is done.
     share: f64,
     /// The fraction that an interrupted run had done before it.
     before: f64,

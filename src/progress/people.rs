@@ -235,7 +235,7 @@ impl People {
 pub struct Now<'a> {
     /// Runs, or trials, that have ended.
     pub ended: usize,
-    /// All of them, as far as known.
+    /// Number of all runs, as far as known.
     pub of: usize,
     /// `about 4 min left`.
     pub left: Option<String>,

@@ -17,7 +17,7 @@ pub struct RunState {
     /// Every `2^halvings`-th of the losses that were told.
     losses: Vec<f64>,
     halvings: u32,
-    /// How many losses were told.
+    /// Number of reported losses.
     told: usize,
     curve: Vec<EpochLoss>,
     /// Name of the current evaluation after training.
@@ -156,7 +156,7 @@ impl RunState {
         text
     }
 
-    /// Fraction of its steps that are done, 0 to 1.
+    /// Fraction of the run's steps that are done, 0 to 1.
     pub fn share(&self) -> f64 {
         let per_epoch = self.steps_per_epoch.max(1);
         let all = per_epoch * self.epochs.max(1);

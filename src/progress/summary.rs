@@ -33,7 +33,7 @@ pub struct Ending<'a> {
     pub not_needed: usize,
     /// Runs that were finished earlier and count.
     pub kept: usize,
-    /// Why it stopped early, if it did.
+    /// Why the command stopped early, if it did.
     pub stopped: Option<StopReason>,
     /// Duration of this invocation in seconds.
     pub wall_s: f64,

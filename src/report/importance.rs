@@ -5,7 +5,7 @@
 use crate::base::statistics::normal_mass;
 use crate::plan::search::{Domain, Point, Space, Value};
 
-/// Places of the grid that a range is laid on.
+/// Number of points of the grid over a parameter's range.
 const GRID: usize = 50;
 /// Share of the trials that are the best, where it is at least [`FEWEST`] of them.
 const BEST_SHARE: f64 = 0.1;
@@ -25,7 +25,7 @@ pub struct Importance {
     pub shares: Vec<f64>,
     /// Trials that are the best ones.
     pub best: usize,
-    /// Trials that it rests on.
+    /// Number of trials that the importance is computed from.
     pub trials: usize,
 }
 

@@ -51,7 +51,7 @@ pub struct LiveRun {
     pub name: String,
     /// The run's progress, or its result.
     pub text: String,
-    /// Share of its steps that are done, in per cent.
+    /// Share of the run's steps that are done, in per cent.
     pub percent: f64,
 }
 

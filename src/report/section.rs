@@ -35,7 +35,7 @@ pub struct Section {
     pub title: String,
     /// Text above the tables, a paragraph each.
     pub paragraphs: Vec<String>,
-    /// Tables; those of a section with a heading stand one level lower.
+    /// Tables; those of a section with a heading are one level lower.
     pub tables: Vec<Table>,
     /// Plots.
     pub plots: Vec<PlotContext>,

@@ -31,7 +31,7 @@ pub enum DatasetError {
         path: String,
         /// The problem: "is damaged", "is ragged".
         what: &'static str,
-        /// Where and why.
+        /// Places and reasons.
         faults: Faults,
     },
     /// A column that a table lacks.

@@ -185,7 +185,7 @@ pub struct Order<Cell> {
 pub struct ProgramFiles {
     /// Folder for files that the program wants to keep.
     pub folder: PathBuf,
-    /// File for what it prints.
+    /// File for the program's output.
     pub log: PathBuf,
     /// The run's cores: the first, and how many; all without.
     #[serde(default, skip_serializing_if = "Option::is_none")]

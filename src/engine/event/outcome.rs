@@ -11,17 +11,17 @@ pub struct RunOutcome {
     pub reason: String,
     /// Why a search pruned the run.
     pub pruned: Option<Pruned>,
-    /// The facts, where it ended by itself or was pruned.
+    /// The facts, where the run ended by itself or was pruned.
     pub facts: Option<RunFacts>,
     /// The times, in the same cases.
     pub times: Option<RunTimes>,
-    /// The epochs that it reached.
+    /// Finished epochs.
     pub epochs: Vec<EpochRow>,
-    /// Images that its costly evaluation made.
+    /// Images of the run's costly evaluation.
     pub samples: Vec<Sample>,
     /// Times of the profiled steps.
     pub profile: Option<Profile>,
-    /// The end of its standard error.
+    /// The end of the worker's standard error.
     pub stderr: String,
     /// Seconds from start to end, as the parent saw it.
     pub wall_s: f64,

@@ -31,7 +31,7 @@ pub struct OpRow {
     pub layer: String,
     /// Name of the operation (`conv2d`, `silu`).
     pub op: String,
-    /// Phase that its forward time belongs to (`forward`, `loss`, `optimizer`).
+    /// Phase of the operation's forward time (`forward`, `loss`, `optimizer`).
     pub phase: String,
     /// Calls in all profiled steps.
     pub calls: u64,
@@ -43,16 +43,16 @@ pub struct OpRow {
     pub flops_forward: f64,
     /// FLOPs a step, backward.
     pub flops_backward: f64,
-    /// Bytes of its results per step.
+    /// Bytes of the operation's results per step.
     pub allocated_bytes: f64,
-    /// Bytes of these still held when the forward pass ended.
+    /// Bytes of the results that are still held when the forward pass ended.
     pub retained_bytes: f64,
 }
 
 /// A span of time on one lane of the trace.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Span {
-    /// Where it is drawn: `steps`, `phases`, `ops`, `loader 0` (a thread), `loader` (batches of the training thread).
+    /// Row of the trace: `steps`, `phases`, `ops`, `loader 0` (a thread), `loader` (batches of the training thread).
     pub lane: String,
     /// Name of the span (`step`, `backward`, `conv2d`, `conv2d backward`, `batch`).
     pub name: String,
@@ -60,6 +60,6 @@ pub struct Span {
     pub detail: String,
     /// Microseconds since the first profiled step began; before it for batches loaded ahead.
     pub start_us: f64,
-    /// Microseconds that it took.
+    /// Duration in microseconds.
     pub duration_us: f64,
 }

@@ -25,7 +25,7 @@ pub enum RunEvent<'a> {
     RunStarted {
         /// The run.
         job: &'a Job,
-        /// Slot that it takes, from 0.
+        /// Slot of the run, from 0.
         slot: usize,
     },
     /// A worker sent an event.
@@ -44,13 +44,13 @@ pub enum RunEvent<'a> {
     },
     /// A trial of a search is finished already, from an earlier invocation; it is not run.
     Kept {
-        /// The trial, as it would be run.
+        /// The trial as a job.
         job: &'a Job,
         /// Status of the run.
         status: Status,
-        /// The trial with its values, and why it was pruned.
+        /// The trial with its values, and why a search pruned it.
         info: &'a TrialInfo,
-        /// One line for its row; empty for `done`.
+        /// One line for the trial's row; empty for `done`.
         reason: &'a str,
     },
     /// A run is not needed, since the times of its cell are precise (`measure.until`).

@@ -24,7 +24,7 @@ pub enum Status {
     Panicked,
     /// A signal ended the worker.
     Killed,
-    /// A search stopped it early.
+    /// A search stopped the trial early.
     Pruned,
     /// The cell cannot run on any machine.
     Infeasible,

@@ -29,7 +29,7 @@ pub struct LoaderTimes {
     pub stop_ms: f64,
     /// Number of times that threads were started.
     pub starts: u64,
-    /// How often threads were stopped.
+    /// Number of times that threads were stopped.
     pub stops: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct LoaderTimes {
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     times: Mutex<LoaderTimes>,
-    /// Every batch, if they are recorded.
+    /// Times of every batch, if they are recorded.
     made: Option<Mutex<Vec<MadeBatch>>>,
 }
 

@@ -15,7 +15,7 @@ pub enum Complaint {
     UnknownKey {
         /// The key.
         name: String,
-        /// Keys that it has.
+        /// Keys of the section.
         accepted: Vec<&'static str>,
     },
     /// A word that is not one of the accepted ones.

@@ -13,7 +13,7 @@ pub struct AxisInfo {
     pub name: String,
     /// Long dotted path (`train.batch-size`).
     pub path: String,
-    /// Type of its values, which decides how rows sort and plots draw.
+    /// Type of the axis's values, which decides how rows sort and plots draw.
     pub kind: AxisKind,
     /// Values in manifest order: of a plan as keys show them, of results themselves.
     pub values: Vec<Arc<str>>,

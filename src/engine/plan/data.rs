@@ -24,7 +24,7 @@ use super::validate::{in_axis, tries};
 pub struct HeldOut {
     /// Name of the dataset.
     pub dataset: String,
-    /// Share of its training part used for validation by default, because the manifest does not set one.
+    /// Share of the training part used for validation by default, because the manifest does not set one.
     pub by_default: f64,
     /// Whether cells evaluate the dataset only on data that they trained on.
     pub evaluates_on_training_data: bool,

@@ -11,11 +11,11 @@ use crate::base::hash::Digest;
 /// A program that trains a cell, as its worker starts it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Program {
-    /// Folder that it is started in, absolute.
+    /// Working folder of the program, absolute.
     pub folder: PathBuf,
     /// Program and arguments; what only the run knows ([`crate::models::RUN_WORDS`]) is still in braces.
     pub arguments: Vec<String>,
-    /// Variables of its environment that pass parameters.
+    /// Environment variables that pass parameters.
     pub environment: BTreeMap<String, String>,
     /// The program's parameters with their values.
     pub parameters: BTreeMap<String, Json>,
@@ -25,7 +25,7 @@ pub struct Program {
     pub code: BTreeMap<String, String>,
     /// Digest over the content of its `data` files.
     pub data: String,
-    /// Why it cannot run on this machine; empty if it can.
+    /// Why the program cannot run on this machine; empty if it can.
     pub lacking: String,
 }
 

@@ -15,9 +15,9 @@ pub(super) struct Part<T> {
     pub(super) name: Arc<str>,
     /// The typed section.
     pub(super) value: Arc<T>,
-    /// Digest over its canonical form.
+    /// Digest over the section's canonical form.
     pub(super) digest: Arc<str>,
-    /// Why it could not be read; `value` is then a default.
+    /// Why the section could not be read; `value` is then a default.
     pub(super) problem: Option<Arc<str>>,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Data {
 pub(super) struct Pairing {
     /// FLOPs of a forward pass, per sample.
     pub(super) flops: Option<f64>,
-    /// Why they do not fit together.
+    /// Why model, data and loss do not fit together.
     pub(super) misfit: Option<Arc<str>>,
     pub(super) task: Arc<str>,
     pub(super) work: Arc<str>,

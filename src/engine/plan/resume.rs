@@ -10,15 +10,15 @@ use super::identity::combine;
 use super::planned::PlannedCell;
 use super::section::Section;
 
-/// How the names of the files begin.
+/// Prefix of the names of state files.
 pub const STATE: &str = "state-seed";
 
-/// Where the state of a training is kept.
+/// Files of the state of a training.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Resume {
     /// File that the run writes.
     pub state: PathBuf,
-    /// File that it goes on from.
+    /// File of the state from which the run goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
     /// Digest of all that decides the training but its number of epochs.

@@ -74,7 +74,7 @@ impl Section for ValidationSpec {
         if !self.cycle {
             texts.remove("cycle");
         }
-        // Where nothing is taken, as when 0 was the default.
+        // If no rows are taken, as when 0 was the default.
         if self.fraction.is_none() {
             texts.insert("fraction".to_owned(), "0.0".to_owned());
         }

@@ -35,7 +35,7 @@ pub(super) struct Units<'a> {
     schedule: Memo<Part<ScheduleSpec>>,
     whole_train: Memo<Train>,
     loader: Memo<Part<LoaderSpec>>,
-    /// With the share of the training rows that is taken by default.
+    /// The section, with the default share of training rows for validation.
     validation: Memo<(Part<ValidationSpec>, f64)>,
     measure: Memo<Part<MeasureSpec>>,
     limits: Memo<Part<LimitsSpec>>,
@@ -58,9 +58,9 @@ pub(super) struct Resolved {
     pub(super) default_share: f64,
     pub(super) data: Data,
     pub(super) pairing: Pairing,
-    /// Digests of `[train]`, its optimizer and its schedule.
+    /// Digests of `[train]`, of the optimizer and of the schedule.
     train_digests: [Arc<str>; 3],
-    /// Why one of them could not be resolved.
+    /// Why a unit could not be resolved.
     pub(super) problem: Option<Arc<str>>,
 }
 

@@ -74,7 +74,7 @@ impl EventFile {
 
     fn read_more(&mut self) -> bool {
         let mut piece = vec![0; PIECE];
-        // By its path: a program may write another file and rename it.
+        // Reopened by path: a program may write another file and rename it.
         let read = file::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.position))?;
             file.read(&mut piece)

@@ -102,7 +102,7 @@ pub(super) struct StepsEvent {
     /// Samples of each; none where they are unknown.
     #[serde(default)]
     samples: Vec<u64>,
-    /// How many of them, from the first, are start-up (compilation): they count as steps, and not in the times.
+    /// Number of steps, from the first, that are start-up (compilation): they count as steps, and not in the times.
     #[serde(default)]
     startup: usize,
     /// Micro-batches of a step that accumulates gradients.
@@ -114,7 +114,7 @@ pub(super) struct StepsEvent {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PhasesEvent {
-    /// How many steps `step_ms` and `ms` are means of.
+    /// Number of steps in the means `step_ms` and `ms`.
     steps: u64,
     /// Mean milliseconds of a step.
     step_ms: f64,

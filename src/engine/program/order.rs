@@ -36,7 +36,7 @@ struct ProgramOrder<'a> {
     block: usize,
     /// Parameters with their values.
     parameters: &'a BTreeMap<String, Json>,
-    /// Threads that it may compute with.
+    /// Threads that the program may compute with.
     threads: usize,
     /// `cpu`, `cuda` or `cuda:1`.
     device: String,
@@ -65,7 +65,7 @@ struct Dataset<'a> {
 #[derive(Debug)]
 pub(super) struct Files {
     temporary: tempfile::TempDir,
-    /// For files that are to be kept.
+    /// Folder for files that the program wants to keep.
     folder: Option<PathBuf>,
     log: Option<PathBuf>,
 }
@@ -177,7 +177,7 @@ impl Files {
         Ok(path.display().to_string())
     }
 
-    /// Where what the program prints goes.
+    /// File for the output of the program.
     pub(super) fn log(&self) -> Option<&Path> {
         self.log.as_deref()
     }

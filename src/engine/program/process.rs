@@ -9,10 +9,10 @@ use super::output::Output;
 use crate::base::descendants::{self, EndSignal};
 use crate::event::FailedStatus;
 
-/// How often the memory of all processes is summed.
+/// Interval at which the memory of all processes is summed.
 const MEMORY_EVERY: Duration = Duration::from_millis(500);
 
-/// How long killed processes may take to be gone.
+/// Time for killed processes to end.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
 /// Words in the last line of a program for which memory did not suffice.
@@ -50,7 +50,7 @@ impl Process {
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let (sender, exits) = mpsc::channel();
         let (started, is_started) = mpsc::channel();
-        // A thread of its own waits, so that the time of the exit is exact.
+        // Waits in a thread, so that the time of the exit is exact.
         thread::spawn(move || {
             let began = Instant::now();
             let child = command.spawn();
@@ -94,13 +94,13 @@ impl Process {
         }
     }
 
-    /// Asks all of its processes to end.
+    /// Asks all processes of the program to end.
     #[expect(clippy::unused_self, reason = "there is one program in a worker")]
     pub(super) fn terminate(&self) {
         descendants::send_signal(&descendants::list(), EndSignal::Terminate);
     }
 
-    /// Ends all of its processes.
+    /// Ends all processes of the program.
     #[expect(clippy::unused_self, reason = "there is one program in a worker")]
     pub(super) fn kill(&self) {
         descendants::send_signal(&descendants::list(), EndSignal::Kill);

@@ -196,7 +196,7 @@ impl<'a> Report<'a> {
         self.epoch(row).ok()
     }
 
-    /// Declared metrics that it has not reported.
+    /// Declared metrics that the program has not reported.
     pub(super) fn missing(&self) -> Vec<&str> {
         let names = self.spec.metrics.keys().map(String::as_str);
         let is_missing =

@@ -35,7 +35,7 @@ pub struct Drawing<'a> {
     pub spec: &'a SamplingSpec,
     /// Seed of the noise.
     pub seed: Seed,
-    /// How many, class after class in turn.
+    /// Number of images, class after class in turn.
     pub count: usize,
 }
 

@@ -24,13 +24,13 @@ pub(super) struct LabelScore {
 struct Label {
     /// Samples whose label is predicted correctly.
     correct: u64,
-    /// Samples that have it.
+    /// Samples that have the label.
     actual: u64,
     /// Samples that are predicted to have it.
     predicted: u64,
     /// Both.
     both: u64,
-    /// By sample, the logit and whether the label is there.
+    /// For each sample the logit and whether the label is there.
     logits: Vec<(f32, bool)>,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Progress {
     pub(super) so_far: SoFar,
     /// Finished epochs.
     pub(super) epochs: Vec<PastEpoch>,
-    /// The epoch after those, where some of its steps are done.
+    /// The first unfinished epoch, if some of its steps are done.
     pub(super) begun: Option<BegunEpoch>,
 }
 
@@ -78,7 +78,7 @@ pub fn lineage_and_epochs(path: &FilePath) -> Option<(String, usize)> {
 /// A finished epoch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct PastEpoch {
-    /// Learning rate of its first step.
+    /// Learning rate of the epoch's first step.
     pub(super) lr: f64,
     pub(super) outcome: EpochOutcome,
     pub(super) judgement: Judgement,

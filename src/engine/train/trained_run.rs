@@ -23,7 +23,7 @@ pub struct TrainedRun {
     pub cell: CellSpec,
     /// The form of a sample's features.
     pub features: Features,
-    /// The form of its target.
+    /// Form of the target.
     pub target: Target,
     /// Training rows of each class; empty where the target is not a class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,7 +78,7 @@ fn portable(cell: &CellSpec) -> CellSpec {
     if own.train.init_from.is_some() {
         let train = Arc::make_mut(&mut own.train);
         train.init_from = None;
-        // Means nothing without it.
+        // Without initial weights this setting has no meaning.
         train.fresh.clear();
     }
     own

@@ -50,7 +50,7 @@ impl<D: Kernels> Weights<D> {
         }
     }
 
-    /// Restores them; returns the average.
+    /// Restores the weights; returns the average.
     pub(super) fn restore(self, module: &mut dyn Module<D>) -> Result<Option<Ema<D>>> {
         let mut buffers = self.buffers.into_iter();
         for_each_trained(module, |_, parameter| {

@@ -62,7 +62,7 @@ fn add<D: Kernels>(row: &mut OpWork, cost: OpCost, requests: Tally) {
     row.flops_backward += cost.flops_backward;
     row.tensors += requests.tensors;
     row.tensor_bytes += requests.tensor_bytes;
-    // Only a GPU has a queue.
+    // Only a GPU queues kernels.
     let sum = |before: Option<u64>, more| D::IS_ASYNCHRONOUS.then(|| before.unwrap_or(0) + more);
     row.launches = sum(row.launches, requests.launches);
     row.copies = sum(row.copies, requests.copies);

@@ -32,7 +32,7 @@ pub enum Samples {
     Images(Vec<Image>),
     /// Texts, each with the prompt.
     Texts(Vec<String>),
-    /// Paths: of each its points, time and value.
+    /// Paths: for each its points, time and value.
     Paths(Vec<Vec<(f32, f32)>>),
 }
 

@@ -30,7 +30,7 @@ pub fn end_group_of(process: u32) {
 pub enum EndSignal {
     /// SIGTERM: asks a process to end.
     Terminate,
-    /// SIGKILL: ends it at once.
+    /// SIGKILL: ends the process at once.
     Kill,
 }
 

@@ -26,7 +26,7 @@ pub(super) fn take(len: usize) -> Option<Vec<f32>> {
     POOL.with_borrow_mut(|pool| pool.take(len))
 }
 
-/// Keeps `values` if they came from the pool.
+/// Returns `values` to the pool if they came from there.
 pub(super) fn give(values: Vec<f32>) {
     if values.len() >= SHORTEST {
         // While the thread ends, its pool may be gone: then the memory is freed.

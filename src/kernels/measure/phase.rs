@@ -25,7 +25,7 @@ impl Phase {
 /// Seconds of one step and of its phases.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepTimes {
-    /// From start to stop.
+    /// Seconds from start to stop.
     pub total_s: f64,
     /// By [`Phase`], in order; their sum is at most `total_s`.
     pub phases_s: [f64; Phase::COUNT],

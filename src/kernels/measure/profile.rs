@@ -45,11 +45,11 @@ pub struct OpRow {
     pub layer: String,
     /// Operation.
     pub op: &'static str,
-    /// Phase of its forward pass; `None` outside of all phases.
+    /// Phase of the operation's forward pass; `None` outside of all phases.
     pub phase: Option<Phase>,
     /// Calls.
     pub calls: u64,
-    /// Calls of its backward pass.
+    /// Calls of the operation's backward pass.
     pub backward_calls: u64,
     /// Memory and kernels that the operation requested, forward and backward.
     pub requests: Tally,
@@ -59,7 +59,7 @@ pub struct OpRow {
     pub backward: Duration,
     /// FLOPs and bytes.
     pub cost: OpCost,
-    /// Bytes of its results that are still held when the forward pass ends.
+    /// Bytes of the operation's results that are still held when the forward pass ends.
     pub retained_bytes: u64,
 }
 

@@ -163,7 +163,7 @@ activation!(
     /// [`Activation::LeakyRelu`].
     LeakyRelu,
     |x| if x > 0.0 { x } else { LEAK * x },
-    // As of `Relu`.
+    // The slope of `LeakyRelu`.
     if x > 0.0 { 1.0 } else { LEAK }
 );
 activation!(

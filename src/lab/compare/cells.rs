@@ -14,7 +14,7 @@ pub(super) struct Cell<'a> {
     pub(super) runs: BTreeMap<u64, &'a RunRow>,
     /// The cell's rows of `work.csv`.
     pub(super) work: Vec<&'a WorkRecord>,
-    /// The runs that its times are computed from, sorted by seed and block.
+    /// The runs from which the cell's times are computed, sorted by seed and block.
     pub(super) counted: Vec<&'a BlockRow>,
     /// Whether the cell was measured with other code than most cells of its side.
     pub(super) is_other_code: bool,

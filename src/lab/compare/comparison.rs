@@ -142,7 +142,7 @@ pub enum FieldClass {
     MustMatch,
     /// A difference of the field may change times.
     Warn,
-    /// For information only.
+    /// A field for information only.
     Info,
 }
 
@@ -168,7 +168,7 @@ pub struct CellPair {
     pub before: String,
     /// Key on the side after.
     pub after: String,
-    /// Label that distinguishes it from the other pairs: values of the axes that vary among them.
+    /// Label that distinguishes the pair from others: values of the axes that vary among them.
     pub label: String,
     /// Criterion by which the two were matched.
     pub matched: MatchedBy,
@@ -368,6 +368,6 @@ pub struct TimingChange {
 pub struct Waiting {
     /// Wall seconds for a CPU second, before and after: medians over the runs.
     pub wall_per_cpu: (f64, f64),
-    /// Whether before, after, they are far above what computing takes.
+    /// Whether the runs before, and those after, take far longer than they compute.
     pub is_far: (bool, bool),
 }

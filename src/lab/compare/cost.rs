@@ -8,7 +8,7 @@ use super::{Judgement, MatrixJudgement, Verdict};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
-    /// CPU seconds of its processes, user and system.
+    /// CPU seconds of the run's processes, user and system.
     CpuTime,
     /// Highest resident memory in training or validation, in bytes.
     Memory,

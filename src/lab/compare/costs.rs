@@ -39,7 +39,7 @@ impl Cost {
     /// The runs of a pair of cells; `None` if neither side has measured it, or its time has no verdict for a reason that holds for
     /// costs too.
     fn samples(self, draft: &Draft<'_>) -> Option<Samples> {
-        // How many samples a step has is nothing to the cost of a run.
+        // The cost of a run does not depend on the samples of a step.
         let is_of_time =
             |reason: &NotComparableReason| matches!(reason, NotComparableReason::Steps(..));
         if !draft.reasons.iter().all(is_of_time) {

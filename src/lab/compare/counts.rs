@@ -47,7 +47,7 @@ fn rows<'a>(cell: &Cell<'a>) -> Rows<'a> {
     rows.map(|row| ((&*row.layer, &*row.op), row)).collect()
 }
 
-/// The operation where it is not called.
+/// The operation with counts of 0, for a side that does not call it.
 fn none_of(row: &OpWork) -> OpWork {
     OpWork {
         layer: row.layer.clone(),

@@ -22,7 +22,7 @@ pub(super) struct Draft<'a> {
     pub(super) by: MatchedBy,
     pub(super) changes: Vec<SpecChange>,
     pub(super) work: Work,
-    /// Why their times cannot be compared; empty if they can.
+    /// Why the cells' times cannot be compared; empty if they can.
     pub(super) reasons: Vec<NotComparableReason>,
     pub(super) runs: Runs<'a>,
 }
@@ -35,7 +35,7 @@ impl<'a> Draft<'a> {
         !self.reasons.iter().any(is_missing)
     }
 
-    /// A figure of its runs; runs without it are left out.
+    /// A figure of the pair's runs; runs without it are left out.
     pub(super) fn samples(&self, of: impl Fn(&Cell<'a>, &BlockRow) -> Option<f64>) -> Samples {
         let values = |cell: &Cell<'a>, runs: &[&BlockRow]| -> Vec<f64> {
             runs.iter().filter_map(|run| of(cell, run)).collect()

@@ -94,7 +94,7 @@ pub struct Common {
 }
 
 impl Experiment {
-    /// Reads its results as a side named `name`.
+    /// Reads the experiment's results as a side named `name`.
     ///
     /// # Errors
     /// A missing or damaged file, another format version, or a failure of git.

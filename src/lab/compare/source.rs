@@ -18,7 +18,7 @@ pub struct Source {
 /// An experiment of a [`Source`], not read yet.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// Name of its folder.
+    /// Name of the experiment's folder.
     pub name: String,
     pub(super) place: Place,
 }

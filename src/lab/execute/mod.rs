@@ -32,7 +32,7 @@ use crate::event::{Event, Job, RunOutcome, Verdict};
 /// A run's share of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Threads that it may compute with.
+    /// Threads that the run may compute with.
     pub threads: usize,
     /// The run's cores if several runs go on at one time: first core, number of cores.
     pub cores: Option<(usize, usize)>,

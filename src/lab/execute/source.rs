@@ -39,7 +39,7 @@ pub enum Next {
         status: Status,
         /// The trial's values, and why it was ended.
         info: TrialInfo,
-        /// One-line reason for its row.
+        /// One-line reason for the trial's row.
         reason: String,
     },
     /// A run that is not needed: the times of its cell are precise.

@@ -78,7 +78,7 @@ impl WorkerProgram {
         }
     }
 
-    /// Starts it with pipes, in a separate process group.
+    /// Starts the worker with pipes, in a separate process group.
     fn spawn(&self, threads: usize) -> io::Result<Child> {
         let mut command = Command::new(&self.program);
         command
@@ -189,7 +189,7 @@ struct Watch<'a> {
     awaits_verdicts: bool,
     began: Instant,
     deadline: Option<Duration>,
-    /// How long the worker may say nothing.
+    /// Longest time without output of the worker.
     silence: Option<Duration>,
     last_heard: Instant,
     /// Time in which the program of a command may end after a request; `None` for our own models.

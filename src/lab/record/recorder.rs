@@ -355,7 +355,7 @@ fn remove_state(job: &Job, status: Status) {
         // A file that cannot be removed only takes space.
         let _ = std::fs::remove_file(path);
         if let Some(folder) = path.parent() {
-            // Only where it is empty.
+            // Only if the folder is empty.
             let _ = std::fs::remove_dir(folder);
         }
     }

@@ -180,7 +180,7 @@ fn features() -> String {
 /// The working tree that contains a folder.
 #[derive(Debug, Default, PartialEq)]
 struct Tree {
-    /// Hash of its commit.
+    /// Hash of the commit.
     commit: Option<String>,
     /// Whether tracked or new files outside `reports/` differ from the commit.
     is_dirty: Option<bool>,

@@ -38,7 +38,7 @@ pub struct LoggedCommit {
     pub hash: String,
     /// Day of the commit, `2026-11-28`.
     pub day: String,
-    /// First line of its message.
+    /// First line of the commit's message.
     pub subject: String,
 }
 
@@ -77,7 +77,7 @@ pub enum GitError {
     Failed {
         /// First argument of `git`.
         command: String,
-        /// Last line of its output.
+        /// Last line of git's output.
         reason: String,
     },
 }
@@ -269,7 +269,7 @@ impl Background {
         }
     }
 
-    /// Lowers its priority, so that it takes no core from runs.
+    /// Lowers the priority of git, so that it takes no core from runs.
     pub(super) fn behind_others(self) -> Self {
         os::let_others_go_first(&self.child);
         self
@@ -280,7 +280,7 @@ impl Background {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for its end and returns its output, without surrounding white space.
+    /// Waits for the end of git and returns its output, without surrounding white space.
     pub(super) fn finish(self) -> Result<String, GitError> {
         let text = String::from_utf8(self.bytes()?).map_err(|_| GitError::Failed {
             command: String::new(),

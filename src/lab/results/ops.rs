@@ -26,7 +26,7 @@ const BACKWARD: &str = "backward";
 /// The run that a profile belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct ProfiledRun<'a> {
-    /// Readable key of its cell.
+    /// Readable key of the run's cell.
     pub key: &'a str,
     /// Seed.
     pub seed: u64,

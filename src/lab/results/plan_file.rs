@@ -131,7 +131,7 @@ pub fn with_cells<C: Serialize>(frame: &impl Serialize, cells: &[C]) -> String {
     frame.replacen("\n  \"cells\": []", &cells, 1)
 }
 
-/// The part that every version has.
+/// The part of `plan.json` that every version has.
 #[derive(Deserialize)]
 struct Version {
     format_version: u64,

@@ -87,7 +87,7 @@ impl<'a> PredictionFile<'a> {
             Predictions::Values(all) => {
                 let width = all.len() / rows;
                 for value in &all[at * width..(at + 1) * width] {
-                    // As precise as what was computed.
+                    // Printed with the precision of f32, in which it was computed.
                     self.record.push_field(&(*value as f32).to_string());
                 }
             }

@@ -47,10 +47,10 @@ pub struct RecommendationRow {
     /// Measured ratio.
     #[serde(serialize_with = "rounded")]
     pub measured: Option<f64>,
-    /// Lower end of its interval.
+    /// Lower end of the measured interval.
     #[serde(serialize_with = "rounded")]
     pub measured_low: Option<f64>,
-    /// Upper end of its interval.
+    /// Upper end of the measured interval.
     #[serde(serialize_with = "rounded")]
     pub measured_high: Option<f64>,
     /// `confirmed`, `refuted` or `unclear`; empty until it is measured.

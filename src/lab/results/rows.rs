@@ -171,7 +171,7 @@ pub struct RunRow {
     pub key: String,
     /// Seed.
     pub seed: u64,
-    /// Axis values as its columns have them, in axis order.
+    /// Axis values as the columns have them, in axis order.
     pub axes: Vec<String>,
     /// How the run ended.
     pub status: Status,

@@ -49,7 +49,7 @@ impl Session {
         &self.id
     }
 
-    /// Seconds since its start, to the millisecond.
+    /// Seconds since the session's start, to the millisecond.
     pub fn seconds(&self) -> f64 {
         let seconds = self.offset_s + self.opened.elapsed().as_secs_f64();
         (seconds * 1e3).round() / 1e3

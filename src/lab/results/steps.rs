@@ -18,7 +18,7 @@ const HEADER: [&str; 7] = ["key", "seed", "block", "epoch", "step", "loss", "ste
 /// The steps of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSteps<'a> {
-    /// Readable key of its cell.
+    /// Readable key of the run's cell.
     pub key: &'a str,
     /// Seed.
     pub seed: u64,

@@ -5,7 +5,7 @@ use crate::plan::search::Point;
 /// A finished trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// Number in its study.
+    /// Number of the trial in its study.
     pub number: usize,
     /// The trial's point in the search space.
     pub point: Point,
@@ -20,7 +20,7 @@ pub struct Record {
 pub enum Ending {
     /// Complete, with a value for every objective, smaller is better.
     Done(Vec<f64>),
-    /// Pruned after its last reported step.
+    /// A pruner ended the trial after its last reported step.
     Pruned,
     /// The trial diverged, failed, or gave no value.
     Failed,

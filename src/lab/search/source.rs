@@ -304,7 +304,7 @@ impl Source for Search<'_> {
 }
 
 pub(super) struct Proposal {
-    /// Position of its study.
+    /// Index of the trial's study.
     pub(super) study: usize,
     pub(super) trial: Trial,
     pub(super) keys: RunKeys,

@@ -13,7 +13,7 @@ use super::manifests::{Cells, OwnFile, Settings, head, section};
 
 /// Begin of every manifest that is written here.
 const FIRST_LINE: &str = "# Written by Fieldtrial: the best of the search";
-/// Name of its one matrix, where there is one study.
+/// Name of the manifest's only matrix, if there is one study.
 const ONE: &str = "best";
 
 /// The manifest that goes with results in `folder`, which are called `name`.

@@ -72,7 +72,7 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
 }
 
 impl AdviceFiles {
-    /// Writes them and returns their paths. A file without content goes, but for a manifest of the user's own.
+    /// Writes the files and returns their paths. A file without content is removed, but for a manifest of the user's own.
     ///
     /// # Errors
     /// [`ReportError::Results`] for a file that cannot be written or removed.

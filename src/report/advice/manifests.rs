@@ -37,7 +37,7 @@ pub(super) struct OwnFile {
 }
 
 impl OwnFile {
-    /// Writes it and returns its path. Without content it goes, but for a file of the user's own.
+    /// Writes the file and returns its path. Without content the file is removed, but for one of the user's own.
     pub(super) fn write(self) -> Result<Option<PathBuf>, ReportError> {
         let is_ours =
             file::read(&self.path).is_ok_and(|text| text.starts_with(self.mark.as_bytes()));
@@ -203,7 +203,7 @@ fn repoint(view: &View<'_>, spec: &mut Map<String, Value>) {
     if let Some(Value::Object(dataset)) = spec.get_mut("dataset")
         && dataset.get("kind").is_some_and(|kind| kind == "arrays")
     {
-        // Without it, files of arrays are named from the manifest's folder on.
+        // Without `path`, files of arrays are relative to the manifest's folder.
         dataset.entry("path").or_insert_with(|| json!(""));
     }
     for (section, key) in [("dataset", "path"), ("train", "init-from")] {

@@ -40,9 +40,9 @@ pub(super) struct Draft {
 pub(super) struct Predicted {
     /// A measured effect, or that of a model fitted to measurements; `None` where only bounds are known.
     pub(super) estimate: Option<f64>,
-    /// Lower end of its interval, or lower bound.
+    /// Lower end of the estimate's interval, or lower bound.
     pub(super) low: f64,
-    /// Upper end of its interval, or upper bound.
+    /// Upper end of the estimate's interval, or upper bound.
     pub(super) high: f64,
 }
 
@@ -75,7 +75,7 @@ impl Predicted {
 /// A change of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Recommendation {
-    /// Rule that made it.
+    /// Rule that made the recommendation.
     pub(super) rule: &'static str,
     /// Number of the study, from 0.
     pub(super) study: usize,

@@ -39,11 +39,11 @@ pub struct Advice {
 /// A recommendation, in words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdviceItem {
-    /// Rule that made it.
+    /// Rule that made the recommendation.
     pub rule: &'static str,
     /// `train.batch-size = 16 instead of 8`
     pub change: String,
-    /// The cell that it changes, in words.
+    /// The changed cell, in words.
     pub cell: String,
     /// The measured values that the rule acted on.
     pub triggers: String,

@@ -62,7 +62,7 @@ fn of_one(view: &View<'_>, cell: &Cell<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Where what the model draws is to be seen.
+/// Sentence: where the report has the images that the model draws.
 fn samples(view: &View<'_>) -> Option<String> {
     let images = section(view).images.len();
     (images > 0).then(|| "What it draws is under “Quality and curves”.".to_owned())

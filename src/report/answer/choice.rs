@@ -271,7 +271,7 @@ fn results(cells: &[Ranked<'_, '_>]) -> (Vec<Vec<f64>>, Vec<usize>) {
 }
 
 impl Ranked<'_, '_> {
-    /// The range of its values; `None` for a single one.
+    /// Range of the cell's values; `None` for a single one.
     fn ends(&self) -> Option<(f64, f64)> {
         let low = self.values.iter().copied().reduce(f64::min)?;
         let high = self.values.iter().copied().reduce(f64::max)?;

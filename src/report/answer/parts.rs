@@ -83,7 +83,7 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         } else {
             format!("{least} % to {most} %")
         };
-        // Where not every cell does the same, which do is the answer.
+        // If cells differ, the names of those with this answer.
         let names = own.iter().map(|(cell, _)| view.name(cell, None));
         let names: Vec<String> = names.collect();
         let which = match groups.len() {

@@ -46,7 +46,7 @@ pub(crate) struct Bar {
 pub(crate) struct Segment {
     /// Length of the segment on the axis.
     pub(crate) value: f64,
-    /// Inside it, where it fits.
+    /// Text inside the segment, where it fits.
     pub(crate) text: String,
 }
 

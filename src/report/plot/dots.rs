@@ -44,13 +44,13 @@ pub(crate) struct DotPlot {
 pub(crate) struct DotRow {
     /// Text left of the row.
     pub(crate) label: String,
-    /// Series of its kind.
+    /// Index of the series, which decides the dot's look.
     pub(crate) kind: usize,
     /// The row's value; a ratio is positive.
     pub(crate) value: f64,
-    /// Ends of its interval; `None` where there is none.
+    /// Ends of the value's interval; `None` where there is none.
     pub(crate) interval: Option<(f64, f64)>,
-    /// The values of its runs, drawn as small dots.
+    /// Values of the single runs, drawn as small dots.
     pub(crate) runs: Vec<f64>,
     /// Half the width of the band around 1 in which a ratio does not matter; 0 for none.
     pub(crate) threshold: f64,
@@ -61,7 +61,7 @@ pub(crate) struct DotRow {
 }
 
 impl DotPlot {
-    /// Draws it; the same value gives the same bytes.
+    /// Draws the plot as SVG; equal plots give equal bytes.
     pub(crate) fn draw(&self) -> String {
         let left = 26.0 + widest(self.rows.iter().map(|row| &row.label)).clamp(20.0, LABELS);
         let right = WIDTH - 24.0 - widest(self.rows.iter().map(|row| &row.end));

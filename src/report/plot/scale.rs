@@ -5,7 +5,7 @@ use crate::base::units::{human, human_si};
 
 /// Ticks of an axis of ratios at most.
 const TICKS: usize = 7;
-/// Steps between them of which the finest that fits is taken.
+/// Steps between ticks, of which the finest that fits is taken.
 const STEPS: [f64; 10] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0];
 
 /// How an axis maps values to places.

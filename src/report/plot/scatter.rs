@@ -49,7 +49,7 @@ pub(crate) struct PointPlot {
 type Area = (f64, f64, f64, f64);
 
 impl PointPlot {
-    /// Draws it; the same value gives the same bytes.
+    /// Draws the plot as SVG; equal plots give equal bytes.
     pub(crate) fn draw(&self) -> String {
         let names = self.series.iter().enumerate();
         let mut entries: Vec<(Sign, &str)> = names

@@ -25,9 +25,9 @@ pub(crate) struct Point {
     pub(crate) y: f64,
     /// Lower and upper end of its interval; `None` for n = 1.
     pub(crate) interval: Option<(f64, f64)>,
-    /// The values of its runs, drawn as small dots; empty where they are not known or are the point itself.
+    /// Values of the single runs, drawn as small dots; empty where they are not known or are the point itself.
     pub(crate) runs: Vec<f64>,
-    /// Written beside it, where a scatter plot has space; empty for none.
+    /// Text beside the point, where a scatter plot has space; empty for none.
     pub(crate) label: String,
     /// Shown when the pointer rests on it.
     pub(crate) about: String,

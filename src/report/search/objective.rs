@@ -107,7 +107,7 @@ impl Objective {
         }
     }
 
-    /// Unit of its column where the text has none.
+    /// Unit of the objective's column where the text has none.
     pub(crate) fn unit(&self) -> &str {
         match &*self.unit {
             "FLOP" | "bytes" => "",
@@ -185,7 +185,7 @@ impl<'o> Near<'o> {
         }
     }
 
-    /// The value, where it is near enough.
+    /// The value, if it is near enough to the best.
     pub(super) fn keep(&mut self, value: f64) -> Option<f64> {
         let is_near = self.objective.direction.as_loss(value) <= self.limit;
         self.left_out += usize::from(!is_near);

@@ -55,7 +55,7 @@ pub(crate) struct Trial<'v, 'a> {
 pub(crate) enum Ending {
     /// With a value of every objective.
     Done,
-    /// A pruner ended it.
+    /// A pruner ended the trial.
     Pruned,
     /// The trial failed, or gave no value.
     Failed,
@@ -171,7 +171,7 @@ impl<'v, 'a> Study<'v, 'a> {
         spec.space.only(exists).size() == Some(different.len() as u64)
     }
 
-    /// How many of its trials ran to their end, with a value or without.
+    /// Number of the study's trials that ran to their end, with a value or without.
     pub(crate) fn run_to_end(&self) -> usize {
         let trials = self.trials.iter();
         let done = trials.filter(|trial| trial.cell.status == Status::Done);
@@ -238,14 +238,14 @@ impl<'a> Trial<'_, 'a> {
         self.cell.runs.first().copied()
     }
 
-    /// Seconds that it took; those of every attempt.
+    /// Seconds of the trial, over every attempt.
     pub(crate) fn wall_s(&self) -> Option<f64> {
         let runs = self.cell.blocks.iter();
         let times: Vec<f64> = runs.filter_map(|run| wall_s(run)).collect();
         (!times.is_empty()).then(|| times.iter().sum())
     }
 
-    /// Epochs that it trained.
+    /// Number of trained epochs.
     pub(crate) fn epochs(&self) -> Option<usize> {
         let facts = self.row().and_then(|row| row.facts.as_ref());
         let of_curve = || {

@@ -80,7 +80,7 @@ impl Target {
         OfCell::derived(heading, "s", TIME, |cell| self.time(cell))
     }
 
-    /// A cell's time to it: median over its runs, or that it was not reached.
+    /// A cell's time to the target: median over its runs, or that it was not reached.
     fn time(&self, cell: &Cell<'_>) -> Entry {
         let Some(reach) = self.reach(cell) else {
             return Entry::text("–");

@@ -81,7 +81,7 @@ impl Place {
         }
     }
 
-    /// The type of its values, of which nothing else is read.
+    /// The type of the array's values, from the header alone.
     ///
     /// # Errors
     /// As [`Self::read`].

@@ -9,7 +9,7 @@ use super::reading::reader;
 /// A file of a table.
 pub(super) struct DataFile {
     pub(super) path: PathBuf,
-    /// The split of its rows where files decide it; [`Part::Train`] where they are split later.
+    /// Split of the file's rows where files decide it; [`Part::Train`] where rows are split later.
     pub(super) part: Part,
     /// The file's path in the folder that has all files.
     pub(super) name: String,

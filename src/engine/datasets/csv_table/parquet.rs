@@ -102,7 +102,7 @@ impl Form {
         let bytes = value.data();
         match self {
             Self::Decimal(scale) if bytes.len() <= DECIMAL => {
-                // Big endian, its sign is that of the first byte.
+                // Big endian: the first byte has the sign.
                 let is_negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
                 let first = if is_negative { -1i128 } else { 0 };
                 let value = bytes

@@ -24,7 +24,7 @@ pub(super) struct Listing {
     pub(super) files: Vec<PathBuf>,
     /// `class/file` or `train/class/file`, with `/` on every system.
     pub(super) names: Vec<String>,
-    /// Empty for numbers.
+    /// Class of each image; empty for numbers.
     pub(super) labels: Vec<u32>,
     /// Numbers to predict, `(files, target.values_len())`; empty for classes.
     pub(super) values: Vec<f32>,

@@ -20,7 +20,7 @@ const LONGEST_HEADER: u64 = 100_000_000;
 pub struct Entry {
     /// Dotted name.
     pub name: String,
-    /// Type of its values.
+    /// Type of the values.
     pub dtype: Dtype,
     /// Dimensions, outermost first.
     pub shape: Vec<usize>,

@@ -30,7 +30,7 @@ pub enum Form {
     Ids {
         /// Number of tokens.
         tokens: usize,
-        /// How many different ones exist.
+        /// Number of different tokens.
         vocabulary: usize,
     },
 }
@@ -118,7 +118,7 @@ impl Form {
 }
 
 impl fmt::Display for Form {
-    /// As messages name it: `a row of 1,024 numbers`.
+    /// The form in messages: `a row of 1,024 numbers`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Row { features: 1 } => write!(f, "a row of 1 number"),

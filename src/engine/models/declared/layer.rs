@@ -50,7 +50,7 @@ pub enum LayerKind {
         /// Factor of height and width.
         factor: usize,
     },
-    /// A row, channels first.
+    /// Flattens to a row, channels first.
     Flatten,
     /// Exchanges tokens and features.
     Transpose,
@@ -159,7 +159,7 @@ pub struct ConvLayer {
 }
 
 impl ConvLayer {
-    /// The shape of its weight in PyTorch, for so many channels in.
+    /// Shape of the convolution's weight in PyTorch, for so many channels in.
     pub(super) fn weight_shape(&self, inputs: usize) -> [usize; 4] {
         [self.outputs, inputs / self.groups, self.kernel, self.kernel]
     }
@@ -286,7 +286,7 @@ impl Layer {
         }
     }
 
-    /// Names of all its parameters, those of layers inside after its own.
+    /// Names of all parameters of the layer, those of layers inside last.
     pub fn parameter_names(&self) -> Vec<String> {
         let own = self.parameters().into_iter();
         let own = own.map(|tensor| format!("{}.{}", self.name, tensor.name));

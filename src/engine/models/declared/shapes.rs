@@ -109,7 +109,7 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
                 features: size.channels,
             })
         }
-        // Until it is completed, `vocabulary` holds the features.
+        // `vocabulary` holds the features until the form is known.
         LayerKind::Embedding { vocabulary, .. } => match form {
             Form::Ids { tokens, .. } => Ok(Form::Tokens {
                 tokens,

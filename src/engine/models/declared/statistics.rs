@@ -7,7 +7,7 @@ use crate::ops::{BatchMoments, Kernels, Module, Parameter, Path, Result, StepSta
 pub(super) struct Statistics<D: Kernels> {
     norms: Vec<Norm>,
     groups: Vec<Group<D>>,
-    /// By norm, in the order of micro-steps.
+    /// Index of the norm and moments, in the order of micro-steps.
     waiting: Vec<(usize, BatchMoments<D>)>,
 }
 
@@ -25,7 +25,7 @@ pub enum StatisticsUpdate<'a, D: Kernels> {
 struct Norm {
     layer: String,
     group: usize,
-    /// Position in its group.
+    /// Position of the norm in its group.
     at: usize,
 }
 

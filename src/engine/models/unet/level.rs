@@ -72,7 +72,7 @@ impl<D: Kernels> Level<D> {
         })
     }
 
-    /// The projections of its blocks.
+    /// Projections of the level's blocks.
     pub(super) fn projections(&self) -> [Projection<D>; 2] {
         self.res.each_ref().map(ResBlock::projection)
     }
@@ -147,7 +147,7 @@ impl<D: Kernels> Middle<D> {
         })
     }
 
-    /// The projections of its blocks.
+    /// Projections of the middle blocks.
     pub(super) fn projections(&self) -> [Projection<D>; 2] {
         self.res.each_ref().map(ResBlock::projection)
     }

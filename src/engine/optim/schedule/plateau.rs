@@ -105,9 +105,9 @@ pub(super) struct Plateau {
     spec: PlateauSpec,
     lr: f64,
     best: f64,
-    /// Epochs done when those without improvement were last none.
+    /// Epochs done when the count of epochs without improvement was last 0.
     counted_from: usize,
-    /// Epochs done when they count again.
+    /// Epochs done at the end of the cooldown.
     cooled_at: usize,
 }
 

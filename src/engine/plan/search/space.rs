@@ -21,7 +21,7 @@ pub struct Parameter {
     pub name: String,
     /// Long dotted path of the manifest.
     pub path: String,
-    /// Values that it can have.
+    /// Possible values.
     pub domain: Domain,
     /// Condition under which the parameter exists; without one, always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,14 +32,14 @@ pub struct Parameter {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Domain {
-    /// One of these, in manifest order.
+    /// One of these values, in manifest order.
     Choice {
         /// The choices as results show them.
         texts: Vec<String>,
         /// The values as JSON.
         values: Vec<serde_json::Value>,
     },
-    /// A whole number, both ends in.
+    /// A whole number from `low` to `high`, both possible.
     Int {
         /// Smallest.
         low: i64,
@@ -50,7 +50,7 @@ pub enum Domain {
         /// Whether the parameter's logarithm is uniform (`step` is 1 then).
         log: bool,
     },
-    /// A number, both ends in.
+    /// A number from `low` to `high`, both possible.
     Float {
         /// Smallest.
         low: f64,
@@ -69,7 +69,7 @@ pub enum Domain {
 pub struct Condition {
     /// Index of the other parameter.
     pub parameter: usize,
-    /// Indices of its choices.
+    /// Indices of the other parameter's choices.
     pub choices: Vec<usize>,
 }
 

@@ -40,7 +40,7 @@ pub fn convolve_by(forced: Option<ConvolutionAlgorithm>) -> Result<(), DeviceErr
 }
 
 impl Convolution {
-    /// How cuDNN computes it in the arithmetic of this thread's device; `None` where it does not.
+    /// How cuDNN computes the convolution in the arithmetic of this thread's device; `None` where it does not.
     ///
     /// # Errors
     /// An invalid value of [`super::CONVOLUTION`]; its value `cudnn` for a size that cuDNN does not support; a failure of cuDNN.

@@ -30,7 +30,7 @@ impl Partials {
         })
     }
 
-    /// For a kernel whose threads take one value each; a thread gets at least two values before another block is added.
+    /// A grid for a kernel whose threads take one value each; a thread gets at least two values before another block is added.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].

@@ -85,7 +85,7 @@ impl Product {
         self
     }
 
-    /// Makes it a batch of so many products, each of the next matrices (see `strides`).
+    /// Makes the product a batch of so many products, each of the next matrices (see `strides`).
     #[must_use]
     pub fn batched(mut self, batches: usize) -> Self {
         self.batches = batches;

@@ -22,7 +22,7 @@ pub struct ListedGpu {
     pub memory_bytes: Option<u64>,
     /// Memory in use, by all processes.
     pub used_bytes: Option<u64>,
-    /// Temperature of the chip.
+    /// Temperature of the chip, in °C.
     pub temperature_c: Option<u32>,
     /// Highest clock of the multiprocessors.
     pub max_clock_mhz: Option<u32>,

@@ -176,7 +176,7 @@ impl Affine {
         }
     }
 
-    /// For the first `len` values of those that are walked at once.
+    /// The parameters for the first `len` values of those that are processed at once.
     #[inline(always)]
     fn part(&self, len: usize) -> [&[f32]; 3] {
         [&self.mean[..len], &self.factors[..len], &self.beta[..len]]

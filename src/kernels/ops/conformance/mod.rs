@@ -21,7 +21,7 @@ pub(super) use updates::One;
 /// Values and gradients by name; the name of a gradient begins with `gradient`.
 pub type Answer = Vec<(String, Vec<f32>)>;
 
-/// How large the inputs are.
+/// Size of the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// A few values, no tails.
@@ -97,7 +97,7 @@ struct Trial<'a, D> {
 #[derive(Debug, Clone, Copy)]
 struct Leaf {
     shape: Shape,
-    /// The greatest of its values.
+    /// Largest magnitude of the leaf's values.
     scale: f32,
     /// Whether the first dimension is that of the batch.
     is_batch: bool,

@@ -53,7 +53,7 @@ pub(super) struct Record<'a, S: Simd> {
     queries: &'a mut [S::f32s],
     /// Result of attention.
     attended: &'a mut [S::f32s],
-    /// In backward the gradient of u.
+    /// In backward, the gradient of u.
     slope_u: &'a mut [S::f32s],
     normed2: &'a mut [S::f32s],
     /// gelu(a)

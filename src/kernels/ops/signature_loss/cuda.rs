@@ -29,7 +29,7 @@ pub struct Saved {
     columns: CudaSlice<f64>,
     /// Factors of the gradients of the signatures.
     slopes: CudaSlice<f64>,
-    /// For the T-statistic.
+    /// Dilations of the T-statistic.
     dilations: Option<CudaSlice<f64>>,
     kernels: Option<Kernels>,
 }

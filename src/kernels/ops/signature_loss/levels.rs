@@ -27,7 +27,7 @@ pub(super) struct Levels<V> {
 pub(super) struct Piece<V>([[V; CHANNELS]; 4]);
 
 impl<V: Copy> Levels<V> {
-    /// From all entries, in the same order.
+    /// A signature from its 30 entries, in the order of [`Self::entries`].
     #[inline(always)]
     pub(super) fn from_entries(entries: &[V; 30]) -> Self {
         let (one, rest) = split(entries);

@@ -47,7 +47,7 @@ pub enum Finding {
         ratio: Ratio,
         /// Two-sided p-value after Holm's correction.
         p: Option<f64>,
-        /// The threshold that it exceeds.
+        /// The exceeded threshold.
         threshold: Threshold,
     },
     /// A cost of a run is higher.
@@ -58,7 +58,7 @@ pub enum Finding {
         ratio: Ratio,
         /// Two-sided p-value after Holm's correction.
         p: Option<f64>,
-        /// The threshold that it exceeds.
+        /// The exceeded threshold.
         threshold: Threshold,
     },
     /// A metric is worse over seeds.

@@ -54,7 +54,7 @@ pub struct CellHistory {
 /// The time of a cell in a session.
 #[derive(Debug, Clone, Copy)]
 pub struct HistoryPoint {
-    /// Place of its session in [`History::sessions`].
+    /// Index of the session in [`History::sessions`].
     pub session: usize,
     /// Median over the runs, in ms per sample (or per run).
     pub ms: f64,

@@ -13,7 +13,7 @@ pub(in crate::compare) const SEGMENT: usize = 3;
 const WINDOW: usize = 50;
 /// Largest p-value of a change, before the correction for the number of series.
 const ALPHA: f64 = 0.001;
-/// How much larger it may be in the first pass; what falls short of [`ALPHA`] is merged again.
+/// Factor of [`ALPHA`] in the first pass; changes that fail [`ALPHA`] are merged again.
 const WEAK: f64 = 10.0;
 /// Probability of any blip in series without one, of all series together.
 const BLIP_ALPHA: f64 = 0.01;

@@ -31,7 +31,7 @@ pub(in crate::compare) struct Permuted {
     pub p: f64,
     /// Number of evaluated patterns.
     pub patterns: u64,
-    /// Whether these are all possible patterns.
+    /// Whether all possible patterns were computed.
     pub is_exact: bool,
 }
 

@@ -22,7 +22,7 @@ struct Strategy {
     most: f64,
 }
 
-/// For an effect of any size.
+/// Bets on an effect of any size.
 const ANY: Strategy = Strategy {
     multiples: &[0.5, 1.0, 2.0, 4.0],
     most: 0.9,

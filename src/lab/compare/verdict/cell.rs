@@ -55,7 +55,7 @@ impl Family {
 /// A ratio with its test result, threshold and detectable effect.
 pub(super) struct Finding {
     pub ratio: Ratio,
-    /// Whether both the test and the interval show that it differs from 1.
+    /// Whether both the test and the interval show that the ratio differs from 1.
     pub is_significant: bool,
     pub threshold: f64,
     pub detectable: Option<f64>,

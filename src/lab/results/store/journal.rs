@@ -42,7 +42,7 @@ pub struct Entry {
     journal: u32,
     /// The run, including its steps.
     pub run: StoredRun,
-    /// Parts of its code hash; only in the first line with this code hash.
+    /// Parts of the run's code hash; only in the first line with this code hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) code: Option<BTreeMap<String, String>>,
     /// The run's environment; only in the first line with this environment.
@@ -261,7 +261,7 @@ impl Entries {
 
     /// The entry of a line without its end; `None` if the line is damaged.
     fn entry(&self, line: Vec<u8>) -> Result<Option<Entry>, StoreError> {
-        // A line whose checksum is wrong says nothing of its version either.
+        // Without a valid checksum the line's version is unknown too.
         let Some(json) = unseal(line) else {
             return Ok(None);
         };
@@ -287,7 +287,7 @@ impl Iterator for Entries {
 pub struct JournalFile {
     /// The journal's file.
     pub path: PathBuf,
-    /// The share that it belongs to.
+    /// The share of the plan that the journal belongs to.
     pub share: Share,
 }
 

@@ -39,7 +39,7 @@ pub struct StoredRun {
     pub times: Option<Arc<RunTimes>>,
     /// The epochs; their steps are stored separately.
     pub epochs: Arc<Vec<EpochRow>>,
-    /// Images of its costly evaluation, stored by digest.
+    /// Images of the run's costly evaluation, stored by digest.
     #[serde(default)]
     pub samples: Vec<StoredSample>,
     /// Seconds from start to end, measured by the parent.
@@ -65,7 +65,7 @@ pub struct StoredRun {
 /// An image of a stored run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredSample {
-    /// Name, unique within its run.
+    /// Name, unique within the run.
     pub name: String,
     /// Caption, one sentence.
     pub caption: String,

@@ -91,7 +91,7 @@ fn best(curve: &[f64]) -> usize {
     judged(curve, usize::MAX).0
 }
 
-/// Epochs until it would have stopped; `None` where it would not have reached the best epoch, or never stopped.
+/// Epochs until early stopping; `None` if it would not have reached the best epoch, or never stopped.
 fn end(curve: &[f64], patience: usize) -> Option<usize> {
     let (reached, end) = judged(curve, patience);
     (reached == best(curve) && end < curve.len()).then_some(end)

@@ -1,4 +1,4 @@
-//! How it was measured and judged: design, runs, threshold, tests, and how many runs a verdict needs.
+//! How times were measured and judged: design, runs, threshold, tests, and how many runs a verdict needs.
 
 use std::collections::BTreeSet;
 

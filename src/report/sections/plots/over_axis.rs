@@ -70,7 +70,7 @@ pub(crate) fn deciding(
 struct Drawing<'d, 'v, 'a> {
     view: &'d View<'a>,
     measure: &'d Measure,
-    /// Only those that have a value.
+    /// Only cells that have a value.
     cells: Vec<Valued<'v, 'a>>,
 }
 

@@ -44,7 +44,7 @@ impl Rectangle {
         })
     }
 
-    /// Sets its values to 0; `features` are `(height, width, channels)` of an image of `size`.
+    /// Sets the rectangle to 0; `features` are `(height, width, channels)` of an image of `size`.
     pub(super) fn erase(self, size: Size, features: &mut [f32]) {
         let row = features.len() / size.height.max(1);
         let channels = row / size.width.max(1);

@@ -16,7 +16,7 @@ const REACH: f64 = 9.0;
 pub(super) enum Kernels {
     /// Normal distributions on the unit interval (`unit`), truncated at its ends.
     Normal {
-        /// The distinct ones; few, if there are few distinct values.
+        /// The distinct kernels; few, if there are few distinct values.
         kinds: Vec<Normal>,
         /// Index into `kinds` for each kernel.
         kernels: Vec<usize>,
