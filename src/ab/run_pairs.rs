@@ -20,7 +20,7 @@ pub enum PairEvent<'a> {
     },
     /// A message of the running side.
     SideMessage(SideMessage),
-    /// The verdict on a cell is sure after so many pairs: its others are left out.
+    /// The verdict on the cell is sure after so many pairs; further ones are left out.
     Sure {
         /// Key of the cell.
         key: &'a str,

@@ -87,7 +87,7 @@ pub(super) fn check_command(arguments: &CheckCommandArguments) -> Outcome {
 /// Bytes of what a program prints in which metrics are looked for.
 const READ_BYTES: u64 = 1 << 20;
 
-/// Lines for the manifest by which numbers that the program printed become metrics, of those that it does not report yet.
+/// Lines for the manifest that turn printed numbers into metrics, for numbers that are no metrics yet.
 fn proposed(model: &str, command: &CommandSpec, printed: &str) -> String {
     let is_known = |one: &Printed| {
         command.metrics.contains_key(&one.name) || command.scrape.contains_key(&one.name)

@@ -14,7 +14,7 @@ pub(super) struct Samples {
 /// Predictions of rows, `(rows, outputs)`: values, or logits.
 pub(super) struct Predicted {
     pub(super) outputs: Vec<f32>,
-    /// Whether the predictions are logits with a finite cross-entropy: probabilities of a neighbour are 0 or 1.
+    /// Whether the predictions are logits with a finite cross-entropy (a nearest neighbour's probabilities are 0 or 1).
     pub(super) has_loss: bool,
 }
 

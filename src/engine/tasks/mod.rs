@@ -166,7 +166,7 @@ pub struct Micro<D: Kernels> {
     pub grads: Grads<D>,
     /// The batch's mean loss, one value.
     pub loss: Var<D>,
-    /// Arithmetic of the batch.
+    /// FLOPs of the batch.
     pub work: Work,
     /// Bytes of activations held at the end of the forward pass.
     pub activation_bytes: u64,

@@ -49,7 +49,7 @@ pub struct Verification {
     pub weights_after_relative_error: f64,
     /// The parameter of the largest error of weights.
     pub weights_after_worst: String,
-    /// The error of weights that passes with these algorithms.
+    /// Tolerance of the weights' error with these algorithms.
     pub weights_after_tolerance: f64,
     /// Largest over running statistics of `‖s - s_ref‖ / ‖s_ref‖` after three steps; `None` without any.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -204,7 +204,7 @@ fn check_target(spec: &CsvSpec) -> Result<(), DatasetError> {
     Ok(())
 }
 
-/// Contradictions within the settings of one column; of a target, `target` says whether it is a class.
+/// Contradictions within the settings of one column; for a target column, `target` says whether it is a class.
 fn check(name: &str, column: &ColumnSpec, target: Option<bool>) -> Result<(), DatasetError> {
     let is_target = target.is_some();
     let wrong = if !column.parts.is_empty() && column.date.is_none() {

@@ -186,7 +186,7 @@ impl Mistakes {
         for (&(column, mistake), seen) in &self.by_column {
             let has = |other| self.by_column.contains_key(&(column, other));
             if mistake == Mistake::Missing && has(Mistake::NoNumber) {
-                // One message is enough for both mistakes.
+                // One line of TOML settles both mistakes.
                 continue;
             }
             let column = (column, has(Mistake::Missing));
