@@ -132,7 +132,7 @@ fn r14(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Ve
             let has_formula = column.provenance.contains('÷');
             for (row, entry) in table.entries(place).filter(|(_, entry)| is_ratio(entry)) {
                 let is_verdict = row.fields.iter().any(|other| {
-                    // A cell's verdict must not repeat, as a reciprocal, the ratio beside it.
+                    // A cell's verdict names the reciprocal of the ratio beside it, and so its direction.
                     other.detail.contains('÷') || other.value.is_some() && is_ratio(other)
                 });
                 if !has_formula && !entry.detail.contains('÷') && !is_verdict {
