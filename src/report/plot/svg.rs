@@ -137,10 +137,15 @@ impl Svg {
     }
 }
 
-/// Turns a drawing for a page into a file of its own: with style, size and paper, without links into the page.
+/// Turns a drawing for a page into a file of its own: with the rules of style that it uses and paper, without links into the page.
 pub(crate) fn standalone(drawing: &str) -> String {
+    let is_used = |rule: &&str| {
+        let class = rule.strip_prefix(".plot .").and_then(|rest| rest.split(' ').next());
+        class.is_none_or(|class| class == "paper" || drawing.contains(class))
+    };
+    let style: String = STYLE.split_inclusive('\n').filter(is_used).collect();
     let paper = format!(
-        "<style>\n{STYLE}</style>\n<rect class=\"paper\" x=\"0\" y=\"0\" width=\"100%\" height=\"100%\"/>\n"
+        "<style>\n{style}</style>\n<rect class=\"paper\" x=\"0\" y=\"0\" width=\"100%\" height=\"100%\"/>\n"
     );
     let Some(end) = drawing.find(">\n") else {
         return drawing.to_owned();
@@ -172,7 +177,7 @@ fn join(points: &[(f64, f64)]) -> String {
 }
 
 fn px(value: f64) -> String {
-    let text = format!("{value:.2}");
+    let text = format!("{value:.1}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" {
         "0".to_owned()

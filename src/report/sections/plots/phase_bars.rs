@@ -9,8 +9,8 @@ use crate::report::view::View;
 
 use super::PlotContext;
 
-/// Bars of a plot.
-const BARS: usize = 40;
+/// Bars of a plot: as many as are compared at a glance; the table beside it has all cells.
+const BARS: usize = 16;
 
 pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     let phases = present(view);
