@@ -1,16 +1,8 @@
 //! What tests of several modules use.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
-use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
-
-/// The numbers of a table that is written as text.
-pub(crate) fn numbers<T: FromStr<Err: Debug>>(text: &str) -> Vec<T> {
-    let words = text.split_whitespace();
-    words.map(|word| word.parse().expect(word)).collect()
-}
 
 /// The settings of a section as an inline table has them: `kind = 'sgd', lr = 0.1`.
 pub(crate) fn spec<T: DeserializeOwned>(settings: &str) -> T {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use crate::branches::{Clone, copy_built_dependencies};
+use crate::branches::{self, Clone, copy_built_dependencies};
 use crate::processes::{
     assert_nothing_temporary, children_called, is_alive, signal, signal_all, wait_until,
 };
@@ -37,23 +37,13 @@ struct Row {
 fn rows(project: &Project, sides: [&'static str; 2]) -> Vec<Row> {
     let mut rows = Vec::new();
     for side in sides {
-        let text = project.read(&format!("reports/tiny/ab/{side}/blocks.csv"));
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let header = reader.headers().expect("a header").clone();
-        let place = |name: &str| {
-            header
-                .iter()
-                .position(|other| other == name)
-                .expect("a column")
-        };
-        for record in reader.records() {
-            let record = record.expect("a row");
+        for row in project.rows_of(&format!("tiny/ab/{side}"), "blocks.csv") {
             rows.push(Row {
-                start_s: record[place("start_s")].parse().expect("a number"),
+                start_s: row["start_s"].parse().expect("a number"),
                 side,
-                key: record[0].to_owned(),
-                block: record[place("block")].parse().expect("a number"),
-                session: record[place("session")].to_owned(),
+                key: row["key"].clone(),
+                block: row["block"].parse().expect("a number"),
+                session: row["session"].clone(),
             });
         }
     }
@@ -72,12 +62,21 @@ fn a_comparison_leaves_nothing_in_the_users_repository_but_its_results() {
     let project = repository();
     let worktrees = || project.git(&["worktree", "list"]);
     let before = worktrees();
-    let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "1"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "ab HEAD~1 experiments/tiny.toml --repeats 1");
     assert_eq!(worktrees(), before);
     let status = project.git(&["status", "--porcelain", "--ignored"]);
     let others = status.lines().filter(|line| !line.contains(" reports/"));
     assert_eq!(others.count(), 0, "{status}");
+    // Other results and the working tree are left alone.
+    assert_eq!(
+        project.git(&["status", "--porcelain"]).trim(),
+        "?? reports/"
+    );
+    assert!(!project.path("reports/tiny/plan.json").exists());
+    let run = project.ends(0, "run experiments/tiny.toml");
+    assert!(run.stderr.contains("4 runs to do"), "{}", run.stderr);
+    assert!(project.path("reports/tiny/ab/after/runs.csv").exists());
+    project.ends(0, "report reports/tiny");
 }
 
 #[test]
@@ -167,24 +166,6 @@ fn both_sides_take_turns_in_one_session_and_nothing_finished_runs_again() {
 }
 
 #[test]
-fn other_results_and_the_working_tree_are_left_alone() {
-    let project = repository();
-    let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "1"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert_eq!(
-        project.git(&["status", "--porcelain"]).trim(),
-        "?? reports/"
-    );
-    assert!(!project.path("reports/tiny/plan.json").exists());
-    let run = project.run(&["run", "experiments/tiny.toml"]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("4 runs to do"), "{}", run.stderr);
-    assert!(project.path("reports/tiny/ab/after/runs.csv").exists());
-    let report = project.run(&["report", "reports/tiny"]);
-    assert_eq!(report.code, 0, "{}", report.stderr);
-}
-
-#[test]
 fn a_cell_whose_first_pairs_fail_is_given_up() {
     let manifest = |run: &str| {
         format!(
@@ -192,8 +173,7 @@ fn a_cell_whose_first_pairs_fail_is_given_up() {
         )
     };
     let project = repository_of(&manifest("exit 3"), &manifest("true"));
-    let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "5"]);
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let ended = project.ends(1, "ab HEAD~1 experiments/tiny.toml --repeats 5");
     for part in [
         "its first pairs failed; the others are left out",
         "2 pairs do not count, since a run failed",
@@ -210,8 +190,7 @@ fn a_cell_that_one_side_lacks_is_told_and_not_run() {
         MANIFEST,
         &with("batch-size = [8, 16]", "batch-size = [8, 32]"),
     );
-    let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "1"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends(0, "ab HEAD~1 experiments/tiny.toml --repeats 1");
     let said = &ended.stderr;
     assert_says(
         said,
@@ -257,8 +236,7 @@ target = "y"
         .file("data/plane.csv", &table)
         .file("experiments/tiny.toml", &manifest);
     project.commit("first");
-    let ended = project.run(&["ab", "HEAD", "experiments/tiny.toml", "--repeats", "1"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends(0, "ab HEAD experiments/tiny.toml --repeats 1");
     assert_eq!(rows(&project, SIDES).len(), 4, "{}", ended.stderr);
 }
 
@@ -425,59 +403,33 @@ fn mistakes_are_told_before_anything_runs() {
             ended.stderr
         );
     }
-    let ended = project.run(&["ab", "main", "experiments/tiny.toml", "--after=-x"]);
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(2, "ab main experiments/tiny.toml --after=-x");
     assert_says(&ended.stderr, "`-x` is no git ref");
     let alone = Project::new().file("experiments/tiny.toml", MANIFEST);
-    let ended = alone.run(&["ab", "main", "experiments/tiny.toml"]);
-    assert_eq!(ended.code, 2);
+    let ended = alone.ends(2, "ab main experiments/tiny.toml");
     assert_says(&ended.stderr, "lies in no git repository");
     assert!(!project.path("reports").exists() && !alone.path("reports").exists());
 }
 
-/// A cell with attention and one without, with steps long enough to be distinguished from noise.
-const ACCEPTANCE: &str = r#"
-name = "acceptance"
-
-[models.mlp]
-kind = "mlp"
-hidden = 64
-depth = 3
-
-[models.unet]
-kind = "ddpm-unet"
-base-channels = 8
-embed = 16
-
-[datasets.plane]
-kind = "regression-5d"
-target = "linear"
-samples = 4096
-
-[datasets.surfaces]
-kind = "image-folder"
-path = "../data/surfaces"
-size = 16
-generate = { kind = "surface-textures", normal = 48, abnormal = 16, size = 16, seed = 7 }
-
-[[matrices]]
-name = "table"
-model = ["mlp"]
-dataset = ["plane"]
-batch-size = [32]
-
-[[matrices]]
-name = "images"
-model = ["unet"]
-dataset = ["surfaces"]
-batch-size = [8]
-
-[train]
-epochs = 6
-
-[measure]
-warmup-steps = 3
-"#;
+/// The cells of [`branches`](crate::branches), with steps long enough to be distinguished from noise.
+fn acceptance() -> String {
+    let larger = [
+        ("hidden = 8\ndepth = 2", "hidden = 64\ndepth = 3"),
+        ("samples = 64", "samples = 4096"),
+        ("\nsize = 8", "\nsize = 16"),
+        (
+            "normal = 12, abnormal = 4, size = 8",
+            "normal = 48, abnormal = 16, size = 16",
+        ),
+        ("epochs = 1", "epochs = 6"),
+        ("warmup-steps = 1", "warmup-steps = 3"),
+    ];
+    let text = branches::MANIFEST.to_owned();
+    larger.into_iter().fold(text, |text, (small, large)| {
+        assert!(text.contains(small), "{small}");
+        text.replace(small, large)
+    })
+}
 
 fn compared(clone: &Clone, arguments: &[&str]) -> String {
     let output = fieldtrial()
@@ -507,7 +459,7 @@ fn line<'a>(said: &'a str, cell: &str) -> &'a str {
 #[ignore = "builds the program three times in release: minutes"]
 fn a_commit_that_slows_an_operation_is_found_and_an_unrelated_one_is_not() {
     let clone = Clone::new();
-    fs::write(clone.path("experiments/acceptance.toml"), ACCEPTANCE).expect("a manifest");
+    fs::write(clone.path("experiments/acceptance.toml"), acceptance()).expect("a manifest");
     clone.commit("a manifest");
     clone.replace(
         "src/report/mod.rs",

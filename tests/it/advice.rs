@@ -146,15 +146,14 @@ fn a_recommendation_is_tested_and_its_outcome_stands_in_both_reports() {
         low <= Some(ratio) && Some(ratio) <= high && (ratio / expected - 1.0).abs() < 1e-4,
         "{followed:?}"
     );
-    assert_eq!(project.run(&["report", "growing"]).code, 0);
+    project.ends(0, "report growing");
     let first = project.read("reports/growing/report.md");
     assert!(first.contains(": tested: confirmed"), "{first}");
     assert_eq!(of_32(&project, "growing"), pair("tested", "confirmed"));
     let again = report(&project, GROWING);
     assert!(!again.contains("next.toml"), "all are tested: {again}");
     // Its cells also run.
-    let run = project.run(&["run", NEXT, "--fresh", "--no-report"]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    project.ends(0, "run reports/growing/next.toml --fresh --no-report");
 }
 
 #[test]

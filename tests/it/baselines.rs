@@ -39,8 +39,7 @@ fn a_merge_has_the_baselines_that_one_machine_would_have_computed() {
         let ended = project.run(&["run", "experiments/own.toml", "--shard", shard]);
         assert_eq!(ended.code, 0, "{}", ended.stderr);
     }
-    let merged = project.run(&["merge", "experiments/own.toml"]);
-    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    project.ends(0, "merge experiments/own.toml");
     let of = |project: &Project| project.read("reports/own/baselines.csv");
     assert_eq!(of(&project), of(&whole));
     let page = project.read("reports/own/report.md");
@@ -56,8 +55,7 @@ fn a_damaged_file_of_them_is_computed_anew() {
         "reports/own/baselines.csv",
         &whole.replace("constant", "constant,\""),
     );
-    let ended = project.run(&["run", "experiments/own.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends(0, "run experiments/own.toml");
     assert_says(&ended.stderr, "baselines are computed anew");
     assert_eq!(project.read("reports/own/baselines.csv"), whole);
 }
@@ -90,13 +88,7 @@ fn where_the_linear_model_wins_the_answer_says_so() {
     let ended = project.run(&["run", "experiments/own.toml"]);
     assert!(!ended.stderr.contains("baselines of"), "{}", ended.stderr);
     assert_eq!(project.read("reports/own/baselines.csv"), rows);
-    let ended = project.run(&[
-        "run",
-        "experiments/own.toml",
-        "--set",
-        "measure.baselines=false",
-    ]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/own.toml --set measure.baselines=false");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// One cell without and one with attention, on different datasets.
-const MANIFEST: &str = r#"
+pub(crate) const MANIFEST: &str = r#"
 name = "branches"
 
 [models.mlp]

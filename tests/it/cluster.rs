@@ -1,6 +1,7 @@
 //! One plan on several machines: shards, journals and merging.
 
 use std::fs;
+use std::sync::LazyLock;
 
 use fieldtrial::base::hash::Digest;
 
@@ -41,10 +42,15 @@ fn sharded() -> Project {
     project().file(MANIFEST, &manifest())
 }
 
+/// What one machine gives: the facts, and `work.csv`.
+static WHOLE: LazyLock<([String; 3], String)> = LazyLock::new(|| {
+    let whole = sharded();
+    whole.ends(0, "run experiments/tiny.toml");
+    (facts(&whole), whole.read("reports/tiny/work.csv"))
+});
+
 #[test]
 fn two_shards_and_a_merge_give_what_one_machine_gives_byte_for_byte() {
-    let whole = sharded();
-    assert_eq!(whole.run(&["run", MANIFEST]).code, 0);
     let project = sharded();
     for share in ["1/2", "2/2"] {
         let ended = shard(&project, share);
@@ -60,28 +66,13 @@ fn two_shards_and_a_merge_give_what_one_machine_gives_byte_for_byte() {
     let merged = merge(&project);
     assert_eq!(merged.code, 0, "{}", merged.stderr);
     assert_says(&merged.stderr, "2 journals: 12 runs taken");
-    assert_eq!(facts(&project), facts(&whole));
-    let work = |project: &Project| project.read("reports/tiny/work.csv");
-    assert_eq!(work(&project), work(&whole));
+    assert_eq!(facts(&project), WHOLE.0);
+    assert_eq!(project.read("reports/tiny/work.csv"), WHOLE.1);
     assert!(project.path("reports/tiny/report.md").exists());
     let again = merge(&project);
     assert_says(&again.stderr, "0 runs taken, 12 known before");
     let run = project.run(&["run", MANIFEST]);
     assert_says(&run.stderr, "nothing to run: 12 runs finished before");
-}
-
-#[test]
-fn a_shard_that_was_cut_off_does_again_what_its_journal_lacks() {
-    let project = sharded();
-    assert_eq!(shard(&project, "2/2").code, 0);
-    let journal = project.path("reports/tiny/shards/2-of-2.jsonl");
-    let bytes = fs::read(&journal).unwrap();
-    fs::write(&journal, &bytes[..bytes.len() - 100]).unwrap();
-    let again = shard(&project, "2/2");
-    assert_says(&again.stderr, "1 run to do, 5 kept");
-    assert_eq!(lines(&project, "2-of-2.jsonl"), 6);
-    let idle = shard(&project, "2/2");
-    assert!(idle.stderr.contains("nothing to run"), "{}", idle.stderr);
 }
 
 #[test]
@@ -105,8 +96,6 @@ fn a_merge_says_what_is_missing_and_which_command_does_it() {
 
 #[test]
 fn journals_can_be_carried_to_a_machine_that_has_only_the_manifest() {
-    let whole = sharded();
-    assert_eq!(whole.run(&["run", MANIFEST]).code, 0);
     let home = sharded();
     fs::create_dir_all(home.path("reports/tiny/shards")).unwrap();
     for (share, name) in [("1/2", "1-of-2.jsonl"), ("2/2", "2-of-2.jsonl")] {
@@ -121,7 +110,7 @@ fn journals_can_be_carried_to_a_machine_that_has_only_the_manifest() {
         "a name alone says no manifest yet"
     );
     assert_eq!(merge(&home).code, 0);
-    assert_eq!(facts(&home), facts(&whole));
+    assert_eq!(facts(&home), WHOLE.0);
     assert_eq!(home.run(&["merge", "tiny"]).code, 0, "now it does");
 }
 
@@ -134,8 +123,6 @@ fn damage(project: &Project, path: &str, from: &str, to: &str) {
 
 #[test]
 fn one_changed_digit_of_a_journal_is_named_and_its_shard_heals_it() {
-    let whole = sharded();
-    assert_eq!(whole.run(&["run", MANIFEST]).code, 0);
     let project = sharded();
     for share in ["1/2", "2/2"] {
         assert_eq!(shard(&project, share).code, 0);
@@ -163,7 +150,7 @@ fn one_changed_digit_of_a_journal_is_named_and_its_shard_heals_it() {
     let merged = merge(&project);
     assert_eq!(merged.code, 0, "{}", merged.stderr);
     assert!(!merged.stderr.contains("damaged"), "{}", merged.stderr);
-    assert_eq!(facts(&project), facts(&whole));
+    assert_eq!(facts(&project), WHOLE.0);
 }
 
 #[test]
@@ -288,8 +275,7 @@ fn a_random_search_is_divided_by_trials_and_merged_to_what_one_machine_gives() {
     let merged = merge(&project);
     assert_eq!(merged.code, 0, "{}", merged.stderr);
     assert_eq!(facts(&project), facts(&whole));
-    let status = project.run(&["status", MANIFEST]);
-    assert_eq!(status.code, 0, "{}", status.stderr);
+    let status = project.ends(0, "status experiments/tiny.toml");
     assert_says(&status.stdout, "1/2    complete");
 }
 

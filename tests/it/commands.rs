@@ -124,7 +124,7 @@ fn a_script_runs_and_is_reported() {
     );
     // The same files from the files alone.
     let before = facts(&project);
-    assert_eq!(project.run(&["report", "reports/mine"]).code, 0);
+    project.ends(0, "report reports/mine");
     assert!(run(&project, &[]).stderr.contains("nothing to run"));
     assert_eq!(facts(&project), before);
 }
@@ -191,22 +191,8 @@ fn values_are_compared_along_an_axis() {
         return;
     };
     run(&project, &[]);
-    let compared = project.run(&["compare", "--along", "models.mine.lr", "reports/mine"]);
-    assert_eq!(compared.code, 0, "{}", compared.stderr);
+    let compared = project.ends(0, "compare --along models.mine.lr reports/mine");
     assert!(compared.stdout.contains("val_loss"), "{}", compared.stdout);
-}
-
-#[test]
-fn three_shards_and_a_merge_give_what_one_machine_gives() {
-    let Some(whole) = project(AXES) else { return };
-    run(&whole, &[]);
-    let Some(project) = project(AXES) else { return };
-    for share in ["1/3", "2/3", "3/3"] {
-        run(&project, &["--shard", share]);
-    }
-    let merged = project.run(&["merge", MANIFEST]);
-    assert_eq!(merged.code, 0, "{}", merged.stderr);
-    assert_eq!(facts(&project), facts(&whole));
 }
 
 const SEARCH: &str = r#"
@@ -313,8 +299,7 @@ test_accuracy = 'acc=([0-9.]+)'
     );
     assert_eq!(epochs[0]["lr"], "", "the program prints none");
     let project = project.file(MANIFEST, &format!("{manifest}[measure]\nseeds = [1, 2]\n"));
-    let ended = project.run(&["plan", MANIFEST]);
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(2, "plan experiments/mine.toml");
     assert_says(&ended.stderr, "no seed reaches the program");
 }
 
@@ -375,8 +360,7 @@ epochs = 3
     let project = Project::new()
         .file("experiments/train.py", "")
         .file(MANIFEST, manifest);
-    let ended = project.run(&["plan", MANIFEST]);
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(2, "plan experiments/mine.toml");
     for said in [
         "model `mine`: `lr`: expected a number from 0.1 to 1, found `2.0`",
         "mine.toml:11:",
@@ -384,8 +368,7 @@ epochs = 3
         assert!(ended.stderr.contains(said), "{said}\n{}", ended.stderr);
     }
     let project = project.file(MANIFEST, &manifest.replace(", 2.0]", "]"));
-    let ended = project.run(&["plan", MANIFEST]);
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(2, "plan experiments/mine.toml");
     for said in [
         "`{rl}` is neither a parameter nor a setting",
         "did you mean `lr`?",
@@ -398,8 +381,7 @@ epochs = 3
     let right = manifest.replace(", 2.0]", "]").replace("{rl}", "{lr}");
     let right = right.replace("trian", "train");
     let project = project.file(MANIFEST, &right.replace("mine.lr", "mine.rl"));
-    let ended = project.run(&["plan", MANIFEST]);
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(2, "plan experiments/mine.toml");
     for said in [
         "axis `models.mine.rl`: command `mine` has no parameter `rl`",
         "did you mean `lr`?",
@@ -478,37 +460,19 @@ fn repository(before: &str, after: &str) -> Option<Project> {
     Some(project)
 }
 
-/// A fifth more waiting for data and nothing else is found, and named.
 #[test]
-fn ab_of_an_own_repository_runs_each_commit_s_own_script_and_finds_a_planted_slow_down() {
-    let slower = TELLS_STEPS.replace("wait = 2.0", "wait = 2.4");
-    let Some(project) = repository(TELLS_STEPS, &slower) else {
-        return;
-    };
-    let arguments = ["ab", "HEAD~1", MANIFEST];
-    let ended = project.run(&[&arguments[..], &["--fail-on", "regression"]].concat());
-    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
-    let printed: Vec<&str> = ended.stdout.split_whitespace().collect();
-    let printed = printed.join(" ");
-    for said in [
-        "Slower: after takes 1.04× the time per sample",
-        "By phase of a step: data wait 2.00 ms → 2.40 ms (1.200×",
-        "100 % of the change.",
-        "differs: code",
-    ] {
-        assert!(printed.contains(said), "{said}: {}", ended.stdout);
-    }
-    let built = project.read("experiments/built.log");
-    assert_eq!(built, "built\n", "the commit is built in its worktree");
+fn ab_of_an_own_repository_runs_each_commit_s_own_script() {
     let Some(project) = repository(TELLS_STEPS, TELLS_STEPS) else {
         return;
     };
-    let ended = project.run(&arguments);
+    let ended = project.run(&["ab", "HEAD~1", MANIFEST]);
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     assert!(!ended.stdout.contains("differs: code"), "{}", ended.stdout);
     // Each end of the threshold of 2 % is excluded after seven equal pairs.
     assert_says(&ended.stderr, "sure after 7 pairs");
     assert!(ended.stdout.contains("The same"), "{}", ended.stdout);
+    let built = project.read("experiments/built.log");
+    assert_eq!(built, "built\n", "the commit is built in its worktree");
 }
 
 /// A cell whose times are equal ends after `repeats`; one whose times differ goes on to the most.
@@ -587,7 +551,8 @@ fn ab_runs_the_files_of_a_commit_that_has_no_manifest_yet() {
     }
 }
 
-/// Pairs end when their cell is sure; what is kept counts when the command goes on, and `compare` says the same later.
+/// A fifth more waiting for data and nothing else is found, and named. Pairs end when their cell is sure; what is kept counts when the
+/// command goes on, and `compare` says the same later.
 #[test]
 fn the_pairs_of_a_cell_end_when_it_is_sure() {
     let slower = TELLS_STEPS.replace("wait = 2.0", "wait = 2.4");
@@ -597,7 +562,8 @@ fn the_pairs_of_a_cell_end_when_it_is_sure() {
     let ab = ["ab", "HEAD~1", MANIFEST];
     let few = project.run(&[&ab[..], &["--repeats", "4"]].concat());
     assert!(few.stdout.contains("too few runs"), "{}", few.stdout);
-    let ended = project.run(&ab);
+    let ended = project.run(&[&ab[..], &["--fail-on", "regression"]].concat());
+    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
     let said = &ended.stderr;
     assert!(said.contains("16 pairs to do, 4 kept"), "{said}");
     assert!(said.contains("sure after 7 pairs"), "{said}");
@@ -605,7 +571,18 @@ fn the_pairs_of_a_cell_end_when_it_is_sure() {
     assert!(said.contains("not run  13 pairs"), "{said}");
     let answer = "Slower: after takes 1.04× the time per sample";
     let words = |text: &str| text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    assert!(words(&ended.stdout).contains(answer), "{}", ended.stdout);
+    for said in [
+        answer,
+        "By phase of a step: data wait 2.00 ms → 2.40 ms (1.200×",
+        "100 % of the change.",
+        "differs: code",
+    ] {
+        assert!(
+            words(&ended.stdout).contains(said),
+            "{said}: {}",
+            ended.stdout
+        );
+    }
     let row = project.rows_of("mine/ab", "comparison.csv").remove(0);
     let found = ["n_after", "design", "test", "verdict"].map(|column| &*row[column]);
     assert_eq!(found, ["7", "until-sure", "sign-bets", "slower"]);

@@ -57,8 +57,7 @@ fn experiments_without_a_difference_are_one_line_in_all() {
         run(&project, name);
     }
     project.commit("results");
-    let clean = project.run(&["compare", "main", "--fail-on", "regression,change,unclear"]);
-    assert_eq!(clean.code, 0, "{}", clean.stderr);
+    let clean = project.ends(0, "compare main --fail-on regression,change,unclear");
     let lines: Vec<&str> = clean.stdout.lines().collect();
     assert_eq!(lines.len(), 1, "{}", clean.stdout);
     assert!(lines[0].starts_with("main ("), "{}", lines[0]);
@@ -128,8 +127,7 @@ fn a_folder_whose_runs_all_failed_does_not_make_a_clean_tree_exit_3() {
     let project = repository("tiny", tiny::MANIFEST);
     let failing = manifest.replace("\"tiny\"", "\"failing\"");
     fs::write(project.path("experiments/failing.toml"), failing).expect("a manifest");
-    let ended = project.run(&["run", "experiments/failing.toml"]);
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    project.ends(1, "run experiments/failing.toml");
     project.commit("a folder whose runs all failed");
     expect(
         &project.run(&["compare", "main"]),
@@ -171,8 +169,7 @@ fn an_old_file_of_seventeen_digits_and_a_new_one_of_nine_are_equal() {
     set_fact(&project, "tiny", "final_loss", &longer.to_string());
     project.commit("as an earlier version wrote it");
     // A resume does not change the folder.
-    let again = project.run(&["run", "experiments/tiny.toml"]);
-    assert_eq!(again.code, 0, "{}", again.stderr);
+    let again = project.ends(0, "run experiments/tiny.toml");
     assert!(again.stderr.contains("nothing to run"), "{}", again.stderr);
     assert_eq!(project.read(path), nine);
     let words = "regression,change,unclear";

@@ -330,11 +330,9 @@ fn a_run_on_cuda_that_was_killed_is_a_row_and_is_taken_up_again() {
     let project = Project::new().file("experiments/tiny.toml", &manifest);
     let statuses =
         |project: &Project| -> Vec<String> { project.statuses().into_values().collect() };
-    assert_eq!(
-        project
-            .run(&[&RUN[..], &["--only", "train.epochs=1"]].concat())
-            .code,
-        0
+    project.ends(
+        0,
+        "run experiments/tiny.toml --no-report --only train.epochs=1",
     );
     // Without an end, since a GPU is timed by phase after training: the test can kill it at any time.
     let held = [
@@ -347,8 +345,7 @@ fn a_run_on_cuda_that_was_killed_is_a_row_and_is_taken_up_again() {
     signal(long_worker(&project, parent.id(), ""), "-KILL");
     assert_eq!(parent.wait().unwrap().code(), Some(1));
     assert_eq!(statuses(&project), ["done", "killed"]);
-    let ended = project.run(&[&RUN[..], &["--retry"]].concat());
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/tiny.toml --no-report --retry");
     assert_eq!(statuses(&project), ["done", "done"]);
 }
 

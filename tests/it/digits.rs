@@ -1,8 +1,7 @@
 //! The equilibrium model on digits: both algorithms through the whole program, limits, and infeasible settings.
 
-use std::collections::BTreeMap;
-
 use crate::project::{Project, assert_says};
+use crate::search::number;
 
 const MANIFEST: &str = r#"
 name = "tiny"
@@ -30,6 +29,7 @@ split = "test"
 
 [measure]
 warmup-steps = 1
+baselines = false
 "#;
 
 fn project(manifest: &str) -> Project {
@@ -45,27 +45,11 @@ fn with(changes: &[(&str, &str)]) -> Project {
     project(&text)
 }
 
-fn rows(project: &Project, name: &str) -> Vec<BTreeMap<String, String>> {
-    let text = project.read(&format!("reports/tiny/{name}"));
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let rows = reader.deserialize();
-    rows.map(|row| row.expect("a row")).collect()
-}
-
-fn number(row: &BTreeMap<String, String>, column: &str) -> f64 {
-    row[column]
-        .parse()
-        .unwrap_or_else(|_| panic!("{column}: {row:?}"))
-}
-
-const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
-
 #[test]
 fn both_algorithms_run_and_tell_their_best_accuracy() {
     let project = project(MANIFEST);
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let (runs, epochs) = (rows(&project, "runs.csv"), rows(&project, "epochs.csv"));
+    project.ends(0, "run experiments/tiny.toml");
+    let (runs, epochs) = (project.rows("runs.csv"), project.rows("epochs.csv"));
     assert_eq!((runs.len(), epochs.len()), (2, 8));
     for run in &runs {
         let own = epochs.iter().filter(|row| row["key"] == run["key"]);
@@ -86,41 +70,12 @@ fn both_algorithms_run_and_tell_their_best_accuracy() {
 }
 
 #[test]
-fn a_loss_above_the_limit_is_a_diverged_row_and_a_run_over_its_time_a_timeout() {
-    let diverging = with(&[
-        ("lr = 2e-2", "lr = 1e12"),
-        ("[measure]", "[limits]\nmax-loss = 100\n\n[measure]"),
-    ]);
-    let ended = diverging.run(&RUN);
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
-    assert!(
-        diverging
-            .statuses()
-            .values()
-            .all(|status| status == "diverged")
-    );
-    let endless = with(&[
-        ("epochs = 4", "epochs = 1000000"),
-        ("[measure]", "[limits]\ntime = 1.5\n\n[measure]"),
-    ]);
-    let ended = endless.run(&RUN);
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
-    assert!(
-        endless
-            .statuses()
-            .values()
-            .all(|status| status == "timeout")
-    );
-}
-
-#[test]
 fn what_cannot_be_is_infeasible_before_anything_runs() {
     let softmax = with(&[(
         "algorithm = [\"backprop\", \"equilibrium-propagation\"]",
         "\"models.equilibrium.symmetric\" = [false, true]\n\"models.equilibrium.attention\" = [\"linear\", \"softmax\"]",
     )]);
-    let plan = softmax.run(&["plan", "experiments/tiny.toml"]);
-    assert_eq!(plan.code, 0, "{}", plan.stderr);
+    let plan = softmax.ends(0, "plan experiments/tiny.toml");
     let lines = plan.stdout.lines();
     let infeasible: Vec<&str> = lines.filter(|line| line.contains("infeasible  ")).collect();
     assert_eq!(infeasible.len(), 1, "{}", plan.stdout);
@@ -159,8 +114,7 @@ fn idx(dimensions: &[u32], bytes: &[u8]) -> Vec<u8> {
 fn mnist_is_a_mistake_without_its_files_and_runs_with_them() {
     let mnist = [("kind = \"digits\"", "kind = \"mnist\"\npath = \"../data\"")];
     let project = with(&mnist);
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    project.ends(2, "run experiments/tiny.toml");
     std::fs::create_dir(project.path("data")).unwrap();
     for (name, count) in [("train", 40_u32), ("t10k", 20)] {
         let pixels: Vec<u8> = (0..count * 20)
@@ -180,13 +134,12 @@ fn mnist_is_a_mistake_without_its_files_and_runs_with_them() {
         )
         .unwrap();
     }
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/tiny.toml");
     assert!(project.statuses().values().all(|status| status == "done"));
     // 20 pixels and 4 classes: 8 · 21 + (1,498 - 65 · 8 - 9 · 10) + 9 · 4.
     let parameters = 8 * 21 + (1_498 - 65 * 8 - 9 * 10) + 9 * 4;
     assert_eq!(
-        rows(&project, "runs.csv")[0]["parameters"],
+        project.rows("runs.csv")[0]["parameters"],
         parameters.to_string()
     );
 }

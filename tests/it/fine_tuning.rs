@@ -86,14 +86,12 @@ fn a_results_folder_stands_for_the_weights_of_its_only_run() {
         let own = manifest("own", "flowers", &train);
         project.write("experiments/own.toml", &own);
         let ended = project.run(&["run", "experiments/own.toml", "--fresh"]);
-        let results = csv::Reader::from_path(project.path("reports/own/runs.csv"));
-        let mut results = results.unwrap_or_else(|_| panic!("{}", ended.stderr));
-        let place = results
-            .headers()
-            .unwrap()
-            .iter()
-            .position(|name| name == "weight_checksum");
-        results.records().next().unwrap().unwrap()[place.unwrap()].to_owned()
+        assert!(
+            project.path("reports/own/runs.csv").exists(),
+            "{}",
+            ended.stderr
+        );
+        project.rows_of("own", "runs.csv")[0]["weight_checksum"].clone()
     };
     let by_folder = checksum("tiny");
     assert_eq!(by_folder, checksum(&format!("tiny/checkpoints/{weights}")));

@@ -4,7 +4,7 @@ use std::fs;
 
 use fieldtrial::event::{OpWork, RunFacts, RunOutcome, RunTimes, Status};
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::scripted::keep;
 use crate::tiny::with;
 
@@ -124,11 +124,8 @@ fn the_gate_finds_what_is_planted_and_nothing_where_nothing_is() {
 fn a_gate_of_an_unknown_word_names_those_that_there_are() {
     let ended = Project::new().run(&["compare", "a", "b", "--fail-on", "regressions"]);
     assert_eq!(ended.code, 2);
-    assert!(
-        ended
-            .stderr
-            .contains("regression, change, work, cpu-time, memory, energy, unclear"),
-        "{}",
-        ended.stderr
+    assert_says(
+        &ended.stderr,
+        "regression, change, work, cpu-time, memory, energy, unclear",
     );
 }

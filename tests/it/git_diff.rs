@@ -88,8 +88,7 @@ fn a_foreign_file_is_compared_as_it_is() {
     replace(&project, "reports/ddpm/noise.csv", "1,2", "1,3");
     let diff = project.git(&["diff", "--no-color"]);
     assert!(diff.ends_with(" a,b\n-1,2\n+1,3\n"), "{diff}");
-    let missing = project.run(&["textconv", "no-such-file.csv"]);
-    assert_eq!(missing.code, 2);
+    let missing = project.ends(2, "textconv no-such-file.csv");
     assert!(
         missing
             .stderr
@@ -100,8 +99,7 @@ fn a_foreign_file_is_compared_as_it_is() {
 #[test]
 fn a_run_in_a_clone_without_the_diff_driver_advises_it_in_one_line_and_once() {
     let advice = |project: &Project| {
-        let ended = project.run(&["run", "experiments/tiny.toml"]);
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let ended = project.ends(0, "run experiments/tiny.toml");
         ended.stderr.matches("`just git-setup`").count()
     };
     assert_eq!(advice(&tiny::project()), 0, "no work tree");

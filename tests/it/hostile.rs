@@ -34,8 +34,7 @@ fn neighbours_of_a_manifest_are_read_where_they_are_regular_files() {
     let project = project();
     pipe(&project.path("experiments/pipe.toml"));
     std::os::unix::fs::symlink("/dev/zero", project.path("experiments/endless.toml")).unwrap();
-    let ended = project.run(&["plan", "experiments/tiny.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "plan experiments/tiny.toml");
 }
 
 #[test]
@@ -56,7 +55,7 @@ fn data_and_weights_are_regular_files() {
 #[test]
 fn results_are_regular_files() {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    project.ends(0, "run experiments/tiny.toml --no-report");
     let runs = project.path("reports/tiny/runs.csv");
     std::fs::remove_file(&runs).unwrap();
     pipe(&runs);
@@ -67,12 +66,11 @@ fn results_are_regular_files() {
 #[test]
 fn a_pipe_in_the_store_is_set_aside() {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    project.ends(0, "run experiments/tiny.toml --no-report");
     let runs = project.path("reports/tiny/.store/runs");
     let cell = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
     pipe(&cell.path().join("0-0-pipe.json"));
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends(0, "run experiments/tiny.toml --no-report");
     assert!(ended.stderr.contains("0-0-pipe.json"), "{}", ended.stderr);
 }
 

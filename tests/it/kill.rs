@@ -38,8 +38,7 @@ fn a_killed_worker_is_a_killed_row_and_the_others_are_done() {
             .read("reports/tiny/runs.csv")
             .contains("killed: signal 9")
     );
-    let again = project.run(&["run", "experiments/tiny.toml"]);
-    assert_eq!(again.code, 1);
+    let again = project.ends(1, "run experiments/tiny.toml");
     let next = "next     `fieldtrial run experiments/tiny.toml --retry` tries what failed again";
     assert!(again.stderr.contains(next), "{}", again.stderr);
     assert_says(&again.stderr, "killed: signal 9");
@@ -68,8 +67,7 @@ fn a_worker_whose_parent_was_killed_ends_itself_and_the_next_start_cleans_up() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         project.write(&left, "half a file");
     }
-    let ended = project.run(&["run", "experiments/tiny.toml", "--only", "train.epochs=1"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/tiny.toml --only train.epochs=1");
     assert_eq!(status_of(&project, "1"), "done");
     assert_eq!(status_of(&project, "100000000"), "not-run");
     assert_nothing_temporary(&project.path("reports"));
@@ -121,22 +119,7 @@ fn ctrl_c_ends_the_workers_keeps_what_is_finished_and_says_so_by_its_code() {
         "next     `fieldtrial run experiments/tiny.toml --no-report` goes on where this stopped";
     assert!(said.contains(next), "{said}");
     assert_nothing_temporary(&project.path("reports"));
-    let again = project.run(&["run", "experiments/tiny.toml", "--only", "train.epochs=1"]);
-    assert_eq!(again.code, 0, "{}", again.stderr);
-}
-
-#[test]
-fn a_second_run_into_the_same_results_is_told_who_holds_them() {
-    let project = with_a_long_cell();
-    let mut parent = start(&project, &[]);
-    let worker = long_worker(&project, parent.id(), SHORT);
-    let second = project.run(&["run", "experiments/tiny.toml"]);
-    signal(parent.id(), "-TERM");
-    assert_eq!(parent.wait().unwrap().code(), Some(130));
-    assert_eq!(second.code, 2);
-    let holder = format!("is in use by process {}", parent.id());
-    assert!(second.stderr.contains(&holder), "{}", second.stderr);
-    wait_until("the worker ends", || !is_alive(worker));
+    project.ends(0, "run experiments/tiny.toml --only train.epochs=1");
 }
 
 #[test]
@@ -168,8 +151,7 @@ fn a_model_that_does_not_fit_into_its_limit_is_out_of_memory() {
 #[test]
 fn every_run_over_its_memory_limit_has_the_same_reason() {
     let project = project();
-    let ended = project.run(&["run", "experiments/tiny.toml", "--set", "limits.memory=1"]);
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    project.ends(1, "run experiments/tiny.toml --set limits.memory=1");
     for row in project.rows_of("tiny", "blocks.csv") {
         let (status, reason) = (&*row["status"], &*row["reason"]);
         assert_eq!((status, reason), ("oom", "oom: over the limit of 1 B"));

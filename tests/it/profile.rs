@@ -1,144 +1,34 @@
 //! The parent's handling of operation profiles from scripted workers.
 
 use std::fs;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use fieldtrial::event::{
-    EpochRow, Event, Job, OpRow, PhaseTimes, Profile, RunEvent, RunFacts, RunId, RunOutcome,
-    RunTimes, Span, Status, StepRow,
+    EpochRow, OpRow, PhaseTimes, Profile, RunFacts, RunOutcome, RunTimes, Span, Status, StepRow,
 };
-use fieldtrial::execute::{self, Decision, Listed, Options, ResumeOptions, Scripted, Why, decide};
-use fieldtrial::manifest::Manifest;
-use fieldtrial::plan::{Plan, PlanOptions, PlannedCell};
-use fieldtrial::record::Recorder;
-use fieldtrial::results::store::{RunConditions, Store};
-use fieldtrial::results::{Environment, FORMAT_VERSION, PlanFile, ResultSet, Session};
+use fieldtrial::execute::Why;
+use fieldtrial::plan::PlannedCell;
+use fieldtrial::results::{self, ResultSet};
 
-use crate::inputs::inputs;
-use crate::tiny::MANIFEST;
+use crate::project::Project;
+use crate::scripted::keep;
+use crate::tiny::{MANIFEST, project};
 
-/// A results folder with scripted workers.
-struct Lab {
-    folder: tempfile::TempDir,
-    conditions: RunConditions,
+const PATH: &str = "experiments/tiny.toml";
+
+/// Executes by script what the manifest with `more` in `[measure]`, its last section, requires; returns the results.
+fn run(project: &Project, more: &str) -> ResultSet {
+    project.write(PATH, &format!("{MANIFEST}{more}"));
+    keep(project, PATH, |cell, id| outcome(cell, id.block));
+    results::read(&project.path("reports/tiny")).unwrap()
 }
 
-impl Lab {
-    fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-            conditions: RunConditions {
-                env_id: "5f3a9c01".into(),
-                jobs: 1,
-                cores: 2,
-                classes: std::collections::HashMap::new(),
-            },
-        }
-    }
-
-    fn results(&self) -> std::path::PathBuf {
-        self.folder.path().join("reports/tiny")
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.results().join(name)).unwrap()
-    }
-
-    /// The required runs with their reasons; `sets` as on the command line.
-    fn reasons(&self, sets: &[&str]) -> Vec<(RunId, String)> {
-        let cells = cells(sets);
-        let store = Store::read(&self.results()).unwrap();
-        let all = decide(
-            cells.iter().enumerate(),
-            &store,
-            &self.conditions,
-            ResumeOptions::default(),
-            None,
-        );
-        let runs = all.into_iter().filter_map(|(id, decision)| match decision {
-            Decision::Run(why) => Some((id, why.to_string())),
-            Decision::Keep(_) | Decision::NotNeeded => None,
-        });
-        runs.collect()
-    }
-
-    /// Executes the required runs by script and returns the results.
-    fn run(&self, sets: &[&str]) -> ResultSet {
-        let cells = cells(sets);
-        fs::create_dir_all(self.results()).unwrap();
-        let store = Store::open(&self.results()).unwrap();
-        let decisions = decide(
-            cells.iter().enumerate(),
-            &store,
-            &self.conditions,
-            ResumeOptions::default(),
-            None,
-        );
-        let mut jobs = Vec::new();
-        let mut launcher = Scripted::new();
-        for (id, decision) in decisions {
-            if matches!(decision, Decision::Keep(_)) {
-                continue;
-            }
-            let spec = cells[id.cell].spec.clone();
-            launcher =
-                launcher.with_outcome(id, Vec::<Event>::new(), outcome(&cells[id.cell], id.block));
-            jobs.push(Job {
-                id,
-                spec: spec.into(),
-                estimated_s: Some(2.5),
-                resume: None,
-                trial: None,
-            });
-        }
-        let header = PlanFile {
-            format_version: FORMAT_VERSION,
-            name: "tiny".into(),
-            axes: plan(sets).axes,
-            ..PlanFile::default()
-        };
-        let results = self.results();
-        let mut recorder = Recorder::new(
-            &results,
-            store,
-            &cells,
-            &self.conditions,
-            header,
-            Environment::default(),
-            None,
-            Session::at(UNIX_EPOCH + Duration::from_secs(1_795_287_933)),
-        );
-        let options = Options {
-            jobs: 1,
-            cores: 2,
-            max_failures: None,
-        };
-        let mut sink = |event: RunEvent<'_>| recorder.handle(&event);
-        let never = AtomicBool::new(false);
-        execute::run(
-            &mut Listed::new(jobs),
-            &launcher,
-            &options,
-            &never,
-            &mut sink,
-        )
-        .unwrap();
-        recorder.finish().unwrap()
-    }
-}
-
-fn plan(sets: &[&str]) -> Plan {
-    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    let manifest = Manifest::new(Path::new("x.toml"), MANIFEST.to_owned(), &sets)
-        .unwrap_or_else(|failure| panic!("{failure}"));
-    Plan::new(&manifest, &inputs(), PlanOptions::default())
-        .unwrap_or_else(|failure| panic!("{failure}"))
-}
-
-fn cells(sets: &[&str]) -> Vec<PlannedCell> {
-    plan(sets).cells().collect()
+/// The runs that it still requires.
+fn required(project: &Project, more: &str) -> Vec<String> {
+    project.write(PATH, &format!("{MANIFEST}{more}"));
+    let dry = project.ends(0, "run experiments/tiny.toml --dry-run");
+    let lines = dry.stdout.lines().filter(|line| line.contains(": run ("));
+    lines.map(str::to_owned).collect()
 }
 
 /// A run of two steps whose loss halves, with a profile if requested.
@@ -207,38 +97,42 @@ fn profile() -> Profile {
     }
 }
 
-const OPS: &str = "measure.ops=true";
+const OPS: &str = "ops = true\n";
 
 #[test]
 fn first_blocks_without_a_profile_run_again_and_the_others_stay() {
-    let lab = Lab::new();
-    lab.run(&[]);
-    assert!(lab.reasons(&[]).is_empty());
-    assert!(!lab.results().join("ops.csv").exists());
-    let wanted = lab.reasons(&[OPS]);
-    let blocks: Vec<(usize, usize)> = wanted.iter().map(|(id, _)| (id.cell, id.block)).collect();
-    assert_eq!(blocks, [(0, 0), (1, 0)]);
-    assert_eq!(wanted[0].1, Why::Profile.to_string());
-    lab.run(&[OPS]);
-    assert!(lab.reasons(&[OPS]).is_empty(), "profiled once is enough");
+    let project = project();
+    run(&project, "");
+    assert!(required(&project, "").is_empty());
+    assert!(!project.path("reports/tiny/ops.csv").exists());
+    let wanted = required(&project, OPS);
+    assert_eq!(wanted.len(), 2, "{wanted:?}");
+    let is_first = format!(" block 0: run ({})", Why::Profile);
     assert!(
-        lab.reasons(&["measure.ops=true", "measure.repeats=3"])
-            .len()
-            == 2
+        wanted.iter().all(|line| line.ends_with(&is_first)),
+        "{wanted:?}"
     );
+    run(&project, OPS);
+    assert!(
+        required(&project, OPS).is_empty(),
+        "profiled once is enough"
+    );
+    let text = MANIFEST.replace("repeats = 2", "repeats = 3") + OPS;
+    project.write(PATH, &text);
+    let more = project.ends(0, "run experiments/tiny.toml --dry-run");
+    assert_eq!(more.stdout.matches(": run (").count(), 2, "{}", more.stdout);
 }
 
 #[test]
 fn a_profile_outlives_runs_that_are_asked_for_none() {
-    let lab = Lab::new();
-    lab.run(&[OPS]);
-    let before = lab.read("ops.csv");
+    let project = project();
+    run(&project, OPS);
+    let before = project.read("reports/tiny/ops.csv");
     assert_eq!(before.matches("linear").count(), 2, "one a cell: {before}");
-    lab.run(&[]);
-    assert_eq!(before, lab.read("ops.csv"));
-    let read = fieldtrial::results::read(&lab.results()).unwrap();
+    let results = run(&project, "");
+    assert_eq!(before, project.read("reports/tiny/ops.csv"));
     assert_eq!(
-        read.ops.len(),
+        results.ops.len(),
         2 * 8,
         "an operation and seven residuals a cell"
     );
@@ -246,52 +140,56 @@ fn a_profile_outlives_runs_that_are_asked_for_none() {
 
 #[test]
 fn what_was_expected_stands_beside_what_it_took() {
-    let lab = Lab::new();
-    let results = lab.run(&[]);
+    let results = run(&project(), "");
     let block = &results.blocks[0];
     assert_eq!((block.estimated_s, block.wall_s), (Some(2.5), Some(3.0)));
-    let sessions: Vec<_> = results
-        .blocks
-        .iter()
-        .map(|row| row.session.as_deref())
-        .collect();
+    let sessions = results.blocks.iter().map(|row| row.session.as_deref());
+    let sessions: Vec<_> = sessions.collect();
     assert_eq!(sessions, [Some("2026-11-21T19:05:33Z"); 4]);
     assert!(results.blocks.iter().all(|row| row.start_s.is_some()));
-    let read = fieldtrial::results::read(&lab.results()).unwrap();
-    assert_eq!(read.blocks, results.blocks);
 }
 
 #[test]
 fn traces_and_event_files_are_written_once_and_go_with_their_cells() {
-    let lab = Lab::new();
-    let both = [OPS, "measure.tensorboard=true"];
-    lab.run(&both);
+    let project = project();
+    let both = format!("{OPS}tensorboard = true\n");
+    run(&project, &both);
     let trace = "trace/model=mlp,dataset=plane,batch-size=8-seed-42.json";
     let events = "tensorboard/model=mlp,dataset=plane,batch-size=8/seed-42-block-1/events.out.tfevents.0.fieldtrial";
-    let json: serde_json::Value = serde_json::from_str(&lab.read(trace)).unwrap();
+    let text = project.read(&format!("reports/tiny/{trace}"));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let spans = json["traceEvents"].as_array().unwrap().iter();
     assert_eq!(spans.filter(|event| event["ph"] == "X").count(), 3);
-    let time = |name: &str| fs::metadata(lab.results().join(name)).and_then(|d| d.modified());
+    let time = |name: &str| -> Option<SystemTime> {
+        let file = fs::metadata(project.path(&format!("reports/tiny/{name}")));
+        file.ok()?.modified().ok()
+    };
     let before = [time(trace).unwrap(), time(events).unwrap()];
-    lab.run(&both);
+    run(&project, &both);
     assert_eq!(before, [time(trace).unwrap(), time(events).unwrap()]);
-    lab.run(&[both[0], both[1], "matrix.batch-size=[16]"]);
-    assert!(time(trace).is_err() && time(events).is_err());
-    assert!(time("trace/model=mlp,dataset=plane,batch-size=16-seed-42.json").is_ok());
+    project.write(
+        PATH,
+        &MANIFEST
+            .replace("[8, 16]", "[16]")
+            .replace("[measure]\n", &format!("[measure]\n{both}")),
+    );
+    keep(&project, PATH, |cell, id| outcome(cell, id.block));
+    assert!(time(trace).is_none() && time(events).is_none());
+    assert!(time("trace/model=mlp,dataset=plane,batch-size=16-seed-42.json").is_some());
 }
 
 #[test]
 fn event_files_are_written_only_where_they_are_asked_for() {
-    let lab = Lab::new();
-    lab.run(&[]);
-    assert!(!lab.results().join("tensorboard").exists());
-    assert!(!lab.results().join("trace").exists());
-    lab.run(&["measure.tensorboard=true"]);
-    let events = lab.results().join("tensorboard");
+    let project = project();
+    run(&project, "");
+    let [events, traces] =
+        ["tensorboard", "trace"].map(|name| project.path("reports/tiny").join(name));
+    assert!(!events.exists() && !traces.exists());
+    run(&project, "tensorboard = true\n");
     assert!(
         events.exists(),
         "without a run: the store has what they say"
     );
-    lab.run(&[]);
+    run(&project, "");
     assert!(events.exists(), "not asked for again is not taken away");
 }

@@ -64,6 +64,14 @@ impl Project {
         }
     }
 
+    /// [`Project::run`] with the words of a line; panics with what the program said unless it ends with `code`.
+    #[track_caller]
+    pub(crate) fn ends(&self, code: i32, line: &str) -> Ended {
+        let ended = self.run(&line.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(ended.code, code, "{line}: {}", ended.stderr);
+        ended
+    }
+
     /// Output of git in it, independent of this machine's settings.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = Command::new("git")

@@ -99,8 +99,7 @@ pub(crate) fn project_of(python: &str, text: &str, observe: &str) -> Project {
 
 /// The row of `blocks.csv`, and the line that begins with `result`.
 pub(crate) fn ran(project: &Project) -> (std::collections::BTreeMap<String, String>, String) {
-    let ended = project.run(&["run", "experiments/mine.toml", "--no-report"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/mine.toml --no-report");
     let logs = std::fs::read_dir(project.path("reports/mine/logs")).expect("logs");
     let log = logs.flatten().next().expect("a log").path();
     let printed = std::fs::read_to_string(log).expect("text");
@@ -420,8 +419,7 @@ echo "{\"event\": \"phases\", \"steps\": 4, \"step_ms\": $ms, \"ms\": {\"data_wa
         let project = Project::new()
             .file("experiments/a.sh", script)
             .file("experiments/mine.toml", &manifest);
-        let ended = project.run(&["run", "experiments/mine.toml"]);
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        project.ends(0, "run experiments/mine.toml");
         let path = project.path("reports/mine/recommendations.csv");
         let recommended = std::fs::read_to_string(path).unwrap_or_default();
         assert_eq!(
@@ -432,8 +430,7 @@ echo "{\"event\": \"phases\", \"steps\": 4, \"step_ms\": $ms, \"ms\": {\"data_wa
         assert!(!recommended.contains("train.batch-size"), "{recommended}");
         if is_given {
             // It lies in the folder of the results, and runs the same program.
-            let ended = project.run(&["run", "reports/mine/next.toml"]);
-            assert_eq!(ended.code, 0, "{}", ended.stderr);
+            project.ends(0, "run reports/mine/next.toml");
             let path = project.path("reports/mine-next/report.md");
             let page = std::fs::read_to_string(path).expect("a page");
             let said = "loader.workers = 2 instead of 0: confirmed";
@@ -492,8 +489,7 @@ fn a_program_of_any_language_tells_its_steps() {
     let project = Project::new()
         .file("experiments/a.sh", &lines.concat())
         .file("experiments/mine.toml", "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\"]\ncode = [\"a.sh\"]\n[measure]\nops = true\n");
-    let ended = project.run(&["run", "experiments/mine.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/mine.toml");
     let row = project.rows_of("mine", "blocks.csv").remove(0);
     for (column, value) in [
         ("warmup_steps", "1"),

@@ -1,6 +1,7 @@
 //! The MLP on the five-dimensional regression: it learns, but not beyond the noise floor.
 
 use crate::project::Project;
+use crate::search::number;
 
 /// Share of noise in the target's variance: the floor of the normalised mean squared error.
 const FLOOR: f64 = 0.01 / 7.24;
@@ -15,44 +16,22 @@ kind = "regression-5d"
 batch-size = 1024
 "#;
 
-/// Values of `column`, row by row, of the finished runs.
-fn values(project: &Project, column: &str) -> Vec<f64> {
-    let text = std::fs::read_to_string(project.path("reports/regression/runs.csv"));
-    let text = text.expect("the results");
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let place = reader
-        .headers()
-        .expect("a header")
-        .iter()
-        .position(|name| name == column);
-    let place = place.unwrap_or_else(|| panic!("a column {column}"));
-    let field = |row: csv::StringRecord| row[place].parse().expect("a number");
-    reader
-        .records()
-        .map(|row| field(row.expect("a row")))
-        .collect()
-}
-
 /// Trains with `rest` of the manifest and checks R² and MSE of the test split, and the report's verdict on them.
 #[track_caller]
 fn assert_learns(rest: &str, samples: usize, least_r2: f64) {
     let text = format!("{MANIFEST}{rest}");
     let project = Project::new().file("experiments/regression.toml", &text);
-    let ended = project.run(&["run", "experiments/regression.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/regression.toml");
     // The mean squared noise of n test rows varies: three of its standard errors, √(2/n), are allowed.
     let rows = (0.15 * samples as f64).floor();
     let least = FLOOR * (1.0 - 3.0 * (2.0 / rows).sqrt());
-    for (r2, mse) in values(&project, "test_r2")
-        .iter()
-        .zip(values(&project, "test_mse"))
-    {
-        assert!(*r2 >= least_r2, "R² {r2}");
+    for row in project.rows_of("regression", "runs.csv") {
+        let (r2, mse) = (number(&row, "test_r2"), number(&row, "test_mse"));
+        assert!(r2 >= least_r2, "R² {r2}");
         assert!(mse >= least, "MSE {mse} below {least}: a leak");
-        assert!(*r2 <= 1.0 - least * 0.9, "R² {r2}: a leak");
+        assert!(r2 <= 1.0 - least * 0.9, "R² {r2}: a leak");
     }
-    let report = std::fs::read_to_string(project.path("reports/regression/report.md"));
-    let report = report.expect("the report");
+    let report = project.read("reports/regression/report.md");
     assert!(!report.contains("**below-noise-floor**"), "{report}");
     assert!(report.contains("Noise floor of the generated data: MSE 0.00138"));
 }

@@ -7,8 +7,7 @@ const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 
 /// Runs the whole manifest, which ends well.
 fn completed(project: &Project) {
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/tiny.toml");
 }
 
 #[test]
@@ -72,8 +71,7 @@ fn rows_stay_when_the_store_is_gone_as_after_a_fresh_clone() {
     completed(&project);
     let before = project.read("reports/tiny/runs.csv");
     std::fs::remove_dir_all(project.path("reports/tiny/.store")).unwrap();
-    let ended = project.run(&[&RUN[..], &["--only", "batch-size=8"]].concat());
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/tiny.toml --only batch-size=8");
     assert_eq!(before, project.read("reports/tiny/runs.csv"));
 }
 
@@ -115,8 +113,10 @@ fn a_measured_row_is_not_overwritten_by_a_timeout() {
     let project = project();
     completed(&project);
     let before = project.read("reports/tiny/runs.csv");
-    let ended = project.run(&[&RUN[..], &["--fresh", "--set", "limits.time=0.000001"]].concat());
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let ended = project.ends(
+        1,
+        "run experiments/tiny.toml --fresh --set limits.time=0.000001",
+    );
     assert!(ended.stderr.contains("timeout"), "{}", ended.stderr);
     assert_eq!(before, project.read("reports/tiny/runs.csv"));
 }

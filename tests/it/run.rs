@@ -1,15 +1,14 @@
 //! `fieldtrial run`: from a manifest to results and a report, and errors.
 
-use crate::project::{Project, assert_says};
-use crate::tiny::{MANIFEST, project, with};
+use crate::project::assert_says;
+use crate::tiny::{MANIFEST, project};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 
 #[test]
 fn a_run_leaves_results_and_a_report_and_a_second_one_changes_nothing() {
     let project = project();
-    let first = project.run(&RUN);
-    assert_eq!(first.code, 0, "{}", first.stderr);
+    let first = project.ends(0, "run experiments/tiny.toml");
     assert!(first.stderr.contains("[4/4]"), "{}", first.stderr);
     assert!(project.statuses().values().all(|status| status == "done"));
     for name in [
@@ -25,15 +24,8 @@ fn a_run_leaves_results_and_a_report_and_a_second_one_changes_nothing() {
         assert!(project.path("reports/tiny").join(name).is_file(), "{name}");
     }
     let before = project.results();
-    let second = project.run(&RUN);
-    assert_eq!(second.code, 0, "{}", second.stderr);
-    assert!(
-        second
-            .stderr
-            .contains("nothing to run: 4 runs finished before"),
-        "{}",
-        second.stderr
-    );
+    let second = project.ends(0, "run experiments/tiny.toml");
+    assert_says(&second.stderr, "nothing to run: 4 runs finished before");
     assert!(before == project.results(), "no file is touched");
 }
 
@@ -43,8 +35,7 @@ fn results_name_the_commit_they_were_measured_at_and_whether_files_were_changed(
     project.commit("a manifest");
     let commit = project.git(&["rev-parse", "HEAD"]);
     for is_dirty in [false, true] {
-        let run = project.run(&[&RUN[..], &["--fresh", "--no-report"]].concat());
-        assert_eq!(run.code, 0, "{}", run.stderr);
+        project.ends(0, "run experiments/tiny.toml --fresh --no-report");
         let environment = project.read("reports/tiny/env.toml");
         let commit = format!("commit = \"{}\"\n", commit.trim());
         assert!(environment.contains(&commit), "{environment}");
@@ -57,11 +48,10 @@ fn results_name_the_commit_they_were_measured_at_and_whether_files_were_changed(
 #[test]
 fn facts_are_the_same_bytes_when_everything_runs_again_two_at_a_time() {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    project.ends(0, "run experiments/tiny.toml");
     let facts = |name: &str| project.read(&format!("reports/tiny/{name}"));
     let before = ["runs.csv", "epochs.csv", "work.csv"].map(facts);
-    let again = project.run(&[&RUN[..], &["--fresh", "--jobs", "2"]].concat());
-    assert_eq!(again.code, 0, "{}", again.stderr);
+    let again = project.ends(0, "run experiments/tiny.toml --fresh --jobs 2");
     assert!(again.stderr.contains("--fresh: 4 runs"), "{}", again.stderr);
     assert_eq!(before, ["runs.csv", "epochs.csv", "work.csv"].map(facts));
 }
@@ -70,15 +60,13 @@ fn facts_are_the_same_bytes_when_everything_runs_again_two_at_a_time() {
 fn facts_are_the_same_bytes_with_and_without_a_profile_of_operations() {
     let project = project();
     let facts = |name: &str| project.read(&format!("reports/tiny/{name}"));
-    let profiled = project.run(&[&RUN[..], &["--set", "measure.ops=true"]].concat());
-    assert_eq!(profiled.code, 0, "{}", profiled.stderr);
+    project.ends(0, "run experiments/tiny.toml --set measure.ops=true");
     let with = ["runs.csv", "epochs.csv", "work.csv"].map(facts);
     let operations = facts("ops.csv");
     for op in ["linear", "mse", "adam"] {
         assert!(operations.contains(&format!(",{op},")), "{operations}");
     }
-    let plain = project.run(&[&RUN[..], &["--fresh"]].concat());
-    assert_eq!(plain.code, 0, "{}", plain.stderr);
+    project.ends(0, "run experiments/tiny.toml --fresh");
     assert_eq!(with, ["runs.csv", "epochs.csv", "work.csv"].map(facts));
 }
 
@@ -103,8 +91,10 @@ fn a_dry_run_says_what_would_run_and_leaves_nothing() {
 #[test]
 fn a_manifest_of_which_no_cell_can_run_is_a_mistake() {
     let project = project();
-    let ended = project.run(&[&RUN[..], &["--set", "matrix.batch-size=[1000]"]].concat());
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends(
+        2,
+        "run experiments/tiny.toml --set matrix.batch-size=[1000]",
+    );
     assert_says(&ended.stderr, "no cell of `tiny` can run");
 }
 
@@ -130,14 +120,13 @@ fn an_infeasible_cell_is_a_row_and_the_others_run() {
 #[test]
 fn two_manifests_of_one_name_are_refused() {
     let project = project().file("experiments/other.toml", MANIFEST);
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(2, "run experiments/tiny.toml");
     assert!(
         ended.stderr.contains("other.toml") && ended.stderr.contains("--as"),
         "{}",
         ended.stderr
     );
-    assert_eq!(project.run(&[&RUN[..], &["--as", "mine"]].concat()).code, 0);
+    project.ends(0, "run experiments/tiny.toml --as mine");
     assert!(project.path("reports/mine/runs.csv").is_file());
 }
 
@@ -155,16 +144,17 @@ fn results_are_written_below_reports_only() {
 #[test]
 fn more_repeats_than_anybody_waits_for_are_refused_at_once() {
     let project = project();
-    let ended = project.run(&[&RUN[..], &["--set", "measure.repeats=1000000000000"]].concat());
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(
+        2,
+        "run experiments/tiny.toml --set measure.repeats=1000000000000",
+    );
     assert!(ended.stderr.contains("100000"), "{}", ended.stderr);
 }
 
 #[test]
 fn results_that_cannot_be_written_stop_before_anything_runs() {
     let project = project().file("reports", "a file");
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(2, "run experiments/tiny.toml");
     assert!(
         ended.stderr.starts_with("error: cannot create"),
         "{}",
@@ -176,26 +166,15 @@ fn results_that_cannot_be_written_stop_before_anything_runs() {
 #[test]
 fn results_of_another_version_are_refused_with_a_sentence() {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    project.ends(0, "run experiments/tiny.toml");
     let plan = project.read("reports/tiny/plan.json");
     let other = plan.replacen("\"format_version\": 1", "\"format_version\": 99", 1);
     assert_ne!(plan, other);
     project.write("reports/tiny/plan.json", &other);
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(2, "run experiments/tiny.toml");
     assert_says(&ended.stderr, "format version 99");
     project.write("reports/tiny/plan.json", &plan);
     project.write("reports/tiny/.store/format", "99\n");
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(2, "run experiments/tiny.toml");
     assert!(ended.stderr.contains("has format 99"), "{}", ended.stderr);
-}
-
-#[test]
-fn a_broken_manifest_runs_nothing() {
-    let project = Project::new().file("experiments/tiny.toml", &with("epochs = 2", "epoch = 2"));
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2);
-    assert!(ended.stderr.contains("nothing was run"), "{}", ended.stderr);
-    assert!(!project.path("reports").exists());
 }

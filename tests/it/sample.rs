@@ -76,8 +76,7 @@ impl Trained {
         let text = "abcd efgh\n".repeat(40);
         let project = Project::new().file("experiments/text.txt", &text);
         let project = project.file("experiments/tiny.toml", MANIFEST);
-        let ended = project.run(&["run", "experiments/tiny.toml", "--no-report"]);
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        project.ends(0, "run experiments/tiny.toml --no-report");
         Self(project)
     }
 

@@ -63,33 +63,14 @@ fn samples(project: &Project) -> Vec<String> {
     names
 }
 
-fn column(project: &Project, file: &str, name: &str) -> Vec<String> {
-    let text = project.read(&format!("reports/tiny/{file}"));
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let headers = reader.headers().unwrap().clone();
-    let place = headers.iter().position(|own| own == name).unwrap();
-    reader
-        .records()
-        .map(|row| row.unwrap()[place].to_owned())
-        .collect()
-}
-
 #[test]
 fn samples_are_drawn_in_the_first_block_kept_on_resume_and_the_same_when_drawn_again() {
     let project = project();
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/tiny.toml");
     assert_eq!(samples(&project), NAMES);
-    let of_blocks: Vec<(String, bool)> = column(&project, "blocks.csv", "block")
-        .into_iter()
-        .zip(
-            column(&project, "blocks.csv", "assessment_s")
-                .iter()
-                .map(|s| !s.is_empty()),
-        )
-        .collect();
-    for (block, is_assessed) in of_blocks {
-        assert_eq!(is_assessed, block == "0", "block {block}");
+    for row in project.rows("blocks.csv") {
+        let is_assessed = !row["assessment_s"].is_empty();
+        assert_eq!(is_assessed, row["block"] == "0", "{row:?}");
     }
     let left = fs::read_dir(project.path("reports/tiny/.store/tmp")).unwrap();
     assert_eq!(left.count(), 0);
@@ -109,7 +90,7 @@ fn samples_are_drawn_in_the_first_block_kept_on_resume_and_the_same_when_drawn_a
     };
     assert_eq!(bytes(&before), bytes(&project.results()), "from the store");
     let runs = project.read("reports/tiny/runs.csv");
-    assert_eq!(project.run(&[&RUN[..], &["--fresh"]].concat()).code, 0);
+    project.ends(0, "run experiments/tiny.toml --fresh");
     assert_eq!(bytes(&before), bytes(&project.results()), "drawn again");
     assert_eq!(runs, project.read("reports/tiny/runs.csv"));
 }
@@ -170,13 +151,10 @@ fn a_checkpoint_is_sampled_without_training() {
         .replace("name = \"tiny\"", "name = \"again\"")
         .replace("save-to = \"last\"", "");
     let project = project.file("experiments/again.toml", &manifest);
-    let ended = project.run(&[
-        "run",
-        "experiments/again.toml",
-        "--only",
-        "train.optimizer.lr=1e-3",
-    ]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(
+        0,
+        "run experiments/again.toml --only train.optimizer.lr=1e-3",
+    );
     for name in &NAMES[..2] {
         let read = |run| fs::read(project.path(&format!("reports/{run}/samples/{name}"))).unwrap();
         assert_eq!(read("tiny"), read("again"), "{name}");
@@ -189,8 +167,7 @@ fn samples_of_a_model_that_has_none_are_refused_before_anything_runs() {
         "experiments/tiny.toml",
         &crate::tiny::MANIFEST.replace("[measure]", "[validation]\nsampling = {}\n\n[measure]"),
     );
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends(2, "run experiments/tiny.toml");
     let reason = "`validation.sampling` draws from diffusion models, `mse` trains none";
     assert!(ended.stderr.contains(reason), "{}", ended.stderr);
 }

@@ -70,7 +70,7 @@ pub(crate) fn keep_seeing(
         jobs.push(Job {
             id,
             spec: cell.spec.clone().into(),
-            estimated_s: None,
+            estimated_s: Some(2.5),
             resume: None,
             trial: None,
         });

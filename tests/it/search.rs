@@ -100,7 +100,8 @@ fn with_status<'a>(rows: &'a [Row], status: &str) -> Vec<&'a Row> {
     rows.iter().filter(|row| row["status"] == status).collect()
 }
 
-fn number(row: &Row, column: &str) -> f64 {
+/// The number in a column of a row.
+pub(crate) fn number(row: &Row, column: &str) -> f64 {
     row[column]
         .parse()
         .unwrap_or_else(|_| panic!("{column}: `{}`", row[column]))
@@ -124,25 +125,14 @@ fn the_same_seed_gives_the_same_files_one_or_four_at_a_time() {
         let label = label.to_string();
         assert_eq!(one.trial(&label), four.trial(&label));
     }
+    assert_pruned_trials_say_why(&one);
     let other = project(&LEARNING.replace("seed = 3", "seed = 4"));
     other.search(&[]);
     assert_ne!(one.facts(), other.facts());
 }
 
-#[test]
-fn a_finished_search_has_nothing_left_to_run() {
-    let project = project(LEARNING);
-    project.search(&[]);
-    let before = project.results();
-    let again = project.search(&["--no-report"]);
-    assert_says(&again.stderr, "10 trials finished before");
-    assert!(before == project.results(), "no file is touched");
-}
-
-#[test]
-fn a_pruned_trial_says_when_and_against_what_it_was_ended() {
-    let project = project(LEARNING);
-    project.search(&[]);
+/// Panics unless each pruned trial of `LEARNING` says when and against what it was ended.
+fn assert_pruned_trials_say_why(project: &Project) {
     let rows = project.rows("runs.csv");
     let epochs = project.rows("epochs.csv");
     for row in with_status(&rows, "pruned") {
@@ -173,7 +163,8 @@ fn a_pruned_trial_says_when_and_against_what_it_was_ended() {
             "{pruned}"
         );
         assert!(
-            row["reason"].starts_with(&format!("step {step}: ")),
+            row["reason"].starts_with(&format!("step {step}: best {metric} "))
+                && row["reason"].contains("the median of"),
             "{row:?}"
         );
     }
@@ -228,8 +219,7 @@ objective = "best_loss"
 fn trials_that_time_out_are_kept_and_run_again_when_the_limit_is_another() {
     let limited = "[limits]\ntime = 0.000001\n";
     let project = project(&format!("{LEARNING}{limited}"));
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    project.ends(1, "run experiments/tiny.toml");
     let rows = project.rows("runs.csv");
     assert_eq!(with_status(&rows, "timeout").len(), 10);
     let kept = project.run(&RUN);
@@ -272,29 +262,6 @@ objective = "best_loss"
 }
 
 #[test]
-fn a_grid_ends_when_it_is_exhausted() {
-    let search = r#"
-[search]
-trials = 50
-sampler = "grid"
-objective = "best_loss"
-
-[search.space]
-"models.mlp.hidden" = [2, 4]
-"train.batch-size" = { int = [8, 24], step = 8 }
-"#;
-    let project = project(search);
-    project.search(&["--jobs", "2"]);
-    let rows = project.rows("runs.csv");
-    let points: Vec<[&str; 2]> = rows
-        .iter()
-        .map(|row| ["models_mlp_hidden", "train_batch_size"].map(|axis| row[axis].as_str()))
-        .collect();
-    let expected = ["2", "4"].map(|hidden| ["8", "16", "24"].map(|size| [hidden, size]));
-    assert_eq!(points, expected.concat());
-}
-
-#[test]
 fn a_search_of_few_configurations_runs_each_once_and_says_so() {
     let search = r#"
 [search]
@@ -330,23 +297,6 @@ objective = "best_loss"
 }
 
 #[test]
-fn every_cell_of_the_matrix_is_a_study_of_its_own() {
-    let matrix = "\n[matrix]\n\"models.mlp.depth\" = [1, 2]\n";
-    let project = project(&format!(
-        "{matrix}{}",
-        LEARNING.replace("trials = 10", "trials = 3")
-    ));
-    project.search(&["--jobs", "2"]);
-    let rows = project.rows("runs.csv");
-    let own: Vec<[&str; 2]> = rows
-        .iter()
-        .map(|row| ["models_mlp_depth", "trial"].map(|axis| row[axis].as_str()))
-        .collect();
-    let expected = ["1", "2"].map(|depth| ["0", "1", "2"].map(|trial| [depth, trial]));
-    assert_eq!(own, expected.concat());
-}
-
-#[test]
 fn pruned_trials_run_to_their_end_beside_what_they_were() {
     let project = project(&LEARNING.replace("lag = 2", "lag = 2\nregret = 1"));
     project.search(&[]);
@@ -369,13 +319,7 @@ fn pruned_trials_run_to_their_end_beside_what_they_were() {
     assert_eq!(project.trial(&full["trial"])["role"], "regret");
     let before = project.facts();
     let again = project.search(&[]);
-    assert!(
-        again
-            .stderr
-            .contains("nothing to run: 11 trials finished before"),
-        "{}",
-        again.stderr
-    );
+    assert_says(&again.stderr, "nothing to run: 11 trials finished before");
     assert_eq!(before, project.facts());
 }
 
@@ -452,27 +396,16 @@ fn the_best_configuration_is_a_manifest_that_runs() {
     );
     let project = project(&search);
     project.search(&[]);
-    let best = project.run(&["run", "reports/tiny/best.toml"]);
-    assert_eq!(best.code, 0, "{}", best.stderr);
+    project.ends(0, "run reports/tiny/best.toml");
     let rows = project.rows("runs.csv");
     let done = with_status(&rows, "done");
     let winner = done
         .iter()
         .min_by(|a, b| number(a, "best_loss").total_cmp(&number(b, "best_loss")))
         .expect("a trial");
-    let text = project.read("reports/tiny-best/runs.csv");
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let headers = reader.headers().expect("a header").clone();
-    let row = reader.records().next().expect("a row").expect("a row");
-    let cell = |name: &str| {
-        let column = headers
-            .iter()
-            .position(|own| own == name)
-            .expect("a column");
-        row[column].to_owned()
-    };
-    assert_eq!(cell("epochs"), "6");
-    assert_eq!(cell("parameters"), winner["parameters"]);
+    let row = &project.rows_of("tiny-best", "runs.csv")[0];
+    assert_eq!(row["epochs"], "6");
+    assert_eq!(row["parameters"], winner["parameters"]);
 }
 
 /// The trial that `best.toml` trains: `# best: trial 7, …` in its head.
@@ -484,7 +417,7 @@ fn trial_of_best_toml(project: &Project) -> String {
 }
 
 #[test]
-fn a_search_without_a_template_gets_the_report_of_a_search() {
+fn a_search_without_a_template_gets_the_report_of_a_search_and_has_nothing_left_to_run() {
     let target = "\n[report]\ntarget = { metric = \"val_loss\", value = 0.5 }\n";
     for report in ["", target] {
         let project = project(&format!("{LEARNING}{report}"));
@@ -494,23 +427,20 @@ fn a_search_without_a_template_gets_the_report_of_a_search() {
         let best = format!("({}:", trial_of_best_toml(&project));
         let answer = text.lines().find(|line| line.starts_with("Best loss"));
         assert!(answer.is_some_and(|line| line.contains(&best)), "{text}");
-    }
-}
 
-#[test]
-fn no_answer_of_any_template_contradicts_best_toml() {
-    let project = project(LEARNING);
-    project.search(&[]);
-    let ended = project.run(&["report", "tiny", "--template", "analysis"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let text = project.read("reports/tiny/report-analysis.md");
-    let best = trial_of_best_toml(&project);
-    let answer = text.lines().find(|line| line.starts_with("Best loss"));
-    let (first, _) = answer
-        .and_then(|line| line.split_once("; the next"))
-        .expect("an answer");
-    assert!(first.contains(&format!("({best}:")), "{best}: {first}");
-    assert!(text.contains("## Best trials"), "{text}");
+        let before = project.results();
+        let again = project.search(&["--no-report"]);
+        assert_says(&again.stderr, "10 trials finished before");
+        assert!(before == project.results(), "no file is touched");
+
+        project.ends(0, "report tiny --template analysis");
+        let text = project.read("reports/tiny/report-analysis.md");
+        let answer = text.lines().find(|line| line.starts_with("Best loss"));
+        let first = answer.and_then(|line| line.split_once("; the next"));
+        let (first, _) = first.expect("an answer");
+        assert!(first.contains(&best), "{best}: {first}");
+        assert!(text.contains("## Best trials"), "{text}");
+    }
 }
 
 #[test]

@@ -297,8 +297,7 @@ fn jobs_beyond_the_lag_draw_a_warning() {
 #[test]
 fn plan_shows_studies_and_space() {
     let project = Project::new().file("x.toml", FULL);
-    let ended = project.run(&["plan", "x.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends(0, "plan x.toml");
     insta::assert_snapshot!("search", ended.stdout);
 }
 

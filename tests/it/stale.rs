@@ -17,7 +17,7 @@ fn said(project: &Project) -> String {
 #[test]
 fn every_change_of_a_manifest_is_named_and_a_comment_is_not_one() {
     let project = tiny::project();
-    assert_eq!(project.run(&["run", "experiments/tiny.toml"]).code, 0);
+    project.ends(0, "run experiments/tiny.toml");
     std::fs::remove_dir_all(project.path("reports/tiny/.store")).expect("a store");
     assert_eq!(said(&project), "fresh");
 
@@ -57,7 +57,7 @@ fn every_change_of_a_manifest_is_named_and_a_comment_is_not_one() {
 #[test]
 fn results_of_other_code_are_stale() {
     let project = tiny::project();
-    assert_eq!(project.run(&["run", "experiments/tiny.toml"]).code, 0);
+    project.ends(0, "run experiments/tiny.toml");
     let plan = project.read("reports/tiny/plan.json");
     let hash = plan.split("\"code_hash\":\"").nth(1).expect("a code hash");
     let hash = &hash[..16];
@@ -67,8 +67,7 @@ fn results_of_other_code_are_stale() {
         &plan.replacen(hash, "0123456789abcdef", 1),
     );
     assert_eq!(said(&project), "stale 1 cell measured by other code");
-    let none = project.run(&["stale", "tyni"]);
-    assert_eq!(none.code, 2);
+    let none = project.ends(2, "stale tyni");
     assert_says(&none.stderr, "did you mean `tiny`?");
 }
 
@@ -111,8 +110,7 @@ fn a_cell_that_cannot_run_here_is_not_called_stale() {
     let project = Project::new()
         .file("experiments/tiny.toml", COMMAND)
         .file("experiments/needed", "");
-    let ended = project.run(&["run", "experiments/tiny.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/tiny.toml");
     assert_eq!(said(&project), "fresh");
     std::fs::remove_file(project.path("experiments/needed")).expect("a file");
     assert_eq!(said(&project), "fresh without 1 cell that cannot run here");

@@ -28,7 +28,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// A project whose results are complete.
 fn finished() -> Project {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    project.ends(0, "run experiments/tiny.toml");
     project
 }
 
@@ -67,8 +67,7 @@ fn a_stored_run_with_one_changed_digit_is_set_aside_and_runs_again() {
         let path = stored(&project, block);
         replace(&path, "\"parameters\":129,", "\"parameters\":139,");
         let name = path.file_name().expect("a name").to_string_lossy();
-        let ended = project.run(&RUN);
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let ended = project.ends(0, "run experiments/tiny.toml");
         for words in [
             &*format!("{name}` is damaged: it is set aside in `.store/damaged/`"),
             "1 run to do, 3 kept",
@@ -93,8 +92,7 @@ fn blocks_that_disagree_are_our_bug_only_if_both_have_a_checksum() {
     let text = fs::read_to_string(&path).expect("a run");
     let (body, _) = text.rsplit_once(",\"checksum\":").expect("a checksum");
     fs::write(&path, format!("{body}}}")).expect("a run");
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends(2, "run experiments/tiny.toml");
     let name = path.file_name().expect("a name").to_string_lossy();
     for words in [
         "disagree in `parameters`",
@@ -104,7 +102,7 @@ fn blocks_that_disagree_are_our_bug_only_if_both_have_a_checksum() {
         assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
     }
     fs::remove_file(&path).expect("a run");
-    assert_eq!(project.run(&RUN).code, 0);
+    project.ends(0, "run experiments/tiny.toml");
 }
 
 #[test]
@@ -149,14 +147,13 @@ fn a_damaged_results_file_that_is_the_only_copy_stays_and_git_brings_it_back() {
 fn without_git_a_damaged_plan_stays_until_a_person_removes_it() {
     let project = finished();
     let rest = damage(&project, PLAN);
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends(2, "run experiments/tiny.toml");
     assert!(!ended.stderr.contains("git checkout"), "{}", ended.stderr);
     let help = "bring the file back, or remove it to do without its rows";
     assert!(ended.stderr.contains(help), "{}", ended.stderr);
     assert_eq!(project.read(PLAN), rest);
     fs::remove_file(project.path(PLAN)).expect("a plan");
-    assert_eq!(project.run(&RUN).code, 0);
+    project.ends(0, "run experiments/tiny.toml");
 }
 
 #[test]

@@ -194,8 +194,7 @@ fn named<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
 #[test]
 fn the_events_of_a_run_are_json_lines_that_begin_with_their_version() {
     let project = project();
-    let ended = project.run(&[&RUN[..], &["--format", "json"]].concat());
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends(0, "run experiments/tiny.toml --format json");
     assert!(ended.stderr.contains("[4/4]"), "{}", ended.stderr);
     let all = events(&ended.stdout);
     assert_eq!(
@@ -250,12 +249,7 @@ fn before_the_first_run_there_is_no_estimate_and_after_it_one_that_says_what_it_
     let first = said();
     let nothing = "tiny: 2 cells, 4 runs to do\n  --fresh: 4 runs\n  no estimate: nothing like it has run on this machine\n";
     assert_eq!(first, nothing);
-    assert_eq!(
-        project
-            .run(&[&RUN[..], &["--only", "batch-size=8"]].concat())
-            .code,
-        0
-    );
+    project.ends(0, "run experiments/tiny.toml --only batch-size=8");
     let then = said();
     assert!(then.contains("  estimated "), "{then}");
     let rests_on = ", from runs of the same and of like cells on this machine\n";

@@ -35,8 +35,7 @@ fn values() -> String {
 fn ran(more: &str) -> (Project, String) {
     let manifest = format!("{MANIFEST}{more}");
     let project = Project::new().file("experiments/texts.toml", &manifest);
-    let ended = project.run(&["run", "experiments/texts.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends(0, "run experiments/texts.toml");
     (project, ended.stderr)
 }
 
@@ -68,7 +67,7 @@ fn columns_progress_and_pages_have_the_text_itself_and_keys_their_quotes() {
     assert!(along.stdout.contains(heading), "{}", along.stdout);
     let again = project.run(&["run", "experiments/texts.toml"]);
     assert!(again.stderr.contains("nothing to run"), "{}", again.stderr);
-    assert_eq!(project.run(&["stale"]).code, 0);
+    project.ends(0, "stale");
 }
 
 #[test]

@@ -61,15 +61,8 @@ impl Project {
 
     /// `runs.csv`: status by key.
     pub(crate) fn statuses(&self) -> BTreeMap<String, String> {
-        let text = self.read("reports/tiny/runs.csv");
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let headers = reader.headers().expect("a header").clone();
-        let status = headers
-            .iter()
-            .position(|name| name == "status")
-            .expect("a column");
-        let rows = reader.records().map(|row| row.expect("a row"));
-        rows.map(|row| (row[0].to_owned(), row[status].to_owned()))
+        let rows = self.rows("runs.csv").into_iter();
+        rows.map(|row| (row["key"].clone(), row["status"].clone()))
             .collect()
     }
 }

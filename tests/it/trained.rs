@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, assert_says};
 use crate::tables::{Random, table};
 
 pub(crate) const RUN: [&str; 2] = ["run", "experiments/own.toml"];
@@ -62,20 +62,15 @@ pub(crate) fn bad(project: &Project, arguments: &[&str], part: &str) {
 
 /// Metrics of `runs.csv` of the run with this seed, by name.
 pub(crate) fn metrics(project: &Project, name: &str, seed: &str) -> BTreeMap<String, f64> {
-    let file = project.path(&format!("reports/{name}/runs.csv"));
-    let mut reader = csv::Reader::from_path(file).unwrap();
-    let header = reader.headers().unwrap().clone();
-    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-    let place = header.iter().position(|name| name == "seed").unwrap();
-    let row = rows.iter().find(|row| &row[place] == seed).unwrap();
-    let named = header.iter().zip(row.iter());
-    let of_splits = named.filter(|(name, _)| {
+    let rows = project.rows_of(name, "runs.csv");
+    let row = rows.iter().find(|row| row["seed"] == seed).unwrap();
+    let of_splits = row.iter().filter(|(name, _)| {
         ["val_", "test_"]
             .iter()
             .any(|split| name.starts_with(split))
     });
     let of_splits = of_splits.filter(|(name, _)| !name.ends_with("_epoch"));
-    let read = of_splits.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+    let read = of_splits.filter_map(|(name, value)| Some((name.clone(), value.parse().ok()?)));
     read.collect()
 }
 
@@ -218,8 +213,7 @@ fn several_models_are_a_question_and_old_files_say_what_they_lack() {
          \"models.mlp.hidden\" = [4, 8]\n";
     let project = project(models, "");
     good(&project, &RUN);
-    let ended = project.run(&["evaluate", "own"]);
-    assert_eq!(ended.code, 2);
+    let ended = project.ends(2, "evaluate own");
     for part in [
         "2 models of `reports/own` may be meant",
         "models.mlp.hidden=4",
@@ -332,12 +326,9 @@ fn images_are_predicted_and_damaged_ones_are_named() {
         ("file,prediction,p_abnormal,p_normal", 51)
     );
     assert!(lines[1].starts_with("abnormal/"), "{}", lines[1]);
-    assert!(
-        ended
-            .stderr
-            .contains("1 of 51 images cannot be decoded and are left out: `normal/broken.png`"),
-        "{}",
-        ended.stderr
+    assert_says(
+        &ended.stderr,
+        "1 of 51 images cannot be decoded and are left out: `normal/broken.png`",
     );
     let ended = good(
         &project,

@@ -1,13 +1,10 @@
-//! The real U-Net on real PNG files, at width 8: killed, resumed, and with damaged files.
+//! A U-Net of width 8 on generated PNG files: killed while they are written, and damaged ones.
 
 use std::fs;
 
-use crate::processes::{
-    assert_nothing_temporary, is_alive, long_worker, signal, start, wait_until,
-};
-use crate::project::{Project, assert_says};
+use crate::processes::{assert_nothing_temporary, signal, start, wait_until};
+use crate::project::Project;
 
-/// The first cell ends at once; the second trains for a while.
 const MANIFEST: &str = r#"
 name = "tiny"
 
@@ -25,7 +22,7 @@ generate = { kind = "surface-textures", normal = 12, abnormal = 4, size = 8, see
 [matrix]
 model = ["unet"]
 dataset = ["surfaces"]
-"train.epochs" = [1, EPOCHS]
+"train.epochs" = [1, 2]
 
 [train]
 batch-size = 8
@@ -35,66 +32,11 @@ repeats = 1
 warmup-steps = 1
 "#;
 
-const EPOCHS: &str = "400";
-
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 
-/// Makes a run continue without an end after training; neither setting is part of the cell hash.
-const HELD: [&str; 4] = [
-    "--set",
-    "measure.ops=true",
-    "--set",
-    "measure.phase-steps=1000000000",
-];
-
-fn project() -> Project {
-    Project::new().file("experiments/tiny.toml", &MANIFEST.replace("EPOCHS", EPOCHS))
-}
-
-fn statuses(project: &Project) -> Vec<String> {
-    project.statuses().into_values().collect()
-}
-
-#[test]
-fn a_unet_that_was_killed_and_whose_parent_was_killed_trains_to_its_end_in_the_end() {
-    let project = project();
-    // First the short cell alone, then the long one, which does not end, so that it can be killed at any time.
-    let held = [&["--only", "train.epochs=400"][..], &HELD].concat();
-    let ended = project.run(&[&RUN[..], &["--only", "train.epochs=1"]].concat());
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let mut parent = start(&project, &held);
-    signal(long_worker(&project, parent.id(), ""), "-KILL");
-    assert_eq!(parent.wait().unwrap().code(), Some(1));
-    assert_eq!(statuses(&project), ["done", "killed"]);
-    let row = |project: &Project| {
-        project
-            .read("reports/tiny/runs.csv")
-            .lines()
-            .nth(1)
-            .map(str::to_owned)
-    };
-    let first = row(&project);
-
-    let mut parent = start(&project, &[&held[..], &["--retry"]].concat());
-    let worker = long_worker(&project, parent.id(), "");
-    parent.kill().unwrap();
-    parent.wait().unwrap();
-    wait_until("the worker ends", || !is_alive(worker));
-    assert_eq!(statuses(&project), ["done", "killed"]);
-
-    let ended = project.run(&[&RUN[..], &["--retry"]].concat());
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert_says(&ended.stderr, "1 run to do, 1 kept");
-    assert_eq!(statuses(&project), ["done", "done"]);
-    assert_eq!(row(&project), first);
-    assert_nothing_temporary(&project.path(""));
-}
-
-/// As [`project`], with enough images that their writing can be observed.
+/// A project with enough images that their writing can be observed.
 fn project_that_generates() -> Project {
-    let manifest = MANIFEST
-        .replace("normal = 12", "normal = 2000")
-        .replace("EPOCHS", "2");
+    let manifest = MANIFEST.replace("normal = 12", "normal = 2000");
     Project::new().file("experiments/tiny.toml", &manifest)
 }
 
@@ -148,17 +90,16 @@ fn damaged_and_enormous_images_are_named_before_anything_runs() {
     let surfaces = MANIFEST.find("[datasets").unwrap()..MANIFEST.find("[matrix]").unwrap();
     let dataset = &MANIFEST[surfaces];
     let more = ["broken", "enormous"].map(|name| dataset.replace("surfaces", name));
-    let manifest = MANIFEST.replace("[1, EPOCHS]", "[1]");
+    let manifest = MANIFEST.replace("[1, 2]", "[1]");
     let manifest = manifest.replace("[\"surfaces\"]", "[\"broken\", \"enormous\", \"surfaces\"]");
     let manifest = manifest.replace(dataset, &[dataset, &more[0], &more[1]].concat());
     let project = Project::new().file("experiments/tiny.toml", &manifest);
-    assert_eq!(project.run(&RUN).code, 0);
+    project.ends(0, "run experiments/tiny.toml");
     project.write("data/broken/normal/000003.png", "no image");
     let path = project.path("data/enormous/normal/000003.png");
     fs::write(path, of_100_000_pixels_a_side()).unwrap();
 
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends(2, "run experiments/tiny.toml");
     let said = [
         "dataset `broken`: `../data/broken` is damaged in `normal/000003.png`: at byte 0: neither a PNG nor a JPEG",
         "dataset `enormous`: `../data/enormous` is damaged in `normal/000003.png`",

@@ -91,8 +91,7 @@ fn kept_runs_bring_their_counts_again_and_a_clone_without_the_store_keeps_them()
 /// A project with results, and a copy of them in `before/`.
 fn with_a_copy() -> Project {
     let project = tiny::project();
-    let ended = project.run(&["run", "experiments/tiny.toml", "--no-report"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends(0, "run experiments/tiny.toml --no-report");
     let (from, to) = (project.path("reports/tiny"), project.path("before"));
     fs::create_dir(&to).expect("a folder");
     for file in fs::read_dir(from).expect("a folder").map(Result::unwrap) {

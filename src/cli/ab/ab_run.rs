@@ -4,15 +4,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::ab::{
-    AbError, Order, PairEvent, Programs, Score, Sessions, Side, SideMessage, SideOrder, Turns,
-    UntilSure, run_pairs,
+    AbError, Order, PairEvent, Score, Side, SideMessage, SideOrder, Turns, UntilSure, run_pairs,
 };
 use crate::base::text::count;
 use crate::compare::{Floors, session_threshold};
 use crate::diag::Failure;
 use crate::progress::{Pairs, PairsShape};
 use crate::results::environment::env_id;
-use crate::results::{Session, from_here, read, read_noise};
+use crate::results::{PairPrograms, PairSessions, Session, from_here, read, read_noise};
 
 use super::arguments::AbArguments;
 use super::frame::Frame;
@@ -101,8 +100,8 @@ impl AbRun<'_> {
     ) -> Result<(Turns, Option<UntilSure>), AbError> {
         let [old, new] = &self.sides;
         let is_until_sure = self.arguments.is_until_sure();
-        let programs = Programs::of(&old.program, &new.program, is_until_sure)?;
-        let mut sessions = Sessions::of(&self.frame.folder());
+        let programs = PairPrograms::of(&old.program, &new.program, is_until_sure)?;
+        let mut sessions = PairSessions::of(&self.frame.folder());
         let counts = |id: &str| sessions.counts(id, &programs);
         let order = if is_until_sure {
             Order::ByCoin

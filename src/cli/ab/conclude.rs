@@ -7,12 +7,12 @@ use std::path::Path;
 
 use crate::ab::AbError;
 use crate::base::text::count;
-use crate::compare::{
-    Comparison, Floors, Options, Origin, SESSIONS, Side, searches_beside, until_sure_sessions,
-};
+use crate::compare::{Comparison, Floors, Options, Origin, SESSIONS, Side, searches_beside};
 use crate::diag::Failure;
 use crate::plan::Only;
-use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_changed};
+use crate::results::{
+    NoiseRow, PairSessions, from_here, noise_csv, read, read_noise, write_if_changed,
+};
 
 use super::ab_run::AbRun;
 use crate::cli::compare::{Pages, told};
@@ -47,7 +47,7 @@ impl AbRun<'_> {
                     path: from_here(&folder).to_string_lossy().into_owned(),
                 },
                 searches: searches_beside(&self.frame.results, &set),
-                until_sure: until_sure_sessions(&folder),
+                until_sure: PairSessions::of(&self.frame.folder()).until_sure(),
                 set,
                 noise: noise.clone(),
             })

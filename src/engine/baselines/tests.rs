@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::base::Seed;
 use crate::datasets::DatasetSpec;
-use crate::testing::numbers;
+use crate::ops::testing::numbers;
 
 /// Numbers from -1 to 1 that Python draws too: a linear congruential generator, its upper bits.
 fn drawn(state: &mut u64, count: usize) -> Vec<f64> {

@@ -9,6 +9,7 @@ use super::{DdpmUnetSpec, MlpSpec};
 use crate::layers::Init;
 use crate::ops::testing::{self, TestDevice};
 use crate::ops::{AdamStep, Module, Pass, Path, Result, Shape, StepState, UpdateKernel, Var, mse};
+use crate::testing::spec;
 
 mod detector;
 mod equilibrium;
@@ -45,15 +46,6 @@ trait Subject {
 
 struct MlpSubject;
 
-impl MlpSubject {
-    fn spec() -> MlpSpec {
-        MlpSpec {
-            hidden: 16,
-            ..MlpSpec::default()
-        }
-    }
-}
-
 impl Subject for MlpSubject {
     type Model = super::Mlp<TestDevice>;
     const INPUT: &'static [usize] = &[5];
@@ -61,7 +53,8 @@ impl Subject for MlpSubject {
     const STEPS: u64 = 300;
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
-        Self::spec().build(init, 5, 2)
+        let spec: MlpSpec = spec("hidden = 16");
+        spec.build(init, 5, 2)
     }
 
     fn forward(
@@ -80,19 +73,6 @@ impl Subject for MlpSubject {
 
 struct UnetSubject;
 
-impl UnetSubject {
-    /// Two channels per group: with one, the bias before a group norm has no gradient.
-    fn spec() -> DdpmUnetSpec {
-        DdpmUnetSpec {
-            base_channels: 8,
-            embed: 8,
-            heads: 2,
-            groups: 4,
-            ..DdpmUnetSpec::default()
-        }
-    }
-}
-
 impl Subject for UnetSubject {
     type Model = super::Unet<TestDevice>;
     const INPUT: &'static [usize] = &[4, 8, 3];
@@ -100,7 +80,9 @@ impl Subject for UnetSubject {
     const STEPS: u64 = 150;
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
-        Self::spec().build(init, 3, 2)
+        // Two channels per group: with one, the bias before a group norm has no gradient.
+        let spec: DdpmUnetSpec = spec("base-channels = 8, embed = 8, heads = 2, groups = 4");
+        spec.build(init, 3, 2)
     }
 
     fn forward(

@@ -162,8 +162,9 @@ mod tests {
     use super::*;
     use crate::layers::checkpoint;
     use crate::models::testing::{init, loss_and_gradients, norm};
+    use crate::ops::testing::numbers;
     use crate::ops::{count_parameters, testing};
-    use crate::testing::{numbers, spec};
+    use crate::testing::spec;
 
     #[test]
     fn sizes_have_their_count() {

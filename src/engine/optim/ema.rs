@@ -100,10 +100,10 @@ impl<D: Kernels> Ema<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{self, assert_close};
+    use crate::ops::testing::{self, assert_close, numbers};
     use crate::optim::testing::Bowl;
     use crate::optim::{OptimizerSpec, SgdSpec};
-    use crate::testing::{numbers, spec};
+    use crate::testing::spec;
 
     fn average_after_three_steps(spec: &EmaSpec) -> (Vec<f32>, Vec<f32>) {
         let device = testing::device();

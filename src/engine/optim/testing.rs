@@ -2,9 +2,9 @@
 
 use super::OptimizerSpec;
 use crate::device::Backend;
-use crate::ops::testing::{self, TestDevice, assert_close, filled};
+use crate::ops::testing::{self, TestDevice, assert_close, filled, numbers};
 use crate::ops::{Grads, Layout, Module, Parameter, Pass, Path, Var};
-use crate::testing::{numbers, spec};
+use crate::testing::spec;
 
 /// `Σ k a² + Σ b³` with `k = (1, 2, 3)`, from `a = (1, -2, ½)`, `b = (¼, -¾)`.
 pub(super) struct Bowl {

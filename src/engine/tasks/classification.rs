@@ -123,8 +123,7 @@ pub(super) fn indices(labels: &[u32]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{self, assert_close};
-    use crate::testing::numbers;
+    use crate::ops::testing::{self, assert_close, numbers};
 
     const LABELS: [usize; 4] = [0, 2, 2, 1];
 

@@ -78,7 +78,7 @@ impl NoiseSchedule {
 mod tests {
     use super::*;
     use crate::ops::testing::assert_close;
-    use crate::testing::numbers;
+    use crate::ops::testing::numbers;
 
     #[test]
     fn the_schedule_is_that_of_pytorch() {

@@ -83,7 +83,7 @@ fn weighted<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, factors: &Var<D>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{self, TestDevice, assert_close};
+    use crate::ops::testing::{self, TestDevice, assert_close, numbers};
 
     const LABELS: [f32; 6] = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0];
     /// As of two samples that are mixed.
@@ -105,47 +105,26 @@ mod tests {
     // x = torch.tensor([[1., -2., .5], [0., 3., -.25]], requires_grad=True)
     // (3 * F.binary_cross_entropy_with_logits(x, y, pos_weight=w)).backward()   (PyTorch 2.15)
     #[track_caller]
-    fn assert_pytorch(labels: &[f32], weights: &[f64], expected: f32, gradient: [f32; 6]) {
+    fn assert_pytorch(labels: &[f32], weights: &[f64], expected: f32, gradient: &[f32]) {
         let x = [1.0, -2.0, 0.5, 0.0, 3.0, -0.25];
         let (found, grads) = testing::backward(&[(&x, [2, 3].into())], &[3.0], |pass, x| {
             loss(pass, &x[0], labels, weights)
         });
         assert_close(&found, &[expected], 2e-7);
-        assert_close(&grads[0], &gradient, 2e-7);
+        assert_close(&grads[0], gradient, 2e-7);
     }
 
     #[test]
     fn value_and_gradient_are_those_of_pytorch() {
         // y = torch.tensor([[1., 0., 1.], [0., 0., 1.]])
-        let gradient = [
-            -0.134_470_7,
-            0.059_601_46,
-            -0.188_770_34,
-            0.25,
-            0.476_287_04,
-            -0.281_088_23,
-        ];
-        assert_pytorch(&LABELS, &[], 0.913_656_8, gradient);
+        let gradient = numbers("-0.1344707 0.05960146 -0.18877034 0.25 0.47628704 -0.28108823");
+        assert_pytorch(&LABELS, &[], 0.913_656_8, &gradient);
         // w = torch.tensor([.5, 2., 3.])
-        let gradient = [
-            -0.067_235_35,
-            0.059_601_46,
-            -0.566_311,
-            0.25,
-            0.476_287_04,
-            -0.843_264_76,
-        ];
-        assert_pytorch(&LABELS, &WEIGHTS, 1.320_890_3, gradient);
+        let gradient = numbers("-0.06723535 0.05960146 -0.566311 0.25 0.47628704 -0.84326476");
+        assert_pytorch(&LABELS, &WEIGHTS, 1.320_890_3, &gradient);
         // y = torch.tensor([[1., .25, .7], [0., 0., 1.]])
-        let gradient = [
-            -0.067_235_35,
-            -0.175_498_17,
-            -0.303_048_8,
-            0.25,
-            0.476_287_04,
-            -0.843_264_76,
-        ];
-        assert_pytorch(&SHARES, &WEIGHTS, 1.470_438, gradient);
+        let gradient = numbers("-0.06723535 -0.17549817 -0.3030488 0.25 0.47628704 -0.84326476");
+        assert_pytorch(&SHARES, &WEIGHTS, 1.470_438, &gradient);
     }
 
     #[test]
@@ -157,35 +136,6 @@ mod tests {
         });
         assert_close(&found, &[75.0], 1e-7);
         assert_close(&grads[0], &[0.0, 0.0, 0.25, -0.5], 1e-7);
-    }
-
-    #[test]
-    fn gradients_equal_finite_differences() {
-        for (labels, weights) in [(&LABELS, &[][..]), (&SHARES, &WEIGHTS)] {
-            testing::check_gradients(&[[2, 3].into()], |pass, x| {
-                loss(pass, &x[0], labels, weights)
-            });
-        }
-    }
-
-    #[test]
-    fn a_batch_is_the_mean_of_its_samples() {
-        let x = testing::filled(6, 1);
-        let one = |x: &[f32], labels: &[f32]| {
-            let shape = [x.len() / 3, 3].into();
-            testing::forward(&[(x, shape)], |pass, x| loss(pass, &x[0], labels, &WEIGHTS))[0]
-        };
-        let samples = x.chunks(3).zip(LABELS.chunks(3));
-        let sum: f32 = samples.map(|(x, labels)| one(x, labels)).sum();
-        assert_close(&[one(&x, &LABELS)], &[sum / 2.0], 1e-6);
-    }
-
-    #[test]
-    fn one_and_two_threads_give_the_same_bits() {
-        let labels: Vec<f32> = (0..70_000).map(|at| f32::from(at % 3 == 0)).collect();
-        testing::check_threads(&[[10_000, 7].into()], |pass, x| {
-            loss(pass, &x[0], &labels, &[])
-        });
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! feature `testing`.
 #![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
+use std::fmt::Debug;
+use std::str::FromStr;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -33,6 +36,12 @@ pub fn values(buffer: &Buffer<TestDevice>) -> Vec<f32> {
 pub fn filled(len: usize, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..len).map(|_| rng.gen_range(-1.0..1.0)).collect()
+}
+
+/// The numbers of a table that is written as text.
+pub fn numbers<T: FromStr<Err: Debug>>(text: &str) -> Vec<T> {
+    let words = text.split_whitespace();
+    words.map(|word| word.parse().expect(word)).collect()
 }
 
 /// Panics unless `|actual - expected| ≤ tolerance · max(1, |expected|)` everywhere.

@@ -1,15 +1,13 @@
 //! Sources of the sides of a comparison: results folders, commits, the working tree.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
-
-use serde_json::{Map, Value};
 
 use crate::diag::Failure;
 use crate::plan::{experiment_folder, is_results_name, results_root};
 use crate::results::{
-    NoiseRow, ResultSet, ResultsError, from_here, names_below, read, read_noise, results_folder,
+    NoiseRow, PairSessions, ResultSet, ResultsError, from_here, names_below, read, read_noise,
+    results_folder,
 };
 
 use super::commit::{copied, joined, of_ref};
@@ -102,7 +100,7 @@ impl Experiment {
         let mut until_sure = BTreeSet::new();
         let (origin, (set, noise), searches) = match &self.place {
             Place::Folder(path) => {
-                until_sure = until_sure_sessions(path);
+                until_sure = PairSessions::of(&path.join("..")).until_sure();
                 let origin = Origin::Folder {
                     path: path.to_string_lossy().into_owned(),
                 };
@@ -143,17 +141,6 @@ impl Experiment {
             until_sure,
         })
     }
-}
-
-/// The sessions of the results in `folder` whose pairs ended as soon as they were sure, as `ab` writes them beside its two folders:
-/// `{"2026-11-28T10:00:00Z": {"until_sure": true, …}, …}` in `sessions.json`.
-pub fn until_sure_sessions(folder: &Path) -> BTreeSet<String> {
-    let path = folder.join("..").join("sessions.json");
-    let text = fs::read(path).unwrap_or_default();
-    let sessions: Map<String, Value> = serde_json::from_slice(&text).unwrap_or_default();
-    let is_so = |about: &Value| about.get("until_sure").and_then(Value::as_bool) == Some(true);
-    let own = sessions.into_iter().filter(|(_, about)| is_so(about));
-    own.map(|(id, _)| id).collect()
 }
 
 /// The results beside `folder` of the searches that the manifest of `set` names; those without results are left out.

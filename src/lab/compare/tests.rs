@@ -144,43 +144,6 @@ fn a_status_that_changes_is_a_fact() {
 }
 
 #[test]
-fn different_machines_are_not_compared_unless_requested() {
-    let mut after = again();
-    let (_, mut environment) = after.set.environments.pop_first().expect("one");
-    let mut set =
-        |name: &str, value: &str| environment.must_match.insert(name.into(), value.into());
-    set("cpu_model", "Another CPU");
-    set("logical_cores", "4");
-    after
-        .set
-        .environments
-        .insert("00000002".into(), environment);
-    for row in &mut after.set.blocks {
-        row.env_id = "00000002".into();
-    }
-    let comparison = between(main(), after.clone());
-    let names: Vec<&str> = comparison
-        .environment
-        .fields
-        .iter()
-        .map(|f| &*f.field)
-        .collect();
-    assert_eq!(names, ["cpu_model", "logical_cores"]);
-    assert!(!comparison.environment.is_across);
-    let expected =
-        NotComparableReason::Environment(vec!["cpu_model".into(), "logical_cores".into()]);
-    assert_eq!(reasons(&comparison.cells[0]), [expected]);
-    let options = Options {
-        across_env: true,
-        ..Options::default()
-    };
-    let across = Comparison::between(main(), after, &options).expect("a comparison");
-    assert!(across.environment.is_across);
-    assert!(reasons(&across.cells[0]).is_empty());
-    assert!(!across.cells[0].timings.is_empty());
-}
-
-#[test]
 fn rows_of_other_code_draw_no_verdict() {
     let mut after = again();
     after.set.plan.cells[1].code_hash = Some("0ther0ther".into());

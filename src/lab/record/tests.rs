@@ -197,25 +197,6 @@ fn trials_are_rows_by_number_however_they_end() {
 }
 
 #[test]
-fn a_resumed_search_writes_what_it_wrote_before() {
-    let lab = Lab::new();
-    let why = pruned(1, "pruned: step 1");
-    let first = lab.recorded(|recorder| {
-        see_end(recorder, lab.trial(0, 0), &end(5, None));
-        see_end(recorder, lab.trial(1, 1), &end(2, Some(why.clone())));
-    });
-    let bytes = |name: &str| std::fs::read(lab.folder.path().join(name)).unwrap();
-    let names = ["runs.csv", "epochs.csv", "blocks.csv", "plan.json"];
-    let before = names.map(bytes);
-    let second = lab.recorded(|recorder| {
-        see_kept(recorder, &lab.trial(0, 0), Status::Done, None);
-        see_kept(recorder, &lab.trial(1, 1), Status::Pruned, Some(&why));
-    });
-    assert_eq!(rows(&first), rows(&second));
-    assert_eq!(names.map(bytes), before);
-}
-
-#[test]
 fn a_pruned_trial_is_shown_by_its_beginning_beside_a_whole_run_of_the_same_point() {
     let lab = Lab::new();
     let results = lab.recorded(|recorder| {

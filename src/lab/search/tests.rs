@@ -185,19 +185,6 @@ fn any_number_of_slots_and_any_order_give_the_same_trials_and_prunings() {
 }
 
 #[test]
-fn a_pruned_trial_names_step_value_median_and_trials() {
-    let plan = plan(&[]);
-    let alone = ends(&plan, 1, 0);
-    let mut reasons = alone.values().map(|(_, _, reason)| reason);
-    let reason = reasons.find(|reason| !reason.is_empty()).unwrap();
-    assert!(reason.starts_with("step "), "{reason}");
-    assert!(
-        reason.contains("train_loss") && reason.contains("the median of"),
-        "{reason}"
-    );
-}
-
-#[test]
 fn another_seed_gives_other_trials_and_more_trials_begin_with_the_same() {
     let first = ends(&plan(&[]), 1, 0);
     let other = ends(&plan(&["search.seed=1"]), 1, 0);
@@ -252,18 +239,6 @@ fn a_search_ends_when_every_configuration_has_run_once() {
         assert_eq!(batch_sizes(&alone), ["16", "32", "8"], "{sampler}");
         assert_eq!(ends(&plan, 5, 3), alone, "{sampler}");
     }
-}
-
-#[test]
-fn pruned_trials_are_run_to_their_end_for_regret() {
-    let plan = plan(&["search.regret=2"]);
-    let ends = ends(&plan, 3, 7);
-    let regret: Vec<_> = ends
-        .values()
-        .filter(|(key, _, _)| key.contains("-full"))
-        .collect();
-    assert_eq!(regret.len(), 2, "{ends:#?}");
-    assert!(regret.iter().all(|(_, status, _)| *status == Status::Done));
 }
 
 #[test]

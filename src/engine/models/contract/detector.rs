@@ -7,6 +7,7 @@ use crate::layers::Init;
 use crate::models::{Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec};
 use crate::ops::testing::TestDevice;
 use crate::ops::{Pass, Result, Var};
+use crate::testing::spec;
 
 /// A row holds the voxels and the numbers of an event, concatenated.
 const DETECTOR: DenoiserSize = DenoiserSize {
@@ -29,19 +30,11 @@ impl<const IS_ALT: bool> Subject for DetectorSubject<IS_ALT> {
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
         if IS_ALT {
-            let spec = DetectorAltSpec {
-                hidden: 32,
-                layers: 2,
-                time_embedding: 16,
-            };
+            let spec: DetectorAltSpec = spec("hidden = 32, layers = 2, time-embedding = 16");
             return Ok(Denoiser::Alt(Box::new(spec.build(init, DETECTOR)?)));
         }
-        let spec = DetectorNeuSpec {
-            hidden: 16,
-            layers: 2,
-            time_embedding: 16,
-            dropout: 0.1,
-        };
+        let settings = "hidden = 16, layers = 2, time-embedding = 16, dropout = 0.1";
+        let spec: DetectorNeuSpec = spec(settings);
         Ok(Denoiser::Neu(Box::new(spec.build(init, DETECTOR)?)))
     }
 

@@ -7,24 +7,12 @@ use crate::layers::Init;
 use crate::models::{Equilibrium, EquilibriumSpec};
 use crate::ops::testing::TestDevice;
 use crate::ops::{Pass, Result, Var};
+use crate::testing::spec;
 
 pub(super) type AsymmetricSubject = EquilibriumSubject<false>;
 pub(super) type SymmetricSubject = EquilibriumSubject<true>;
 
 pub(super) struct EquilibriumSubject<const SYMMETRIC: bool>;
-
-impl<const SYMMETRIC: bool> EquilibriumSubject<SYMMETRIC> {
-    /// A tolerance that is never met, since the stopping test depends on the whole batch.
-    fn spec() -> EquilibriumSpec {
-        EquilibriumSpec {
-            hidden: 12,
-            iterations: 8,
-            tolerance: 1e-30,
-            symmetric: SYMMETRIC,
-            ..EquilibriumSpec::default()
-        }
-    }
-}
 
 impl<const SYMMETRIC: bool> Subject for EquilibriumSubject<SYMMETRIC> {
     type Model = Equilibrium<TestDevice>;
@@ -33,7 +21,11 @@ impl<const SYMMETRIC: bool> Subject for EquilibriumSubject<SYMMETRIC> {
     const STEPS: u64 = if SYMMETRIC { 300 } else { 200 };
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
-        Self::spec().build(init, 6, 3)
+        // A tolerance that is never met, since the stopping test depends on the whole batch.
+        let settings =
+            format!("hidden = 12, iterations = 8, tolerance = 1e-30, symmetric = {SYMMETRIC}");
+        let spec: EquilibriumSpec = spec(&settings);
+        spec.build(init, 6, 3)
     }
 
     fn forward(

@@ -7,17 +7,9 @@ use crate::layers::Init;
 use crate::models::{CannedNet, CannedNetSpec, NeuralSde, NeuralSdeSpec};
 use crate::ops::testing::TestDevice;
 use crate::ops::{Pass, Result, Var};
+use crate::testing::spec;
 
 pub(super) struct CannedNetSubject;
-
-impl CannedNetSubject {
-    fn spec() -> CannedNetSpec {
-        CannedNetSpec {
-            hidden: 6,
-            ..CannedNetSpec::default()
-        }
-    }
-}
 
 impl Subject for CannedNetSubject {
     type Model = CannedNet<TestDevice>;
@@ -28,7 +20,8 @@ impl Subject for CannedNetSubject {
     const WITHOUT_EFFECT: &'static [&'static str] = &["augment1.4.bias"];
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
-        Self::spec().build(init)
+        let spec: CannedNetSpec = spec("hidden = 6");
+        spec.build(init)
     }
 
     fn forward(
@@ -50,12 +43,6 @@ impl Subject for CannedNetSubject {
 
 pub(super) struct NeuralSdeSubject;
 
-impl NeuralSdeSubject {
-    fn spec() -> NeuralSdeSpec {
-        NeuralSdeSpec { hidden: 8 }
-    }
-}
-
 impl Subject for NeuralSdeSubject {
     type Model = NeuralSde<TestDevice>;
     /// z, then the noise of seven steps.
@@ -64,7 +51,7 @@ impl Subject for NeuralSdeSubject {
     const STEPS: u64 = 150;
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
-        Self::spec().build(init)
+        NeuralSdeSpec { hidden: 8 }.build(init)
     }
 
     fn forward(

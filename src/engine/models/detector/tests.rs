@@ -1,10 +1,9 @@
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-
 use super::*;
 use crate::layers::checkpoint;
+use crate::models::testing::init;
 use crate::ops::count_parameters;
 use crate::ops::testing::{self, TestDevice, assert_close, filled};
+use crate::testing::spec;
 
 const PAPER: DenoiserSize = DenoiserSize {
     phi: 22,
@@ -18,25 +17,12 @@ const SMALL: DenoiserSize = DenoiserSize {
     timesteps: 10,
 };
 
-fn init(device: &TestDevice) -> Init<'_, TestDevice> {
-    Init::new(device, ChaCha8Rng::seed_from_u64(1))
-}
-
 fn neu() -> DetectorNeuSpec {
-    DetectorNeuSpec {
-        hidden: 8,
-        layers: 3,
-        time_embedding: 4,
-        dropout: 0.1,
-    }
+    spec("hidden = 8, layers = 3, time-embedding = 4, dropout = 0.1")
 }
 
 fn alt() -> DetectorAltSpec {
-    DetectorAltSpec {
-        hidden: 8,
-        layers: 3,
-        time_embedding: 4,
-    }
+    spec("hidden = 8, layers = 3, time-embedding = 4")
 }
 
 fn both(device: &TestDevice) -> [Denoiser<TestDevice>; 2] {
@@ -48,24 +34,17 @@ fn both(device: &TestDevice) -> [Denoiser<TestDevice>; 2] {
 
 #[test]
 fn the_paper_sizes_have_the_paper_counts() {
-    let neu = DetectorNeuSpec::default();
-    let hidden = |hidden| DetectorNeuSpec {
-        hidden,
-        ..neu.clone()
-    };
-    let four = DetectorNeuSpec {
-        layers: 4,
-        time_embedding: 32,
-        ..neu.clone()
-    };
     let device = testing::device();
-    let count = |spec: &DetectorNeuSpec| {
-        count_parameters(&mut spec.build(&mut init(&device), PAPER).unwrap())
-    };
-    assert_eq!(count(&neu), 11_194_605);
-    assert_eq!(count(&hidden(768)), 19_061_997);
-    assert_eq!(count(&hidden(256)), 4_867_309);
-    assert_eq!(count(&four), 10_085_293);
+    for (settings, count) in [
+        ("", 11_194_605),
+        ("hidden = 768", 19_061_997),
+        ("hidden = 256", 4_867_309),
+        ("layers = 4, time-embedding = 32", 10_085_293),
+    ] {
+        let neu: DetectorNeuSpec = spec(settings);
+        let neu = neu.build(&mut init(&device), PAPER);
+        assert_eq!(count_parameters(&mut neu.unwrap()), count, "{settings}");
+    }
     let alt = DetectorAltSpec::default().build(&mut init(&device), PAPER);
     assert_eq!(count_parameters(&mut alt.unwrap()), 9_152_781);
 }
@@ -161,16 +140,8 @@ fn a_silent_voxel_changes_the_first_layer_by_a_column_of_its_weight() {
 
 #[test]
 fn sizes_that_cannot_be_are_all_named() {
-    let spec = DetectorNeuSpec {
-        hidden: 1,
-        layers: 0,
-        time_embedding: 0,
-        dropout: 1.0,
-    };
-    assert_eq!(spec.check().len(), 4);
-    let spec = DetectorAltSpec {
-        hidden: 0,
-        ..DetectorAltSpec::default()
-    };
-    assert_eq!(spec.check(), ["`hidden` must be at least 1"]);
+    let neu: DetectorNeuSpec = spec("hidden = 1, layers = 0, time-embedding = 0, dropout = 1.0");
+    assert_eq!(neu.check().len(), 4);
+    let alt: DetectorAltSpec = spec("hidden = 0");
+    assert_eq!(alt.check(), ["`hidden` must be at least 1"]);
 }

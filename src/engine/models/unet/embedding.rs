@@ -57,35 +57,16 @@ fn time_features(times: &[usize], width: usize) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::testing::{assert_close, numbers};
 
     #[test]
     fn time_features_are_those_of_pytorch() {
         // peers/unet.py: time_features(torch.tensor([0, 7, 999]), 6)
-        let expected = [
-            0.0,
-            0.0,
-            0.0,
-            1.0,
-            1.0,
-            1.0, //
-            0.656_986_6,
-            0.069_942_85,
-            0.000_7,
-            0.753_902_26,
-            0.997_551,
-            0.999_999_76, //
-            -0.026_460_752,
-            -0.535_603_2,
-            0.099_733_91,
-            0.999_649_8,
-            -0.844_469_8,
-            0.995_014_13,
-        ];
-        for (actual, expected) in time_features(&[0, 7, 999], 6).iter().zip(expected) {
-            assert!(
-                (actual - expected).abs() < 1e-6,
-                "{actual} instead of {expected}"
-            );
-        }
+        let expected = numbers(
+            "         0.0        0.0        0.0       1.0        1.0        1.0
+                0.6569866 0.06994285     0.0007 0.75390226   0.997551 0.99999976
+             -0.026460752 -0.5356032 0.09973391  0.9996498 -0.8444698 0.99501413",
+        );
+        assert_close(&time_features(&[0, 7, 999], 6), &expected, 1e-6);
     }
 }

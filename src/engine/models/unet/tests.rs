@@ -5,6 +5,7 @@ use super::*;
 use crate::layers::checkpoint::{self, Tensor};
 use crate::models::testing::{channels_last, init, loss_and_gradients, norm};
 use crate::ops::testing::{self, TestDevice};
+use crate::testing::spec;
 
 fn wave(len: usize, phase: f64, scale: f64) -> Vec<f32> {
     (0..len)
@@ -39,12 +40,7 @@ const FIXTURE: &str = include_str!("../../../../tests/fixtures/unet_gradients.cs
 
 /// The model of the fixture, with weights from `wave`.
 fn waves(device: &TestDevice) -> Unet<TestDevice> {
-    let spec = DdpmUnetSpec {
-        base_channels: 16,
-        embed: 8,
-        heads: 2,
-        ..DdpmUnetSpec::default()
-    };
+    let spec: DdpmUnetSpec = spec("base-channels = 16, embed = 8, heads = 2");
     let mut model = spec.build(&mut init(device), 3, 2).unwrap();
     let mut tensors = checkpoint::snapshot(device, &mut model).unwrap();
     for (index, tensor) in tensors.iter_mut().enumerate() {
@@ -225,15 +221,9 @@ fn inputs_that_do_not_fit_are_refused() {
 #[test]
 fn other_levels_can_be_asked_for() {
     let device = testing::device();
-    let spec = DdpmUnetSpec {
-        base_channels: 8,
-        channel_multipliers: vec![2, 1],
-        attention: vec![true, false],
-        embed: 8,
-        heads: 2,
-        groups: 4,
-        dropout: 0.0,
-    };
+    let spec: DdpmUnetSpec = spec(
+        "base-channels = 8, channel-multipliers = [2, 1], attention = [true, false], embed = 8, heads = 2, groups = 4",
+    );
     let model = spec.build(&mut init(&device), 1, 5).unwrap();
     let x = batch(&device, [2, 1, 6, 4], vec![0.1; 48]);
     let y = model

@@ -92,9 +92,10 @@ impl Anneal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::testing::numbers;
     use crate::optim::schedule::tests::assert_near;
     use crate::optim::{Rate, ScheduleSpec};
-    use crate::testing::{numbers, spec};
+    use crate::testing::spec;
 
     #[track_caller]
     fn assert_cycle(spec: &OneCycleSpec, expected: &[f64]) {

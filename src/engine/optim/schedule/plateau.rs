@@ -231,15 +231,6 @@ mod tests {
     }
 
     #[test]
-    fn epochs_are_counted_where_validation_is_rarer() {
-        let mut plateau = Plateau::new(&spec("patience = 3"), 0.1);
-        for (epoch, expected) in [(1, 0.1), (3, 0.1), (5, 0.01), (7, 0.01), (9, 0.001)] {
-            plateau.judge(epoch, Some(1.0));
-            assert_near(plateau.lr(), expected, 1e-3, &format!("epoch {epoch}"));
-        }
-    }
-
-    #[test]
     fn a_patience_that_outlasts_the_training_is_a_mistake() {
         let spec = |settings| spec::<PlateauSpec>(settings);
         for settings in [

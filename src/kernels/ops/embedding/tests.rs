@@ -15,19 +15,6 @@ fn rows_are_looked_up_and_gradients_added_where_they_came_from() {
 }
 
 #[test]
-fn a_batch_is_its_samples() {
-    let whole = testing::forward(&[(&TABLE, [3, 2].into())], |pass, x| {
-        embedding(pass, &x[0], &[2, 0, 2])
-    });
-    let rows = [2, 0, 2].map(|index| {
-        testing::forward(&[(&TABLE, [3, 2].into())], move |pass, x| {
-            embedding(pass, &x[0], &[index])
-        })
-    });
-    assert_eq!(whole, rows.concat());
-}
-
-#[test]
 fn an_index_outside_the_table_is_refused() {
     let device = testing::device();
     let table = Var::constant(&device, TABLE.to_vec(), [3, 2]).unwrap();

@@ -155,15 +155,6 @@ mod tests {
         concat(pass, &results[0], &results[1])
     }
 
-    fn shapes(rows: usize) -> [Shape; 10] {
-        let (weights, others) = ([[3, 5], [7, 5], [3, 17], [7, 17]], [5, 5, 17, 17]);
-        let mut shapes = vec![[rows, 3].into(), [rows, 7].into()];
-        for (weight, bias) in weights.into_iter().zip(others) {
-            shapes.extend([Shape::from(weight), Shape::from([bias])]);
-        }
-        shapes.try_into().unwrap()
-    }
-
     #[test]
     fn values_and_gradients_are_those_of_pytorch() {
         // a = torch.tensor([[1., -2.], [.5, 3.]]); b = torch.tensor([[.25, 1., -1.], [2., 0., .5]])
@@ -202,17 +193,6 @@ mod tests {
         for (grad, expected) in grads.iter().zip(expected) {
             testing::assert_close(grad, expected, 1e-6);
         }
-    }
-
-    #[test]
-    fn gradients_are_those_of_finite_differences() {
-        testing::check_gradients(&shapes(4), two);
-    }
-
-    #[test]
-    fn a_batch_is_its_rows_and_threads_change_no_bit() {
-        testing::check_batch(4, &shapes(4), two);
-        testing::check_threads(&shapes(130), two);
     }
 
     #[test]

@@ -82,12 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_those_of_finite_differences() {
-        let shapes = [[3, 17].into(), [3, 5].into(), [5, 17].into(), [17].into()];
-        testing::check_gradients(&shapes, |pass, v| {
-            linear_residual(pass, &v[0], &v[1], &v[2], &v[3])
-        });
-        // The residual and the branch's input may be one value.
+    fn the_residual_and_the_input_may_be_one_value() {
         testing::check_gradients(&[[3, 4].into(), [4, 4].into(), [4].into()], |pass, v| {
             linear_residual(pass, &v[0], &v[0], &v[1], &v[2])
         });

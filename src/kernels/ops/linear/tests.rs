@@ -36,38 +36,19 @@ fn values_and_gradients_are_those_of_pytorch() {
     );
     testing::assert_close(
         &grads[0],
-        &[
-            0.047_015_99,
-            0.190_883_56,
-            0.275_150_18,
-            0.119_884_23,
-            0.513_078_4,
-            0.738_081_8,
-        ],
+        &testing::numbers("0.04701599 0.19088356 0.27515018 0.11988423 0.5130784 0.7380818"),
         1e-6,
     );
     testing::assert_close(
         &grads[1],
-        &[
-            0.768_164_75,
-            0.074_501_22,
-            4.583_058_4,
-            0.481_712_82,
-            -1.655_713_6,
-            -0.172_987_8,
-        ],
+        &testing::numbers("0.76816475 0.07450122 4.5830584 0.48171282 -1.6557136 -0.1729878"),
         1e-6,
     );
     testing::assert_close(&grads[2], &[2.807_960_5, 0.284_739_6], 1e-6);
 }
 
 #[test]
-fn gradients_are_those_of_finite_differences() {
-    for activation in ALL {
-        testing::check_gradients(&[[3, 5].into(), [5, 17].into(), [17].into()], |pass, v| {
-            linear(pass, &v[0], &v[1], Some(&v[2]), activation)
-        });
-    }
+fn rows_may_have_any_number_of_dimensions_and_no_bias() {
     testing::check_gradients(&[[1, 3, 2, 1].into(), [1, 3].into()], |pass, v| {
         linear(pass, &v[0], &v[1], None, Activation::Identity)
     });

@@ -65,21 +65,6 @@ fn not_a_number_stays_one() {
 }
 
 #[test]
-fn a_batch_is_the_mean_of_its_samples() {
-    for term in [ErrorTerm::Squared, ErrorTerm::Absolute, HUBER] {
-        let (x, t) = (testing::filled(12, 1), testing::filled(12, 2));
-        let loss = |x: &[f32], t: &[f32]| {
-            let shape = [x.len() / 4, 4].into();
-            testing::forward(&[(x, shape), (t, shape)], |pass, x| {
-                mean_error(pass, term, &x[0], &x[1])
-            })[0]
-        };
-        let samples: f32 = x.chunks(4).zip(t.chunks(4)).map(|(x, t)| loss(x, t)).sum();
-        assert_close(&[loss(&x, &t)], &[samples / 3.0], 1e-6);
-    }
-}
-
-#[test]
 fn unequal_shapes_are_refused() {
     let device = testing::device();
     let [x, t] = [[2, 3], [3, 2]].map(|shape| Var::constant(&device, vec![0.0; 6], shape).unwrap());

@@ -89,6 +89,7 @@ mod tests {
     use super::*;
     use crate::ops::PathBatch;
     use crate::ops::path_batch::golden::{G2, P, Q, R2};
+    use crate::ops::testing::numbers;
 
     #[track_caller]
     fn assert_golden(found: f64, golden: f64) {
@@ -100,15 +101,9 @@ mod tests {
         let signatures = signatures(&PathBatch::golden(&[P, Q]));
         assert_golden(dilation(&signatures[..ENTRIES]), 0.898_090_271_8);
         assert_golden(dilation(&signatures[ENTRIES..]), 0.880_122_176_4);
-        let golden = [
-            1.0,
-            0.898_090_271_8,
-            0.898_090_271_8,
-            0.403_283_068_2,
-            0.584_760_448_8,
-            0.221_805_687_5,
-            0.403_283_068_2,
-        ];
+        let golden = numbers::<f64>(
+            "1.0 0.8980902718 0.8980902718 0.4032830682 0.5847604488 0.2218056875 0.4032830682",
+        );
         for (found, golden) in phi(&signatures[..ENTRIES]).zip(golden) {
             assert_golden(found, golden);
         }

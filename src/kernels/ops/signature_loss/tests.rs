@@ -44,21 +44,6 @@ fn losses_are_the_golden_ones() {
 }
 
 #[test]
-fn single_precision_outputs_give_the_golden_values_too() {
-    let output: Vec<f32> = [Q, G2]
-        .iter()
-        .flat_map(|path| path[1..].iter().map(|value| *value as f32))
-        .collect();
-    let golden = [-0.139_302_47, -0.605_912, 0.707_765_9, 0.738_904_3];
-    for (loss, golden) in all(&PathBatch::golden(&[P, R2])).iter().zip(golden) {
-        let value = testing::forward(&[(&output, [2, 4].into())], |pass, v| {
-            signature_loss(pass, &v[0], loss)
-        });
-        testing::assert_close(&value, &[golden], 1e-6);
-    }
-}
-
-#[test]
 fn gradients_of_rules_are_those_of_finite_differences() {
     for loss in &all(&real(5, 7))[1..] {
         testing::check_gradients(&[[3, 6].into()], |pass, v| {
@@ -80,16 +65,10 @@ fn the_gradient_of_the_t_statistic_is_that_of_pytorch() {
     });
     testing::assert_close(
         &grads[0],
-        &[
-            0.039_566_91,
-            0.058_128_817,
-            0.057_369_127,
-            -1.089_932_1,
-            0.027_532_465,
-            0.024_159_704,
-            0.034_538_81,
-            -1.170_792_5,
-        ],
+        &testing::numbers(
+            "0.03956691 0.058128817 0.057369127 -1.0899321 0.027532465 0.024159704 0.03453881
+             -1.1707925",
+        ),
         1e-6,
     );
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, assert_close};
+use crate::ops::testing::{self, assert_close, numbers};
 
 #[test]
 fn values_and_gradient_are_those_of_pytorch() {
@@ -12,32 +12,10 @@ fn values_and_gradient_are_those_of_pytorch() {
         &seed,
         |pass, x| upsample_bilinear(pass, &x[0]),
     );
-    let expected = [
-        1.0,
-        -0.2,
-        -1.4,
-        -1.0,
-        1.0,
-        3.0,
-        0.833_333_3,
-        0.5,
-        0.166_666_7,
-        0.333_333_3,
-        1.0,
-        1.666_666_7,
-        0.666_666_6,
-        1.2,
-        1.733_333_5,
-        1.666_666_6,
-        1.0,
-        0.333_333_3,
-        0.5,
-        1.9,
-        3.3,
-        3.0,
-        1.0,
-        -1.0,
-    ];
+    let expected = numbers(
+        "1.0 -0.2 -1.4 -1.0 1.0 3.0 0.8333333 0.5 0.1666667 0.3333333 1.0 1.6666667 0.6666666 1.2
+         1.7333335 1.6666666 1.0 0.3333333 0.5 1.9 3.3 3.0 1.0 -1.0",
+    );
     assert_close(&y, &expected, 1e-6);
     assert_close(&grads[0], &[16.4, 31.2, 30.4, 52.4, 79.2, 66.4], 1e-6);
 }

@@ -17,15 +17,3 @@ pub(in crate::compare) fn holm(p: &[f64]) -> Vec<f64> {
     }
     adjusted
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_larger_p_is_never_adjusted_below_a_smaller_one() {
-        assert_eq!(holm(&[0.03, 0.01, 0.02]), [0.04, 0.03, 0.04]);
-        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
-        assert!(holm(&[]).is_empty());
-    }
-}

@@ -143,12 +143,6 @@ mod tests {
     }
 
     #[test]
-    fn two_values_of_one_side_each_are_as_rare_as_complete_separation() {
-        assert_eq!(mann_whitney(&[1.0; 4], &[2.0; 4]), Some(2.0 / 70.0));
-        assert_eq!(mann_whitney(&[1.0; 6], &[2.0; 3]), Some(2.0 / 84.0));
-    }
-
-    #[test]
     fn equal_values_show_nothing_and_no_values_have_no_p() {
         assert_eq!(mann_whitney(&[1.0; 5], &[1.0; 5]), Some(1.0));
         assert_eq!(mann_whitney(&[], &[1.0]), None);

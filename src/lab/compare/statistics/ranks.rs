@@ -33,18 +33,3 @@ pub(super) fn ranks(values: &[f64]) -> Ranks {
     }
     Ranks { doubled, ties }
 }
-
-#[cfg(test)]
-#[expect(clippy::float_cmp, reason = "these values are exact")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ties_share_the_mean_of_their_places() {
-        // scipy.stats.rankdata([3, 1, 3, 2, 3]) = [4, 1, 4, 2, 4]
-        let found = ranks(&[3.0, 1.0, 3.0, 2.0, 3.0]);
-        assert_eq!(found.doubled, [8, 2, 8, 4, 8]);
-        assert_eq!(found.ties, 24.0);
-        assert!(ranks(&[]).doubled.is_empty());
-    }
-}

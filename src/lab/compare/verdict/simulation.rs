@@ -13,7 +13,7 @@ use crate::base::statistics::median;
 use crate::base::{Purpose, Seed};
 use crate::compare::floor::Floor;
 use crate::compare::statistics::Draws;
-use crate::compare::{Floors, Test, UnclearReason, Verdict};
+use crate::compare::{Floors, Test, Verdict};
 use crate::results::NoiseRow;
 
 /// Fewer draws than a real comparison: enough for rates, and for p-values that survive 21 tests.
@@ -255,20 +255,6 @@ fn runs_of_few_different_values_raise_no_more_alarms_in_one_session_or_two() {
             "{cells} cells: {paired}, {apart}"
         );
     }
-}
-
-#[test]
-fn two_sessions_without_a_stored_floor_are_always_unclear() {
-    let scenario = Scenario {
-        offset: (0.03, 0.01),
-        planted: (20, 0.5),
-        ..CALM
-    };
-    let cells = scenario.sessions(&mut Seed(2).stream(Purpose::Noise));
-    let verdicts = judge_with(&cells, None, QUICK);
-    let unclear = Verdict::Unclear(UnclearReason::NoSessionFloor);
-    assert!(verdicts.cells.iter().all(|cell| cell.verdict == unclear));
-    assert_eq!(verdicts.matrix.expect("twenty cells").verdict, unclear);
 }
 
 #[test]

@@ -89,38 +89,6 @@ fn a_second_program_is_refused_and_told_by_whom() {
 }
 
 #[test]
-fn another_version_is_refused_with_a_sentence() {
-    let folder = tempfile::tempdir().unwrap();
-    drop(Store::open(folder.path()).unwrap());
-    fs::write(folder.path().join(".store/format"), "7\n").unwrap();
-    let error = Store::open(folder.path()).unwrap_err().to_string();
-    assert!(
-        error.ends_with("has format 7, this program reads and writes format 1"),
-        "{error}"
-    );
-}
-
-#[test]
-fn temporary_files_of_a_killed_program_are_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    drop(Store::open(folder.path()).unwrap());
-    let left = [
-        ".store/tmp/.tmpAbc",
-        ".writing-Xyz",
-        "plots/.writing-Xyz",
-        "checkpoints/a/.writing-Xyz",
-        "tensorboard/a/b/.writing-Xyz",
-    ];
-    let left = left.map(|name| folder.path().join(name));
-    for path in &left {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, "half").unwrap();
-    }
-    drop(Store::open(folder.path()).unwrap());
-    assert!(left.iter().all(|path| !path.exists()));
-}
-
-#[test]
 fn a_damaged_file_is_treated_as_absent_and_listed() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path()).unwrap();
@@ -139,22 +107,6 @@ fn a_damaged_file_is_treated_as_absent_and_listed() {
     assert_eq!(damaged_files(folder.path()), 1);
     drop(store);
     assert!(Store::open(folder.path()).unwrap().damaged().is_empty());
-}
-
-#[test]
-fn a_folder_in_place_of_a_checkpoint_is_set_aside() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder
-        .path()
-        .join("checkpoints")
-        .join(A)
-        .join("last-seed42.safetensors");
-    fs::create_dir_all(place.join("below")).unwrap();
-    fs::write(folder.path().join("checkpoints/index.csv"), "file\n").unwrap();
-    let store = Store::open(folder.path()).unwrap();
-    assert_eq!(store.damaged(), [place.as_path()]);
-    assert!(!place.exists());
-    assert_eq!(damaged_files(folder.path()), 1);
 }
 
 /// Number of files that were set aside.

@@ -1,7 +1,7 @@
 use rand::SeedableRng;
 
 use super::*;
-use crate::testing::numbers;
+use crate::ops::testing::numbers;
 
 const SIZE: Size = Size {
     height: 4,

@@ -1,28 +1,25 @@
-//! [`Sessions`]: which two programs ran the pairs of which session.
+//! [`PairSessions`]: which two programs ran the pairs of which session of `ab`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::{ResultsError, write_if_changed};
 use crate::base::hash::Digest;
-use crate::results::write_if_changed;
-
-use super::AbError;
 
 /// Digests of two programs' files, and whether the pairs of a cell ended as soon as its verdict was sure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Programs {
+pub struct PairPrograms {
     before: String,
     after: String,
-    // `compare::until_sure_sessions` reads this field.
     #[serde(default)]
     until_sure: bool,
 }
 
-impl Programs {
+impl PairPrograms {
     /// Computes the digests of two files; `until_sure` as [`Self`] has it.
     ///
     /// # Errors
@@ -37,15 +34,15 @@ impl Programs {
     }
 }
 
-/// `sessions.json` in a comparison's folder. A kept run has the same code, but perhaps another build; times count only if
-/// the same two programs were run in turns.
+/// `sessions.json` beside the two folders of results of `ab`. A kept run has the same code, but perhaps another build; times count
+/// only if the same two programs were run in turns.
 #[derive(Debug)]
-pub struct Sessions {
+pub struct PairSessions {
     path: PathBuf,
-    by_id: BTreeMap<String, Programs>,
+    by_id: BTreeMap<String, PairPrograms>,
 }
 
-impl Sessions {
+impl PairSessions {
     /// Reads the sessions of the comparison in `folder`; empty if the file is missing or cannot be read.
     pub fn of(folder: &Path) -> Self {
         let path = folder.join("sessions.json");
@@ -57,7 +54,7 @@ impl Sessions {
     }
 
     /// Whether the pairs of session `id` were run by these programs.
-    pub fn counts(&self, id: &str, programs: &Programs) -> bool {
+    pub fn counts(&self, id: &str, programs: &PairPrograms) -> bool {
         self.by_id.get(id) == Some(programs)
     }
 
@@ -65,19 +62,24 @@ impl Sessions {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn begin(&mut self, id: &str, programs: Programs) -> Result<(), AbError> {
+    pub fn begin(&mut self, id: &str, programs: PairPrograms) -> Result<(), ResultsError> {
         self.by_id.insert(id.to_owned(), programs);
         let mut text = serde_json::to_vec_pretty(&self.by_id).unwrap_or_default();
         text.push(b'\n');
         write_if_changed(&self.path, &text)?;
         Ok(())
     }
+
+    /// The sessions whose pairs ended as soon as their cell's verdict was sure.
+    pub fn until_sure(self) -> BTreeSet<String> {
+        let own = self.by_id.into_iter().filter(|(_, of)| of.until_sure);
+        own.map(|(id, _)| id).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::until_sure_sessions;
 
     #[test]
     fn a_session_counts_for_the_programs_that_made_it() {
@@ -88,21 +90,18 @@ mod tests {
             path
         };
         let (old, new) = (file("old", "1"), file("new", "2"));
-        let both = Programs::of(&old, &new, true).unwrap();
-        let mut sessions = Sessions::of(folder.path());
+        let both = PairPrograms::of(&old, &new, true).unwrap();
+        let mut sessions = PairSessions::of(folder.path());
         assert!(!sessions.counts("mon", &both));
         sessions.begin("mon", both.clone()).unwrap();
-        let sessions = Sessions::of(folder.path());
+        let sessions = PairSessions::of(folder.path());
         assert!(sessions.counts("mon", &both));
-        let folder = folder.path().join("after");
-        fs::create_dir(&folder).unwrap();
-        let until_sure: Vec<String> = until_sure_sessions(&folder).into_iter().collect();
-        assert_eq!(until_sure, ["mon"]);
-        let fixed = Programs::of(&old, &new, false).unwrap();
-        let others = Programs::of(&old, &file("new", "3"), true).unwrap();
+        let fixed = PairPrograms::of(&old, &new, false).unwrap();
+        let others = PairPrograms::of(&old, &file("new", "3"), true).unwrap();
         for programs in [&fixed, &others] {
             assert!(!sessions.counts("mon", programs), "{programs:?}");
         }
         assert!(!sessions.counts("tue", &both));
+        assert_eq!(sessions.until_sure(), ["mon".to_owned()].into());
     }
 }
