@@ -3,26 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{
-    Dataset, DatasetError, DatasetSpec, Features, Normalisation, Preparation, Target, csv_table,
-};
-
-/// What a trained model knows of its data.
-#[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
-    /// The form of its features.
-    pub features: Features,
-    /// The form of its target.
-    pub target: Target,
-    /// Names of its classes; empty for numbers.
-    pub class_names: &'a [String],
-    /// How features and target were normalised.
-    pub normalisation: &'a Normalisation,
-    /// What else was fitted to the training rows.
-    pub preparation: Option<&'a Preparation>,
-    /// Whether the new data have a target, which is read.
-    pub wants_target: bool,
-}
+use super::{Dataset, DatasetError, DatasetSpec, Known, Preparation, csv_table};
 
 impl DatasetSpec {
     /// Passes the rows of other data of the same form to `take`, prepared like the training rows: of a table some rows at a time,

@@ -11,7 +11,7 @@ use super::split::held_out;
 use super::table::Table;
 use super::{
     DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Preparation, Splits,
-    Target,
+    Target, Targets,
 };
 use crate::base::text::count;
 
@@ -90,18 +90,9 @@ impl TextSpec {
 
     pub(super) fn open(&self) -> Result<OpenDataset, DatasetError> {
         let parts = self.parts(&matching(&self.path)?)?;
-        let mut table = self.empty(parts.size());
-        let splits = [0, 1, 2].map(|part| {
-            let first = table.values.len() as u32;
-            self.add_windows(&mut table, &parts.ids[part], &parts.bytes[part]);
-            (first..table.values.len() as u32).collect()
-        });
-        let [train, validation, test] = splits;
-        let splits = Splits {
-            train,
-            validation,
-            test,
-        };
+        let windows = [0, 1, 2].map(|part| (&parts.ids[part][..], &parts.bytes[part][..]));
+        let mut table = self.table(parts.size(), &windows);
+        let splits = Splits::consecutive([0, 1, 2].map(|part| self.windows(&parts.ids[part])));
         table.preparation = Some(Preparation::Text {
             vocabulary: parts.vocabulary,
             has_unknown: parts.has_unknown,
@@ -109,23 +100,20 @@ impl TextSpec {
         Ok(OpenDataset::new(table, splits))
     }
 
-    fn empty(&self, vocabulary: usize) -> Table {
-        let (form, target) = self.forms(vocabulary);
-        Table::new(form, target, Vec::new(), Vec::new())
-    }
-
-    /// Adds all windows of tokens with their targets' bytes.
-    fn add_windows(&self, table: &mut Table, ids: &[u32], bytes: &[u8]) {
-        for window in 0..self.windows(ids) {
-            let start = window * self.length;
-            let end = start + self.length;
-            let own = ids[start..=end].iter().map(|id| *id as f32);
-            table.features.extend(own);
-            let targets = bytes[start + 1..=end].iter();
-            table
-                .values
-                .push(targets.map(|bytes| f32::from(*bytes)).sum());
+    /// All windows of parts of a text, tokens with their bytes.
+    fn table(&self, vocabulary: usize, parts: &[(&[u32], &[u8])]) -> Table {
+        let (mut features, mut values) = (Vec::new(), Vec::new());
+        for (ids, bytes) in parts {
+            for window in 0..self.windows(ids) {
+                let start = window * self.length;
+                let end = start + self.length;
+                features.extend(ids[start..=end].iter().map(|id| *id as f32));
+                let targets = bytes[start + 1..=end].iter();
+                values.push(targets.map(|bytes| f32::from(*bytes)).sum());
+            }
         }
+        let (form, target) = self.forms(vocabulary);
+        Table::new(form, features, Targets::of_values(target, values))
     }
 
     /// The windows of another text, by the vocabulary of the text that was trained on.
@@ -162,9 +150,9 @@ impl TextSpec {
             )));
         }
         let bytes: Vec<u8> = tokens.iter().map(|token| self.bytes_of(*token)).collect();
-        let mut table = self.empty(vocabulary.len() + usize::from(has_unknown));
-        self.add_windows(&mut table, &ids, &bytes);
-        if table.values.is_empty() {
+        let size = vocabulary.len() + usize::from(has_unknown);
+        let table = self.table(size, &[(&ids, &bytes)]);
+        if table.targets.values.is_empty() {
             return Err(DatasetError::Mismatch(format!(
                 "`{}` has {}, too few for one window of {} and the token after it",
                 self.path.display(),

@@ -10,14 +10,11 @@ use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;
 
-use super::super::DatasetError;
-use super::super::faults::Faults;
+use super::super::{DatasetError, Faults, Target, Targets};
 use super::array::{Array, Dtype};
 use super::npy;
 use crate::base::file;
-
-/// Names of arrays that a sentence lists.
-const NAMED: usize = 20;
+use crate::diag::list;
 
 /// Where an array is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +103,30 @@ impl Place {
         }
     }
 
+    /// What an array of targets has: classes, or numbers to predict, of whose form the shape says more.
+    ///
+    /// # Errors
+    /// Values that are neither.
+    pub(super) fn targets(&self, array: &Array) -> Result<Targets, DatasetError> {
+        let wrong = |why| self.wrong(why);
+        if array.dtype.is_float() {
+            let values = array.floats().map_err(wrong)?;
+            return Ok(Targets::of_values(Target::None, values));
+        }
+        let labels = array.classes().map_err(wrong)?;
+        let classes = labels.iter().max().map_or(0, |last| *last as usize + 1);
+        Ok(Targets::of_numbered(labels, classes))
+    }
+
+    /// Checks the number of rows.
+    pub(super) fn some_rows(&self, rows: usize) -> Result<(), DatasetError> {
+        if (1..=u32::MAX as usize).contains(&rows) {
+            return Ok(());
+        }
+        let most = u32::MAX;
+        Err(self.wrong(format!("it has {rows} rows; from 1 to {most} can be read")))
+    }
+
     fn open(&self) -> Result<File, DatasetError> {
         file::open(&self.path).map_err(|error| DatasetError::unreadable(&self.path, &error))
     }
@@ -169,21 +190,13 @@ impl Place {
 
     fn missing(&self, mut names: Vec<String>) -> DatasetError {
         names.sort();
-        let more = names.len().saturating_sub(NAMED);
-        names.truncate(NAMED);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
         let own = match &names[..] {
             [] => "it has none".to_owned(),
             [only] => format!("it has `{only}`: `{} = \"{only}\"`", self.key),
-            names => format!(
-                "it has `{}`{more}: say which by `{}`",
-                names.join("`, `"),
-                self.key
-            ),
+            names => {
+                let names = list(names.iter().map(String::as_str));
+                format!("it has {names}: say which by `{}`", self.key)
+            }
         };
         let mut faults = Faults::one(
             String::new(),

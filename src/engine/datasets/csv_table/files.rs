@@ -109,15 +109,13 @@ pub(super) fn orders(
             _ => faults.add(|| (format!("in `{}`", file.name), difference(names, &own))),
         }
     }
-    if faults.is_empty() {
-        return Ok(orders);
-    }
     faults.help = Some(
         "the files of a table have the same columns, in any order; or name fewer files".to_owned(),
     );
     let what = "has the header that all files of the table need, which is not so";
     let first = files.first().map_or(Path::new(""), |file| &file.path);
-    Err(DatasetError::faulty(first, what, faults))
+    faults.into_result(first, what)?;
+    Ok(orders)
 }
 
 /// How a header differs: "lacks `a`, `b`; has `c` beside them".
