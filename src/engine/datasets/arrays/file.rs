@@ -1,14 +1,12 @@
 //! [`Place`]: where an array is, in a `.npy`, `.npz` or safetensors file.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use safetensors::{SafeTensorError, SafeTensors};
 use serde_json::Value;
 use zip::ZipArchive;
-use zip::read::ZipFile;
-use zip::result::ZipError;
 
 use super::super::{DatasetError, Faults, Target, Targets};
 use super::array::{Array, Dtype};
@@ -63,18 +61,7 @@ impl Place {
     pub(super) fn read(&self) -> Result<Array, DatasetError> {
         match (Format::of(&self.path), &self.name) {
             (Some(Format::Safetensors), Some(name)) => self.of_safetensors(name),
-            (_, None) => {
-                let file = self.open()?;
-                let size = file.metadata().map_or(0, |metadata| metadata.len());
-                let array = npy::array(&mut BufReader::new(file), size);
-                array.map_err(|why| self.wrong(why))
-            }
-            (_, Some(name)) => self.in_archive(name, |mut entry| {
-                // What an entry says of its size may be wrong.
-                let whole = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
-                let known = entry.compressed_size().min(whole);
-                npy::array(&mut entry, known).map_err(|why| self.wrong(why))
-            }),
+            _ => self.of_npy(npy::array),
         }
     }
 
@@ -91,15 +78,7 @@ impl Place {
                 let dtype = dtype.ok_or_else(|| self.wrong("it is not in the file"))?;
                 self.known_type(dtype)
             }
-            (_, None) => {
-                let header = npy::header(&mut BufReader::new(self.open()?));
-                let header = header.map_err(|why| self.wrong(why))?;
-                Ok(header.dtype)
-            }
-            (_, Some(name)) => self.in_archive(name, |mut entry| {
-                let header = npy::header(&mut entry).map_err(|why| self.wrong(why))?;
-                Ok(header.dtype)
-            }),
+            _ => self.of_npy(|file, _| npy::header(file).map(|header| header.dtype)),
         }
     }
 
@@ -131,17 +110,21 @@ impl Place {
         file::open(&self.path).map_err(|error| DatasetError::unreadable(&self.path, &error))
     }
 
-    /// What `read` makes of the entry `NAME.npy` of a `.npz` file.
-    fn in_archive<T>(
+    /// What `read` makes of a `.npy` file, or of the entry `NAME.npy` of a `.npz` file, of which so many bytes exist at most.
+    fn of_npy<T>(
         &self,
-        name: &str,
-        read: impl FnOnce(ZipFile<'_, BufReader<File>>) -> Result<T, DatasetError>,
+        read: impl FnOnce(&mut dyn Read, u64) -> Result<T, String>,
     ) -> Result<T, DatasetError> {
-        let damaged = |error: ZipError| {
+        let file = self.open()?;
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        let mut file = BufReader::new(file);
+        let Some(name) = &self.name else {
+            return read(&mut file, size).map_err(|why| self.wrong(why));
+        };
+        let mut archive = ZipArchive::new(file).map_err(|error| {
             let why = format!("not a `.npz` file, a ZIP archive of `.npy` files: {error}");
             DatasetError::damaged(&self.path, "", why)
-        };
-        let mut archive = ZipArchive::new(BufReader::new(self.open()?)).map_err(damaged)?;
+        })?;
         let entry = format!("{name}.npy");
         if archive.index_for_name(&entry).is_none() {
             let names = archive.file_names();
@@ -149,7 +132,11 @@ impl Place {
             return Err(self.missing(names.map(str::to_owned).collect()));
         }
         let entry = archive.by_name(&entry);
-        read(entry.map_err(|error| self.wrong(format!("it cannot be unpacked: {error}")))?)
+        let mut entry =
+            entry.map_err(|error| self.wrong(format!("it cannot be unpacked: {error}")))?;
+        // What an entry says of its size may be wrong.
+        let known = entry.compressed_size().min(size);
+        read(&mut entry, known).map_err(|why| self.wrong(why))
     }
 
     fn of_safetensors(&self, name: &str) -> Result<Array, DatasetError> {

@@ -204,31 +204,24 @@ impl<E> Parts<'_, E> {
         if source_rows.is_empty() || self.error.is_some() {
             return;
         }
-        let place = |name: &str| self.layout.names.iter().position(|own| own == name);
-        let parts = &self.layout.parts;
         let mut raw = |name: &str, part: Option<DatePart>| {
-            let column = place(name)?;
-            let is_own = |own: &(usize, DatePart)| own.0 == column && part == Some(own.1);
+            let layout = self.layout;
+            let column = layout.names.iter().position(|own| own == name)?;
             let from = match part {
                 None => column,
-                Some(_) => self.layout.place_of_part(parts.iter().position(is_own)?),
+                Some(part) => {
+                    let mut parts = layout.parts.iter();
+                    layout.place_of_part(parts.position(|own| *own == (column, part))?)
+                }
             };
             Some((column, gathered[from].take()?))
         };
-        let features: Vec<Option<(usize, Raw)>> = self
-            .columns
-            .iter()
+        let columns = self.columns.iter();
+        let features: Vec<Option<(usize, Raw)>> = columns
             .map(|column| raw(&column.name, column.part()))
             .collect();
-        let targets: Vec<Option<(usize, Raw)>> = if self.known.wants_target {
-            self.spec
-                .target
-                .iter()
-                .map(|name| raw(name, None))
-                .collect()
-        } else {
-            Vec::new()
-        };
+        let targets = self.spec.target.iter().filter(|_| self.known.wants_target);
+        let targets: Vec<Option<(usize, Raw)>> = targets.map(|name| raw(name, None)).collect();
         let values: Vec<Values> = self
             .columns
             .iter()
