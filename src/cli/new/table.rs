@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::base::text::count;
 use crate::datasets::{ColumnGuess, CsvGuess, Decimal, FilePaths};
+use crate::plan::toml_text;
 
 use super::super::Problem;
 use super::super::problem::mistake;
@@ -87,10 +88,7 @@ fn written(spot: &Spot, paths: &FilePaths) -> String {
 fn one_or_list(texts: &[String]) -> String {
     match texts {
         [only] => quoted(only),
-        texts => {
-            let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
-            format!("[{}]", texts.join(", "))
-        }
+        texts => toml_text(&texts.into()),
     }
 }
 
@@ -156,9 +154,8 @@ fn reading(guess: &CsvGuess) -> String {
         lines.push("decimal = \",\"".to_owned());
     }
     if !guess.missing_values.is_empty() {
-        let texts = guess.missing_values.iter().map(|text| quoted(text));
-        let texts: Vec<String> = texts.collect();
-        lines.push(format!("missing-values = [{}]", texts.join(", ")));
+        let texts = toml_text(&guess.missing_values.as_slice().into());
+        lines.push(format!("missing-values = {texts}"));
     }
     let mut columns = guess.columns.iter();
     if let Some(date) = columns.find(|one| one.entry.contains("date =")) {

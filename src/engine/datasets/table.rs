@@ -91,13 +91,13 @@ impl Table {
     /// Writes the pixels of an image as numbers, changed where a stream is given.
     fn write_image(
         &self,
-        size: ImageSize,
         pixels: &[u8],
         augmentation: Option<&mut ChaCha8Rng>,
         features: &mut [f32],
     ) {
         let scale = self.normalisation.features[0];
-        let Some(rng) = augmentation.filter(|_| self.augments()) else {
+        let rng = augmentation.filter(|_| self.augments());
+        let (Some(rng), Features::Image(size)) = (rng, self.form) else {
             return write_pixels(pixels, scale, features);
         };
         let image = Image {
@@ -164,15 +164,10 @@ impl Dataset for Table {
         mut sample: SampleMut<'_>,
     ) -> Result<(), DatasetError> {
         let (row, len) = (row as usize, sample.features.len());
-        match (&self.features, self.form) {
-            (Cells::Pixels(pixels), Features::Image(size)) => {
-                let own = &pixels[row * len..][..len];
-                self.write_image(size, own, augmentation, sample.features);
-            }
-            _ => {
-                let own = &self.numbers()[row * len..][..len];
-                sample.features.copy_from_slice(own);
-            }
+        let own = row * len..(row + 1) * len;
+        match &self.features {
+            Cells::Numbers(numbers) => sample.features.copy_from_slice(&numbers[own]),
+            Cells::Pixels(pixels) => self.write_image(&pixels[own], augmentation, sample.features),
         }
         self.targets.write(row, &mut sample);
         Ok(())

@@ -156,23 +156,17 @@ fn cifar_100_has_fine_and_coarse_classes() {
 #[test]
 fn training_images_are_changed_where_that_is_said() {
     let (_folder, mut spec) = ten();
-    let plain = spec.open(Seed(1), 0.0).unwrap().dataset;
-    assert!(!plain.augments());
-    spec.augment = Some(AugmentSpec {
-        flip: 1.0,
-        crop: 4,
-        ..AugmentSpec::NONE
-    });
+    assert!(!spec.open(Seed(1), 0.0).unwrap().dataset.augments());
+    let with = |flip| {
+        Some(AugmentSpec {
+            flip,
+            ..AugmentSpec::NONE
+        })
+    };
+    spec.augment = with(1.0);
     let changed = spec.open(Seed(1), 0.0).unwrap().dataset;
-    assert!(changed.augments());
-    let original = one(&*plain, 1);
-    assert_eq!(one(&*changed, 1), original);
-    assert_ne!(augmented(&*changed, 1, 5), original.0);
-    assert_eq!(augmented(&*changed, 1, 5), augmented(&*changed, 1, 5));
-    spec.augment = Some(AugmentSpec {
-        flip: 2.0,
-        ..AugmentSpec::NONE
-    });
+    assert_ne!(augmented(&*changed, 1, 5), one(&*changed, 1).0);
+    spec.augment = with(2.0);
     assert_eq!(message(&spec), "`augment.flip` must be from 0 to 1, not 2");
 }
 
@@ -252,12 +246,6 @@ fn missing_files_and_other_folders_are_sentences() {
     write(other.path(), "data_batch_1", b"");
     assert!(
         message(&spec).contains("it has the version of CIFAR for Python"),
-        "{}",
-        message(&spec)
-    );
-    spec.path = other.path().join("nowhere");
-    assert!(
-        message(&spec).ends_with("there is no such folder"),
         "{}",
         message(&spec)
     );

@@ -90,14 +90,3 @@ fn damaged_files_are_named_with_the_byte() {
     assert!(written(&packed).starts_with(name));
     assert!(written(&idx(&[9, 2, 3], &[0; 54])).contains("10 labels for the 9 images"));
 }
-
-#[test]
-fn a_missing_file_is_named_in_both_forms() {
-    let (_folder, spec) = folder();
-    fs::remove_file(spec.path.join("t10k-labels-idx1-ubyte.gz")).unwrap();
-    let error = message(&spec);
-    assert!(
-        error.ends_with("it has neither `t10k-labels-idx1-ubyte` nor `t10k-labels-idx1-ubyte.gz`"),
-        "{error}"
-    );
-}
