@@ -239,7 +239,9 @@ pub(super) fn numbers(values: Vec<f32>, fill: Option<f32>, has_flag: bool, scale
 }
 
 fn scaled((mut values, gaps): (Vec<f32>, Option<Vec<bool>>), scale: Scale) -> Values {
-    apply(&[scale], &mut values);
+    for value in &mut values {
+        *value = scale.normalised(*value);
+    }
     Values::Numbers(values, gaps)
 }
 
