@@ -33,3 +33,8 @@ pub(super) type Outcome = Result<u8, Problem>;
 pub(super) fn mistake(error: impl std::fmt::Display) -> Problem {
     Failure::plain(error.to_string(), None).into()
 }
+
+/// A mistake with advice.
+pub(super) fn refused(title: impl Into<String>, help: impl Into<String>) -> Problem {
+    Failure::plain(title, Some(help.into())).into()
+}

@@ -6,11 +6,11 @@ use crate::base::text::count;
 use crate::datasets::{ArraysSpec, DatasetSpec, Features, FingerprintCache, Target};
 
 use super::super::Problem;
-use super::super::problem::mistake;
-use super::draft::{Draft, ROW_MODELS, batch_size, filled, quoted};
+use super::super::problem::{mistake, refused};
+use super::draft::{Draft, batch_size, filled, quoted};
 use super::images::IMAGE_MODELS;
 use super::place::Spot;
-use super::refused;
+use super::table::ROW_MODELS;
 
 pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     let guess = ArraysSpec::guess(path).ok_or_else(|| {

@@ -1,20 +1,11 @@
-//! [`Draft`]: the text of a new manifest, from a template and the properties of the data.
+//! [`Draft`]: the text of a new manifest, from a template and what fills it.
 
-use std::path::Path;
-
-use crate::base::text::count;
-use crate::datasets::{ColumnGuess, CsvGuess, Decimal, FilePaths};
 use crate::plan::toml_text;
 
-use super::super::Problem;
-use super::super::problem::mistake;
-use super::place::{Spot, tables_in};
-use super::{Form, arrays, example, images, refused};
+use super::place::Spot;
 
-/// Models of rows of numbers, as a new manifest has them.
-pub(super) const ROW_MODELS: &str = include_str!("csv-models.toml");
-
-const NAMED: usize = 12;
+/// Names that a line shows.
+pub(super) const NAMED: usize = 12;
 /// Column in which comments begin, minus one.
 const COMMENT: usize = 36;
 const BATCH: usize = 32;
@@ -31,40 +22,6 @@ pub(super) struct Draft {
 type Fillings<'a> = &'a [(&'a str, String)];
 
 impl Draft {
-    pub(super) fn new(
-        form: Form,
-        data: Option<&Path>,
-        targets: &[String],
-        spot: &Spot,
-    ) -> Result<Self, Problem> {
-        let (text, about) = match (form, data) {
-            (Form::Csv, Some(path)) => return table(spot, path, targets),
-            _ if !targets.is_empty() => {
-                return Err(refused(
-                    "`--target` names columns of a table".to_owned(),
-                    "name the table too: `--data table.csv`",
-                ));
-            }
-            (Form::Arrays, Some(path)) => return arrays::draft(spot, path),
-            (Form::Arrays, None) => {
-                return Err(refused(
-                    "`--from arrays` needs arrays".to_owned(),
-                    "name them by `--data x.npy`, a `.npz` or a `.safetensors` file",
-                ));
-            }
-            (Form::Csv, None) => return Ok(example_table(spot)),
-            (Form::Images, Some(path)) => return images::draft(spot, path),
-            (Form::Images, None) => return Ok(images::example(spot)),
-            (Form::Quickstart, _) => (
-                include_str!("quickstart.toml"),
-                "a small network on generated data, at two sizes",
-            ),
-            (Form::Search, _) => (include_str!("search.toml"), "a search of good settings"),
-            (Form::Compare, _) => (include_str!("compare.toml"), "before and after a change"),
-        };
-        Ok(Self::plain(filled(spot, text, about, &[])))
-    }
-
     /// A manifest without guesses and without an example file.
     pub(super) fn plain(text: String) -> Self {
         Self {
@@ -134,210 +91,9 @@ pub(super) fn batch_size(train_rows: usize) -> String {
     size.to_string()
 }
 
-fn table(spot: &Spot, path: &Path, targets: &[String]) -> Result<Draft, Problem> {
-    let paths = tables(path);
-    let guess = CsvGuess::of(&paths, targets).map_err(mistake)?;
-    let why_target = guess.why_target.as_ref();
-    let noted = CsvGuess {
-        why_target: why_target.map(|why| format!("guessed: {why}")),
-        why_classes: format!("guessed: {}", guess.why_classes),
-        ..guess.clone()
-    };
-    let about = if path.is_file() {
-        format!("the table {}", path.display())
-    } else {
-        format!("the tables {}", path.display())
-    };
-    let is_one = guess.targets.len() == 1;
-    let (whose, kind) = match (is_one, guess.classes) {
-        (true, true) => ("its values are", "classes"),
-        (true, false) => ("its values are", "numbers"),
-        (false, true) => ("the targets are", "labels"),
-        (false, false) => ("the targets are", "numbers"),
-    };
-    let columns = count(guess.features.len(), "column");
-    let why_target = why_target.map(|why| format!("`{}` is the target ({why})", guess.targets[0]));
-    let mut guesses: Vec<String> = why_target.into_iter().collect();
-    guesses.push(format!("{whose} {kind} ({})", guess.why_classes));
-    if guess.is_uneven() {
-        let (rarest, of) = (guess.rarest, count(guess.rows, "row"));
-        guesses.push(format!(
-            "the rarest class has {rarest} of {of}: balanced accuracy decides; `weights = \"balanced\"` of the loss trains for it"
-        ));
-    }
-    guesses.extend([format!("{columns} as features: {}", named(&guess.features))]);
-    let entries = guess.columns.iter().take(NAMED);
-    guesses.extend(entries.map(|one| format!("`{}`: {}", one.name, one.why)));
-    let more = guess.columns.len().saturating_sub(NAMED);
-    guesses
-        .extend((more > 0).then(|| format!("and {}, in the manifest", count(more, "more column"))));
-    let ignored = guess.ignored.iter().take(NAMED);
-    guesses.extend(ignored.map(|(name, why)| format!("`{name}` is left out ({why})")));
-    Ok(Draft {
-        guesses,
-        ..Draft::plain(table_text(spot, &paths, &noted, &about))
-    })
-}
-
-/// The file or the pattern `path`; of a folder a pattern that its tables match, or a list of them.
-fn tables(path: &Path) -> FilePaths {
-    let tables = if path.is_dir() {
-        tables_in(path)
-    } else {
-        Vec::new()
-    };
-    let endings = tables.iter().map(|table| table.extension());
-    match &tables[..] {
-        [] => path.to_owned().into(),
-        [first, _, ..] if endings.clone().all(|ending| ending == first.extension()) => {
-            let ending = first.extension().unwrap_or_default().to_string_lossy();
-            path.join(format!("*.{ending}")).into()
-        }
-        _ => tables.into_iter().collect(),
-    }
-}
-
-/// The files as TOML, relative to the manifest.
-fn written(spot: &Spot, paths: &FilePaths) -> String {
-    let seen = paths.iter().map(|path| spot.seen_from_manifest(path));
-    one_or_list(&seen.collect::<Vec<String>>())
-}
-
-/// A text as TOML, or a list of them.
-fn one_or_list(texts: &[String]) -> String {
-    match texts {
-        [only] => quoted(only),
-        texts => {
-            let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
-            format!("[{}]", texts.join(", "))
-        }
-    }
-}
-
-fn table_text(spot: &Spot, paths: &FilePaths, guess: &CsvGuess, about: &str) -> String {
-    let rows = guess.rows;
-    // 15 % of the rows are for validation and 15 % for testing.
-    let train_rows = rows - 2 * (rows * 15).div_ceil(100).min(rows / 2);
-    let features = named(&guess.features);
-    let (target, what_classes) = match guess.targets.len() {
-        1 => ("target", "whether it is a class"),
-        _ => ("targets", "whether each is a label that a row has or not"),
-    };
-    let features = format!("features are all columns but the {target}: {features}");
-    let why_target = guess.why_target.clone();
-    let why_target = why_target.unwrap_or_else(|| "as `--target` says".to_owned());
-    let fillings = [
-        ("path", written(spot, paths)),
-        ("target", one_or_list(&guess.targets)),
-        ("target-name", toml_inner(&guess.targets.join("`, `"))),
-        ("why-target", why_target),
-        ("classes", guess.classes.to_string()),
-        ("what-classes", what_classes.to_owned()),
-        ("why-classes", guess.why_classes.clone()),
-        ("rows", count(rows, "row")),
-        ("features", features),
-        ("reading", reading(guess)),
-        ("columns", columns(guess)),
-        ("batch-size", batch_size(train_rows)),
-        ("answer", quoted(answer(guess).0)),
-        ("why-answer", answer(guess).1),
-    ];
-    let form = include_str!("csv.toml").replace("{models}", ROW_MODELS.trim_end());
-    filled(spot, &form, about, &fillings)
-}
-
-/// The metric that decides, and why.
-fn answer(guess: &CsvGuess) -> (&'static str, String) {
-    if !guess.classes {
-        return (
-            "val_r2",
-            "what decides; `val_mae` for the mean error".to_owned(),
-        );
-    }
-    if guess.targets.len() > 1 {
-        let why = "what decides: the mean over the labels, each of which counts as much";
-        return ("val_macro_f1", why.to_owned());
-    }
-    if guess.is_uneven() {
-        let why = "what decides: always the most frequent class would have a high accuracy";
-        return ("val_balanced_accuracy", why.to_owned());
-    }
-    ("val_accuracy", "what decides".to_owned())
-}
-
-/// Lines of a table that say how it is read, each after a line break; none where it is read as usual.
-fn reading(guess: &CsvGuess) -> String {
-    let mut lines = vec![String::new()];
-    if guess.separator != ',' {
-        let separator = quoted(&guess.separator.to_string());
-        lines.push(format!("separator = {separator}"));
-    }
-    if guess.decimal == Decimal::Comma {
-        lines.push("decimal = \",\"".to_owned());
-    }
-    if !guess.missing_values.is_empty() {
-        let texts = guess.missing_values.iter().map(|text| quoted(text));
-        let texts: Vec<String> = texts.collect();
-        lines.push(format!("missing-values = [{}]", texts.join(", ")));
-    }
-    let mut columns = guess.columns.iter();
-    if let Some(date) = columns.find(|one| one.entry.contains("date =")) {
-        let split = format!("# split = {{ by = {} }}", quoted(&date.name));
-        let why = "holds out the last rows by date, where the future is to be predicted";
-        lines.push(format!("{split:<35} # {why}"));
-    }
-    if !guess.ignored.is_empty() {
-        let ignored = guess.ignored.iter();
-        let ignored = ignored.map(|(name, why)| format!("  {},  # {why}", quoted(name)));
-        lines.push("ignore = [".to_owned());
-        lines.extend(ignored);
-        lines.push("]".to_owned());
-    }
-    lines.join("\n")
-}
-
-/// The section of columns that are not numbers in every row; empty where all are.
-fn columns(guess: &CsvGuess) -> String {
-    if guess.columns.is_empty() {
-        return String::new();
-    }
-    let head = "\n[datasets.table.columns]            # columns that are not numbers in every row; `fieldtrial list datasets`\n";
-    let line = |one: &ColumnGuess| {
-        let line = format!("{} = {}", quoted(&one.name), one.entry);
-        format!("{line:<35} # {}\n", one.why)
-    };
-    let lines = guess.columns.iter().map(line);
-    format!("{head}{}", lines.collect::<String>())
-}
-
 /// Text escaped for a TOML string, without its quotes.
-fn toml_inner(text: &str) -> String {
+pub(super) fn toml_inner(text: &str) -> String {
     let whole = quoted(text);
     let inner = whole.trim_start_matches('"').strip_suffix('"');
     inner.unwrap_or(&whole).to_owned()
-}
-
-fn example_table(spot: &Spot) -> Draft {
-    let features = ["weight_g", "length_mm", "width_mm"].map(str::to_owned);
-    let table = example::table();
-    let guess = CsvGuess {
-        rows: table.lines().count() - 1,
-        separator: ',',
-        decimal: Decimal::Point,
-        missing_values: Vec::new(),
-        columns: Vec::new(),
-        ignored: Vec::new(),
-        features: features.into(),
-        targets: vec!["fruit".to_owned()],
-        why_target: Some("which fruit it is".to_owned()),
-        classes: true,
-        why_classes: "`false` for amounts".to_owned(),
-        kinds: 3,
-        rarest: 80,
-    };
-    let about = "a table of fruit, made up as an example";
-    Draft {
-        example: Some(table),
-        ..Draft::plain(table_text(spot, &spot.example().into(), &guess, about))
-    }
 }

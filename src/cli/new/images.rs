@@ -9,10 +9,9 @@ use crate::datasets::{
 };
 
 use super::super::Problem;
-use super::super::problem::mistake;
+use super::super::problem::{mistake, refused};
 use super::draft::{Draft, batch_size, filled, named, quoted};
 use super::place::Spot;
-use super::refused;
 
 /// Models of images, as a new manifest has them.
 pub(super) const IMAGE_MODELS: &str = include_str!("images-models.toml");

@@ -6,6 +6,7 @@ mod example;
 mod images;
 mod place;
 mod script;
+mod table;
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,9 +22,9 @@ use crate::plan::{Feasibility, Plan, PlanOptions, namesakes, results_root, wrong
 use crate::results::from_here;
 
 use super::fingerprints::Fingerprints;
-use super::problem::mistake;
+use super::problem::{mistake, refused};
 use super::{Outcome, Problem, exit_code};
-use draft::Draft;
+use draft::{Draft, filled};
 use place::{Spot, tables_in};
 
 /// Write a commented manifest to begin with
@@ -84,7 +85,7 @@ pub(super) fn new(arguments: &NewArguments) -> Outcome {
     let data = arguments.data.as_deref();
     let draft = match &arguments.script {
         Some(script) => script::draft(&spot, script)?,
-        None => Draft::new(form(arguments)?, data, &arguments.target, &spot)?,
+        None => draft(form(arguments)?, data, &arguments.target, &spot)?,
     };
     let example = draft.example.as_ref().map(|text| (spot.example(), text));
     let mut files = vec![(spot.manifest.clone(), &draft.text)];
@@ -114,14 +115,45 @@ fn form(arguments: &NewArguments) -> Result<Form, Problem> {
         Some(form @ (Form::Csv | Form::Images | Form::Arrays)) => Ok(form),
         None => Ok(meant),
         Some(_) => Err(refused(
-            "`--data` goes with `--from csv`, `images` or `arrays`".to_owned(),
+            "`--data` goes with `--from csv`, `images` or `arrays`",
             "without `--from` the data decide; add `[search]` or `[compare]` to that manifest then",
         )),
     }
 }
 
-fn refused(title: String, help: impl Into<String>) -> Problem {
-    Failure::plain(title, Some(help.into())).into()
+/// The manifest, by what it is to begin with.
+fn draft(
+    form: Form,
+    data: Option<&Path>,
+    targets: &[String],
+    spot: &Spot,
+) -> Result<Draft, Problem> {
+    let (text, about) = match (form, data) {
+        (Form::Csv, Some(path)) => return table::draft(spot, path, targets),
+        _ if !targets.is_empty() => {
+            return Err(refused(
+                "`--target` names columns of a table",
+                "name the table too: `--data table.csv`",
+            ));
+        }
+        (Form::Arrays, Some(path)) => return arrays::draft(spot, path),
+        (Form::Arrays, None) => {
+            return Err(refused(
+                "`--from arrays` needs arrays",
+                "name them by `--data x.npy`, a `.npz` or a `.safetensors` file",
+            ));
+        }
+        (Form::Csv, None) => return Ok(table::example(spot)),
+        (Form::Images, Some(path)) => return images::draft(spot, path),
+        (Form::Images, None) => return Ok(images::example(spot)),
+        (Form::Quickstart, _) => (
+            include_str!("quickstart.toml"),
+            "a small network on generated data, at two sizes",
+        ),
+        (Form::Search, _) => (include_str!("search.toml"), "a search of good settings"),
+        (Form::Compare, _) => (include_str!("compare.toml"), "before and after a change"),
+    };
+    Ok(Draft::plain(filled(spot, text, about, &[])))
 }
 
 /// Checks the name by the manifest's rule.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::super::Problem;
-use super::refused;
+use super::super::problem::refused;
 
 /// Where a new manifest is written.
 pub(super) struct Spot {

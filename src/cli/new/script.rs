@@ -13,9 +13,9 @@ use crate::plan::{REQUIREMENT_TIME, output};
 
 use super::super::Problem;
 use super::super::printed::Printed;
+use super::super::problem::refused;
 use super::draft::{Draft, filled, quoted};
 use super::place::Spot;
-use super::refused;
 
 /// The Python that lists the arguments of a script.
 const LIST: &str = include_str!("arguments.py");

@@ -4,6 +4,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{
     DatasetError, Features, Mixing, Normalisation, Preparation, SampleMut, SamplesMut, Target,
+    Targets,
 };
 
 /// Random access to samples. Shared by loader threads; a read depends only on the row and the augmentation stream.
@@ -14,14 +15,23 @@ pub trait Dataset: Send + Sync {
     /// The form of a sample's features.
     fn features(&self) -> Features;
 
+    /// What is to be predicted.
+    fn targets(&self) -> &Targets;
+
     /// The form of a sample's target.
-    fn target(&self) -> Target;
+    fn target(&self) -> Target {
+        self.targets().form
+    }
 
     /// Class of every row; empty for regression. For weighted sampling and stratified splits.
-    fn labels(&self) -> &[u32];
+    fn labels(&self) -> &[u32] {
+        &self.targets().labels
+    }
 
     /// Names of the classes; empty for regression.
-    fn class_names(&self) -> &[String];
+    fn class_names(&self) -> &[String] {
+        &self.targets().class_names
+    }
 
     /// Name of a row in its source: of a table the number of the row in the file, from 0 below the header; of an image its
     /// file in the dataset's folder.

@@ -15,6 +15,7 @@ use super::split::validation_rows;
 use super::table::Table;
 use super::{
     DatasetError, DatasetFacts, Features, ImageSize, Normalisation, OpenDataset, Splits, Target,
+    Targets,
 };
 use crate::base::Seed;
 
@@ -55,7 +56,7 @@ impl DigitsSpec {
     ) -> Result<OpenDataset, DatasetError> {
         let validation = validation_rows(SAMPLES - TEST, validation_fraction)?;
         let table = read()?;
-        let splits = Splits::stratified(&table.labels, CLASSES, [validation, TEST], seed);
+        let splits = Splits::drawn(SAMPLES, &table.targets.labels, [validation, TEST], seed);
         Ok(OpenDataset::new(table, splits))
     }
 }
@@ -82,22 +83,14 @@ fn read() -> Result<Table, DatasetError> {
         labels.push(u32::from(row[FORM.len()]));
     }
     Ok(Table {
-        source_rows: Vec::new(),
-        source_files: Vec::new(),
-        preparation: None,
-        form: FORM,
-        target: Target::Class { classes: CLASSES },
-        features,
-        values: Vec::new(),
-        labels,
-        class_names: (0..CLASSES).map(|digit| digit.to_string()).collect(),
         normalisation: Normalisation::of_pixels(0.0, 16.0),
+        ..Table::new(FORM, features, Targets::of_numbered(labels, CLASSES))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{known, sizes};
+    use super::super::testing::known;
     use super::*;
 
     // from sklearn.datasets import load_digits; numpy.bincount(load_digits().target)
@@ -114,25 +107,25 @@ mod tests {
     #[test]
     fn the_embedded_rows_are_those_of_scikit_learn() {
         let table = read().unwrap();
-        assert_eq!(table.labels[..10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(table.targets.labels[..10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         let first = [0.0, 0.0, 5.0, 13.0, 9.0, 1.0, 0.0, 0.0].map(|pixel: f32| pixel / 16.0);
-        assert_eq!(table.features[..8], first);
+        assert_eq!(table.numbers()[..8], first);
         let all: Vec<u32> = (0..SAMPLES as u32).collect();
-        assert_eq!(count(&table.labels, &all), COUNTS);
+        assert_eq!(count(&table.targets.labels, &all), COUNTS);
     }
 
     #[test]
     fn a_fifth_of_every_class_is_tested_on() {
         let open = DigitsSpec {}.open(Seed(1), 0.1).unwrap();
         let labels = open.dataset.labels();
-        assert_eq!(sizes(&open.splits), [1437 - 143, 143, 360]);
+        assert_eq!(open.splits.sizes(), [1437 - 143, 143, 360]);
         for (part, whole) in count(labels, &open.splits.test).iter().zip(COUNTS) {
             let share = whole as f64 * 360.0 / 1797.0;
             assert!((*part as f64 - share).abs() < 1.0, "{part} of {whole}");
         }
         assert_eq!(
             known(&DigitsSpec {}.facts(0.1).unwrap()),
-            sizes(&open.splits)
+            open.splits.sizes()
         );
     }
 

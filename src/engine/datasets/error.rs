@@ -125,6 +125,15 @@ impl DatasetError {
         error.map_or(Ok(all), Err)
     }
 
+    /// Both values, or the mistakes of both.
+    pub(crate) fn both<A, B>(one: Result<A, Self>, other: Result<B, Self>) -> Result<(A, B), Self> {
+        match (one, other) {
+            (Ok(one), Ok(other)) => Ok((one, other)),
+            (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+            (Err(one), Err(other)) => Err(one.and(other)),
+        }
+    }
+
     /// Nothing, or all mistakes.
     pub(crate) fn each_of(found: impl Iterator<Item = Result<(), Self>>) -> Result<(), Self> {
         let mut all: Vec<Self> = found.filter_map(Result::err).collect();
@@ -185,6 +194,16 @@ impl DatasetError {
             Self::Mismatch(text) => text.split(['`', '.']).nth(1),
             _ => None,
         }
+    }
+}
+
+impl Faults {
+    /// Nothing, or an error about `path`, of which `what` is said.
+    pub(super) fn into_result(self, path: &Path, what: &'static str) -> Result<(), DatasetError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        Err(DatasetError::faulty(path, what, self))
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::DatasetError;
@@ -94,24 +95,24 @@ impl FingerprintCache {
     }
 
     /// The result of `read`, cached under `name` for each state of the file, if its digest is cached too.
-    /// Errors are not cached.
-    pub(crate) fn cached_fact(
+    /// Errors are not cached; a fact of another form is read again.
+    pub(crate) fn cached_fact<T: Serialize + DeserializeOwned>(
         &mut self,
         path: &Path,
         name: &str,
-        read: impl FnOnce() -> Result<String, DatasetError>,
-    ) -> Result<String, DatasetError> {
+        read: impl FnOnce() -> Result<T, DatasetError>,
+    ) -> Result<T, DatasetError> {
         let state = State::of(path)?;
         let key = path.to_string_lossy();
         let entry = self.files.get_mut(key.as_ref());
         let entry = entry.filter(|entry| state.is_of(entry));
         let known = entry.as_ref().and_then(|entry| entry.facts.get(name));
-        if let Some(fact) = known {
-            return Ok(fact.clone());
+        if let Some(fact) = known.and_then(|known| serde_json::from_str(known).ok()) {
+            return Ok(fact);
         }
         let fact = read()?;
-        if let Some(entry) = entry {
-            entry.facts.insert(name.to_owned(), fact.clone());
+        if let (Some(entry), Ok(text)) = (entry, serde_json::to_string(&fact)) {
+            entry.facts.insert(name.to_owned(), text);
             self.changed = true;
         }
         Ok(fact)
@@ -137,11 +138,6 @@ impl FingerprintCache {
         }
         Ok(hasher.finalize().to_hex().to_string())
     }
-}
-
-/// Digest of a generator's parameters.
-pub(crate) fn digest(parameters: &str) -> String {
-    blake3::hash(parameters.as_bytes()).to_hex().to_string()
 }
 
 #[cfg(test)]

@@ -14,18 +14,24 @@ mod error;
 mod faults;
 mod fingerprint;
 mod form;
+mod generator;
 mod image_folder;
+mod known;
 mod mixing;
 mod mnist;
 mod new_data;
 mod normalisation;
 mod one_or_many;
+mod open;
+mod packed;
 mod paths;
 mod preparation;
 mod regression;
 mod sample;
+mod spec;
 mod split;
 mod table;
+mod targets;
 #[cfg(test)]
 pub(crate) mod testing;
 mod text;
@@ -44,317 +50,18 @@ pub use faults::Faults;
 pub use fingerprint::FingerprintCache;
 pub use form::{DatasetFacts, Features, ImageSize, NoiseFloor, Target};
 pub use image_folder::{AugmentSpec, Damaged, GenerateSpec, ImageFolderSpec, Size};
+pub use known::Known;
 pub use mixing::Mixing;
 pub use mnist::MnistSpec;
-pub use new_data::Known;
 pub use normalisation::{Normalisation, Scale};
 pub use one_or_many::{FilePaths, OneOrMany, TargetColumns};
+pub use open::OpenDataset;
 pub use paths::{PathProcess, PathsSpec};
 pub use preparation::{ColumnPreparation, Preparation, PreparedColumn};
 pub use regression::{RegressionSpec, RegressionTarget};
 pub use sample::{SampleMut, SamplesMut};
+pub use spec::DatasetSpec;
 use split::Part;
 pub use split::Splits;
+pub use targets::Targets;
 pub use text::{TextSpec, TokenKind};
-
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::base::Seed;
-
-/// A dataset as a manifest describes it (`[datasets.NAME]`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum DatasetSpec {
-    /// Images in a folder for each class, as torchvision's `ImageFolder`, or with `labels` in a CSV file: PNG or JPEG files, decoded,
-    /// resized to `size` and scaled to -1 … 1. Folders `train`, `val` and `test` are the splits; else `validation.fraction` of
-    /// every class is held out.
-    ImageFolder(ImageFolderSpec),
-    /// Generated rows of five features and one number to predict: 70 % to train, 15 % to validate and 15 % to test on.
-    #[serde(rename = "regression-5d")]
-    Regression5d(RegressionSpec),
-    /// 1,797 handwritten digits of 8×8 pixels in ten classes, as scikit-learn's `load_digits`; they are inside the program.
-    /// 80 % of every class to train on, 20 % to test on.
-    Digits(DigitsSpec),
-    /// MNIST, or any images in its IDX format, from files; the `t10k-…` pair is the test split.
-    Mnist(MnistSpec),
-    /// CIFAR-10 or CIFAR-100 in the binary version, from files: 32×32 pixels in 10, 100 or 20 classes; `test_batch.bin` or `test.bin`
-    /// is the test split.
-    Cifar(CifarSpec),
-    /// A table in CSV files with a header: one column is the target, all others are features: numbers, or kinds and dates where
-    /// `columns` says so.
-    Csv(CsvSpec),
-    /// Arrays of NumPy or PyTorch, features `x` and targets `y`, in `.npy`, `.npz` or safetensors files: rows of numbers or images,
-    /// as the shape says; classes or numbers, as the type of `y` says.
-    Arrays(ArraysSpec),
-    /// Generated paths of a stochastic process at evenly spaced points of `[0, 1]`, for models that generate paths.
-    Paths(PathsSpec),
-    /// Generated events of a particle detector, neutron captures in a cylinder: 22 numbers of an event as features, the hits
-    /// in every voxel of the surface as targets.
-    DetectorEvents(DetectorEventsSpec),
-    /// Text from files as windows of tokens, for a model of `kind = "layers"` that predicts the next token: the first 80 % to train,
-    /// then 10 % to validate and 10 % to test on.
-    Text(TextSpec),
-    /// No data: what a command reads that names no dataset.
-    #[serde(rename = "none", skip_deserializing)]
-    #[schemars(skip)]
-    Absent,
-}
-
-impl DatasetSpec {
-    /// Every kind, in the order in which `fieldtrial list datasets` shows them.
-    pub const KINDS: [&'static str; 10] = [
-        "image-folder",
-        "regression-5d",
-        "digits",
-        "mnist",
-        "cifar",
-        "csv",
-        "arrays",
-        "paths",
-        "detector-events",
-        "text",
-    ];
-
-    /// The kind, as written in a manifest.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::ImageFolder(_) => "image-folder",
-            Self::Regression5d(_) => "regression-5d",
-            Self::Digits(_) => "digits",
-            Self::Mnist(_) => "mnist",
-            Self::Cifar(_) => "cifar",
-            Self::Csv(_) => "csv",
-            Self::Arrays(_) => "arrays",
-            Self::Paths(_) => "paths",
-            Self::DetectorEvents(_) => "detector-events",
-            Self::Text(_) => "text",
-            Self::Absent => "none",
-        }
-    }
-
-    /// The file or folder that the dataset is read from; of several files of a table the first one (or the first pattern), of `arrays`
-    /// the folder that their names begin in; `None` for generated and embedded data.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            Self::ImageFolder(spec) => Some(&spec.path),
-            Self::Mnist(spec) => Some(&spec.path),
-            Self::Cifar(spec) => Some(&spec.path),
-            Self::Csv(spec) => Some(spec.path.first_path()),
-            Self::Arrays(spec) => Some(&spec.path),
-            Self::Text(spec) => Some(&spec.path),
-            Self::Regression5d(_)
-            | Self::Digits(_)
-            | Self::Paths(_)
-            | Self::DetectorEvents(_)
-            | Self::Absent => None,
-        }
-    }
-
-    /// As [`Self::path`]; of a list of files the folder that has all of them, which is what a program is given.
-    pub fn place(&self) -> Option<PathBuf> {
-        match self {
-            Self::Csv(spec) if spec.path.len() > 1 => Some(spec.path.folder()),
-            other => other.path().map(Path::to_owned),
-        }
-    }
-
-    /// Names of the target's columns, where it is of a file.
-    pub fn target_names(&self) -> &[String] {
-        match self {
-            Self::Csv(spec) => &spec.target,
-            Self::ImageFolder(spec) => &spec.target,
-            _ => &[],
-        }
-    }
-
-    /// Makes every path absolute or relative to the current folder; `base` is the manifest's folder.
-    pub fn resolve_paths(&mut self, base: &Path) {
-        self.change_path(|path| {
-            // Joined with nothing, a folder would get a slash at its end.
-            if path.as_os_str().is_empty() {
-                base.to_owned()
-            } else {
-                base.join(path)
-            }
-        });
-    }
-
-    /// Replaces the files or the folder that the dataset is read from, if there are any.
-    pub fn change_path(&mut self, change: impl Fn(&Path) -> PathBuf) {
-        let path = match self {
-            Self::ImageFolder(spec) => &mut spec.path,
-            Self::Mnist(spec) => &mut spec.path,
-            Self::Cifar(spec) => &mut spec.path,
-            Self::Csv(spec) => return spec.path.change(change),
-            Self::Arrays(spec) => &mut spec.path,
-            Self::Text(spec) => &mut spec.path,
-            Self::Regression5d(_)
-            | Self::Digits(_)
-            | Self::Paths(_)
-            | Self::DetectorEvents(_)
-            | Self::Absent => return,
-        };
-        *path = change(path);
-    }
-
-    /// Whether the kind splits its rows itself, so that `validation.fraction` takes nothing.
-    pub fn splits_itself(&self) -> bool {
-        match self {
-            Self::Regression5d(_) | Self::Csv(_) | Self::Arrays(_) | Self::Text(_) => true,
-            Self::ImageFolder(spec) => spec.splits_itself(),
-            Self::Digits(_)
-            | Self::Mnist(_)
-            | Self::Cifar(_)
-            | Self::Paths(_)
-            | Self::DetectorEvents(_)
-            | Self::Absent => false,
-        }
-    }
-
-    /// Whether targets are numbers, not classes.
-    pub fn predicts_numbers(&self) -> bool {
-        match self {
-            Self::Regression5d(_) | Self::DetectorEvents(_) => true,
-            Self::Csv(spec) => !spec.classes,
-            Self::ImageFolder(spec) => spec.predicts_numbers(),
-            Self::Arrays(spec) => spec.predicts_numbers(),
-            Self::Digits(_)
-            | Self::Mnist(_)
-            | Self::Cifar(_)
-            | Self::Paths(_)
-            | Self::Text(_)
-            | Self::Absent => false,
-        }
-    }
-
-    /// The facts of the dataset; generates nothing. Tables, arrays, IDX files and the headers of images, or whole ones where damaged ones
-    /// are left out, are read once each: `cache` stores the results.
-    ///
-    /// `validation_fraction` is `validation.fraction`: the share of the training rows taken for validation, where the
-    /// dataset has no validation split of its own.
-    ///
-    /// # Errors
-    /// [`DatasetError`] when a file is missing or damaged, or a setting does not fit.
-    pub fn facts(
-        &self,
-        validation_fraction: f64,
-        cache: &mut FingerprintCache,
-    ) -> Result<DatasetFacts, DatasetError> {
-        match self {
-            Self::ImageFolder(spec) => spec.facts(validation_fraction, cache),
-            Self::Regression5d(spec) => spec.facts(),
-            Self::Digits(spec) => spec.facts(validation_fraction),
-            Self::Mnist(spec) => spec.facts(validation_fraction, cache),
-            Self::Cifar(spec) => spec.facts(validation_fraction, cache),
-            Self::Csv(spec) => spec.facts(cache),
-            Self::Arrays(spec) => spec.facts(cache),
-            Self::Text(spec) => spec.facts(cache),
-            Self::DetectorEvents(spec) => spec.facts(validation_fraction),
-            Self::Paths(spec) => spec.facts(validation_fraction),
-            Self::Absent => Ok(DatasetFacts::none()),
-        }
-    }
-
-    /// The smallest error that the noise of generated data allows, where it is known.
-    pub fn noise_floor(&self) -> Option<NoiseFloor> {
-        match self {
-            Self::Regression5d(spec) => spec.noise_floor(),
-            _ => None,
-        }
-    }
-
-    /// Generates the files of the dataset if it has a generator and they are missing; returns whether it did.
-    ///
-    /// Calls `progress` with the number of files written and the total, from any thread.
-    ///
-    /// # Errors
-    /// [`DatasetError::Mismatch`] when the folder was generated from other parameters; the message names both.
-    pub fn prepare(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<bool, DatasetError> {
-        match self {
-            Self::ImageFolder(spec) => spec.prepare(progress),
-            Self::Regression5d(_)
-            | Self::Digits(_)
-            | Self::Mnist(_)
-            | Self::Cifar(_)
-            | Self::Csv(_)
-            | Self::Arrays(_)
-            | Self::Paths(_)
-            | Self::Text(_)
-            | Self::DetectorEvents(_)
-            | Self::Absent => Ok(false),
-        }
-    }
-
-    /// Opens the dataset and splits it by the run's seed.
-    ///
-    /// # Errors
-    /// As [`Self::facts`]; also [`DatasetError::Damaged`] with the file and the position in it.
-    pub fn open(&self, seed: Seed, validation_fraction: f64) -> Result<OpenDataset, DatasetError> {
-        match self {
-            Self::ImageFolder(spec) => spec.open(seed, validation_fraction),
-            Self::Regression5d(spec) => spec.open(seed),
-            Self::Digits(spec) => spec.open(seed, validation_fraction),
-            Self::Mnist(spec) => spec.open(seed, validation_fraction),
-            Self::Cifar(spec) => spec.open(seed, validation_fraction),
-            Self::Csv(spec) => spec.open(seed),
-            Self::Arrays(spec) => spec.open(seed),
-            Self::Text(spec) => spec.open(),
-            Self::Paths(spec) => spec.open(seed, validation_fraction),
-            Self::DetectorEvents(spec) => spec.open(seed, validation_fraction),
-            Self::Absent => Err(DatasetError::Mismatch("there is no dataset".to_owned())),
-        }
-    }
-}
-
-/// A dataset ready to train on, with its splits for one seed.
-#[derive(Clone)]
-pub struct OpenDataset {
-    /// The samples.
-    pub dataset: Arc<dyn Dataset>,
-    /// The rows of each split.
-    pub splits: Splits,
-    /// A second test set from another random stream, where the dataset is a generator: no row was trained on, and features
-    /// and target are normalised like the training rows ([`Dataset::normalisation`]).
-    pub fresh: Option<Arc<dyn Dataset>>,
-}
-
-impl OpenDataset {
-    /// Training rows of each class; empty where the target is not a class.
-    pub fn training_rows_by_class(&self) -> Vec<usize> {
-        let Target::Class { classes } = self.dataset.target() else {
-            return Vec::new();
-        };
-        let mut counts = vec![0; classes];
-        let labels = self.dataset.labels();
-        let trained = self.splits.train.iter();
-        for label in trained.filter_map(|row| labels.get(*row as usize)) {
-            if let Some(count) = counts.get_mut(*label as usize) {
-                *count += 1;
-            }
-        }
-        counts
-    }
-
-    fn new(dataset: impl Dataset + 'static, splits: Splits) -> Self {
-        Self {
-            dataset: Arc::new(dataset),
-            splits,
-            fresh: None,
-        }
-    }
-}
-
-/// Checks the number of samples to generate.
-fn check_samples(samples: usize) -> Result<(), DatasetError> {
-    if (1..=u32::MAX as usize).contains(&samples) {
-        return Ok(());
-    }
-    let most = u32::MAX;
-    Err(DatasetError::Mismatch(format!(
-        "`samples` must be from 1 to {most}, not {samples}"
-    )))
-}

@@ -3,26 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{
-    Dataset, DatasetError, DatasetSpec, Features, Normalisation, Preparation, Target, csv_table,
-};
-
-/// Properties of the training data that a trained model needs.
-#[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
-    /// Form of the features.
-    pub features: Features,
-    /// Form of the target.
-    pub target: Target,
-    /// Names of the classes; empty for numbers.
-    pub class_names: &'a [String],
-    /// How features and target were normalised.
-    pub normalisation: &'a Normalisation,
-    /// Further values that were fitted to the training rows.
-    pub preparation: Option<&'a Preparation>,
-    /// Whether the new data have a target, which is read.
-    pub wants_target: bool,
-}
+use super::{Dataset, DatasetError, DatasetSpec, Known, Preparation, csv_table};
 
 impl DatasetSpec {
     /// Passes the rows of other data of the same form to `take`, prepared like the training rows: of a table some rows at a time,

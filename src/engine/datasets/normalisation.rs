@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::table::normalise_by;
-
 /// How features and target were computed from the original values, for use of the weights elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -66,6 +64,7 @@ impl Normalisation {
         self.target.iter().chain(&self.targets).copied().collect()
     }
 
+    /// Of pixels that become `pixel / std - mean / std`.
     pub(super) fn of_pixels(mean: f64, std: f64) -> Self {
         Self {
             features: vec![Scale {
@@ -77,11 +76,9 @@ impl Normalisation {
         }
     }
 
-    /// Normalises targets `(rows, columns)` by the training rows' mean and standard deviation of each column; a column that is
-    /// constant there is only centred.
-    pub(super) fn add_targets(&mut self, values: &mut [f32], columns: usize, train: &[u32]) {
-        let scales = (0..columns).map(|column| normalise_by(values, columns, column, train));
-        self.set_targets(&scales.collect::<Vec<Scale>>());
+    /// Applies the scale of each target to numbers in their own units, `(rows, targets)`.
+    pub(super) fn normalise_targets(&self, values: &mut [f32]) {
+        apply(&self.of_targets(), values);
     }
 
     /// The scale of each target column.
@@ -95,5 +92,67 @@ impl Normalisation {
     /// Whether there is no normalisation and there are no column names.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// The scale of each column of a `(…, width)` array: mean and population standard deviation (plus 1e-8) over `rows`, in f64; for
+/// a deviation of 0 `of_constant` is taken. Row by row, as arrays may have thousands of columns.
+pub(super) fn scales(values: &[f32], width: usize, rows: &[u32], of_constant: f64) -> Vec<Scale> {
+    let n = rows.len().max(1) as f64;
+    let own = |row: &u32| &values[*row as usize * width..][..width];
+    let mut means = vec![0.0; width];
+    for row in rows {
+        for (mean, value) in means.iter_mut().zip(own(row)) {
+            *mean += f64::from(*value);
+        }
+    }
+    for mean in &mut means {
+        *mean /= n;
+    }
+    let mut squares = vec![0.0; width];
+    for row in rows {
+        for ((square, mean), value) in squares.iter_mut().zip(&means).zip(own(row)) {
+            *square += (f64::from(*value) - mean).powi(2);
+        }
+    }
+    let scale = |(mean, square): (f64, f64)| {
+        let std = (square / n).sqrt();
+        let std = if std == 0.0 { of_constant } else { std };
+        Scale {
+            mean,
+            std: std + 1e-8,
+            log: false,
+        }
+    };
+    means.into_iter().zip(squares).map(scale).collect()
+}
+
+/// Applies the scale of each column to all rows of an array.
+pub(super) fn apply(scales: &[Scale], values: &mut [f32]) {
+    for row in values.chunks_mut(scales.len().max(1)) {
+        for (value, scale) in row.iter_mut().zip(scales) {
+            *value = scale.normalised(*value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_are_of_the_given_rows_alone_and_a_constant_column_is_centred() {
+        let mut values = [1.0, 7.0, 3.0, 7.0, 100.0, 8.0];
+        let scale = |mean, std| Scale {
+            mean,
+            std,
+            log: false,
+        };
+        let found = scales(&values, 2, &[0, 1], 1.0);
+        assert_eq!(found, [scale(2.0, 1.0 + 1e-8), scale(7.0, 1.0 + 1e-8)]);
+        assert_eq!(scales(&values, 2, &[0, 1], 0.0)[1], scale(7.0, 1e-8));
+        apply(&found, &mut values);
+        assert_eq!(values[..4], [-1.0, 0.0, 1.0, 0.0]);
+        assert_eq!(values[4..], [98.0, 1.0]);
     }
 }

@@ -12,21 +12,10 @@ use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{DatasetError, DatasetSpec};
+use super::DatasetError;
 
 /// Paths that a message names; of more the first and the last.
 const NAMED: usize = 3;
-
-impl DatasetSpec {
-    /// Whether targets are several labels, each there or not.
-    pub fn predicts_labels(&self) -> bool {
-        match self {
-            Self::Csv(spec) => spec.predicts_labels(),
-            Self::ImageFolder(spec) => spec.predicts_labels(),
-            _ => false,
-        }
-    }
-}
 
 /// A text in a manifest, or a list of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

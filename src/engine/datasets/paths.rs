@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fingerprint::digest;
+use super::generator::{check_samples, digest};
 use super::split::validation_rows;
 use super::table::Table;
-use super::{DatasetError, DatasetFacts, Features, OpenDataset, Splits, Target, check_samples};
+use super::{DatasetError, DatasetFacts, Features, OpenDataset, Splits, Target, Targets};
 use crate::base::{Purpose, Seed};
 use process::Normals;
 
@@ -79,7 +79,7 @@ impl PathsSpec {
     ) -> Result<OpenDataset, DatasetError> {
         self.check()?;
         let validation = validation_rows(self.samples, validation_fraction)?;
-        let mut splits = Splits::random(self.samples, validation, 0, seed);
+        let mut splits = Splits::random(self.samples, [validation, 0], seed);
         splits.train.sort_unstable();
         splits.validation.sort_unstable();
         Ok(OpenDataset::new(self.generate(), splits))
@@ -92,7 +92,7 @@ impl PathsSpec {
     }
 
     fn check(&self) -> Result<(), DatasetError> {
-        check_samples(self.samples)?;
+        check_samples(self.samples, 0)?;
         if self.points < 2 {
             let message = format!("`points` must be at least 2, not {}", self.points);
             return Err(DatasetError::Mismatch(message));
@@ -113,7 +113,8 @@ impl PathsSpec {
                 let mut rng = Seed(self.seed).stream_at(Purpose::Data, &[row as u64]);
                 self.process.draw(&mut rng, values);
             });
-        Table::new(self.form(), Target::None, features, Vec::new())
+        let targets = Targets::of_values(Target::None, Vec::new());
+        Table::new(self.form(), features, targets)
     }
 }
 

@@ -7,17 +7,17 @@
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 
-use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fingerprint::digest;
+use super::generator::{check_samples, digest, normal_pair, uniform};
+use super::normalisation::scales;
 use super::split::share_of;
-use super::table::{Table, normalise, statistics};
+use super::table::Table;
 use super::{
-    DatasetError, DatasetFacts, Features, NoiseFloor, OpenDataset, Splits, Target, check_samples,
+    DatasetError, DatasetFacts, Features, NoiseFloor, OpenDataset, Splits, Target, Targets,
 };
 use crate::base::{Purpose, Seed};
 
@@ -71,7 +71,7 @@ pub enum RegressionTarget {
 
 impl RegressionSpec {
     pub(super) fn facts(&self) -> Result<DatasetFacts, DatasetError> {
-        check_samples(self.samples)?;
+        check_samples(self.samples, 0)?;
         let held_out = share_of(self.samples, SHARE);
         let sizes = [self.samples - 2 * held_out, held_out, held_out];
         let fingerprint = digest(&format!(
@@ -82,21 +82,18 @@ impl RegressionSpec {
     }
 
     pub(super) fn open(&self, seed: Seed) -> Result<OpenDataset, DatasetError> {
-        check_samples(self.samples)?;
+        check_samples(self.samples, 0)?;
         let held_out = share_of(self.samples, SHARE);
-        let splits = Splits::random(self.samples, held_out, held_out, seed);
+        let splits = Splits::random(self.samples, [held_out, held_out], seed);
         let mut table = self.generate(self.samples, Purpose::Data);
         let mut fresh = self.generate(held_out, Purpose::Fresh);
-        for column in 0..COLUMNS {
-            let scale = statistics(&table.features, COLUMNS, column, &splits.train);
-            for part in [&mut table, &mut fresh] {
-                let scale = normalise(&mut part.features, COLUMNS, column, scale);
-                part.normalisation.features.push(scale);
-            }
-        }
-        let scale = statistics(&table.values, 1, 0, &splits.train);
+        let of_features = scales(table.numbers(), COLUMNS, &splits.train, 0.0);
+        let of_target = scales(&table.targets.values, 1, &splits.train, 0.0);
         for part in [&mut table, &mut fresh] {
-            part.normalisation.target = Some(normalise(&mut part.values, 1, 0, scale));
+            part.normalise(of_features.clone());
+            part.normalisation.set_targets(&of_target);
+            part.normalisation
+                .normalise_targets(&mut part.targets.values);
         }
         Ok(OpenDataset {
             fresh: Some(Arc::new(fresh)),
@@ -132,7 +129,7 @@ impl RegressionSpec {
                     *y = self.target.draw(&mut rng, x);
                 }
             });
-        Table::new(FORM, TARGET, features, values)
+        Table::new(FORM, features, Targets::of_values(TARGET, values))
     }
 }
 
@@ -163,23 +160,6 @@ fn store(drawn: &[f64; COLUMNS], x: &mut [f32]) {
     for (x, drawn) in x.iter_mut().zip(drawn) {
         *x = *drawn as f32;
     }
-}
-
-/// Uniform in 0 ≤ u < 1, 53 bits.
-pub(super) fn uniform(rng: &mut ChaCha8Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
-}
-
-/// Two independent standard normal variates.
-///
-/// `sqrt(-2 ln u) (cos 2πv, sin 2πv)` with `u` in (0, 1], `v` in [0, 1).
-///
-/// # Source
-/// Box & Muller 1958.
-pub(super) fn normal_pair(rng: &mut ChaCha8Rng) -> (f64, f64) {
-    let radius = (-2.0 * libm::log(1.0 - uniform(rng))).sqrt();
-    let (sin, cos) = libm::sincos(TAU * uniform(rng));
-    (radius * cos, radius * sin)
 }
 
 #[cfg(test)]

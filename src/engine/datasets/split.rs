@@ -1,11 +1,8 @@
 //! [`Splits`]: the rows for training, validation and test.
 
-use std::io;
-use std::path::Path;
-
 use rand::seq::SliceRandom;
 
-use super::{DatasetError, OpenDataset};
+use super::DatasetError;
 use crate::base::{Purpose, Seed};
 
 /// Row numbers of each split, in a fixed order.
@@ -33,61 +30,82 @@ impl Part {
 
 impl Splits {
     /// Cuts a permutation of all rows, drawn from the run's seed: training rows first, then validation, then test.
-    pub(crate) fn random(rows: usize, validation: usize, test: usize, seed: Seed) -> Self {
-        let mut train: Vec<u32> = (0..rows as u32).collect();
-        train.shuffle(&mut seed.stream(Purpose::Split));
-        let test = train.split_off(rows - test);
-        let validation = train.split_off(train.len() - validation);
-        Self {
-            train,
-            validation,
-            test,
-        }
+    pub(crate) fn random(rows: usize, [validation, test]: [usize; 2], seed: Seed) -> Self {
+        let mut rows: Vec<u32> = (0..rows as u32).collect();
+        rows.shuffle(&mut seed.stream(Purpose::Split));
+        Self::cut(rows, [validation, test])
     }
 
-    /// As [`Self::random`], of each class in proportion.
-    pub(crate) fn stratified(
+    /// Drawn from the run's seed; of classes each in proportion. `labels` are empty where there are none.
+    pub(crate) fn drawn(
+        rows: usize,
         labels: &[u32],
-        classes: usize,
         [validation, test]: [usize; 2],
         seed: Seed,
     ) -> Self {
-        let mut train: Vec<u32> = (0..labels.len() as u32).collect();
-        let test = take_stratified(&mut train, labels, classes, test, 0, seed);
-        let validation = take_stratified(&mut train, labels, classes, validation, 1, seed);
+        if labels.is_empty() {
+            return Self::random(rows, [validation, test], seed);
+        }
+        let mut train: Vec<u32> = (0..rows as u32).collect();
+        let test = take_stratified(&mut train, labels, test, 0, seed);
+        let validation = take_stratified(&mut train, labels, validation, 1, seed);
         Self {
             train,
             validation,
             test,
         }
     }
-}
 
-impl OpenDataset {
-    /// Writes a CSV file `row,part`: what every row is called where it comes from ([`super::Dataset::source`]), and whether it is of
-    /// `train`, `validation` or `test`.
-    ///
-    /// # Errors
-    /// Those of writing a file.
-    pub fn write_split(&self, path: &Path) -> io::Result<()> {
-        let Splits {
-            train,
+    /// The last of `rows` are tested on, those before them validated on.
+    pub(crate) fn cut(mut rows: Vec<u32>, [validation, test]: [usize; 2]) -> Self {
+        let test = rows.split_off(rows.len() - test);
+        let validation = rows.split_off(rows.len() - validation);
+        Self {
+            train: rows,
             validation,
             test,
-        } = &self.splits;
-        let parts = [("train", train), ("validation", validation), ("test", test)];
-        let rows = parts
-            .into_iter()
-            .flat_map(|(part, rows)| rows.iter().map(move |&row| (row, part)));
-        let mut rows: Vec<(u32, &str)> = rows.collect();
-        rows.sort_unstable();
-        let mut table = csv::Writer::from_path(path)?;
-        table.write_record(["row", "part"])?;
-        for (row, part) in rows {
-            table.write_record([self.dataset.source(row).as_str(), part])?;
         }
-        table.flush()
     }
+
+    /// So many rows of each, one after another.
+    pub(crate) fn consecutive([train, validation, test]: [usize; 3]) -> Self {
+        let rows = 0..(train + validation + test) as u32;
+        Self::cut(rows.collect(), [validation, test])
+    }
+
+    /// As the part of every row says.
+    pub(super) fn of(parts: impl IntoIterator<Item = Part>) -> Self {
+        let mut splits = Self::default();
+        for (row, part) in (0..).zip(parts) {
+            let rows = match part {
+                Part::Train => &mut splits.train,
+                Part::Validation => &mut splits.validation,
+                Part::Test => &mut splits.test,
+            };
+            rows.push(row);
+        }
+        splits
+    }
+
+    /// Takes `count` of the training rows to validate on, each class in proportion; without `labels` like rows of one class.
+    pub(crate) fn validate_on(&mut self, count: usize, labels: &[u32], seed: Seed) {
+        self.validation = take_stratified(&mut self.train, labels, count, 0, seed);
+    }
+
+    /// How many rows there are to train, validate and test on.
+    pub(super) fn sizes(&self) -> [usize; 3] {
+        [&self.train, &self.validation, &self.test].map(Vec::len)
+    }
+}
+
+/// Share of the rows to validate on, and to test on, where a manifest says nothing.
+pub(super) fn default_share() -> f64 {
+    0.15
+}
+
+/// A setting that is on where a manifest says nothing.
+pub(super) fn default_true() -> bool {
+    true
 }
 
 /// `floor(share × rows)`, where a share such as 0.15 means the decimal number, not its nearest float.
@@ -120,10 +138,9 @@ pub(crate) fn held_out(
 ///
 /// # Source
 /// As scikit-learn's `StratifiedShuffleSplit`, which breaks ties between remainders at random.
-pub(crate) fn take_stratified(
+fn take_stratified(
     rows: &mut Vec<u32>,
     labels: &[u32],
-    classes: usize,
     count: usize,
     place: u64,
     seed: Seed,
@@ -131,9 +148,11 @@ pub(crate) fn take_stratified(
     if count == 0 {
         return Vec::new();
     }
+    let classes = labels.iter().max().map_or(1, |last| *last as usize + 1);
     let mut members = vec![Vec::new(); classes];
     for &row in rows.iter() {
-        members[labels[row as usize] as usize].push(row);
+        let label = labels.get(row as usize).copied().unwrap_or(0);
+        members[label as usize].push(row);
     }
     let sizes: Vec<usize> = members.iter().map(Vec::len).collect();
     let mut rng = seed.stream_at(Purpose::Split, &[place]);
@@ -183,7 +202,7 @@ mod tests {
     fn a_stratified_split_takes_every_class_in_proportion() {
         let labels: Vec<u32> = (0..100).map(|row| u32::from(row >= 70)).collect();
         let mut rows: Vec<u32> = (0..100).collect();
-        let taken = take_stratified(&mut rows, &labels, 2, 21, 0, Seed(3));
+        let taken = take_stratified(&mut rows, &labels, 21, 0, Seed(3));
         assert_eq!((taken.len(), rows.len()), (21, 79));
         assert_eq!(taken.iter().filter(|&&row| row >= 70).count(), 6); // 6.3
         let mut all = [taken, rows].concat();

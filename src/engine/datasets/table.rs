@@ -2,23 +2,22 @@
 
 use rand_chacha::ChaCha8Rng;
 
+use super::image_folder::{AugmentSpec, Draw, Image, write_pixels};
+use super::normalisation::apply;
 use super::{
-    Dataset, DatasetError, Features, Normalisation, Preparation, SampleMut, Scale, Target,
+    Dataset, DatasetError, Features, ImageSize, Mixing, Normalisation, Preparation, SampleMut,
+    Scale, Targets,
 };
 
-/// Samples in memory, row-major: used for generators, digits and CSV files.
+/// Samples in memory, row-major: of generators, CSV files, arrays, and files of pixels.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     pub(crate) form: Features,
-    pub(crate) target: Target,
-    /// `(rows, form.len())`
-    pub(crate) features: Vec<f32>,
-    /// `(rows, target.values_len())`
-    pub(crate) values: Vec<f32>,
-    /// `(rows)`; empty for regression.
-    pub(crate) labels: Vec<u32>,
-    pub(crate) class_names: Vec<String>,
+    pub(crate) features: Cells,
+    pub(crate) targets: Targets,
     pub(crate) normalisation: Normalisation,
+    /// Random changes of training images that are pixels.
+    pub(crate) augment: AugmentSpec,
     /// Rows of the file that it was read from; empty where they are all rows.
     pub(crate) source_rows: Vec<u32>,
     /// Names of files, each with its first row here; rows before the first are of the only file that has no name.
@@ -27,48 +26,109 @@ pub(crate) struct Table {
     pub(crate) preparation: Option<Preparation>,
 }
 
+/// The features of all rows, `(rows, form.len())`.
+#[derive(Debug, Clone)]
+pub(crate) enum Cells {
+    Numbers(Vec<f32>),
+    /// Images as bytes, a quarter of the memory of floats, which the table's normalisation scales.
+    Pixels(Vec<u8>),
+}
+
 impl Table {
-    /// Samples without classes, not normalised.
-    pub(crate) fn new(
-        form: Features,
-        target: Target,
-        features: Vec<f32>,
-        values: Vec<f32>,
+    /// Samples that are not normalised.
+    pub(crate) fn new(form: Features, features: Vec<f32>, targets: Targets) -> Self {
+        Self::with(form, Cells::Numbers(features), targets)
+    }
+
+    /// Images of bytes, which become `pixel / std - mean / std`.
+    pub(crate) fn of_pixels(
+        size: ImageSize,
+        pixels: Vec<u8>,
+        (mean, std): (f64, f64),
+        targets: Targets,
     ) -> Self {
         Self {
+            normalisation: Normalisation::of_pixels(mean, std),
+            ..Self::with(Features::Image(size), Cells::Pixels(pixels), targets)
+        }
+    }
+
+    fn with(form: Features, features: Cells, targets: Targets) -> Self {
+        Self {
             form,
-            target,
             features,
-            values,
-            labels: Vec::new(),
-            class_names: Vec::new(),
+            targets,
             normalisation: Normalisation::default(),
+            augment: AugmentSpec::NONE,
             source_rows: Vec::new(),
             source_files: Vec::new(),
             preparation: None,
         }
     }
+
+    /// With random changes of training images that are pixels, if there are any.
+    pub(crate) fn augmented(mut self, augment: Option<&AugmentSpec>) -> Self {
+        self.augment = augment.cloned().unwrap_or(AugmentSpec::NONE);
+        self
+    }
+
+    /// The features that are numbers; none of pixels.
+    pub(crate) fn numbers(&self) -> &[f32] {
+        match &self.features {
+            Cells::Numbers(numbers) => numbers,
+            Cells::Pixels(_) => &[],
+        }
+    }
+
+    /// Applies the scale of each column of features that are numbers, and keeps it.
+    pub(crate) fn normalise(&mut self, scales: Vec<Scale>) {
+        if let Cells::Numbers(numbers) = &mut self.features {
+            apply(&scales, numbers);
+        }
+        self.normalisation.features = scales;
+    }
+
+    /// Writes the pixels of an image as numbers, changed where a stream is given.
+    fn write_image(
+        &self,
+        pixels: &[u8],
+        augmentation: Option<&mut ChaCha8Rng>,
+        features: &mut [f32],
+    ) {
+        let scale = self.normalisation.features[0];
+        let rng = augmentation.filter(|_| self.augments());
+        let (Some(rng), Features::Image(size)) = (rng, self.form) else {
+            return write_pixels(pixels, scale, features);
+        };
+        let image = Image {
+            width: size.width,
+            height: size.height,
+            channels: size.channels,
+            pixels: pixels.to_vec(),
+        };
+        let size = image.size();
+        let draw = Draw::new(&self.augment, size, rng);
+        let changed = draw.cropped(draw.apply(image));
+        write_pixels(&changed.pixels, scale, features);
+        draw.erase(size, features);
+    }
 }
 
 impl Dataset for Table {
     fn rows(&self) -> usize {
-        self.features.len() / self.form.len().max(1)
+        let values = match &self.features {
+            Cells::Numbers(numbers) => numbers.len(),
+            Cells::Pixels(pixels) => pixels.len(),
+        };
+        values / self.form.len().max(1)
     }
 
     fn features(&self) -> Features {
         self.form
     }
 
-    fn target(&self) -> Target {
-        self.target
-    }
-
-    fn labels(&self) -> &[u32] {
-        &self.labels
-    }
-
-    fn class_names(&self) -> &[String] {
-        &self.class_names
+    fn targets(&self) -> &Targets {
+        &self.targets
     }
 
     fn normalisation(&self) -> Normalisation {
@@ -89,59 +149,27 @@ impl Dataset for Table {
         }
     }
 
+    fn augments(&self) -> bool {
+        !self.augment.is_identity()
+    }
+
+    fn mixing(&self) -> Mixing {
+        self.augment.mixing()
+    }
+
     fn read(
         &self,
         row: u32,
-        _augmentation: Option<&mut ChaCha8Rng>,
-        sample: SampleMut<'_>,
+        augmentation: Option<&mut ChaCha8Rng>,
+        mut sample: SampleMut<'_>,
     ) -> Result<(), DatasetError> {
-        let row = row as usize;
-        let (features, values) = (sample.features.len(), sample.values.len());
-        let own = &self.features[row * features..][..features];
-        sample.features.copy_from_slice(own);
-        let own = &self.values[row * values..][..values];
-        sample.values.copy_from_slice(own);
-        *sample.label = self.labels.get(row).copied().unwrap_or(0);
+        let (row, len) = (row as usize, sample.features.len());
+        let own = row * len..(row + 1) * len;
+        match &self.features {
+            Cells::Numbers(numbers) => sample.features.copy_from_slice(&numbers[own]),
+            Cells::Pixels(pixels) => self.write_image(&pixels[own], augmentation, sample.features),
+        }
+        self.targets.write(row, &mut sample);
         Ok(())
     }
-}
-
-/// Mean and population standard deviation of column `column` of a `(…, width)` array over `rows`, in f64.
-pub(crate) fn statistics(values: &[f32], width: usize, column: usize, rows: &[u32]) -> (f64, f64) {
-    let at = |row: u32| f64::from(values[row as usize * width + column]);
-    let n = rows.len().max(1) as f64;
-    let mean = rows.iter().map(|&row| at(row)).sum::<f64>() / n;
-    let variance = rows
-        .iter()
-        .map(|&row| (at(row) - mean).powi(2))
-        .sum::<f64>()
-        / n;
-    (mean, variance.sqrt())
-}
-
-/// Normalises column `column` of a `(…, width)` array by mean and standard deviation of `rows`; one that is constant there is
-/// only centred. Returns the scale.
-pub(crate) fn normalise_by(values: &mut [f32], width: usize, column: usize, rows: &[u32]) -> Scale {
-    let (mean, std) = statistics(values, width, column, rows);
-    let std = if std == 0.0 { 1.0 } else { std };
-    normalise(values, width, column, (mean, std))
-}
-
-/// Applies `(x - mean) / (std + 1e-8)` to column `column` of all rows; returns the scale.
-pub(crate) fn normalise(
-    values: &mut [f32],
-    width: usize,
-    column: usize,
-    (mean, std): (f64, f64),
-) -> Scale {
-    let std = std + 1e-8;
-    let scale = Scale {
-        mean,
-        std,
-        log: false,
-    };
-    for value in values.iter_mut().skip(column).step_by(width) {
-        *value = scale.normalised(*value);
-    }
-    scale
 }

@@ -1,10 +1,16 @@
 //! What tests of datasets use.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::{Dataset, DatasetFacts, SampleMut, SamplesMut, Splits};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::{
+    Dataset, DatasetError, DatasetFacts, DatasetSpec, Known, Preparation, SampleMut, SamplesMut,
+};
 use crate::base::{Purpose, Seed};
 
 /// Features, numbers and classes of rows.
@@ -34,12 +40,7 @@ pub(super) fn augmented(dataset: &dyn Dataset, row: u32, seed: u64) -> Vec<f32> 
     features
 }
 
-/// How many rows there are to train, validate and test on.
-pub(super) fn sizes(splits: &Splits) -> [usize; 3] {
-    [&splits.train, &splits.validation, &splits.test].map(Vec::len)
-}
-
-/// The same as the plan knows it.
+/// How many rows there are to train, validate and test on, as the plan knows it.
 pub(super) fn known(facts: &DatasetFacts) -> [usize; 3] {
     let DatasetFacts {
         train_samples: train,
@@ -55,4 +56,55 @@ pub(super) fn age(path: &Path, seconds: u64) {
     let file = File::options().write(true).open(path).unwrap();
     let time = SystemTime::now() - Duration::from_secs(seconds);
     file.set_modified(time).unwrap();
+}
+
+/// Bytes as `gzip` packs them.
+pub(super) fn gz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// What `kind` reads of other data once a model was trained on its own: features, numbers, classes and sources of all rows, and
+/// what is said of them.
+pub(super) fn new_data(
+    kind: &DatasetSpec,
+    path: &Path,
+    wants_target: bool,
+) -> Result<(Rows, Vec<String>), DatasetError> {
+    let dataset = kind.open(Seed(1), 0.0).unwrap().dataset;
+    let (normalisation, preparation) = (dataset.normalisation(), dataset.preparation());
+    // As a checkpoint keeps it.
+    let preparation: Option<Preparation> =
+        serde_json::from_str(&serde_json::to_string(&preparation).unwrap()).unwrap();
+    let known = Known {
+        features: dataset.features(),
+        target: dataset.target(),
+        class_names: dataset.class_names(),
+        normalisation: &normalisation,
+        preparation: preparation.as_ref(),
+        wants_target,
+    };
+    let mut found = Rows::default();
+    let remarks = kind.for_each_part::<DatasetError>(path, &known, &mut |part| {
+        let all: Vec<u32> = (0..part.rows() as u32).collect();
+        let (features, values, labels) = read(&*part, &all);
+        found.features.extend(features);
+        found.values.extend(values);
+        found.labels.extend(labels);
+        found
+            .sources
+            .extend(all.iter().map(|row| part.source(*row)));
+        Ok(())
+    })?;
+    Ok((found, remarks))
+}
+
+/// Rows of new data.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Rows {
+    pub(super) features: Vec<f32>,
+    pub(super) values: Vec<f32>,
+    pub(super) labels: Vec<u32>,
+    pub(super) sources: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! Text as windows of tokens, for models that predict the next token.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use super::split::held_out;
 use super::table::Table;
 use super::{
     DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Preparation, Splits,
-    Target,
+    Target, Targets,
 };
 use crate::base::text::count;
 
@@ -58,23 +58,15 @@ fn default_share() -> f64 {
     0.1
 }
 
-/// A text as numbers of tokens, in three parts.
+/// The tokens of a text, and what is fitted to its training part.
 struct Parts {
-    /// Training, validation, test.
-    ids: [Vec<u32>; 3],
+    tokens: Vec<u32>,
+    /// Tokens to train, validate and test on, one after another.
+    sizes: [usize; 3],
     /// The tokens of the training part, ascending.
     vocabulary: Vec<u32>,
     /// Whether validation or test text has tokens that the training text has not.
     has_unknown: bool,
-    /// Bytes of every token in UTF-8; of the unknown token none, as they differ: it counts as its own.
-    bytes: [Vec<u8>; 3],
-}
-
-impl Parts {
-    /// Numbers that a token may have.
-    fn size(&self) -> usize {
-        self.vocabulary.len() + usize::from(self.has_unknown)
-    }
 }
 
 impl TextSpec {
@@ -82,26 +74,19 @@ impl TextSpec {
         let files = matching(&self.path)?;
         let named = files.iter().map(|file| ("text", file.as_path()));
         let fingerprint = cache.files_digest(named)?;
-        let parts = self.parts(&files)?;
-        let sizes = [0, 1, 2].map(|part| self.windows(&parts.ids[part]));
-        let (form, target) = self.forms(parts.size());
+        let parts = self.parts()?;
+        let sizes = parts.sizes.map(|tokens| self.windows(tokens));
+        let (form, target) = self.forms(&parts.vocabulary, parts.has_unknown);
         Ok(DatasetFacts::new(sizes, form, target, Some(fingerprint)))
     }
 
     pub(super) fn open(&self) -> Result<OpenDataset, DatasetError> {
-        let parts = self.parts(&matching(&self.path)?)?;
-        let mut table = self.empty(parts.size());
-        let splits = [0, 1, 2].map(|part| {
-            let first = table.values.len() as u32;
-            self.add_windows(&mut table, &parts.ids[part], &parts.bytes[part]);
-            (first..table.values.len() as u32).collect()
-        });
-        let [train, validation, test] = splits;
-        let splits = Splits {
-            train,
-            validation,
-            test,
-        };
+        let parts = self.parts()?;
+        let (trained, rest) = parts.tokens.split_at(parts.sizes[0]);
+        let (validated, tested) = rest.split_at(parts.sizes[1]);
+        let own = [trained, validated, tested];
+        let mut table = self.table(&parts.vocabulary, parts.has_unknown, &own);
+        let splits = Splits::consecutive(parts.sizes.map(|tokens| self.windows(tokens)));
         table.preparation = Some(Preparation::Text {
             vocabulary: parts.vocabulary,
             has_unknown: parts.has_unknown,
@@ -109,23 +94,21 @@ impl TextSpec {
         Ok(OpenDataset::new(table, splits))
     }
 
-    fn empty(&self, vocabulary: usize) -> Table {
-        let (form, target) = self.forms(vocabulary);
-        Table::new(form, target, Vec::new(), Vec::new())
-    }
-
-    /// Adds all windows of tokens with their targets' bytes.
-    fn add_windows(&self, table: &mut Table, ids: &[u32], bytes: &[u8]) {
-        for window in 0..self.windows(ids) {
-            let start = window * self.length;
-            let end = start + self.length;
-            let own = ids[start..=end].iter().map(|id| *id as f32);
-            table.features.extend(own);
-            let targets = bytes[start + 1..=end].iter();
-            table
-                .values
-                .push(targets.map(|bytes| f32::from(*bytes)).sum());
+    /// All windows of parts of a text: the numbers of their tokens, and the bytes of their targets in UTF-8 (those of an unknown token
+    /// are its own).
+    fn table(&self, vocabulary: &[u32], has_unknown: bool, parts: &[&[u32]]) -> Table {
+        let (mut features, mut values) = (Vec::new(), Vec::new());
+        let number = |token: &u32| vocabulary.binary_search(token).unwrap_or(vocabulary.len());
+        for tokens in parts {
+            for window in 0..self.windows(tokens.len()) {
+                let own = &tokens[window * self.length..][..=self.length];
+                features.extend(own.iter().map(|token| number(token) as f32));
+                let bytes = own[1..].iter().map(|token| self.bytes_of(*token));
+                values.push(bytes.map(f32::from).sum());
+            }
         }
+        let (form, target) = self.forms(vocabulary, has_unknown);
+        Table::new(form, features, Targets::of_values(target, values))
     }
 
     /// The windows of another text, by the vocabulary of the text that was trained on.
@@ -137,19 +120,9 @@ impl TextSpec {
         vocabulary: &[u32],
         has_unknown: bool,
     ) -> Result<Table, DatasetError> {
-        let mut tokens = Vec::new();
-        for file in matching(&self.path)? {
-            self.read(&file, &mut tokens)?;
-        }
-        let mut unknown = BTreeSet::new();
-        let ids = tokens.iter().map(|token| {
-            let place = vocabulary.binary_search(token).unwrap_or_else(|_| {
-                unknown.insert(*token);
-                vocabulary.len()
-            });
-            place as u32
-        });
-        let ids: Vec<u32> = ids.collect();
+        let tokens = self.tokens()?;
+        let is_unknown = |token: &&u32| vocabulary.binary_search(token).is_err();
+        let unknown: BTreeSet<u32> = tokens.iter().filter(is_unknown).copied().collect();
         if let (Some(first), false) = (unknown.first(), has_unknown) {
             let first = match (self.tokens, char::from_u32(*first)) {
                 (TokenKind::Characters, Some(first)) => format!("`{}`", first.escape_debug()),
@@ -161,10 +134,8 @@ impl TextSpec {
                 count(unknown.len(), "token")
             )));
         }
-        let bytes: Vec<u8> = tokens.iter().map(|token| self.bytes_of(*token)).collect();
-        let mut table = self.empty(vocabulary.len() + usize::from(has_unknown));
-        self.add_windows(&mut table, &ids, &bytes);
-        if table.values.is_empty() {
+        let table = self.table(vocabulary, has_unknown, &[&tokens]);
+        if table.targets.values.is_empty() {
             return Err(DatasetError::Mismatch(format!(
                 "`{}` has {}, too few for one window of {} and the token after it",
                 self.path.display(),
@@ -175,37 +146,24 @@ impl TextSpec {
         Ok(table)
     }
 
-    fn forms(&self, vocabulary: usize) -> (Features, Target) {
+    fn forms(&self, vocabulary: &[u32], has_unknown: bool) -> (Features, Target) {
         let length = self.length;
+        let vocabulary = vocabulary.len() + usize::from(has_unknown);
         (
             Features::Tokens { length, vocabulary },
             Target::Tokens { length, vocabulary },
         )
     }
 
-    /// Windows of a part: each reads one token more than its length, the last target.
-    fn windows(&self, ids: &[u32]) -> usize {
-        ids.len().saturating_sub(1) / self.length.max(1)
+    /// Windows of so many tokens: each reads one more than its length, the last target.
+    fn windows(&self, tokens: usize) -> usize {
+        tokens.saturating_sub(1) / self.length.max(1)
     }
 
-    fn parts(&self, files: &[PathBuf]) -> Result<Parts, DatasetError> {
-        let mut tokens: Vec<u32> = Vec::new();
-        for file in files {
-            self.read(file, &mut tokens)?;
-        }
+    fn parts(&self) -> Result<Parts, DatasetError> {
+        let tokens = self.tokens()?;
         let [validation, test] = held_out(tokens.len(), self.validation, self.test)?;
         let train = tokens.len() - validation - test;
-        let vocabulary: BTreeSet<u32> = tokens[..train].iter().copied().collect();
-        let ids: BTreeMap<u32, u32> = vocabulary.iter().copied().zip(0..).collect();
-        let is_unknown = |token: &u32| !ids.contains_key(token);
-        let has_unknown = tokens[train..].iter().any(is_unknown);
-        let unknown = ids.len() as u32;
-        let id = |token: &u32| ids.get(token).copied().unwrap_or(unknown);
-        let ranges = [
-            &tokens[..train],
-            &tokens[train..train + validation],
-            &tokens[train + validation..],
-        ];
         if train <= self.length {
             return Err(DatasetError::Mismatch(format!(
                 "`{}` has {train} tokens to train on, too few for one window of {} and the token after it",
@@ -213,12 +171,23 @@ impl TextSpec {
                 self.length
             )));
         }
+        let vocabulary: BTreeSet<u32> = tokens[..train].iter().copied().collect();
+        let is_unknown = |token: &u32| !vocabulary.contains(token);
         Ok(Parts {
-            ids: ranges.map(|part| part.iter().map(id).collect()),
+            has_unknown: tokens[train..].iter().any(is_unknown),
+            sizes: [train, validation, test],
             vocabulary: vocabulary.into_iter().collect(),
-            has_unknown,
-            bytes: ranges.map(|part| part.iter().map(|token| self.bytes_of(*token)).collect()),
+            tokens,
         })
+    }
+
+    /// The tokens of all files.
+    fn tokens(&self) -> Result<Vec<u32>, DatasetError> {
+        let mut tokens = Vec::new();
+        for file in matching(&self.path)? {
+            self.read(&file, &mut tokens)?;
+        }
+        Ok(tokens)
     }
 
     /// Bytes of a token in UTF-8.

@@ -11,7 +11,7 @@ mod suggest;
 
 pub use failure::Failure;
 pub use place::{Place, Source};
-pub use suggest::{did_you_mean, list, nearest};
+pub use suggest::{did_you_mean, list, list_of, nearest};
 
 use serde::{Deserialize, Serialize};
 

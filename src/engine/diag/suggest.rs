@@ -22,15 +22,19 @@ pub fn did_you_mean<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) ->
 
 /// Names in backticks, separated by commas; a long list is cut and ends with the number of omitted names.
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 20;
+    list_of(names, 20)
+}
+
+/// As [`list`], of so many names at most.
+pub fn list_of<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let shown = names
         .iter()
-        .take(SHOWN)
+        .take(most)
         .map(|name| format!("`{name}`"))
         .collect::<Vec<_>>()
         .join(", ");
-    match names.len().checked_sub(SHOWN) {
+    match names.len().checked_sub(most) {
         Some(more @ 1..) => format!("{shown} and {more} more"),
         _ => shown,
     }

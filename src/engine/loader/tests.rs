@@ -6,11 +6,11 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::datasets::{Dataset, DatasetError, Features, SampleMut, Target};
+use crate::datasets::{Dataset, DatasetError, Features, SampleMut, Targets};
 
 /// Ten classes of unequal size; augmentation adds a random number; some rows are broken or panic; reading counts.
 struct Fake {
-    labels: Vec<u32>,
+    targets: Targets,
     broken: Option<u32>,
     panics: Option<u32>,
     reads: AtomicUsize,
@@ -19,8 +19,9 @@ struct Fake {
 
 impl Fake {
     fn new(rows: usize) -> Self {
+        let labels = (0..rows).map(|row| u32::from(row % 10 == 0));
         Self {
-            labels: (0..rows).map(|row| u32::from(row % 10 == 0)).collect(),
+            targets: Targets::of_numbered(labels.collect(), 2),
             broken: None,
             panics: None,
             reads: AtomicUsize::new(0),
@@ -31,23 +32,15 @@ impl Fake {
 
 impl Dataset for Fake {
     fn rows(&self) -> usize {
-        self.labels.len()
+        self.labels().len()
     }
 
     fn features(&self) -> Features {
         Features::Vector { len: 3 }
     }
 
-    fn target(&self) -> Target {
-        Target::Class { classes: 2 }
-    }
-
-    fn labels(&self) -> &[u32] {
-        &self.labels
-    }
-
-    fn class_names(&self) -> &[String] {
-        &[]
+    fn targets(&self) -> &Targets {
+        &self.targets
     }
 
     fn augments(&self) -> bool {
@@ -72,7 +65,7 @@ impl Dataset for Fake {
         }
         let noise = augmentation.map_or(0.0, Rng::r#gen::<f32>);
         sample.features.fill(row as f32 + noise);
-        *sample.label = self.labels[row as usize];
+        *sample.label = self.labels()[row as usize];
         Ok(())
     }
 }
@@ -86,7 +79,7 @@ fn options(workers: usize) -> LoaderOptions {
 }
 
 fn loader(fake: Fake, options: LoaderOptions) -> Loader {
-    let rows = (0..fake.labels.len() as u32).collect();
+    let rows = (0..fake.rows() as u32).collect();
     Loader::new(Arc::new(fake), rows, options).unwrap()
 }
 

@@ -1,23 +1,18 @@
 //! [`Place`]: where an array is, in a `.npy`, `.npz` or safetensors file.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use safetensors::{SafeTensorError, SafeTensors};
 use serde_json::Value;
 use zip::ZipArchive;
-use zip::read::ZipFile;
-use zip::result::ZipError;
 
-use super::super::DatasetError;
-use super::super::faults::Faults;
+use super::super::{DatasetError, Faults, Target, Targets};
 use super::array::{Array, Dtype};
 use super::npy;
 use crate::base::file;
-
-/// Most names of arrays that a sentence lists.
-const NAMED: usize = 20;
+use crate::diag::list;
 
 /// Where an array is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,18 +61,7 @@ impl Place {
     pub(super) fn read(&self) -> Result<Array, DatasetError> {
         match (Format::of(&self.path), &self.name) {
             (Some(Format::Safetensors), Some(name)) => self.of_safetensors(name),
-            (_, None) => {
-                let file = self.open()?;
-                let size = file.metadata().map_or(0, |metadata| metadata.len());
-                let array = npy::array(&mut BufReader::new(file), size);
-                array.map_err(|why| self.wrong(why))
-            }
-            (_, Some(name)) => self.in_archive(name, |mut entry| {
-                // The size in the entry's header may be wrong.
-                let whole = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
-                let known = entry.compressed_size().min(whole);
-                npy::array(&mut entry, known).map_err(|why| self.wrong(why))
-            }),
+            _ => self.of_npy(npy::array),
         }
     }
 
@@ -94,33 +78,53 @@ impl Place {
                 let dtype = dtype.ok_or_else(|| self.wrong("it is not in the file"))?;
                 self.known_type(dtype)
             }
-            (_, None) => {
-                let header = npy::header(&mut BufReader::new(self.open()?));
-                let header = header.map_err(|why| self.wrong(why))?;
-                Ok(header.dtype)
-            }
-            (_, Some(name)) => self.in_archive(name, |mut entry| {
-                let header = npy::header(&mut entry).map_err(|why| self.wrong(why))?;
-                Ok(header.dtype)
-            }),
+            _ => self.of_npy(|file, _| npy::header(file).map(|header| header.dtype)),
         }
+    }
+
+    /// What an array of targets has: classes, or numbers to predict, of whose form the shape says more.
+    ///
+    /// # Errors
+    /// Values that are neither.
+    pub(super) fn targets(&self, array: &Array) -> Result<Targets, DatasetError> {
+        let wrong = |why| self.wrong(why);
+        if array.dtype.is_float() {
+            let values = array.floats().map_err(wrong)?;
+            return Ok(Targets::of_values(Target::None, values));
+        }
+        let labels = array.classes().map_err(wrong)?;
+        let classes = labels.iter().max().map_or(0, |last| *last as usize + 1);
+        Ok(Targets::of_numbered(labels, classes))
+    }
+
+    /// Checks the number of rows.
+    pub(super) fn some_rows(&self, rows: usize) -> Result<(), DatasetError> {
+        if (1..=u32::MAX as usize).contains(&rows) {
+            return Ok(());
+        }
+        let most = u32::MAX;
+        Err(self.wrong(format!("it has {rows} rows; from 1 to {most} can be read")))
     }
 
     fn open(&self) -> Result<File, DatasetError> {
         file::open(&self.path).map_err(|error| DatasetError::unreadable(&self.path, &error))
     }
 
-    /// Result of `read` on the entry `NAME.npy` of a `.npz` file.
-    fn in_archive<T>(
+    /// What `read` makes of a `.npy` file, or of the entry `NAME.npy` of a `.npz` file, of which so many bytes exist at most.
+    fn of_npy<T>(
         &self,
-        name: &str,
-        read: impl FnOnce(ZipFile<'_, BufReader<File>>) -> Result<T, DatasetError>,
+        read: impl FnOnce(&mut dyn Read, u64) -> Result<T, String>,
     ) -> Result<T, DatasetError> {
-        let damaged = |error: ZipError| {
+        let file = self.open()?;
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        let mut file = BufReader::new(file);
+        let Some(name) = &self.name else {
+            return read(&mut file, size).map_err(|why| self.wrong(why));
+        };
+        let mut archive = ZipArchive::new(file).map_err(|error| {
             let why = format!("not a `.npz` file, a ZIP archive of `.npy` files: {error}");
             DatasetError::damaged(&self.path, "", why)
-        };
-        let mut archive = ZipArchive::new(BufReader::new(self.open()?)).map_err(damaged)?;
+        })?;
         let entry = format!("{name}.npy");
         if archive.index_for_name(&entry).is_none() {
             let names = archive.file_names();
@@ -128,7 +132,11 @@ impl Place {
             return Err(self.missing(names.map(str::to_owned).collect()));
         }
         let entry = archive.by_name(&entry);
-        read(entry.map_err(|error| self.wrong(format!("it cannot be unpacked: {error}")))?)
+        let mut entry =
+            entry.map_err(|error| self.wrong(format!("it cannot be unpacked: {error}")))?;
+        // What an entry says of its size may be wrong.
+        let known = entry.compressed_size().min(size);
+        read(&mut entry, known).map_err(|why| self.wrong(why))
     }
 
     fn of_safetensors(&self, name: &str) -> Result<Array, DatasetError> {
@@ -169,21 +177,13 @@ impl Place {
 
     fn missing(&self, mut names: Vec<String>) -> DatasetError {
         names.sort();
-        let more = names.len().saturating_sub(NAMED);
-        names.truncate(NAMED);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
         let own = match &names[..] {
             [] => "it has none".to_owned(),
             [only] => format!("it has `{only}`: `{} = \"{only}\"`", self.key),
-            names => format!(
-                "it has `{}`{more}: say which by `{}`",
-                names.join("`, `"),
-                self.key
-            ),
+            names => {
+                let names = list(names.iter().map(String::as_str));
+                format!("it has {names}: say which by `{}`", self.key)
+            }
         };
         let mut faults = Faults::one(
             String::new(),

@@ -3,9 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::image_folder::MAX_SIDE;
-use super::super::{Features, ImageSize, Target};
-use super::array::{Dtype, shown};
+use super::super::image_folder::{MAX_SIDE, channels_last};
+use super::super::table::Table;
+use super::super::{DatasetError, Features, ImageSize, Target, Targets};
+use super::array::{Array, Dtype, shown};
+use super::file::Place;
 
 /// Where the channels of images are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +29,40 @@ pub(super) struct Form {
     pub(super) is_pixels: bool,
 }
 
-/// Form of `x`.
+impl Form {
+    /// Features and targets as they were read; pixels of 8 bits are scaled, other values stay as they are.
+    ///
+    /// # Errors
+    /// Values that are not finite.
+    pub(super) fn table(
+        self,
+        x: &Place,
+        features: Array,
+        targets: Targets,
+    ) -> Result<Table, DatasetError> {
+        if let (Features::Image(size), true) = (self.features, self.is_pixels) {
+            let pixels = self.channels_last(features.bytes);
+            return Ok(Table::of_pixels(size, pixels, (127.5, 127.5), targets));
+        }
+        let numbers = features.floats().map_err(|why| x.wrong(why))?;
+        Ok(Table::new(
+            self.features,
+            self.channels_last(numbers),
+            targets,
+        ))
+    }
+
+    fn channels_last<T: Copy>(self, values: Vec<T>) -> Vec<T> {
+        match self.features {
+            Features::Image(size) if self.is_planar => {
+                channels_last(&values, size.channels, size.height * size.width)
+            }
+            _ => values,
+        }
+    }
+}
+
+/// What `x` holds.
 ///
 /// # Errors
 /// A shape that says nothing, as the end of a sentence about the array.

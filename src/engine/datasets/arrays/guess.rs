@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::super::DatasetError;
+use super::super::split::default_share;
 use super::ArraysSpec;
 use super::file::Format;
 
@@ -71,8 +72,8 @@ impl ArraysSpec {
             x,
             y,
             layout: None,
-            validation: super::default_share(),
-            test: super::default_share(),
+            validation: default_share(),
+            test: default_share(),
             normalise: true,
             augment: None,
         }

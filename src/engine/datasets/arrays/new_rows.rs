@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::{Dataset, DatasetError, Features, Known, Target};
+use super::super::{Dataset, DatasetError, Features, Known, Target, Targets};
 use super::array::Array;
 use super::file::{Format, Place};
-use super::samples::{Samples, normalise};
-use super::{ArraysSpec, both, form, some_rows, targets_of};
+use super::{ArraysSpec, form};
 
 impl ArraysSpec {
     /// The rows of `path`: a `.npz` or safetensors file, a `.npy` file of features alone, or a folder that has `.npy` files with the
@@ -21,44 +20,27 @@ impl ArraysSpec {
         known: &Known<'_>,
     ) -> Result<Arc<dyn Dataset>, DatasetError> {
         let (x, y) = self.new_places(path, known.wants_target)?;
-        let (features, targets) = match &y {
+        let (features, mut targets) = match &y {
             Some(y) => {
                 let targets = y.read().and_then(|array| new_targets(y, &array, known));
-                both(x.read(), targets)?
+                DatasetError::both(x.read(), targets)?
             }
-            None => (x.read()?, (Vec::new(), Vec::new())),
+            None => (x.read()?, known.targets(Vec::new(), Vec::new())),
         };
         let form = self.new_form(&x, &features, known)?;
-        let (labels, mut values) = targets;
-        let rows = features.shape.first().copied().unwrap_or(0);
         if let Some(y) = &y {
-            let targets = labels
-                .len()
-                .max(values.len() / known.target.values_len().max(1));
+            let rows = features.shape.first().copied().unwrap_or(0);
+            let values = targets.values.len() / known.target.values_len().max(1);
+            let targets = targets.labels.len().max(values);
             if targets != rows {
                 return Err(y.wrong(format!("it has {targets} rows, and `x` has {rows}")));
             }
-            normalise(&mut values, &known.normalisation.of_targets());
-        } else {
-            values = vec![0.0; rows * known.target.values_len()];
         }
-        let samples = Samples {
-            form,
-            features,
-            target: known.target,
-            labels,
-            values,
-        };
-        let names = known.class_names.to_vec();
-        let normalisation = known.normalisation.clone();
-        if let (Features::Image(size), true) = (form.features, form.is_pixels) {
-            return Ok(Arc::new(samples.pixels(size, names, normalisation)));
-        }
-        let mut table = samples.table(&x, names)?;
-        if !normalisation.features.is_empty() {
-            normalise(&mut table.features, &normalisation.features);
-        }
-        table.normalisation = normalisation;
+        let normalisation = known.normalisation;
+        normalisation.normalise_targets(&mut targets.values);
+        let mut table = form.table(&x, features, targets)?;
+        table.normalise(normalisation.features.clone());
+        table.normalisation = normalisation.clone();
         Ok(Arc::new(table))
     }
 
@@ -111,8 +93,8 @@ impl ArraysSpec {
                 words(form.features)
             )));
         }
-        some_rows(x, features.shape[0])?;
-        // Rows may have any type of numbers.
+        x.some_rows(features.shape[0])?;
+        // Of rows any type of numbers will do.
         let was_pixels = !known.normalisation.features.is_empty();
         if matches!(form.features, Features::Image(_)) && form.is_pixels != was_pixels {
             let (wanted, found) = if was_pixels {
@@ -129,11 +111,7 @@ impl ArraysSpec {
 }
 
 /// Classes or numbers, of the kind that the model predicts.
-fn new_targets(
-    place: &Place,
-    array: &Array,
-    known: &Known<'_>,
-) -> Result<(Vec<u32>, Vec<f32>), DatasetError> {
+fn new_targets(place: &Place, array: &Array, known: &Known<'_>) -> Result<Targets, DatasetError> {
     let target = form::of_y(array.dtype, &array.shape, known.class_names.len());
     let target = target.map_err(|why| place.wrong(why))?;
     if target != known.target {
@@ -145,7 +123,7 @@ fn new_targets(
         let (known, found) = (words(known.target), words(target));
         return Err(place.wrong(format!("the model predicts {known}, and it has {found}")));
     }
-    let (labels, values) = targets_of(place, array)?;
+    let Targets { values, labels, .. } = place.targets(array)?;
     let classes = known.class_names.len();
     if let Some(row) = labels.iter().position(|label| *label as usize >= classes) {
         return Err(place.wrong(format!(
@@ -154,7 +132,7 @@ fn new_targets(
             classes.saturating_sub(1)
         )));
     }
-    Ok((labels, values))
+    Ok(known.targets(values, labels))
 }
 
 fn words(features: Features) -> String {

@@ -6,8 +6,7 @@ use tempfile::TempDir;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::super::testing::{age, known, read, sizes};
-use super::super::{Features, Scale};
+use super::super::testing::{age, known, read};
 use super::*;
 
 mod images;
@@ -102,32 +101,14 @@ fn rows_are_split_by_the_seed_and_normalised_by_the_training_rows() {
     assert_eq!(known(&facts(&spec).unwrap()), [14, 3, 3]);
     let open = spec.open(Seed(1)).unwrap();
     let splits = &open.splits;
-    assert_eq!(splits, &Splits::random(20, 3, 3, Seed(1)));
+    assert_eq!(splits, &Splits::random(20, [3, 3], Seed(1)));
     assert_ne!(splits, &spec.open(Seed(2)).unwrap().splits);
-    let (features, values, _) = read(&*open.dataset, &splits.train);
-    for column in 0..2 {
-        let values: Vec<f64> = features
-            .iter()
-            .skip(column)
-            .step_by(2)
-            .map(|v| f64::from(*v))
-            .collect();
-        let mean = values.iter().sum::<f64>() / 14.0;
-        let square = values.iter().map(|value| value * value).sum::<f64>() / 14.0;
-        assert!(
-            mean.abs() < 1e-6 && (square - 1.0).abs() < 1e-6,
-            "{mean} {square}"
-        );
-    }
+    let numbers: Vec<f32> = (0..40).map(|at| (at * at % 23) as f32).collect();
+    let normalisation = open.dataset.normalisation();
+    let of_features = scales(&numbers, 2, &splits.train, 1.0);
+    assert_eq!(normalisation.features, of_features);
+    let (_, values, _) = read(&*open.dataset, &splits.train);
     assert!(values.iter().sum::<f32>().abs() < 1e-5);
-    // The same as of the columns of a table.
-    let mut expected: Vec<f32> = (0..40).map(|at| (at * at % 23) as f32).collect();
-    let scales: Vec<Scale> = (0..2)
-        .map(|column| super::super::table::normalise_by(&mut expected, 2, column, &splits.train))
-        .collect();
-    assert_eq!(open.dataset.normalisation().features, scales);
-    let rows: Vec<u32> = (0..20).collect();
-    assert_eq!(read(&*open.dataset, &rows).0, expected);
     assert_eq!(open.dataset.source(7), "7");
     assert!(spec.predicts_numbers());
 }
@@ -142,7 +123,7 @@ fn whole_numbers_are_classes_up_to_the_largest() {
     assert_eq!(open.dataset.class_names(), ["0", "1", "2", "3"]);
     assert_eq!(facts(&spec).unwrap().target, Target::Class { classes: 4 });
     let of_class = |rows: &[u32]| rows.iter().filter(|row| *row % 2 == 1).count();
-    assert_eq!(sizes(&open.splits), [10, 4, 6]);
+    assert_eq!(open.splits.sizes(), [10, 4, 6]);
     let splits = [
         &open.splits.train,
         &open.splits.validation,

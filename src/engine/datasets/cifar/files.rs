@@ -3,14 +3,20 @@
 //! A file is records without anything between them: the class (CIFAR-100: the coarse, then the fine one) as a byte, then the
 //! red, the green and the blue value of every pixel, row by row.
 
-use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::super::faults::Faults;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::super::image_folder::channels_last;
-use super::super::{DatasetError, FingerprintCache};
-use super::{CifarLabels, SIZE};
+use super::super::{DatasetError, Faults, FingerprintCache, ImageSize};
 use crate::base::file;
+
+pub(super) const SIZE: ImageSize = ImageSize {
+    height: 32,
+    width: 32,
+    channels: 3,
+};
 
 const TEN: [&str; 6] = [
     "data_batch_1.bin",
@@ -27,6 +33,17 @@ const PYTHON: [&str; 4] = ["data_batch_1", "batches.meta", "train", "meta"];
 const LONGEST_NAMES: u64 = 1 << 16;
 /// Bytes of an image.
 const PIXELS: usize = SIZE.height * SIZE.width * SIZE.channels;
+
+/// Which classes images of CIFAR-100 have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CifarLabels {
+    /// 100 classes, such as `maple_tree`.
+    #[default]
+    Fine,
+    /// 20 classes, such as `trees`.
+    Coarse,
+}
 
 /// The files in a folder.
 pub(super) struct Files {
@@ -125,23 +142,17 @@ impl Files {
             let mut own = Faults::default();
             let known = cache.cached_fact(&self.folder.join(name), &fact, || {
                 let records = self.records(name, &mut own)?;
-                // Errors are not cached: they are found again until the file changes.
-                if own.is_empty() {
-                    Ok((records.len() / self.record()).to_string())
-                } else {
-                    Err(DatasetError::Mismatch(String::new()))
-                }
+                // What is wrong is no fact: it is found again until the file is another.
+                let sound = own.clone().into_result(&self.folder, "is damaged");
+                sound.map(|()| records.len() / self.record())
             });
             match known {
                 Err(error) if own.is_empty() => return Err(error),
                 Err(_) => faults = faults.and(own),
-                Ok(count) => {
-                    rows[usize::from(place + 1 == self.images.len())] +=
-                        count.parse::<usize>().unwrap_or_default();
-                }
+                Ok(count) => rows[usize::from(place + 1 == self.images.len())] += count,
             }
         }
-        self.sound(faults)?;
+        faults.into_result(&self.folder, "is damaged")?;
         Ok(rows)
     }
 
@@ -169,7 +180,7 @@ impl Files {
                 ));
             }
         }
-        self.sound(faults)?;
+        faults.into_result(&self.folder, "is damaged")?;
         Ok(images)
     }
 
@@ -212,11 +223,7 @@ impl Files {
     fn records(&self, name: &str, faults: &mut Faults) -> Result<Vec<u8>, DatasetError> {
         let path = self.folder.join(name);
         let unreadable = |error| DatasetError::unreadable(&path, &error);
-        let mut bytes = Vec::new();
-        let file = file::open(&path).map_err(unreadable)?;
-        BufReader::new(file)
-            .read_to_end(&mut bytes)
-            .map_err(unreadable)?;
+        let mut bytes = file::read(&path).map_err(unreadable)?;
         let size = self.record();
         let rest = bytes.len() % size;
         if rest > 0 || bytes.is_empty() {
@@ -245,13 +252,6 @@ impl Files {
             }
         }
         Ok(bytes)
-    }
-
-    fn sound(&self, faults: Faults) -> Result<(), DatasetError> {
-        if faults.is_empty() {
-            return Ok(());
-        }
-        Err(DatasetError::faulty(&self.folder, "is damaged", faults))
     }
 }
 

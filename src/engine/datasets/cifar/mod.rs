@@ -7,21 +7,17 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::image_folder::PixelTable;
-use super::split::{take_stratified, validation_rows};
+use super::split::validation_rows;
+use super::table::Table;
 use super::{
-    AugmentSpec, DatasetError, DatasetFacts, Features, FingerprintCache, ImageSize, OpenDataset,
-    Splits, Target,
+    AugmentSpec, DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Splits,
+    Target, Targets,
 };
 use crate::base::Seed;
 use crate::manifest::is_default;
-use files::Files;
+use files::{Files, SIZE};
 
-const SIZE: ImageSize = ImageSize {
-    height: 32,
-    width: 32,
-    channels: 3,
-};
+pub use files::CifarLabels;
 
 /// CIFAR-10 or CIFAR-100 in the binary version, whichever is in the folder: images of 32 × 32 pixels, red, green and blue.
 ///
@@ -44,17 +40,6 @@ pub struct CifarSpec {
     /// Random changes of training images; without it there are none. docs/images.md.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub augment: Option<AugmentSpec>,
-}
-
-/// Which classes images of CIFAR-100 have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CifarLabels {
-    /// 100 classes, such as `maple_tree`.
-    #[default]
-    Fine,
-    /// 20 classes, such as `trees`.
-    Coarse,
 }
 
 impl CifarSpec {
@@ -89,26 +74,16 @@ impl CifarSpec {
         let files = self.files()?;
         let images = files.read()?;
         let class_names = files.class_names()?;
-        let (rows, classes) = (images.labels.len() as u32, class_names.len());
+        let test_rows = images.labels.len() - images.train_rows;
+        let mut splits = Splits::consecutive([images.train_rows, 0, test_rows]);
         let count = validation_rows(images.train_rows, validation_fraction)?;
-        let mut train: Vec<u32> = (0..images.train_rows as u32).collect();
-        let validation = take_stratified(&mut train, &images.labels, classes, count, 0, seed);
-        let splits = Splits {
-            train,
-            validation,
-            test: (images.train_rows as u32..rows).collect(),
-        };
-        let table = PixelTable {
-            size: SIZE,
-            pixels: images.pixels,
-            target: Target::Class { classes },
-            values: Vec::new(),
-            labels: images.labels,
-            class_names,
-            normalisation: PixelTable::scale(),
-            augment: self.augment.clone(),
-        };
-        Ok(OpenDataset::new(table, splits))
+        splits.validate_on(count, &images.labels, seed);
+        let targets = Targets::of_classes(images.labels, class_names);
+        let table = Table::of_pixels(SIZE, images.pixels, (127.5, 127.5), targets);
+        Ok(OpenDataset::new(
+            table.augmented(self.augment.as_ref()),
+            splits,
+        ))
     }
 
     fn files(&self) -> Result<Files, DatasetError> {

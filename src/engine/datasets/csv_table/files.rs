@@ -22,34 +22,19 @@ impl DataFile {
     /// Every pattern that no file matches.
     pub(super) fn all(spec: &CsvSpec) -> Result<Vec<Self>, DatasetError> {
         let folder = spec.path.first_path().parent().unwrap_or(Path::new(""));
-        let split = spec.split.as_ref();
-        let beside = |files: &FilePaths| {
-            files
-                .iter()
-                .map(|file| folder.join(file))
-                .collect::<FilePaths>()
-        };
+        let split = spec.split.clone().unwrap_or_default();
+        let beside = |files: FilePaths| files.iter().map(|file| folder.join(file)).collect();
         let parts = [
             (Part::Train, "path", Some(spec.path.clone())),
-            (
-                Part::Validation,
-                "split",
-                split.and_then(|split| split.validation.as_ref().map(beside)),
-            ),
-            (
-                Part::Test,
-                "split",
-                split.and_then(|split| split.test.as_ref().map(beside)),
-            ),
+            (Part::Validation, "split", split.validation.map(beside)),
+            (Part::Test, "split", split.test.map(beside)),
         ];
         let files = parts.into_iter().map(|(part, key, paths)| {
-            let files = paths.map_or(Ok(Vec::new()), |paths| paths.files(key))?;
-            Ok(files
-                .into_iter()
-                .map(|path| (path, part))
-                .collect::<Vec<_>>())
+            let files = paths.map_or(Ok(Vec::new()), |paths: FilePaths| paths.files(key))?;
+            Ok(files.into_iter().map(|path| (path, part)).collect())
         });
-        Ok(Self::named(DatasetError::of_all(files)?.concat()))
+        let files: Vec<Vec<(PathBuf, Part)>> = DatasetError::of_all(files)?;
+        Ok(Self::named(files.concat()))
     }
 
     /// Files to train on alone.
@@ -109,15 +94,13 @@ pub(super) fn orders(
             _ => faults.add(|| (format!("in `{}`", file.name), difference(names, &own))),
         }
     }
-    if faults.is_empty() {
-        return Ok(orders);
-    }
     faults.help = Some(
         "the files of a table have the same columns, in any order; or name fewer files".to_owned(),
     );
     let what = "has the header that all files of the table need, which is not so";
     let first = files.first().map_or(Path::new(""), |file| &file.path);
-    Err(DatasetError::faulty(first, what, faults))
+    faults.into_result(first, what)?;
+    Ok(orders)
 }
 
 /// How a header differs: "lacks `a`, `b`; has `c` beside them".

@@ -7,11 +7,11 @@ use csv::{Position, StringRecord};
 
 use super::super::{DatasetError, FilePaths, TargetColumns};
 use super::Decimal;
-use super::columns::place_of;
 use super::files::{DataFile, orders};
+use super::layout::place_of;
 use super::reading::{self, separator};
-use super::scan::number;
 use super::seen::{Column, Found, MOST_CLASSES};
+use super::value::number;
 use crate::base::text::count;
 
 /// Names of targets, in lower case and without `_`.

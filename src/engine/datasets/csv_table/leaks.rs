@@ -56,11 +56,11 @@ impl<'a> Target<'a> {
     fn all(spec: &'a CsvSpec, parsed: &'a Parsed) -> Vec<(&'a str, Self)> {
         let count = spec.target.len();
         let of = |(place, name): (usize, &'a String)| {
-            let own = if parsed.labels.is_empty() {
-                let values = parsed.values.iter().skip(place).step_by(count);
+            let own = if parsed.targets.labels.is_empty() {
+                let values = parsed.targets.values.iter().skip(place).step_by(count);
                 Self::Numbers(values.copied().collect())
             } else {
-                Self::Classes(&parsed.labels)
+                Self::Classes(&parsed.targets.labels)
             };
             (name.as_str(), own)
         };

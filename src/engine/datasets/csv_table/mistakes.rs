@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use csv::Position;
 
 use super::super::{DatasetError, Faults, FilePaths};
-use super::columns::{Layout, Role};
 use super::dates::{DATES, days};
 use super::files::DataFile;
+use super::layout::{Layout, Role};
 use super::reading::line_of;
-use super::scan::{Row, number};
+use super::value::{Row, number};
 use super::{CsvSpec, Decimal};
 use crate::base::text::count;
+use crate::diag::list_of;
 use crate::manifest::toml_key;
 
 /// Texts that often mean a missing value.
@@ -81,7 +82,7 @@ impl Mistakes {
             return Ok(());
         }
         let mut faults = self.faults(spec, layout, files);
-        let mut proposed = self.proposed(spec, layout);
+        let proposed = self.proposed(spec, layout);
         if self.ragged.is_some() {
             let separator = spec.separator.0.escape_debug();
             faults.help = Some(format!(
@@ -91,14 +92,9 @@ impl Mistakes {
             faults.key = Some("target");
             faults.help = Some(format!("add `{line}`"));
         } else if !proposed.is_empty() {
-            let more = match proposed.len().saturating_sub(PROPOSED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            proposed.truncate(PROPOSED);
+            let proposed = list_of(proposed.iter().map(String::as_str), PROPOSED);
             faults.help = Some(format!(
-                "in the dataset's section, or leave the column out by `ignore`: `{}`{more}",
-                proposed.join("`, `")
+                "in the dataset's section, or leave the column out by `ignore`: {proposed}"
             ));
         }
         let what = match (self.by_column.is_empty(), self.files.len()) {

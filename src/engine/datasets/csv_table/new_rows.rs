@@ -4,16 +4,18 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::table::Table;
-use super::super::{ColumnPreparation, DatasetError, Features, Known, PreparedColumn, Scale};
+use super::super::{ColumnPreparation, DatasetError, Features, Known, PreparedColumn, Targets};
 use super::CsvSpec;
-use super::columns::{Layout, Role, missing_columns};
 use super::dates::DatePart;
 use super::files::DataFile;
+use super::layout::{Layout, Role, missing_columns};
 use super::parse::{Kinds, Raw};
 use super::prepare::{Values, in_rows, numbers};
 use super::reading::{Rows, reader, separator};
-use super::scan::{Sink, Source, Value, scan};
+use super::scan::{Sink, Source, scan};
+use super::value::Value;
 use crate::base::text::count;
+use crate::diag::list_of;
 
 /// Values of a part: small beside the file, and large enough that batches are full.
 const PART: usize = 1 << 20;
@@ -202,31 +204,24 @@ impl<E> Parts<'_, E> {
         if source_rows.is_empty() || self.error.is_some() {
             return;
         }
-        let place = |name: &str| self.layout.names.iter().position(|own| own == name);
-        let parts = &self.layout.parts;
         let mut raw = |name: &str, part: Option<DatePart>| {
-            let column = place(name)?;
-            let is_own = |own: &(usize, DatePart)| own.0 == column && part == Some(own.1);
+            let layout = self.layout;
+            let column = layout.names.iter().position(|own| own == name)?;
             let from = match part {
                 None => column,
-                Some(_) => self.layout.place_of_part(parts.iter().position(is_own)?),
+                Some(part) => {
+                    let mut parts = layout.parts.iter();
+                    layout.place_of_part(parts.position(|own| *own == (column, part))?)
+                }
             };
             Some((column, gathered[from].take()?))
         };
-        let features: Vec<Option<(usize, Raw)>> = self
-            .columns
-            .iter()
+        let columns = self.columns.iter();
+        let features: Vec<Option<(usize, Raw)>> = columns
             .map(|column| raw(&column.name, column.part()))
             .collect();
-        let targets: Vec<Option<(usize, Raw)>> = if self.known.wants_target {
-            self.spec
-                .target
-                .iter()
-                .map(|name| raw(name, None))
-                .collect()
-        } else {
-            Vec::new()
-        };
+        let targets = self.spec.target.iter().filter(|_| self.known.wants_target);
+        let targets: Vec<Option<(usize, Raw)>> = targets.map(|name| raw(name, None)).collect();
         let values: Vec<Values> = self
             .columns
             .iter()
@@ -234,37 +229,35 @@ impl<E> Parts<'_, E> {
             .map(|(column, (place, raw))| prepared(column, raw, self.new_texts.entry(place)))
             .collect();
         let width = self.columns.iter().map(PreparedColumn::width).sum();
-        let mut table = Table::new(
-            Features::Vector { len: width },
-            self.known.target,
-            in_rows(self.columns, &values, source_rows.len()),
-            vec![0.0; source_rows.len() * self.known.target.values_len()],
-        );
-        self.add_targets(&mut table, targets);
-        table.class_names = self.known.class_names.to_vec();
+        let features = in_rows(self.columns, &values, source_rows.len());
+        let targets = self.targets(targets, source_rows.len());
+        let form = Features::Vector { len: width };
+        let mut table = Table::new(form, features, targets);
         table.normalisation = self.known.normalisation.clone();
         table.source_rows = source_rows;
         self.error = (self.take)(table).err();
     }
 
-    fn add_targets(&mut self, table: &mut Table, targets: Vec<Option<(usize, Raw)>>) {
+    fn targets(&mut self, targets: Vec<Option<(usize, Raw)>>, rows: usize) -> Targets {
         let count = targets.len();
-        let scales = self.known.normalisation.of_targets();
+        let numbers = count.min(self.known.target.values_len());
+        let (mut values, mut labels) = (vec![0.0; rows * numbers], Vec::new());
         for (target, (column, raw)) in targets.into_iter().flatten().enumerate() {
             match raw {
                 Raw::Numbers(numbers) => {
-                    let scale = scales.get(target).copied().unwrap_or(Scale::IDENTITY);
-                    let own = table.values.iter_mut().skip(target).step_by(count);
+                    let own = values.iter_mut().skip(target).step_by(count);
                     for (value, number) in own.zip(numbers) {
-                        *value = scale.normalised(number);
+                        *value = number;
                     }
                 }
                 Raw::Kinds(kinds) => {
                     let new = self.new_texts.entry(column);
-                    table.labels = places(&kinds, self.known.class_names, new);
+                    labels = places(&kinds, self.known.class_names, new);
                 }
             }
         }
+        self.known.normalisation.normalise_targets(&mut values);
+        self.known.targets(values, labels)
     }
 
     /// An error that names the classes that the model does not know.
@@ -303,12 +296,9 @@ impl<E> Parts<'_, E> {
                 count(read - rows.len(), "row")
             ));
         }
-        if let [first, ..] = extra {
-            let others = match extra.len() - 1 {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            remarks.push(format!("not read by the model: column `{first}`{others}"));
+        if !extra.is_empty() {
+            let extra = list_of(extra.iter().map(String::as_str), 1);
+            remarks.push(format!("not read by the model: column {extra}"));
         }
         remarks
     }
@@ -364,15 +354,10 @@ fn places(
 
 /// `2 kinds in 5 rows (`Paris`, `Rom`)`.
 fn named(texts: &BTreeMap<String, usize>, noun: &str) -> String {
-    let shown: Vec<&str> = texts.keys().take(NAMED).map(String::as_str).collect();
-    let more = match texts.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
     format!(
-        "{} in {} (`{}`{more})",
+        "{} in {} ({})",
         count(texts.len(), noun),
         count(texts.values().sum(), "row"),
-        shown.join("`, `")
+        list_of(texts.keys().map(String::as_str), NAMED)
     )
 }

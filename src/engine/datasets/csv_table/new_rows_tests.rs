@@ -1,55 +1,22 @@
 //! New rows are prepared as training rows were.
 
 use std::fs;
-use std::sync::Arc;
 
-use super::super::testing::read;
-use super::super::{Dataset, DatasetSpec, Known, Preparation};
-use super::columns::{ColumnSpec, Missing};
-use super::tests::table;
+use super::super::DatasetSpec;
+use super::super::testing::{Rows, new_data};
+use super::column_spec::{ColumnSpec, Columns, Missing};
+use super::tests::{features, table};
 use super::*;
-
-/// Features of rows, and which rows of the file they are.
-type Rows = (Vec<Vec<f32>>, Vec<String>);
-
-fn rows_of(dataset: &dyn Dataset, wanted: &[u32]) -> Vec<Vec<f32>> {
-    let (features, ..) = read(dataset, wanted);
-    let rows = features.chunks(dataset.features().len());
-    rows.map(<[f32]>::to_vec).collect()
-}
 
 /// The rows of `text`, prepared as those of `spec` were, and what is said of them.
 fn new(spec: &CsvSpec, text: &str) -> Result<(Rows, Vec<String>), String> {
-    let open = spec.open(Seed(1)).unwrap();
     let path = spec.path.first_path().with_file_name("new.csv");
     fs::write(&path, text).unwrap();
-    let (normalisation, preparation) = (open.dataset.normalisation(), open.dataset.preparation());
-    // As a checkpoint keeps it.
-    let preparation: Option<Preparation> =
-        serde_json::from_str(&serde_json::to_string(&preparation).unwrap()).unwrap();
-    let known = Known {
-        features: open.dataset.features(),
-        target: open.dataset.target(),
-        class_names: open.dataset.class_names(),
-        normalisation: &normalisation,
-        preparation: preparation.as_ref(),
-        wants_target: false,
-    };
-    let mut found: Rows = Default::default();
-    let mut take = |part: Arc<dyn Dataset>| -> Result<(), DatasetError> {
-        let wanted: Vec<u32> = (0..part.rows() as u32).collect();
-        found.0.extend(rows_of(&*part, &wanted));
-        found.1.extend(wanted.iter().map(|row| part.source(*row)));
-        Ok(())
-    };
-    let remarks = DatasetSpec::Csv(spec.clone())
-        .for_each_part(&path, &known, &mut take)
-        .map_err(|error| {
-            let (title, list, _) = error.parts();
-            let folder = format!("{}/", path.parent().unwrap().display());
-            format!("{title}; {}", list.join("; ")).replace(&folder, "")
-        })?;
-    Ok((found, remarks))
+    new_data(&DatasetSpec::Csv(spec.clone()), &path, false).map_err(|error| {
+        let (title, list, _) = error.parts();
+        let folder = format!("{}/", path.parent().unwrap().display());
+        format!("{title}; {}", list.join("; ")).replace(&folder, "")
+    })
 }
 
 /// Rows with a category that has holes, a date, numbers with holes, and a target.
@@ -96,11 +63,11 @@ fn the_same_rows_have_the_same_features_in_any_order_of_columns() {
     let (_folder, spec) = spec_of_houses(&text);
     let open = spec.open(Seed(1)).unwrap();
     let all: Vec<u32> = (0..20_000).collect();
-    let expected = rows_of(&*open.dataset, &all);
-    let ((found, sources), remarks) = new(&spec, &text).unwrap();
+    let expected = features(&open, &all);
+    let (found, remarks) = new(&spec, &text).unwrap();
     assert_eq!(remarks, [""; 0]);
-    assert_eq!(sources.last().unwrap(), "19999");
-    assert_eq!(found, expected);
+    assert_eq!(found.sources.last().unwrap(), "19999");
+    assert!(found.features == expected);
     // Without the target, in another order, by another separator, with a column more.
     let turned: String = text
         .lines()
@@ -111,8 +78,8 @@ fn the_same_rows_have_the_same_features_in_any_order_of_columns() {
             parts.join(";") + ";more\n"
         })
         .collect();
-    let ((found, _), remarks) = new(&spec, &turned).unwrap();
-    assert_eq!(found, expected);
+    let (found, remarks) = new(&spec, &turned).unwrap();
+    assert!(found.features == expected);
     assert_eq!(remarks, ["not read by the model: column `more`"]);
 }
 
@@ -121,7 +88,8 @@ fn a_kind_that_no_training_row_has_is_none_of_them_and_is_said() {
     let (_folder, spec) = spec_of_houses(&houses(40));
     let text =
         "paint,sold,area,rooms\npink,01.03.2021,1,1\nred,01.03.2021,1,1\npink,01.03.2021,,1\n";
-    let ((found, _), remarks) = new(&spec, text).unwrap();
+    let (found, remarks) = new(&spec, text).unwrap();
+    let found: Vec<&[f32]> = found.features.chunks(8).collect();
     // Kinds: missing, blue, green, red; then date, area and its flag, rooms.
     assert_eq!(found[0][..4], [0.0; 4]);
     assert_eq!(found[1][..4], [0.0, 0.0, 0.0, 1.0]);

@@ -2,50 +2,16 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::super::{DatasetError, Part, Target};
+use super::super::{DatasetError, Part, Target, Targets};
 use super::CsvSpec;
-use super::columns::{Layout, Role};
 use super::files::{DataFile, orders};
-use super::leaks::remarks;
+use super::layout::{Layout, Role};
 use super::reading::reader;
-use super::rows::splits;
-use super::scan::{Scanned, Sink, Source, Value, scan};
-use crate::base::Seed;
+use super::scan::{Scanned, Sink, Source, scan};
+use super::value::Value;
 
 /// Kinds that a category may have.
 pub(super) const MOST_KINDS: usize = 1000;
-
-/// Size of a CSV file, without its values.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Outline {
-    pub(super) rows: usize,
-    pub(super) columns: usize,
-    /// Number of classes; 0 where the target is a number.
-    classes: usize,
-    /// Number of targets that are numbers or labels.
-    values: usize,
-    /// Rows to validate and to test on, where the file decides it.
-    pub(super) held_out: Option<[usize; 2]>,
-    /// Warnings of properties that make results look better than they are.
-    pub(super) remarks: Vec<String>,
-}
-
-impl Outline {
-    pub(super) fn target(&self, spec: &CsvSpec) -> Target {
-        target(spec, self.classes, self.values)
-    }
-}
-
-/// The form of a target of so many classes, or of values if there are none.
-fn target(spec: &CsvSpec, classes: usize, len: usize) -> Target {
-    match classes {
-        0 if spec.predicts_labels() => Target::Labels { len },
-        0 => Target::Values { len },
-        classes => Target::Class { classes },
-    }
-}
 
 /// The values of a table, by column.
 pub(super) struct Parsed {
@@ -53,11 +19,9 @@ pub(super) struct Parsed {
     /// Every feature with the place of its column in the layout.
     pub(super) columns: Vec<(usize, Raw)>,
     pub(super) layout: Layout,
-    /// Targets that are numbers or labels, `(rows, columns)`, in the order of the manifest.
-    pub(super) values: Vec<f32>,
-    pub(super) labels: Vec<u32>,
-    pub(super) class_names: Vec<String>,
-    /// Values that decide the split.
+    /// In the order of the manifest.
+    pub(super) targets: Targets,
+    /// What decides the split.
     pub(super) key: Option<Raw>,
     /// Numbers of the rows in their file, from 0.
     pub(super) source_rows: Vec<u32>,
@@ -65,13 +29,6 @@ pub(super) struct Parsed {
     pub(super) rows_of_parts: [usize; 3],
     /// Names of files, each with its first row; without that of the only file to train on.
     pub(super) source_files: Vec<(u32, String)>,
-}
-
-impl Parsed {
-    pub(super) fn target(&self, spec: &CsvSpec) -> Target {
-        let len = self.values.len() / self.rows.max(1);
-        target(spec, self.class_names.len(), len)
-    }
 }
 
 /// The values of a column; of missing ones a NaN.
@@ -102,7 +59,7 @@ impl Raw {
     }
 
     /// Number of kinds; 0 of numbers.
-    fn kinds(&self) -> usize {
+    pub(super) fn kinds(&self) -> usize {
         match self {
             Self::Kinds(kinds) => kinds.names.len(),
             Self::Numbers(_) => 0,
@@ -149,34 +106,6 @@ impl Kinds {
     }
 }
 
-/// Counts rows, kinds and classes and checks every value.
-pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
-    let parsed = read(spec)?;
-    let (rows, layout) = (parsed.rows, &parsed.layout);
-    let mut columns = 0;
-    for (column, raw) in &parsed.columns {
-        let (name, kinds) = (&layout.names[*column], raw.kinds());
-        if kinds > MOST_KINDS {
-            return Err(DatasetError::Mismatch(format!(
-                "`columns`: `{name}` has {kinds} kinds in {rows} rows, and a category at most {MOST_KINDS}: leave it out by `ignore`"
-            )));
-        }
-        columns += layout.width(*column, kinds);
-    }
-    let splits = spec.split.as_ref().map(|_| splits(spec, &parsed, Seed(0)));
-    let splits = splits.transpose()?;
-    Ok(Outline {
-        rows,
-        columns,
-        classes: parsed.class_names.len(),
-        values: parsed.target(spec).values_len(),
-        held_out: splits
-            .as_ref()
-            .map(|rows| [rows.validation.len(), rows.test.len()]),
-        remarks: remarks(spec, &parsed, splits.as_ref()),
-    })
-}
-
 impl Sink for Vec<Option<Raw>> {
     fn value(&mut self, column: usize, value: Value<'_>) {
         if self.len() <= column {
@@ -204,47 +133,57 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let columns = columns.into_iter().map(|raw| raw.map(Raw::sorted));
     let mut columns: Vec<Option<Raw>> = columns.collect();
     let parts = columns.split_off(layout.place_of_part(0));
-    let mut parsed = Parsed {
+    let key = columns.pop().flatten();
+    let mut features = Vec::new();
+    let mut numbers = Vec::new();
+    let mut targets = Targets::of_values(Target::None, Vec::new());
+    for (column, raw) in columns.into_iter().enumerate() {
+        let is_target = layout.roles[column] == Role::Target;
+        match raw {
+            None => {}
+            Some(Raw::Numbers(values)) if is_target => numbers.push((column, values)),
+            Some(Raw::Kinds(kinds)) if is_target => {
+                targets = Targets::of_classes(kinds.of_row, kinds.names);
+            }
+            Some(raw) => features.push((column, raw)),
+        }
+    }
+    for ((column, _), raw) in layout.parts.iter().zip(parts) {
+        features.extend(raw.map(|raw| (*column, raw)));
+    }
+    if targets.labels.is_empty() {
+        let name = |column: usize| &layout.names[column];
+        numbers.sort_by_key(|(column, _)| spec.target.iter().position(|one| one == name(*column)));
+        targets = of_numbers(spec, numbers, source_rows.len());
+    }
+    Ok(Parsed {
         rows: source_rows.len(),
-        columns: Vec::new(),
-        values: Vec::new(),
-        labels: Vec::new(),
-        class_names: Vec::new(),
-        key: columns.pop().flatten(),
+        columns: features,
+        targets,
+        key,
         source_rows,
         rows_of_parts,
         source_files,
         layout,
-    };
-    let mut targets = Vec::new();
-    for (column, raw) in columns.into_iter().enumerate() {
-        let is_target = parsed.layout.roles[column] == Role::Target;
-        match raw {
-            None => {}
-            Some(Raw::Numbers(values)) if is_target => targets.push((column, values)),
-            Some(Raw::Kinds(kinds)) if is_target => {
-                (parsed.class_names, parsed.labels) = (kinds.names, kinds.of_row);
-            }
-            Some(raw) => parsed.columns.push((column, raw)),
-        }
-    }
-    for ((column, _), raw) in parsed.layout.parts.iter().zip(parts) {
-        parsed.columns.extend(raw.map(|raw| (*column, raw)));
-    }
-    let place = |column: usize| {
-        spec.target
-            .iter()
-            .position(|name| *name == parsed.layout.names[column])
-    };
-    targets.sort_by_key(|(column, _)| place(*column));
-    parsed.values = match &mut targets[..] {
+    })
+}
+
+/// Targets that are numbers or labels, each a column with its place, in the order of the manifest.
+fn of_numbers(spec: &CsvSpec, mut columns: Vec<(usize, Vec<f32>)>, rows: usize) -> Targets {
+    let len = columns.len();
+    let values = match &mut columns[..] {
         [(_, only)] => std::mem::take(only),
         several => {
             let row = |row: usize| several.iter().map(move |(_, values)| values[row]);
-            (0..parsed.rows).flat_map(row).collect()
+            (0..rows).flat_map(row).collect()
         }
     };
-    Ok(parsed)
+    let form = if spec.predicts_labels() {
+        Target::Labels { len }
+    } else {
+        Target::Values { len }
+    };
+    Targets::of_values(form, values)
 }
 
 /// Names of files, each with its first row; the rows of the only file to train on have none.

@@ -2,21 +2,20 @@
 
 use rayon::prelude::*;
 
-use super::super::table::{Table, normalise_by};
+use super::super::normalisation::{apply, scales};
+use super::super::table::Table;
 use super::super::{
     ColumnPreparation, DatasetError, Features, Normalisation, Preparation, PreparedColumn, Scale,
 };
 use super::CsvSpec;
-use super::columns::{Layout, Missing, Role};
+use super::column_spec::Missing;
 use super::dates::DatePart;
+use super::layout::{Layout, Role};
 use super::parse::{Kinds, Parsed, Raw};
 use crate::base::statistics::{mean, median};
 
 /// Rows that are written at a time: their features fit a core's cache.
 const BLOCK: usize = 1024;
-
-/// Numbers that are not normalised.
-const AS_IT_IS: Scale = Scale::IDENTITY;
 
 /// The features of one column: how they are computed, and their values.
 struct Prepared {
@@ -64,7 +63,6 @@ impl Values {
 /// # Errors
 /// A column without any value in the training rows.
 pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Table, DatasetError> {
-    let (rows, target) = (parsed.rows, parsed.target(spec));
     let layout = &parsed.layout;
     let whole = parsed.columns.len() - layout.parts.len();
     let columns = parsed.columns.into_par_iter().enumerate();
@@ -82,17 +80,11 @@ pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Tab
         .map(|one| (one.column, one.values))
         .unzip();
     let width = columns.iter().map(PreparedColumn::width).sum();
+    let features = in_rows(&columns, &values, parsed.rows);
     let mut table = Table {
-        form: Features::Vector { len: width },
-        target,
-        features: in_rows(&columns, &values, rows),
-        values: parsed.values,
-        labels: parsed.labels,
-        class_names: parsed.class_names,
-        normalisation: Normalisation::default(),
         source_rows: parsed.source_rows,
         source_files: parsed.source_files,
-        preparation: None,
+        ..Table::new(Features::Vector { len: width }, features, parsed.targets)
     };
     let normalisation = &mut table.normalisation;
     for column in &columns {
@@ -102,7 +94,7 @@ pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Tab
     if !spec.normalise {
         normalisation.features.clear();
     }
-    targets(spec, normalisation, &mut table.values, train);
+    targets(spec, normalisation, &mut table.targets.values, train);
     table.preparation = Some(Preparation::Table { columns });
     Ok(table)
 }
@@ -120,17 +112,16 @@ fn targets(spec: &CsvSpec, normalisation: &mut Normalisation, values: &mut [f32]
             *value = libm::log(f64::from(*value)) as f32;
         }
     }
-    let scale = |(column, log): (usize, &bool)| {
-        let scale = if spec.normalise {
-            normalise_by(values, columns, column, train)
-        } else {
-            Scale::IDENTITY
-        };
-        Scale { log: *log, ..scale }
-    };
-    let scales: Vec<Scale> = logs.iter().enumerate().map(scale).collect();
+    let mut own = vec![Scale::IDENTITY; columns];
+    if spec.normalise {
+        own = scales(values, columns, train, 1.0);
+        apply(&own, values);
+    }
+    for (scale, log) in own.iter_mut().zip(&logs) {
+        scale.log = *log;
+    }
     if spec.normalise || logs.contains(&true) {
-        normalisation.set_targets(&scales);
+        normalisation.set_targets(&own);
     }
 }
 
@@ -203,11 +194,11 @@ fn of_numbers(
     // A fixed `fill` is known without a median or mean.
     let fill = fill.or(layout.specs[column].fill).map(|fill| fill as f32);
     let has_flag = missing == Some(Missing::Flag);
-    let (mut values, gaps) = filled(values, fill, has_flag);
+    let filled = filled(values, fill, has_flag);
     let scale = if spec.normalise {
-        normalise_by(&mut values, 1, 0, train)
+        scales(&filled.0, 1, train, 1.0)[0]
     } else {
-        AS_IT_IS
+        Scale::IDENTITY
     };
     let how = ColumnPreparation::Number {
         date: match &layout.roles[column] {
@@ -223,7 +214,7 @@ fn of_numbers(
             name: name.clone(),
             how,
         },
-        values: Values::Numbers(values, gaps),
+        values: scaled(filled, scale),
     })
 }
 
@@ -244,7 +235,10 @@ fn filled(
 
 /// Numbers of a column whose preparation is known.
 pub(super) fn numbers(values: Vec<f32>, fill: Option<f32>, has_flag: bool, scale: Scale) -> Values {
-    let (mut values, gaps) = filled(values, fill, has_flag);
+    scaled(filled(values, fill, has_flag), scale)
+}
+
+fn scaled((mut values, gaps): (Vec<f32>, Option<Vec<bool>>), scale: Scale) -> Values {
     for value in &mut values {
         *value = scale.normalised(*value);
     }

@@ -1,14 +1,13 @@
 //! Files of a table, row by row.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
-use flate2::read::MultiGzDecoder;
 
-use super::super::{DatasetError, FilePaths};
+use super::super::{DatasetError, FilePaths, packed};
 use super::parquet;
 use crate::base::file;
 
@@ -21,8 +20,6 @@ pub(super) enum Rows {
     Parquet(parquet::Rows),
 }
 
-/// First bytes of a file that `gzip` wrote.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// First bytes of a Parquet file.
 const PARQUET: [u8; 4] = *b"PAR1";
 
@@ -33,20 +30,9 @@ fn is_parquet(path: &Path) -> bool {
     read.is_ok() && first == PARQUET
 }
 
-/// Opens a file, which may be compressed by `gzip`.
+/// The text of a file, which `gzip` may have compressed.
 fn open(path: &Path) -> io::Result<Text> {
-    let mut file = file::open(path)?;
-    let mut first = Vec::new();
-    file.by_ref()
-        .take(GZIP.len() as u64)
-        .read_to_end(&mut first)?;
-    let is_compressed = first == GZIP;
-    let whole = Cursor::new(first).chain(file);
-    Ok(if is_compressed {
-        Box::new(MultiGzDecoder::new(BufReader::new(whole)))
-    } else {
-        Box::new(whole)
-    })
+    packed::open(path).map(|(text, _)| text)
 }
 
 /// A reader of the rows of a file, whose values are not trimmed, and the names of its columns.
@@ -231,11 +217,8 @@ pub(super) fn separator(path: &Path) -> Result<char, DatasetError> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::io::Write;
 
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-
+    use super::super::super::testing::gz;
     use super::super::tests::{message, table};
     use crate::base::Seed;
 
@@ -244,11 +227,7 @@ mod tests {
         let text = "a,y\n1,2\n3,4\n5,6\n7,8\n";
         let (_plain, plain) = table(text);
         let (_folder, spec) = table("");
-        let pack = |text: &str| {
-            let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-            packed.write_all(text.as_bytes()).unwrap();
-            packed.finish().unwrap()
-        };
+        let pack = |text: &str| gz(text.as_bytes());
         fs::write(spec.path.first_path(), pack(text)).unwrap();
         let rows = |spec: &super::super::CsvSpec| {
             let open = spec.open(Seed(1)).unwrap();

@@ -1,91 +1,44 @@
-//! [`RowsSpec`]: which rows of a table are held out, where that is not drawn for every seed.
+//! [`splits`]: the rows of each split of a table.
 
 use std::collections::BTreeMap;
 
 use rand::seq::SliceRandom;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::super::split::held_out;
-use super::super::{DatasetError, FilePaths, Splits};
-use super::CsvSpec;
-use super::columns::Role;
+use super::super::{DatasetError, Part, Splits};
 use super::parse::{Kinds, Parsed, Raw};
+use super::{CsvSpec, RowsSpec};
 use crate::base::{Purpose, Seed};
 
-/// Which rows are held out. One of its keys says how; the shares are those of `validation` and `test`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct RowsSpec {
-    /// In the order of this column, a date or a number: the last rows are tested on, those before them validated on. So a model
-    /// is tested on what came later than what it was trained on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// All rows with one value of this column (a customer, a patient, a device) are in one split. The column is no feature, and
-    /// the splits are the same for every seed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub group: Option<String>,
-    /// This column says it: `train`, `validation` or `test`. It is no feature.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<String>,
-    /// A file with the rows to validate on, in the folder of `path` (of its first file), or a list or pattern of files; they have the columns of `path`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation: Option<FilePaths>,
-    /// A file with the rows to test on, or a list or pattern, as `validation`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub test: Option<FilePaths>,
-}
-
 /// Words in a column that says which split a row is of.
-const TRAIN: [&str; 2] = ["train", "training"];
-const VALIDATION: [&str; 4] = ["validation", "val", "valid", "dev"];
-const TEST: [&str; 1] = ["test"];
-
-impl RowsSpec {
-    /// The column that decides the split, and how it is read; `None` where files do.
-    ///
-    /// # Errors
-    /// None or several of its keys.
-    pub(super) fn key(&self) -> Result<Option<(&str, Option<Role>)>, DatasetError> {
-        match (&self.by, &self.group, &self.column, self.has_files()) {
-            (Some(name), None, None, false) => Ok(Some((name, None))),
-            (None, Some(name), None, false) | (None, None, Some(name), false) => {
-                Ok(Some((name, Some(Role::Category))))
-            }
-            (None, None, None, true) => Ok(None),
-            _ => Err(DatasetError::Mismatch(
-                "`split` needs one of `by`, `group` and `column`, or files (`validation`, `test`)"
-                    .to_owned(),
-            )),
-        }
-    }
-
-    /// Whether rows that are held out are in files of their own.
-    pub(super) fn has_files(&self) -> bool {
-        self.validation.is_some() || self.test.is_some()
-    }
-}
+const WORDS: [(&str, Part); 7] = [
+    ("train", Part::Train),
+    ("training", Part::Train),
+    ("validation", Part::Validation),
+    ("val", Part::Validation),
+    ("valid", Part::Validation),
+    ("dev", Part::Validation),
+    ("test", Part::Test),
+];
 
 /// The rows of each split.
 pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Splits, DatasetError> {
     if spec.split.as_ref().is_some_and(RowsSpec::has_files) {
-        let mut begin = 0;
-        let [train, validation, test] = parsed.rows_of_parts.map(|rows| {
-            begin += rows as u32;
-            (begin - rows as u32..begin).collect()
-        });
-        return Ok(Splits {
-            train,
-            validation,
-            test,
-        });
+        return Ok(Splits::consecutive(parsed.rows_of_parts));
     }
     let shares = held_out(parsed.rows, spec.validation, spec.test)?;
     let splits = match (&spec.split, &parsed.key) {
         (Some(_), Some(Raw::Numbers(values))) => in_order(values, shares),
         (Some(rows), Some(Raw::Kinds(kinds))) if rows.group.is_some() => of_groups(kinds, shares),
         (Some(_), Some(Raw::Kinds(kinds))) => named(spec, kinds)?,
-        _ => return Ok(drawn(parsed, shares, seed)),
+        _ => {
+            return Ok(Splits::drawn(
+                parsed.rows,
+                &parsed.targets.labels,
+                shares,
+                seed,
+            ));
+        }
     };
     if splits.train.is_empty() {
         let path = &spec.path;
@@ -96,25 +49,11 @@ pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Spli
     Ok(splits)
 }
 
-/// Drawn from the run's seed; each class in proportion.
-fn drawn(parsed: &Parsed, [validation, test]: [usize; 2], seed: Seed) -> Splits {
-    match parsed.class_names.len() {
-        0 => Splits::random(parsed.rows, validation, test, seed),
-        classes => Splits::stratified(&parsed.labels, classes, [validation, test], seed),
-    }
-}
-
-/// By rising values; rows of equal values in the order of the file.
-fn in_order(values: &[f32], [validation, test]: [usize; 2]) -> Splits {
-    let mut train: Vec<u32> = (0..values.len() as u32).collect();
-    train.sort_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
-    let test = train.split_off(train.len() - test);
-    let validation = train.split_off(train.len() - validation);
-    Splits {
-        train,
-        validation,
-        test,
-    }
+/// By rising values; rows of equal ones in the order of the file.
+fn in_order(values: &[f32], shares: [usize; 2]) -> Splits {
+    let mut rows: Vec<u32> = (0..values.len() as u32).collect();
+    rows.sort_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
+    Splits::cut(rows, shares)
 }
 
 /// Whole groups in a random order, the same for every seed: to test on until they have its share of the rows, then to validate on.
@@ -145,23 +84,18 @@ fn of_groups(groups: &Kinds, [validation, test]: [usize; 2]) -> Splits {
 
 /// Splits as the column says.
 fn named(spec: &CsvSpec, kinds: &Kinds) -> Result<Splits, DatasetError> {
-    let mut splits = Splits::default();
-    for (row, &kind) in (0..).zip(&kinds.of_row) {
-        let word = kinds.names[kind as usize].to_lowercase();
-        let rows = match &*word {
-            word if TRAIN.contains(&word) => &mut splits.train,
-            word if VALIDATION.contains(&word) => &mut splits.validation,
-            word if TEST.contains(&word) => &mut splits.test,
-            word => {
-                let path = &spec.path;
-                return Err(DatasetError::Mismatch(format!(
-                    "`split`: its column says `train`, `validation` or `test`, and in `{path}` also `{word}`"
-                )));
-            }
-        };
-        rows.push(row);
-    }
-    Ok(splits)
+    let part = |kind: &u32| {
+        let word = kinds.names[*kind as usize].to_lowercase();
+        let found = WORDS.into_iter().find(|(known, _)| *known == word);
+        found.map(|(_, part)| part).ok_or_else(|| {
+            let path = &spec.path;
+            DatasetError::Mismatch(format!(
+                "`split`: its column says `train`, `validation` or `test`, and in `{path}` also `{word}`"
+            ))
+        })
+    };
+    let parts = kinds.of_row.iter().map(part);
+    Ok(Splits::of(parts.collect::<Result<Vec<Part>, _>>()?))
 }
 
 #[cfg(test)]
@@ -169,7 +103,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::super::super::FingerprintCache;
-    use super::super::super::testing::{known, sizes};
+    use super::super::super::testing::known;
     use super::super::tests::{columns, message, table};
     use super::*;
     use crate::testing::assert_says;
@@ -199,7 +133,7 @@ mod tests {
     fn split(spec: &CsvSpec) -> Splits {
         let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
         let splits = spec.open(Seed(5)).unwrap().splits;
-        assert_eq!(sizes(&splits), known(&facts));
+        assert_eq!(splits.sizes(), known(&facts));
         splits
     }
 
@@ -257,20 +191,6 @@ mod tests {
         assert_eq!(
             rows[10..],
             [2.0, 0.0, 0.0, 1.0, 0.0, 7.0, 0.0, 0.0, 0.0, 0.0]
-        );
-        // A change of one of them is seen.
-        let before = spec.facts(&mut FingerprintCache::default()).unwrap();
-        write("t.csv", "a,kind,y\n2,y,5\n");
-        let after = spec.facts(&mut FingerprintCache::default()).unwrap();
-        assert_eq!((before.test_samples, after.test_samples), (2, 1));
-        assert_ne!(before.fingerprint, after.fingerprint);
-        write("t.csv", "a,y\n2,5\n");
-        assert!(message(&spec).ends_with("in `t.csv`: lacks `kind`"));
-        write("t.csv", "a,kind,y\n2,y,q\n");
-        let text = message(&spec);
-        assert_says(
-            &text,
-            "t.csv` is not what the manifest says in line 2, column 3 (`y`): `q`",
         );
         std::fs::remove_file(folder.path().join("t.csv")).unwrap();
         assert!(message(&spec).contains("t.csv"));

@@ -1,22 +1,16 @@
 //! [`scan()`]: every value of a table as a number or a text, and every mistake with its place.
 
-use csv::StringRecord;
 use jiff::fmt::strtime::BrokenDownTime;
 
 use super::super::{DatasetError, FilePaths, Part};
-use super::columns::{Layout, Missing, Role};
+use super::CsvSpec;
+use super::column_spec::Missing;
 use super::dates::days;
 use super::files::DataFile;
+use super::layout::{Layout, Role};
 use super::mistakes::{Mistake, Mistakes};
 use super::reading::{Rows, for_each_row, some_rows};
-use super::{CsvSpec, Decimal};
-
-/// A value of a row; the text of a class or kind.
-#[derive(Clone, Copy)]
-pub(super) enum Value<'a> {
-    Number(f32),
-    Text(&'a str),
-}
+use super::value::{Row, Value, label, number};
 
 /// Takes the values of a file.
 pub(super) trait Sink {
@@ -46,27 +40,7 @@ impl Source {
     }
 }
 
-/// A row of a file.
-#[derive(Clone, Copy)]
-pub(super) struct Row<'r> {
-    pub(super) record: &'r StringRecord,
-    order: Option<&'r [usize]>,
-    /// Index of the row's file among those that are read.
-    pub(super) file: usize,
-}
-
-impl<'r> Row<'r> {
-    /// The place in the file of a column of the layout.
-    pub(super) fn place(self, column: usize) -> usize {
-        self.order.map_or(column, |order| order[column])
-    }
-
-    fn text(self, column: usize) -> &'r str {
-        self.record[self.place(column)].trim()
-    }
-}
-
-/// Content of the files that were read.
+/// What was read of files.
 #[derive(Default)]
 pub(super) struct Scanned {
     /// The files, with the number of rows in each and how many of them are used.
@@ -245,29 +219,6 @@ fn value<'t>(
         }
     };
     Ok(Some(found))
-}
-
-/// 1 where a label is there, 0 where it is not: as a number, or `true` and `false` in any case.
-pub(in super::super) fn label(text: &str, decimal: Decimal) -> Option<f32> {
-    if text.eq_ignore_ascii_case("true") {
-        return Some(1.0);
-    }
-    if text.eq_ignore_ascii_case("false") {
-        return Some(0.0);
-    }
-    let number = number(text, decimal)?;
-    [0.0, 1.0].contains(&number).then_some(number)
-}
-
-/// A finite number; `nan` and `inf` are none, nor are numbers with separators of thousands.
-pub(in super::super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
-    let number: f64 = match decimal {
-        Decimal::Point => text.parse().ok()?,
-        Decimal::Comma if text.contains('.') => return None,
-        Decimal::Comma => text.replacen(',', ".", 1).parse().ok()?,
-    };
-    let number = number as f32;
-    number.is_finite().then_some(number)
 }
 
 #[cfg(test)]

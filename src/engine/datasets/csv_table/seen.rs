@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::Decimal;
 use super::dates::{DATES, days};
 use super::mistakes::NOTHING;
-use super::scan::{label, number};
+use super::value::{label, number};
 use crate::base::text::count;
 
 /// Different values of a column that are kept.

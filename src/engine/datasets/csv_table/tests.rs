@@ -2,9 +2,9 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use super::super::table::statistics;
-use super::super::testing::{read, sizes};
-use super::super::{Features, Scale, Target};
+use super::super::Target;
+use super::super::testing::read;
+use super::column_spec::Columns;
 use super::*;
 
 pub(super) fn table(text: &str) -> (TempDir, CsvSpec) {
@@ -37,7 +37,7 @@ pub(super) fn message(spec: &CsvSpec) -> String {
 fn the_target_is_found_by_name_and_the_rest_are_features() {
     let (_folder, spec) = table("a,y,b\n1,10,0.5\n2, 20 ,1e-3\n3,30,-4\n4,40,5\n");
     let open = spec.open(Seed(1)).unwrap();
-    assert_eq!(sizes(&open.splits), [2, 1, 1]);
+    assert_eq!(open.splits.sizes(), [2, 1, 1]);
     let (features, values, _) = read(&*open.dataset, &[1, 2]);
     assert_eq!(features, [2.0, 0.001, 3.0, -4.0]);
     assert_eq!(values, [20.0, 30.0]);
@@ -76,25 +76,6 @@ fn classes_that_are_numbers_are_sorted_as_numbers() {
         spec.open(Seed(1)).unwrap().dataset.class_names(),
         ["-1", "9", "10"]
     );
-}
-
-#[test]
-fn normalising_takes_the_training_rows_alone() {
-    let rows: Vec<String> = (0..40)
-        .map(|row| format!("{row},7,{}\n", row * row))
-        .collect();
-    let (_folder, mut spec) = table(&format!("a,b,y\n{}", rows.concat()));
-    spec.normalise = true;
-    let open = spec.open(Seed(1)).unwrap();
-    let train = &open.splits.train;
-    let (features, values, _) = read(&*open.dataset, train);
-    let rows: Vec<u32> = (0..20).collect();
-    let (mean, std) = statistics(&features, 2, 0, &rows);
-    assert!(mean.abs() < 1e-6 && (std - 1.0).abs() < 1e-6);
-    assert!(features.iter().skip(1).step_by(2).all(|&b| b == 0.0));
-    let Scale { mean, std, .. } = open.dataset.normalisation().target.unwrap();
-    let original = mean + std * f64::from(values[0]);
-    assert!((original - f64::from(train[0] * train[0])).abs() < 1e-3);
 }
 
 /// Entries of `columns` from TOML.
@@ -154,34 +135,6 @@ fn every_column_that_is_not_what_it_is_said_to_be_is_reported_with_the_line_that
 }
 
 #[test]
-fn kinds_are_columns_and_one_that_no_training_row_has_is_none_of_them() {
-    let rows = [
-        "1,oak,2", "2,elm,3", "3,oak,1", "4,,2", "5,elm,1", "6,ash,4", "7,elm,9", "8,oak,3",
-    ];
-    let (_folder, mut spec) = table(&format!("a,tree,y\n{}\n", rows.join("\n")));
-    spec.columns = columns("tree = { category = true, missing = \"kind\" }");
-    let open = spec.open(Seed(3)).unwrap();
-    let names = open.dataset.normalisation().columns;
-    assert_eq!(
-        names,
-        ["a", "tree is missing", "tree=ash", "tree=elm", "tree=oak"]
-    );
-    let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
-    assert_eq!(facts.features, Features::Vector { len: 5 });
-    let known = |kind: &str| {
-        let mut train = open.splits.train.iter();
-        train.any(|&row| rows[row as usize].split(',').nth(1) == Some(kind))
-    };
-    for row in 0..8 {
-        let own = features(&open, &[row]);
-        let kind = rows[row as usize].split(',').nth(1).unwrap();
-        let expected = ["", "ash", "elm", "oak"].map(|one| f32::from(one == kind && known(one)));
-        assert_eq!(own[1..], expected, "{row}");
-        assert_eq!(own[..1], [row as f32 + 1.0]);
-    }
-}
-
-#[test]
 fn dates_are_days_and_separators_are_as_they_are_said_to_be() {
     let (_folder, mut spec) =
         table("day;area;y\n31.12.1999;1,5;2\n02.01.2000;-;3\n01.03.2000;2;4\n");
@@ -191,11 +144,6 @@ fn dates_are_days_and_separators_are_as_they_are_said_to_be() {
     let open = spec.open(Seed(1)).unwrap();
     let all = features(&open, &[0, 1, 2]);
     assert_eq!(all, [-1.0, 1.5, 1.0, 0.25, 60.0, 2.0]);
-    spec.columns.insert("day".to_owned(), ColumnSpec::default());
-    assert!(
-        message(&spec)
-            .contains("line 2, column 1 (`day`): `31.12.1999` is not a number, in 3 of 3 rows")
-    );
     spec.columns = columns("day = { date = \"%Y-%m-%d\" }\narea = { fill = 0.25 }");
     assert!(message(&spec).contains("`31.12.1999` is not a date of the form `%Y-%m-%d`"));
 }

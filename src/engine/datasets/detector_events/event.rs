@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::super::regression::uniform;
+use super::super::generator::uniform;
 use super::DetectorEventsSpec;
 
 /// The numbers of an event, in order: energies in keV, momenta in keV/c, positions in mm.

@@ -76,12 +76,12 @@ impl AugmentSpec {
         cutmix: 0.0,
     };
 
-    pub(super) fn is_identity(&self) -> bool {
+    pub(in super::super) fn is_identity(&self) -> bool {
         *self == Self::NONE
     }
 
-    /// How batches of changed images are mixed.
-    pub(super) fn mixing(&self) -> Mixing {
+    /// How batches are mixed once their images are changed.
+    pub(in super::super) fn mixing(&self) -> Mixing {
         Mixing {
             mixup: self.mixup,
             cutmix: self.cutmix,
@@ -146,7 +146,7 @@ impl Default for AugmentSpec {
 
 /// The random parameters of one image.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Draw {
+pub(in super::super) struct Draw {
     is_flipped: bool,
     /// Degrees, counter-clockwise.
     rotation: f64,
@@ -162,7 +162,7 @@ pub(super) struct Draw {
 impl Draw {
     /// Always draws six numbers before those of an erased rectangle, so that turning one change off does not alter the others;
     /// `size` is that of the resized image.
-    pub(super) fn new(spec: &AugmentSpec, size: Size, rng: &mut ChaCha8Rng) -> Self {
+    pub(in super::super) fn new(spec: &AugmentSpec, size: Size, rng: &mut ChaCha8Rng) -> Self {
         let flip: f64 = rng.r#gen();
         let mut symmetric = |most: f64| most * (2.0 * rng.r#gen::<f64>() - 1.0);
         Self {
@@ -177,7 +177,7 @@ impl Draw {
     }
 
     /// Changes the values of an image, `(height, width, channels)` of `size`.
-    pub(super) fn erase(self, size: Size, features: &mut [f32]) {
+    pub(in super::super) fn erase(self, size: Size, features: &mut [f32]) {
         if let Some(rectangle) = self.erased {
             rectangle.erase(size, features);
         }
@@ -187,7 +187,7 @@ impl Draw {
     ///
     /// # Source
     /// torchvision's `RandomCrop(size, padding=crop)`.
-    pub(super) fn cropped(self, image: Image) -> Image {
+    pub(in super::super) fn cropped(self, image: Image) -> Image {
         let (padding, [down, right]) = (self.padding, self.crop);
         if down == padding && right == padding {
             return image;

@@ -34,12 +34,7 @@ pub(super) struct Decoding {
 /// # Errors
 /// [`DatasetError::Damaged`] with the number of bytes read.
 pub(super) fn decode(path: &Path, decoding: Decoding) -> Result<Image, DatasetError> {
-    let bytes = file::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
-    let mut file = Encoded::of(path, &bytes);
-    let (image, orientation) = match file.format()? {
-        Format::Png => file.png(),
-        Format::Jpeg => file.jpeg(),
-    }?;
+    let (image, orientation) = read(path, png, jpeg)?;
     let image = image.into_channels(decoding.channels);
     if decoding.is_upright {
         return Ok(orientation.upright(image));
@@ -52,119 +47,80 @@ pub(super) fn decode(path: &Path, decoding: Decoding) -> Result<Image, DatasetEr
 /// # Errors
 /// As [`decode`], for what the header shows.
 pub(super) fn check_header(path: &Path) -> Result<(), DatasetError> {
+    read(
+        path,
+        |mut png| png_size(&mut png).map(drop),
+        |mut jpeg| jpeg_size(&mut jpeg).map(drop),
+    )
+}
+
+type Bytes<'a> = &'a mut Cursor<Vec<u8>>;
+
+/// What is read of a PNG or a JPEG file.
+fn read<T>(
+    path: &Path,
+    of_png: impl FnOnce(png::Decoder<Bytes<'_>>) -> Result<T, String>,
+    of_jpeg: impl FnOnce(JpegDecoder<Bytes<'_>>) -> Result<T, String>,
+) -> Result<T, DatasetError> {
     let bytes = file::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
-    let mut file = Encoded::of(path, &bytes);
-    match file.format()? {
-        Format::Png => file.png_header(),
-        Format::Jpeg => file.jpeg_header(),
-    }
+    let mut file = Cursor::new(bytes);
+    let start = file.get_ref();
+    let read = if start.starts_with(&PNG) {
+        of_png(png::Decoder::new(&mut file))
+    } else if start.starts_with(&JPEG) {
+        of_jpeg(JpegDecoder::new_with_options(&mut file, jpeg_options()))
+    } else if start.is_empty() {
+        Err("the file is empty".to_owned())
+    } else {
+        Err("neither a PNG nor a JPEG file begins like this".to_owned())
+    };
+    read.map_err(|reason| {
+        let place = format!("at byte {}", file.position());
+        DatasetError::damaged(path, place, reason)
+    })
 }
 
-enum Format {
-    Png,
-    Jpeg,
+/// Width and height, which can be decoded.
+fn png_size(decoder: &mut png::Decoder<Bytes<'_>>) -> Result<(usize, usize), String> {
+    let info = decoder.read_header_info().map_err(text)?;
+    check(info.width as usize, info.height as usize)
 }
 
-struct Encoded<'a> {
-    path: &'a Path,
-    cursor: Cursor<&'a Vec<u8>>,
+/// As [`png_size`].
+fn jpeg_size(decoder: &mut JpegDecoder<Bytes<'_>>) -> Result<(usize, usize), String> {
+    decoder.decode_headers().map_err(text)?;
+    let info = decoder.info().ok_or("no header")?;
+    check(usize::from(info.width), usize::from(info.height))
 }
 
-impl<'a> Encoded<'a> {
-    fn of(path: &'a Path, bytes: &'a Vec<u8>) -> Self {
-        Self {
-            path,
-            cursor: Cursor::new(bytes),
-        }
+fn png(mut decoder: png::Decoder<Bytes<'_>>) -> Result<(Image, Orientation), String> {
+    decoder.set_transformations(Transformations::EXPAND);
+    let size = png_size(&mut decoder)?;
+    let mut reader = decoder.read_info().map_err(text)?;
+    let mut pixels = vec![0; reader.output_buffer_size().ok_or("too large")?];
+    let frame = reader.next_frame(&mut pixels).map_err(text)?;
+    reader.finish().map_err(text)?;
+    pixels.truncate(frame.buffer_size());
+    if frame.bit_depth == BitDepth::Sixteen {
+        pixels = to_eight_bits(&pixels);
     }
+    // Once all is read: the chunk may come after the pixels.
+    let exif = reader.info().exif_metadata.as_deref();
+    let image = rgb(size, pixels, channels(frame.color_type));
+    Ok((image, Orientation::of(exif)))
+}
 
-    fn format(&self) -> Result<Format, DatasetError> {
-        let bytes = self.cursor.get_ref();
-        if bytes.starts_with(&PNG) {
-            Ok(Format::Png)
-        } else if bytes.starts_with(&JPEG) {
-            Ok(Format::Jpeg)
-        } else if bytes.is_empty() {
-            Err(self.damaged("the file is empty"))
-        } else {
-            Err(self.damaged("neither a PNG nor a JPEG file begins like this"))
-        }
-    }
-
-    fn png_header(&mut self) -> Result<(), DatasetError> {
-        let mut decoder = png::Decoder::new(&mut self.cursor);
-        let header = decoder.read_header_info();
-        let header = header.map(|info| (info.width as usize, info.height as usize));
-        let checked = header
-            .map_err(text)
-            .and_then(|(width, height)| check(width, height));
-        checked.map_err(|reason| self.damaged(reason))
-    }
-
-    fn jpeg_header(&mut self) -> Result<(), DatasetError> {
-        let mut decoder = JpegDecoder::new_with_options(&mut self.cursor, jpeg_options());
-        let checked = decoder.decode_headers().map_err(text).and_then(|()| {
-            let info = decoder.info().ok_or("no header")?;
-            check(usize::from(info.width), usize::from(info.height))
-        });
-        checked.map_err(|reason| self.damaged(reason))
-    }
-
-    fn png(&mut self) -> Result<(Image, Orientation), DatasetError> {
-        let mut decoder = png::Decoder::new(&mut self.cursor);
-        decoder.set_transformations(Transformations::EXPAND);
-        let header = decoder.read_header_info();
-        let header = header.map(|info| (info.width as usize, info.height as usize));
-        let checked = header.map_err(text).and_then(|(width, height)| {
-            check(width, height)?;
-            let mut reader = decoder.read_info().map_err(text)?;
-            let size = reader.output_buffer_size().ok_or("too large")?;
-            let mut pixels = vec![0; size];
-            let frame = reader.next_frame(&mut pixels).map_err(text)?;
-            reader.finish().map_err(text)?;
-            pixels.truncate(frame.buffer_size());
-            if frame.bit_depth == BitDepth::Sixteen {
-                pixels = to_eight_bits(&pixels);
-            }
-            let image = Image {
-                width,
-                height,
-                channels: 3,
-                pixels: to_rgb(pixels, channels(frame.color_type)),
-            };
-            // Once all is read: the chunk may come after the pixels.
-            let exif = reader.info().exif_metadata.as_deref();
-            Ok((image, Orientation::of(exif)))
-        });
-        checked.map_err(|reason| self.damaged(reason))
-    }
-
-    fn jpeg(&mut self) -> Result<(Image, Orientation), DatasetError> {
-        let mut decoder = JpegDecoder::new_with_options(&mut self.cursor, jpeg_options());
-        let decoded = decoder.decode_headers().map_err(text).and_then(|()| {
-            let info = decoder.info().ok_or("no header")?;
-            let (width, height) = (usize::from(info.width), usize::from(info.height));
-            check(width, height)?;
-            let pixels = decoder.decode().map_err(text)?;
-            let channels = decoder
-                .output_colorspace()
-                .map_or(3, |c| c.num_components());
-            let image = Image {
-                width,
-                height,
-                channels: 3,
-                pixels: to_rgb(pixels, channels),
-            };
-            let exif = decoder.exif().map(Vec::as_slice);
-            Ok((image, Orientation::of(exif)))
-        });
-        decoded.map_err(|reason| self.damaged(reason))
-    }
-
-    fn damaged(&self, reason: impl Into<String>) -> DatasetError {
-        let place = format!("at byte {}", self.cursor.position());
-        DatasetError::damaged(self.path, place, reason)
-    }
+fn jpeg(mut decoder: JpegDecoder<Bytes<'_>>) -> Result<(Image, Orientation), String> {
+    let size = jpeg_size(&mut decoder)?;
+    let pixels = decoder.decode().map_err(text)?;
+    let space = decoder.output_colorspace();
+    let image = rgb(
+        size,
+        pixels,
+        space.map_or(3, |space| space.num_components()),
+    );
+    let exif = decoder.exif().map(Vec::as_slice);
+    Ok((image, Orientation::of(exif)))
 }
 
 fn jpeg_options() -> DecoderOptions {
@@ -179,7 +135,7 @@ fn text(error: impl Display) -> String {
     error.to_string().trim_end_matches(['.', '\n']).to_owned()
 }
 
-fn check(width: usize, height: usize) -> Result<(), String> {
+fn check(width: usize, height: usize) -> Result<(usize, usize), String> {
     if width == 0 || height == 0 {
         return Err(format!("it has {width} × {height} pixels"));
     }
@@ -188,7 +144,7 @@ fn check(width: usize, height: usize) -> Result<(), String> {
             "it has {width} × {height} pixels; at most {MAX_SIDE} a side and {MAX_PIXELS} in all are decoded"
         ));
     }
-    Ok(())
+    Ok((width, height))
 }
 
 fn channels(color: ColorType) -> usize {
@@ -209,16 +165,18 @@ fn to_eight_bits(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Repeats grey, drops alpha.
-fn to_rgb(pixels: Vec<u8>, channels: usize) -> Vec<u8> {
-    match channels {
-        3 => pixels,
-        1 | 2 => pixels
-            .chunks_exact(channels)
-            .flat_map(|pixel| [pixel[0]; 3])
-            .collect(),
-        _ => pixels
-            .chunks_exact(channels)
-            .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
-            .collect(),
+fn rgb((width, height): (usize, usize), pixels: Vec<u8>, channels: usize) -> Image {
+    let all = pixels.chunks_exact(channels);
+    Image {
+        width,
+        height,
+        channels: 3,
+        pixels: match channels {
+            3 => pixels,
+            1 | 2 => all.flat_map(|pixel| [pixel[0]; 3]).collect(),
+            _ => all
+                .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
+                .collect(),
+        },
     }
 }

@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Dataset, DatasetError, Features, Mixing, Normalisation, SampleMut, Target};
+use super::super::{Dataset, DatasetError, Features, Mixing, Normalisation, SampleMut, Targets};
 use super::ImageFolderSpec;
 use super::augment::Draw;
 use super::decode::decode;
 use super::listing::Listing;
 use super::pixel_file::{Form, PixelFile, cache_folder};
-use super::pixels::Image;
+use super::pixels::{Image, write as write_pixels};
 
 /// Images, decoded on each read.
 pub(super) struct ImageFolder {
     listing: Listing,
+    targets: Targets,
     spec: ImageFolderSpec,
     normalisation: Normalisation,
     is_kept: AtomicBool,
@@ -27,28 +28,41 @@ pub(super) struct ImageFolder {
 
 impl ImageFolder {
     /// Numbers to predict are normalised by the training rows' mean and standard deviation.
-    pub(super) fn new(mut listing: Listing, spec: ImageFolderSpec, train: &[u32]) -> Self {
-        let mut normalisation = Normalisation::of_pixels(127.5, 127.5);
-        if let Target::Values { len } = spec.target_of(0) {
-            normalisation.add_targets(&mut listing.values, len, train);
-        }
-        Self::with(listing, spec, normalisation)
+    pub(super) fn new(listing: Listing, spec: ImageFolderSpec, train: &[u32]) -> Self {
+        let mut folder = Self::with(listing, spec, Normalisation::of_pixels(127.5, 127.5));
+        folder.targets.normalise(&mut folder.normalisation, train);
+        folder
     }
 
-    /// Images whose targets are normalised already, as `normalisation` says.
-    pub(super) fn with(
-        listing: Listing,
-        spec: ImageFolderSpec,
-        normalisation: Normalisation,
-    ) -> Self {
+    /// Images whose targets are as `listing` has them.
+    fn with(mut listing: Listing, spec: ImageFolderSpec, normalisation: Normalisation) -> Self {
+        let targets = Targets {
+            form: spec.target_of(listing.class_names.len()),
+            values: std::mem::take(&mut listing.values),
+            labels: std::mem::take(&mut listing.labels),
+            class_names: std::mem::take(&mut listing.class_names),
+        };
         Self {
             kept: listing.files.iter().map(|_| OnceLock::new()).collect(),
             listing,
+            targets,
             spec,
             normalisation,
             is_kept: AtomicBool::new(false),
             file: OnceLock::new(),
         }
+    }
+
+    /// Images whose targets are normalised as `normalisation` says.
+    pub(super) fn prepared(
+        listing: Listing,
+        spec: ImageFolderSpec,
+        normalisation: Normalisation,
+    ) -> Self {
+        let mut folder = Self::with(listing, spec, normalisation);
+        let values = &mut folder.targets.values;
+        folder.normalisation.normalise_targets(values);
+        folder
     }
 
     fn decoded(&self, row: usize) -> Result<Cow<'_, Image>, DatasetError> {
@@ -80,16 +94,8 @@ impl Dataset for ImageFolder {
         self.spec.features()
     }
 
-    fn target(&self) -> Target {
-        self.spec.target_of(self.listing.class_names.len())
-    }
-
-    fn labels(&self) -> &[u32] {
-        &self.listing.labels
-    }
-
-    fn class_names(&self) -> &[String] {
-        &self.listing.class_names
+    fn targets(&self) -> &Targets {
+        &self.targets
     }
 
     fn normalisation(&self) -> Normalisation {
@@ -130,7 +136,7 @@ impl Dataset for ImageFolder {
         &self,
         row: u32,
         augmentation: Option<&mut ChaCha8Rng>,
-        sample: SampleMut<'_>,
+        mut sample: SampleMut<'_>,
     ) -> Result<(), DatasetError> {
         let (row, size) = (row as usize, self.spec.size);
         let mut image = self.decoded(row)?;
@@ -146,17 +152,12 @@ impl Dataset for ImageFolder {
         if let Some(draw) = draw {
             image = Cow::Owned(draw.cropped(image.into_owned()));
         }
-        image.write(sample.features);
+        let scale = self.normalisation.features[0];
+        write_pixels(&image.pixels, scale, sample.features);
         if let Some(draw) = draw {
             draw.erase(size, sample.features);
         }
-        let values = sample.values.len();
-        // New images may have no targets.
-        match self.listing.values.get(row * values..(row + 1) * values) {
-            Some(own) => sample.values.copy_from_slice(own),
-            None => sample.values.fill(0.0),
-        }
-        *sample.label = self.listing.labels.get(row).copied().unwrap_or(0);
+        self.targets.write(row, &mut sample);
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::super::DatasetError;
-use super::GenerateSpec;
+use super::spec::GenerateSpec;
 use super::texture::{self, Class};
 use crate::base::png;
 

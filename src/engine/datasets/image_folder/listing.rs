@@ -4,9 +4,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::{DatasetError, Faults, FingerprintCache, Part};
+use super::super::split::validation_rows;
+use super::super::{DatasetError, Faults, FingerprintCache, Part, Splits};
 use super::decode::check_header;
 use super::parts::folders;
+use crate::base::Seed;
+use crate::diag::list_of;
 
 const IMAGES: [&str; 3] = ["png", "jpg", "jpeg"];
 /// Unsupported image formats: an error, since skipping them would silently leave out samples.
@@ -19,6 +22,7 @@ const NAMED: usize = 8;
 
 /// The files of an image folder: classes sorted by name, and files in each class (by bytes, not by locale). Where folders are
 /// splits: those to train on first, then those to validate and to test on.
+#[derive(Default)]
 pub(super) struct Listing {
     pub(super) class_names: Vec<String>,
     pub(super) files: Vec<PathBuf>,
@@ -35,18 +39,6 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    pub(super) fn empty() -> Self {
-        Self {
-            class_names: Vec::new(),
-            files: Vec::new(),
-            names: Vec::new(),
-            labels: Vec::new(),
-            values: Vec::new(),
-            parts: Vec::new(),
-            has_validation: false,
-        }
-    }
-
     /// Files that no folder assigns to a split are to train on.
     pub(super) fn all_to_train(&mut self) {
         self.parts.resize(self.files.len(), Part::Train);
@@ -58,7 +50,7 @@ impl Listing {
     /// # Errors
     /// [`DatasetError`]: no class folders, one without an image, a class that `train` lacks, another image format.
     pub(super) fn of(root: &Path) -> Result<Self, DatasetError> {
-        let mut listing = Self::empty();
+        let mut listing = Self::default();
         let splits = folders(root)?;
         if splits.is_empty() {
             listing.add_classes("", root)?;
@@ -76,15 +68,10 @@ impl Listing {
         if unknown.is_empty() {
             return Ok(listing);
         }
-        let more = match unknown.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        unknown.truncate(NAMED);
         Err(DatasetError::Mismatch(format!(
-            "`{}` has class folders that `train` lacks: `{}`{more}",
+            "`{}` has class folders that `train` lacks: {}",
             root.display(),
-            unknown.join("`, `")
+            list_of(unknown.iter().map(String::as_str), NAMED)
         )))
     }
 
@@ -180,11 +167,8 @@ impl Listing {
                 faults.add(|| (format!("in `{name}`"), error.within()));
             }
         }
-        if faults.is_empty() {
-            return Ok(());
-        }
         faults.help = Some("replace such a file, or move it out of the folder; `damaged = \"leave-out\"` leaves it out".to_owned());
-        Err(DatasetError::faulty(root, "is damaged", faults))
+        faults.into_result(root, "is damaged")
     }
 
     /// Message on images that cannot be decoded, for these reasons; `of` is what they are left out of. `None` if there are
@@ -238,12 +222,15 @@ impl Listing {
         keep(&mut self.parts, damaged);
     }
 
-    /// The rows of a split, ascending.
-    pub(super) fn rows_of(&self, part: Part) -> Vec<u32> {
-        let rows = (0..).zip(&self.parts);
-        rows.filter(|(_, own)| **own == part)
-            .map(|(row, _)| row)
-            .collect()
+    /// The rows of each split: those that folders say; else `validation_fraction` of every class to validate on, of numbers as of
+    /// images of one class.
+    pub(super) fn splits(&self, seed: Seed, fraction: f64) -> Result<Splits, DatasetError> {
+        let mut splits = Splits::of(self.parts.iter().copied());
+        let count = validation_rows(splits.train.len(), fraction)?;
+        if !self.has_validation {
+            splits.validate_on(count, &self.labels, seed);
+        }
+        Ok(splits)
     }
 
     pub(super) fn named(&self) -> impl Iterator<Item = (&str, &Path)> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::{Dataset, DatasetError, FingerprintCache, Known, Normalisation};
+use super::super::{Dataset, DatasetError, FingerprintCache, Known};
 use super::folder::ImageFolder;
 use super::listing::Listing;
 use super::{ImageFolderSpec, damaged};
@@ -64,26 +64,13 @@ impl ImageFolderSpec {
     }
 }
 
-impl ImageFolder {
-    /// Images whose targets are normalised as `normalisation` says.
-    fn prepared(mut listing: Listing, spec: ImageFolderSpec, normalisation: Normalisation) -> Self {
-        let scales = normalisation.of_targets();
-        for row in listing.values.chunks_mut(scales.len().max(1)) {
-            for (value, scale) in row.iter_mut().zip(&scales) {
-                *value = scale.normalised(*value);
-            }
-        }
-        Self::with(listing, spec, normalisation)
-    }
-}
-
 impl Listing {
     /// All images below `root` in any folder, or the single one that it names.
     ///
     /// # Errors
     /// As [`Listing::of`]; no image at all.
     fn without_labels(root: &Path) -> Result<Self, DatasetError> {
-        let mut listing = Self::empty();
+        let mut listing = Self::default();
         if root.is_file() {
             let name = root.file_name().unwrap_or_default();
             listing.names.push(name.to_string_lossy().into_owned());

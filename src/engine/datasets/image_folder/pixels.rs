@@ -4,21 +4,22 @@ use fast_image_resize::images::{TypedImage, TypedImageRef};
 use fast_image_resize::pixels::{U8, U8x3};
 use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 
-use super::Size;
+use super::super::Scale;
+use super::size::Size;
 
 /// An image of 8 bits per channel, top row first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Image {
-    pub(super) width: usize,
-    pub(super) height: usize,
+pub(in super::super) struct Image {
+    pub(in super::super) width: usize,
+    pub(in super::super) height: usize,
     /// 3 of RGB, 1 of grey.
-    pub(super) channels: usize,
+    pub(in super::super) channels: usize,
     /// `(height, width, channels)`
-    pub(super) pixels: Vec<u8>,
+    pub(in super::super) pixels: Vec<u8>,
 }
 
 impl Image {
-    pub(super) fn size(&self) -> Size {
+    pub(in super::super) fn size(&self) -> Size {
         Size {
             height: self.height,
             width: self.width,
@@ -35,11 +36,6 @@ impl Image {
             pixels: self.pixels.chunks_exact(3).map(luma).collect(),
             ..self
         }
-    }
-
-    /// Writes the image to `features`: `(height, width, channels)`, `pixel / 127.5 - 1`.
-    pub(super) fn write(&self, features: &mut [f32]) {
-        write(&self.pixels, features);
     }
 
     /// The image in another size; bilinear, with a wider support when shrinking (antialiasing), as in Pillow.
@@ -73,11 +69,27 @@ impl Image {
     }
 }
 
-/// Writes pixels to as many features: `pixel / 127.5 - 1`.
-pub(super) fn write(pixels: &[u8], features: &mut [f32]) {
+/// Writes pixels to as many features: `pixel / std - mean / std` of a scale.
+pub(in super::super) fn write(pixels: &[u8], scale: Scale, features: &mut [f32]) {
+    let (divisor, offset) = (scale.std as f32, (scale.mean / scale.std) as f32);
     for (feature, &pixel) in features.iter_mut().zip(pixels) {
-        *feature = f32::from(pixel) / 127.5 - 1.0;
+        *feature = f32::from(pixel) / divisor - offset;
     }
+}
+
+/// Images of planes, `(rows, channels, pixels)`, as `(rows, pixels, channels)`.
+pub(in super::super) fn channels_last<T: Copy>(
+    planes: &[T],
+    channels: usize,
+    pixels: usize,
+) -> Vec<T> {
+    let mut all = Vec::with_capacity(planes.len());
+    for image in planes.chunks_exact((channels * pixels).max(1)) {
+        for at in 0..pixels {
+            all.extend((0..channels).map(|channel| image[channel * pixels + at]));
+        }
+    }
+    all
 }
 
 /// The luma of a red, green and blue value, or of a grey one itself.

@@ -5,22 +5,13 @@
 //! # Source
 //! Y. Le Cun, C. Cortes, C. Burges: the MNIST database, "File formats".
 
-use std::io::{BufReader, Read, Seek};
+use std::io::Read;
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
-
-use super::super::DatasetError;
-use crate::base::file;
+use super::super::image_folder::MAX_SIDE;
+use super::super::{DatasetError, packed};
 
 const UNSIGNED_BYTES: u8 = 8;
-/// Images wider or higher than this are rejected.
-const MAX_SIDE: usize = 16_384;
-
-/// Sizes of the `dimensions` dimensions.
-pub(super) fn header(path: &Path, dimensions: usize) -> Result<Vec<usize>, DatasetError> {
-    Idx::open(path)?.header(dimensions)
-}
 
 /// Sizes of the `dimensions` dimensions, and all bytes.
 pub(super) fn read(path: &Path, dimensions: usize) -> Result<(Vec<usize>, Vec<u8>), DatasetError> {
@@ -32,28 +23,15 @@ pub(super) fn read(path: &Path, dimensions: usize) -> Result<(Vec<usize>, Vec<u8
 
 struct Idx<'a> {
     path: &'a Path,
-    reader: Box<dyn Read>,
+    reader: Box<dyn Read + Send>,
     position: usize,
     is_packed: bool,
 }
 
 impl<'a> Idx<'a> {
     fn open(path: &'a Path) -> Result<Self, DatasetError> {
-        let unreadable = |error| DatasetError::unreadable(path, &error);
-        let mut file = file::open(path).map_err(unreadable)?;
-        let mut start = Vec::with_capacity(2);
-        (&mut file)
-            .take(2)
-            .read_to_end(&mut start)
-            .map_err(unreadable)?;
-        file.rewind().map_err(unreadable)?;
-        let is_packed = start == [0x1f, 0x8b]; // by content: the suffix may be wrong
-        let file = BufReader::new(file);
-        let reader: Box<dyn Read> = if is_packed {
-            Box::new(MultiGzDecoder::new(file))
-        } else {
-            Box::new(file)
-        };
+        let opened = packed::open(path);
+        let (reader, is_packed) = opened.map_err(|error| DatasetError::unreadable(path, &error))?;
         Ok(Self {
             path,
             reader,

@@ -4,14 +4,14 @@ mod idx;
 
 use std::path::{Path, PathBuf};
 
-use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::split::{take_stratified, validation_rows};
+use super::split::validation_rows;
+use super::table::Table;
 use super::{
-    Dataset, DatasetError, DatasetFacts, Features, FingerprintCache, ImageSize, Normalisation,
-    OpenDataset, SampleMut, Splits, Target,
+    DatasetError, DatasetFacts, Features, FingerprintCache, ImageSize, OpenDataset, Splits, Target,
+    Targets,
 };
 use crate::base::Seed;
 
@@ -33,7 +33,7 @@ struct Pair {
 
 struct Outline {
     rows: usize,
-    form: Features,
+    size: ImageSize,
     classes: usize,
 }
 
@@ -48,14 +48,14 @@ impl MnistSpec {
         let names = ["train-images", "train-labels", "t10k-images", "t10k-labels"];
         let fingerprint = cache.files_digest(names.into_iter().zip(files.map(PathBuf::as_path)))?;
         let [train, test] = [pairs[0].outline(cache)?, pairs[1].outline(cache)?];
-        self.same_form([train.form, test.form])?;
+        self.same_size([train.size, test.size])?;
         let validation = validation_rows(train.rows, validation_fraction)?;
         let sizes = [train.rows - validation, validation, test.rows];
         let classes = train.classes.max(test.classes);
         let target = Target::Class { classes };
         Ok(DatasetFacts::new(
             sizes,
-            train.form,
+            Features::Image(train.size),
             target,
             Some(fingerprint),
         ))
@@ -67,28 +67,18 @@ impl MnistSpec {
         validation_fraction: f64,
     ) -> Result<OpenDataset, DatasetError> {
         let (train, test) = (self.pair("train")?, self.pair("t10k")?);
-        let (train_form, mut pixels, mut labels) = train.read()?;
-        let train_rows = labels.len();
-        let (test_form, test_pixels, test_labels) = test.read()?;
-        self.same_form([train_form, test_form])?;
+        let (size, mut pixels, mut labels) = train.read()?;
+        let (of_test, test_pixels, test_labels) = test.read()?;
+        self.same_size([size, of_test])?;
+        let mut splits = Splits::consecutive([labels.len(), 0, test_labels.len()]);
+        let count = validation_rows(labels.len(), validation_fraction)?;
         pixels.extend(test_pixels);
         labels.extend(test_labels);
-        let count = validation_rows(train_rows, validation_fraction)?;
-        let classes = classes(&labels);
-        let mut train: Vec<u32> = (0..train_rows as u32).collect();
-        let validation = take_stratified(&mut train, &labels, classes, count, 0, seed);
-        let splits = Splits {
-            train,
-            validation,
-            test: (train_rows as u32..labels.len() as u32).collect(),
-        };
-        let dataset = Bytes {
-            form: train_form,
-            pixels,
-            labels,
-            class_names: (0..classes).map(|class| class.to_string()).collect(),
-        };
-        Ok(OpenDataset::new(dataset, splits))
+        splits.validate_on(count, &labels, seed);
+        let classes = labels.iter().max().map_or(0, |last| *last as usize + 1);
+        let targets = Targets::of_numbered(labels, classes);
+        let table = Table::of_pixels(size, pixels, (0.0, 255.0), targets);
+        Ok(OpenDataset::new(table, splits))
     }
 
     fn pair(&self, split: &str) -> Result<Pair, DatasetError> {
@@ -98,7 +88,7 @@ impl MnistSpec {
         })
     }
 
-    fn same_form(&self, [train, test]: [Features; 2]) -> Result<(), DatasetError> {
+    fn same_size(&self, [train, test]: [ImageSize; 2]) -> Result<(), DatasetError> {
         if train == test {
             return Ok(());
         }
@@ -120,23 +110,19 @@ fn find(folder: &Path, name: &str) -> Result<PathBuf, DatasetError> {
     })
 }
 
-fn form(dimensions: &[usize]) -> Features {
-    Features::Image(ImageSize {
+fn size(dimensions: &[usize]) -> ImageSize {
+    ImageSize {
         height: dimensions[1],
         width: dimensions[2],
         channels: 1,
-    })
-}
-
-fn classes(labels: &[u32]) -> usize {
-    labels.iter().max().map_or(0, |&last| last as usize + 1)
+    }
 }
 
 impl Pair {
-    fn read(&self) -> Result<(Features, Vec<u8>, Vec<u32>), DatasetError> {
+    fn read(&self) -> Result<(ImageSize, Vec<u8>, Vec<u32>), DatasetError> {
         let (dimensions, pixels) = idx::read(&self.images, 3)?;
         let labels = self.read_labels(dimensions[0])?;
-        Ok((form(&dimensions), pixels, labels))
+        Ok((size(&dimensions), pixels, labels))
     }
 
     /// Size, form and classes of the two files. Each file is read once, then the cache is used.
@@ -146,8 +132,8 @@ impl Pair {
         self.same_count(images[0], labels[0])?;
         Ok(Outline {
             rows: images[0],
-            form: form(&images),
-            classes: largest.map_or(0, |largest| largest + 1),
+            size: size(&images),
+            classes: largest.map_or(0, |largest| usize::from(largest) + 1),
         })
     }
 
@@ -174,73 +160,11 @@ fn sizes(
     path: &Path,
     dimensions: usize,
     cache: &mut FingerprintCache,
-) -> Result<(Vec<usize>, Option<usize>), DatasetError> {
-    let known = cache.cached_fact(path, &format!("idx {dimensions}"), || {
+) -> Result<(Vec<usize>, Option<u8>), DatasetError> {
+    cache.cached_fact(path, &format!("idx {dimensions}"), || {
         let (sizes, bytes) = idx::read(path, dimensions)?;
-        let largest = bytes.into_iter().max().map(usize::from);
-        let numbers = sizes.into_iter().chain(largest);
-        let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
-        Ok(numbers.join(" "))
-    })?;
-    let mut sizes: Vec<usize> = known.split(' ').filter_map(|n| n.parse().ok()).collect();
-    if sizes.len() < dimensions {
-        // The cached text has another format.
-        sizes = idx::header(path, dimensions)?;
-    }
-    let largest = sizes.get(dimensions).copied();
-    sizes.truncate(dimensions);
-    Ok((sizes, largest))
-}
-
-/// Images as bytes: a quarter of the memory of floats.
-struct Bytes {
-    form: Features,
-    pixels: Vec<u8>,
-    labels: Vec<u32>,
-    class_names: Vec<String>,
-}
-
-impl Dataset for Bytes {
-    fn rows(&self) -> usize {
-        self.labels.len()
-    }
-
-    fn features(&self) -> Features {
-        self.form
-    }
-
-    fn target(&self) -> Target {
-        Target::Class {
-            classes: self.class_names.len(),
-        }
-    }
-
-    fn labels(&self) -> &[u32] {
-        &self.labels
-    }
-
-    fn class_names(&self) -> &[String] {
-        &self.class_names
-    }
-
-    fn normalisation(&self) -> Normalisation {
-        Normalisation::of_pixels(0.0, 255.0)
-    }
-
-    fn read(
-        &self,
-        row: u32,
-        _augmentation: Option<&mut ChaCha8Rng>,
-        sample: SampleMut<'_>,
-    ) -> Result<(), DatasetError> {
-        let len = self.form.len();
-        let pixels = &self.pixels[row as usize * len..][..len];
-        for (feature, &pixel) in sample.features.iter_mut().zip(pixels) {
-            *feature = f32::from(pixel) / 255.0;
-        }
-        *sample.label = self.labels[row as usize];
-        Ok(())
-    }
+        Ok((sizes, bytes.into_iter().max()))
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::regression::normal_pair;
+use super::super::generator::normal_pair;
 
 /// A stochastic process, on N steps of `Δt = 1/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-use super::super::testing::{known, sizes};
+use super::super::testing::known;
 use super::*;
 
 const ALL: [PathProcess; 4] = [
@@ -22,7 +22,7 @@ fn last(process: PathProcess) -> (f64, f64) {
     let (samples, points) = (20_000, 26);
     let table = spec(process, samples, points).generate();
     let ends = table
-        .features
+        .numbers()
         .chunks(2 * points)
         .map(|row| f64::from(row[2 * points - 1]));
     let mean = ends.clone().sum::<f64>() / samples as f64;
@@ -34,12 +34,12 @@ fn last(process: PathProcess) -> (f64, f64) {
 fn samples_are_a_row_of_times_and_a_row_of_values() {
     for process in ALL {
         let table = spec(process, 3, 5).generate();
-        assert_eq!(table.features.len(), 3 * 2 * 5);
+        assert_eq!(table.numbers().len(), 3 * 2 * 5);
         let start = match process {
             PathProcess::OrnsteinUhlenbeck | PathProcess::Brownian => 0.0,
             PathProcess::Heston | PathProcess::RoughBergomi => 1.0,
         };
-        for sample in table.features.chunks(10) {
+        for sample in table.numbers().chunks(10) {
             assert_eq!(sample[..6], [0.0, 0.25, 0.5, 0.75, 1.0, start]);
         }
     }
@@ -47,7 +47,7 @@ fn samples_are_a_row_of_times_and_a_row_of_values() {
 
 #[test]
 fn the_first_paths_are_the_same_on_every_machine() {
-    let second = |process| spec(process, 2, 3).generate().features[10..12].to_vec();
+    let second = |process| spec(process, 2, 3).generate().numbers()[10..12].to_vec();
     let expected = [
         [0.860_637_6_f32, -0.021_916_095],
         [0.860_637_6, 0.408_402_7],
@@ -59,9 +59,10 @@ fn the_first_paths_are_the_same_on_every_machine() {
 
 #[test]
 fn a_larger_dataset_begins_with_the_smaller_one() {
-    let small = spec(PathProcess::Heston, 3, 10).generate().features;
-    let large = spec(PathProcess::Heston, 9, 10).generate().features;
-    assert_eq!(small, large[..small.len()]);
+    let small = spec(PathProcess::Heston, 3, 10).generate();
+    let large = spec(PathProcess::Heston, 9, 10).generate();
+    let small = small.numbers();
+    assert_eq!(small, &large.numbers()[..small.len()]);
 }
 
 /// Euler's variance after N steps: `Δt (1 − q^N)/(1 − q)` with `q = (1 − Δt)²`; a standard error is 1 %.
@@ -105,8 +106,8 @@ fn validation_rows_follow_the_seed_and_training_rows_stay_in_order() {
     assert_ne!(open.splits.validation, other.splits.validation);
     assert!(open.splits.train.is_sorted());
     let facts = spec(PathProcess::Brownian, 50, 4).facts(0.2).unwrap();
-    assert_eq!(sizes(&open.splits), [40, 10, 0]);
-    assert_eq!(known(&facts), sizes(&open.splits));
+    assert_eq!(open.splits.sizes(), [40, 10, 0]);
+    assert_eq!(known(&facts), open.splits.sizes());
 }
 
 #[test]

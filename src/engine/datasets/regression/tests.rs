@@ -1,4 +1,5 @@
-use super::super::testing::{known, read, sizes};
+use super::super::Scale;
+use super::super::testing::{known, read};
 use super::*;
 
 fn spec(samples: usize, target: RegressionTarget) -> RegressionSpec {
@@ -19,8 +20,8 @@ fn the_first_rows_are_the_same_on_every_machine() {
         0.516_471_86,
         -0.813_434_6,
     ];
-    assert_eq!(linear.features[..5], first);
-    assert_eq!(linear.values, [0.746_662_26, 1.488_429]);
+    assert_eq!(linear.numbers()[..5], first);
+    assert_eq!(linear.targets.values, [0.746_662_26, 1.488_429]);
     let bent = spec(1, RegressionTarget::Nonlinear).generate(1, Purpose::Data);
     let first = [
         -0.534_154_95,
@@ -29,8 +30,8 @@ fn the_first_rows_are_the_same_on_every_machine() {
         -0.745_028,
         0.010_752_037,
     ];
-    assert_eq!(bent.features, first);
-    assert_eq!(bent.values, [1.653_741]);
+    assert_eq!(bent.numbers(), first);
+    assert_eq!(bent.targets.values, [1.653_741]);
 }
 
 #[test]
@@ -38,15 +39,18 @@ fn a_larger_dataset_begins_with_the_smaller_one() {
     let spec = spec(0, RegressionTarget::Linear);
     let small = spec.generate(100, Purpose::Data);
     let large = spec.generate(BLOCK_ROWS + 100, Purpose::Data);
-    assert_eq!(small.features, large.features[..500]);
-    assert_ne!(small.features, spec.generate(100, Purpose::Fresh).features);
+    assert_eq!(small.numbers(), &large.numbers()[..500]);
+    assert_ne!(
+        small.numbers(),
+        spec.generate(100, Purpose::Fresh).numbers()
+    );
 }
 
 #[test]
 fn splits_are_70_15_15_without_overlap() {
     let open = spec(1001, RegressionTarget::Linear).open(Seed(1)).unwrap();
     let splits = open.splits;
-    assert_eq!(sizes(&splits), [701, 150, 150]);
+    assert_eq!(splits.sizes(), [701, 150, 150]);
     let mut all = [splits.train, splits.validation, splits.test].concat();
     all.sort_unstable();
     assert_eq!(all, (0..1001).collect::<Vec<u32>>());
@@ -56,21 +60,10 @@ fn splits_are_70_15_15_without_overlap() {
 fn training_rows_alone_give_the_statistics() {
     let open = spec(400, RegressionTarget::Linear).open(Seed(1)).unwrap();
     let table = spec(400, RegressionTarget::Linear).generate(400, Purpose::Data);
-    let (mean, std) = statistics(&table.values, 1, 0, &open.splits.train);
-    let scale = open.dataset.normalisation().target.unwrap();
-    let (scale_mean, scale_std) = (scale.mean, scale.std);
-    assert!((mean - scale_mean).abs() < 1e-12 && (std - scale_std).abs() < 1e-7);
-
-    let (features, values, labels) = read(&*open.dataset, &open.splits.train);
-    let rows: Vec<u32> = (0..values.len() as u32).collect();
-    for column in 0..COLUMNS {
-        let (mean, std) = statistics(&features, COLUMNS, column, &rows);
-        assert!(
-            mean.abs() < 1e-6 && (std - 1.0).abs() < 1e-5,
-            "{mean} {std}"
-        );
-    }
-    assert_eq!(labels, vec![0; values.len()]);
+    let scale = scales(&table.targets.values, 1, &open.splits.train, 0.0)[0];
+    assert_eq!(open.dataset.normalisation().target, Some(scale));
+    let scales = scales(table.numbers(), COLUMNS, &open.splits.train, 0.0);
+    assert_eq!(open.dataset.normalisation().features, scales);
 }
 
 #[test]
@@ -90,31 +83,30 @@ fn the_linear_target_leaves_the_stated_floor() {
     let table = spec(rows, RegressionTarget::Linear).generate(rows, Purpose::Data);
     let noise: f64 = (0..rows)
         .map(|row| {
-            let x = &table.features[row * COLUMNS..][..COLUMNS];
+            let x = &table.numbers()[row * COLUMNS..][..COLUMNS];
             let clean: f64 = x.iter().zip(WEIGHTS).map(|(x, w)| f64::from(*x) * w).sum();
-            (f64::from(table.values[row]) - clean).powi(2)
+            (f64::from(table.targets.values[row]) - clean).powi(2)
         })
         .sum::<f64>()
         / rows as f64;
     let all: Vec<u32> = (0..rows as u32).collect();
-    let (_, std) = statistics(&table.values, 1, 0, &all);
+    let Scale { std, .. } = scales(&table.targets.values, 1, &all, 0.0)[0];
     assert!((noise / std.powi(2) - 0.001_38).abs() < 5e-5);
 }
 
 #[test]
-fn facts_agree_with_the_opened_dataset() {
-    for samples in [1, 7, 1000, 1003] {
-        let spec = spec(samples, RegressionTarget::Nonlinear);
-        let facts = spec.facts().unwrap();
-        let splits = spec.open(Seed(3)).unwrap().splits;
-        assert_eq!(known(&facts), sizes(&splits));
-    }
-    let other = RegressionSpec {
-        seed: 8,
-        ..spec(1000, RegressionTarget::Nonlinear)
+fn facts_need_no_rows() {
+    let facts = |seed, samples| {
+        let spec = RegressionSpec {
+            seed,
+            ..spec(samples, RegressionTarget::Nonlinear)
+        };
+        spec.facts().unwrap()
     };
-    let facts = spec(1000, RegressionTarget::Nonlinear).facts().unwrap();
-    assert_ne!(facts.fingerprint, other.facts().unwrap().fingerprint);
+    for (samples, sizes) in [(1, [1, 0, 0]), (7, [5, 1, 1]), (1003, [703, 150, 150])] {
+        assert_eq!(known(&facts(7, samples)), sizes);
+    }
+    assert_ne!(facts(7, 1000).fingerprint, facts(8, 1000).fingerprint);
 }
 
 #[test]

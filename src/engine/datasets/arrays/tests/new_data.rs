@@ -1,30 +1,18 @@
 //! Arrays that a trained model has not seen.
 
-use super::super::super::{DatasetSpec, Known};
+use std::path::Path;
+
+use super::super::super::DatasetSpec;
+use super::super::super::testing::new_data;
 use super::*;
 
-/// The rows of `path` after training on `spec`.
-fn rows(spec: &ArraysSpec, path: &Path, wants_target: bool) -> Result<Vec<Vec<f32>>, String> {
-    let open = spec.open(Seed(1)).unwrap();
-    let normalisation = open.dataset.normalisation();
-    let known = Known {
-        features: open.dataset.features(),
-        target: open.dataset.target(),
-        class_names: open.dataset.class_names(),
-        normalisation: &normalisation,
-        preparation: None,
-        wants_target,
-    };
-    let mut found = Vec::new();
+/// The rows of `path` after training on `spec`: features, numbers, classes.
+fn rows(spec: &ArraysSpec, path: &Path, wants_target: bool) -> Result<[Vec<f32>; 3], String> {
     let kind = DatasetSpec::Arrays(spec.clone());
-    let read = kind.for_each_part::<DatasetError>(path, &known, &mut |part| {
-        let all: Vec<u32> = (0..part.rows() as u32).collect();
-        let (features, values, labels) = read(&*part, &all);
-        let labels = labels.iter().map(|label| *label as f32).collect();
-        found = vec![features, values, labels];
-        Ok(())
-    });
-    read.map(|_| found).map_err(|error| error.to_string())
+    let found = new_data(&kind, path, wants_target);
+    let (found, _) = found.map_err(|error| error.to_string())?;
+    let labels = found.labels.iter().map(|label| *label as f32);
+    Ok([found.features, found.values, labels.collect()])
 }
 
 #[test]

@@ -9,7 +9,7 @@ impl Draw {
         clippy::float_cmp,
         reason = "exactly 0 or 1 changes nothing and is left out"
     )]
-    pub(in super::super) fn apply(self, mut image: Image) -> Image {
+    pub(in super::super::super) fn apply(self, mut image: Image) -> Image {
         if self.is_flipped {
             flip(&mut image);
         }

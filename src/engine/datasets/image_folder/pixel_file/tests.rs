@@ -12,10 +12,7 @@ const WHOLE: Form = Form {
 };
 const SMALL: Form = Form {
     size: Some(Size::square(2)),
-    decoding: Decoding {
-        channels: 3,
-        is_upright: false,
-    },
+    ..WHOLE
 };
 
 /// Two images, old enough for a change to show in their modification times.
@@ -29,12 +26,7 @@ fn images(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn write_image(path: &Path, color: [u8; 3]) {
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, 4, 2);
-    encoder.set_color(png::ColorType::Rgb);
-    let mut writer = encoder.write_header().unwrap();
-    writer.write_image_data(&color.repeat(8)).unwrap();
-    drop(writer);
+    let bytes = crate::base::png::encode(4, 2, &color.repeat(8)).unwrap();
     fs::write(path, bytes).unwrap();
     age(path, 60);
 }
@@ -75,20 +67,14 @@ fn resized_images_have_a_file_of_their_own() {
     );
     assert_eq!(small.image(1).unwrap().pixels, [4, 5, 6].repeat(4));
     assert_eq!(kept(&cache).len(), 2);
-    let grey = Form {
+    let decoded = |channels, is_upright| Form {
         decoding: Decoding {
-            channels: 1,
-            is_upright: false,
+            channels,
+            is_upright,
         },
         ..SMALL
     };
-    let upright = Form {
-        decoding: Decoding {
-            channels: 3,
-            is_upright: true,
-        },
-        ..SMALL
-    };
+    let (grey, upright) = (decoded(1, false), decoded(3, true));
     let (one, other) = ((1, 2), (2, 1));
     let of = |(height, width)| Form {
         size: Some(Size { height, width }),

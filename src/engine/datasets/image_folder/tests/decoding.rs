@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::decode::decode;
+use super::super::decode::{Decoding, decode};
 use super::super::orientation::Orientation;
 use super::super::pixels::Image;
 use super::*;
@@ -39,17 +39,23 @@ fn decoded(bytes: &[u8], channels: usize, is_upright: bool) -> Image {
     decode(&path, decoding).unwrap()
 }
 
+/// A grey PNG with an orientation.
+fn oriented((width, height): (u32, u32), orientation: u8, pixels: &[u8]) -> Vec<u8> {
+    let mut info = png::Info::with_size(width, height);
+    info.exif_metadata = Some(Cow::Owned(exif(orientation)));
+    let mut bytes = Vec::new();
+    let encoder = png::Encoder::with_info(&mut bytes, info).unwrap();
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(pixels).unwrap();
+    writer.finish().unwrap();
+    bytes
+}
+
 #[test]
 fn png_pictures_are_turned_as_by_pillow() {
     let stored = UPRIGHT[0].1;
     for (orientation, ((width, height), expected)) in (1..).zip(UPRIGHT) {
-        let mut info = png::Info::with_size(3, 2);
-        info.exif_metadata = Some(Cow::Owned(exif(orientation)));
-        let mut bytes = Vec::new();
-        let encoder = png::Encoder::with_info(&mut bytes, info).unwrap();
-        let mut writer = encoder.write_header().unwrap();
-        writer.write_image_data(&stored).unwrap();
-        writer.finish().unwrap();
+        let bytes = oriented((3, 2), orientation, &stored);
         let upright = decoded(&bytes, 1, true);
         assert_eq!((upright.width, upright.height), (width, height));
         assert_eq!(upright.pixels, expected, "{orientation}");
@@ -127,14 +133,7 @@ fn values_of_16_bits_are_scaled_by_their_range() {
 
 #[test]
 fn an_image_folder_is_upright_where_it_is_told_so() {
-    let mut info = png::Info::with_size(8, 8);
-    info.exif_metadata = Some(Cow::Owned(exif(3)));
-    let mut bytes = Vec::new();
-    let encoder = png::Encoder::with_info(&mut bytes, info).unwrap();
-    let mut writer = encoder.write_header().unwrap();
-    let stored: Vec<u8> = (0..64).collect();
-    writer.write_image_data(&stored).unwrap();
-    writer.finish().unwrap();
+    let bytes = oriented((8, 8), 3, &(0..64).collect::<Vec<u8>>());
     let (_folder, mut spec) = folder("0.png", &bytes);
     assert_eq!(first_pixel(&spec), Ok([0; 3]));
     assert!(!serde_json::to_string(&spec).unwrap().contains("exif"));

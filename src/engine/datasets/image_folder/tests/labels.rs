@@ -4,7 +4,7 @@ use std::fs;
 
 use super::super::*;
 use super::splits::{images, message, sizes};
-use crate::datasets::{Dataset, testing};
+use crate::datasets::{Dataset, Target, testing};
 use crate::testing::assert_says;
 
 const FILES: [&str; 4] = ["0.png", "1.png", "more/2.png", "more/3.png"];

@@ -5,9 +5,8 @@ use std::f64::consts::TAU;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::noise::Noise;
+use super::noise::{Noise, UNITS, between, step};
 use super::surface::Point;
-use super::{UNITS, between, step};
 
 /// A defect of a surface, well inside the image.
 #[derive(Debug)]

@@ -8,17 +8,14 @@ mod defect;
 mod noise;
 mod surface;
 
-use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::pixels::Image;
 use crate::base::{Purpose, Seed};
 use defect::Defect;
-use noise::Noise;
+use noise::{Noise, UNITS, between};
 use surface::{Point, Surface};
 
-/// Width of an image in units.
-const UNITS: f64 = 40.0;
 /// Samples along each side of a pixel.
 const OVERSAMPLING: usize = 3;
 
@@ -51,17 +48,6 @@ pub(super) fn render(class: Class, index: u64, size: usize, seed: u64) -> Image 
         grain: Noise::new(&mut rng),
     };
     scene.picture(size)
-}
-
-/// A uniform random number from `low` to `high`.
-fn between(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
-    low + (high - low) * rng.r#gen::<f64>()
-}
-
-/// 0 below `low`, 1 above `high`, smooth between.
-fn step(low: f64, high: f64, value: f64) -> f64 {
-    let t = ((value - low) / (high - low)).clamp(0.0, 1.0);
-    t * t * (3.0 - 2.0 * t)
 }
 
 /// Illumination and optics: a lamp from the side, ambient light, a lens.

@@ -1,7 +1,20 @@
-//! [`Noise`]: smooth random functions of a point.
+//! [`Noise`]: smooth random functions of a point; random numbers and steps.
 
-use rand::RngCore;
+use rand::{Rng, RngCore};
 use rand_chacha::ChaCha8Rng;
+
+/// Width of an image in units.
+pub(super) const UNITS: f64 = 40.0;
+/// Uniform from `low` to `high`.
+pub(super) fn between(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
+    low + (high - low) * rng.r#gen::<f64>()
+}
+
+/// 0 below `low`, 1 above `high`, smooth between.
+pub(super) fn step(low: f64, high: f64, value: f64) -> f64 {
+    let t = ((value - low) / (high - low)).clamp(0.0, 1.0);
+    t * t * (3.0 - 2.0 * t)
+}
 
 /// Random numbers at the points of a lattice, interpolated between them.
 #[derive(Debug, Clone, Copy)]

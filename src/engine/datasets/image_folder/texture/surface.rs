@@ -3,8 +3,7 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::noise::Noise;
-use super::{between, step};
+use super::noise::{Noise, between, step};
 
 /// A point of a surface.
 #[derive(Debug, Clone, Copy)]

@@ -1,63 +1,18 @@
-//! [`ColumnSpec`]: how a column of a table is read; [`Layout`]: what each column of a file is.
+//! [`Layout`]: what each column of a file is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, FilePaths, PreparedColumn};
 use super::CsvSpec;
+use super::column_spec::{ColumnSpec, Missing};
 use super::dates::DatePart;
 use crate::base::text::count;
 
 /// Column names below this edit distance are suggested for a misspelt name.
 const NEAR: usize = 3;
 
-/// How a column of a table is read and prepared; without an entry it is a number in every row.
-///
-/// What is computed from values (medians, means, which kinds there are) is computed from the training rows alone.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct ColumnSpec {
-    /// Whether its values are kinds: each kind becomes a column that is 1 where a row is of it and 0 elsewhere (one-hot). A kind
-    /// that no training row has is 0 in all of them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub category: bool,
-    /// What stands for a missing value. Without it every row needs one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub missing: Option<Missing>,
-    /// The number that stands for a missing value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fill: Option<f64>,
-    /// Form of a date, as of `strptime` (`"%d.%m.%Y"`, `"%Y-%m-%d %H:%M"`): its value is the number of days since 2000-01-01.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub date: Option<String>,
-    /// Parts of the date that are features beside the number, each a category: `["month", "weekday", "hour"]`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<DatePart>,
-    /// Of a target: whether models are trained on its natural logarithm. Predictions, `mae` and `rmse` are in its own units.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub log: bool,
-}
-
-/// What stands for a missing value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Missing {
-    /// The median of the training rows.
-    Median,
-    /// The mean of the training rows.
-    Mean,
-    /// The median, and a column of its own that is 1 where the value is missing.
-    Flag,
-    /// Of a category: a kind of its own.
-    Kind,
-    /// Rows without it are left out, of all splits.
-    LeaveOut,
-}
-
-/// Use of a column of a file.
+/// What a column of a file is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Role {
     Target,
@@ -176,20 +131,20 @@ fn key(
     let Some(rows) = &spec.split else {
         return Ok(None);
     };
-    let Some((name, role)) = rows.key()? else {
+    let Some((name, is_kind)) = rows.key()? else {
         return Ok(None);
     };
     let column = find(spec, names, "split", name)?;
-    let Some(role) = role else {
+    if !is_kind {
         let date = specs[column].date.clone();
         return Ok(Some((column, date.map_or(Role::Number, Role::Date))));
-    };
+    }
     if roles[column] == Role::Target {
         let text = format!("`split` names the target `{name}`");
         return Err(DatasetError::Mismatch(text));
     }
     roles[column] = Role::Ignored;
-    Ok(Some((column, role)))
+    Ok(Some((column, Role::Category)))
 }
 
 /// The target is one class, one or several numbers, or several labels, each a column of its own.
@@ -313,6 +268,3 @@ pub(super) fn missing_columns(
         missing.join(", ")
     )))
 }
-
-/// Settings of columns, by name.
-pub(super) type Columns = BTreeMap<String, ColumnSpec>;

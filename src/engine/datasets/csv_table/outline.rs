@@ -1,0 +1,72 @@
+//! [`Outline`]: what the plan knows of a table.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{DatasetError, FilePaths, FingerprintCache, Target};
+use super::CsvSpec;
+use super::files::DataFile;
+use super::leaks::remarks;
+use super::parse::{self, MOST_KINDS};
+use super::rows::splits;
+use crate::base::Seed;
+use crate::base::hash::short_hash;
+
+/// Size of a table, without its values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Outline {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) target: Target,
+    /// Rows to validate and to test on, where the file decides it.
+    pub(super) held_out: Option<[usize; 2]>,
+    /// What makes results look better than they are.
+    pub(super) remarks: Vec<String>,
+}
+
+/// The outline of the files. They are read once, then the cache is used.
+pub(super) fn of(
+    spec: &CsvSpec,
+    cache: &mut FingerprintCache,
+    files: &[DataFile],
+    fingerprint: &str,
+) -> Result<Outline, DatasetError> {
+    let read_as = CsvSpec {
+        path: FilePaths::default(),
+        normalise: true,
+        ..spec.clone()
+    };
+    let mut read_as = serde_json::to_string(&read_as).unwrap_or_default();
+    if files.len() > 1 {
+        // The cache knows of changes of the first file alone.
+        read_as += fingerprint;
+    }
+    let name = format!("csv {}", short_hash(&read_as));
+    cache.cached_fact(&files[0].path, &name, || read(spec))
+}
+
+/// Counts rows, kinds and classes and checks every value.
+fn read(spec: &CsvSpec) -> Result<Outline, DatasetError> {
+    let parsed = parse::read(spec)?;
+    let (rows, layout) = (parsed.rows, &parsed.layout);
+    let mut columns = 0;
+    for (column, raw) in &parsed.columns {
+        let (name, kinds) = (&layout.names[*column], raw.kinds());
+        if kinds > MOST_KINDS {
+            return Err(DatasetError::Mismatch(format!(
+                "`columns`: `{name}` has {kinds} kinds in {rows} rows, and a category at most {MOST_KINDS}: leave it out by `ignore`"
+            )));
+        }
+        columns += layout.width(*column, kinds);
+    }
+    let splits = spec.split.as_ref().map(|_| splits(spec, &parsed, Seed(0)));
+    let splits = splits.transpose()?;
+    Ok(Outline {
+        rows,
+        columns,
+        target: parsed.targets.form,
+        held_out: splits
+            .as_ref()
+            .map(|rows| [rows.validation.len(), rows.test.len()]),
+        remarks: remarks(spec, &parsed, splits.as_ref()),
+    })
+}
