@@ -8,6 +8,8 @@ use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
+use super::field;
+
 /// Parts of a run, in percent, may be this far below 0: the clocks they were read from round.
 const ROUNDING: f64 = -0.05;
 
@@ -35,7 +37,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     Column::last_is_residual(&mut columns);
     let about = "Means over the runs of a cell, costly evaluation in the first block only.";
     let head = ("run-parts", "Where a run’s time went", about.to_owned());
-    let table = Table::of_cells(view, head, columns, |cell| {
+    let table = field::of_each_cell(view, head, columns, |cell| {
         let (seconds, shares) = parts(cell)?;
         let percent = |&place: &usize| Entry::value(shares[place], fixed(shares[place], 1));
         let run = Entry::value(seconds, human(seconds, 3));

@@ -84,3 +84,27 @@ fn no_best_value_has_a_second_superlative() {
     let said = |text: &str| all.iter().any(|(_, page)| page.contains(text));
     assert!(said("best validation accuracy"));
 }
+
+/// Whether it is no ruler of a table, and not empty.
+fn is_word(text: &&str) -> bool {
+    !text.trim_matches([':', '-']).is_empty()
+}
+
+#[test]
+fn pages_are_short() {
+    let mut all = Vec::new();
+    texts(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("reports"),
+        &mut all,
+    );
+    let pages = all.iter().filter(|(path, _)| path.ends_with(".md"));
+    for (path, page) in pages {
+        let words = page.split([' ', '|', '\n']).filter(is_word).count();
+        // A search of a hundred trials and several objectives has more to tell.
+        let is_long = path.contains("digits-search");
+        assert!(
+            words <= if is_long { 5000 } else { 2500 },
+            "{path}: {words} words"
+        );
+    }
+}

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::base::text::{capitalised, kebab_case};
 use crate::event::EpochRow;
-use crate::report::measure::Measure;
+use crate::report::measure::{Measure, column_words};
 use crate::report::plot::{Point, PointPlot, SERIES, ScaleKind, Series};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
-use super::super::quality;
 use super::{PlotContext, band};
+use crate::report::quality;
 
 /// Relative difference of two values that nobody could see in a drawing.
 const INVISIBLE: f64 = 1e-4;
@@ -88,7 +88,7 @@ fn plot(
         let how = "one line per different curve; cells that share it are named together";
         (single(view, &curves), how.to_owned())
     };
-    let words = name.replace('_', " ");
+    let words = column_words(name);
     let values: Vec<f64> = series
         .iter()
         .flat_map(|line| line.points.iter().map(|p| p.y))
