@@ -268,7 +268,6 @@ pub(crate) fn column_words(column: &str) -> String {
         }
         _ => {
             let words = column.split('_').map(|word| match word {
-                "flops" => "FLOPs",
                 "train" => "training",
                 "val" => "validation",
                 "r2" => "R²",

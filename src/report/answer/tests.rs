@@ -237,6 +237,13 @@ fn results_that_tell_nothing_say_so() {
     assert_eq!(text(&set), "The plan has no cell.");
 }
 
+fn halve_the_loss(set: &mut ResultSet, key: &str) {
+    for row in set.runs.iter_mut().filter(|row| row.key == key) {
+        let facts = row.facts.as_mut().unwrap();
+        facts.best_loss = facts.best_loss.map(|loss| 0.5 * loss);
+    }
+}
+
 #[test]
 fn where_speed_decides_quality_is_told_beside_it() {
     let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
@@ -248,10 +255,7 @@ fn where_speed_decides_quality_is_told_beside_it() {
     );
     // The slower cell reaches half the loss, and what the other reaches in its first epoch.
     let key = set.plan.cells[1].key.clone();
-    for row in set.runs.iter_mut().filter(|row| row.key == key) {
-        let facts = row.facts.as_mut().unwrap();
-        facts.best_loss = facts.best_loss.map(|loss| 0.5 * loss);
-    }
+    halve_the_loss(&mut set, &key);
     for row in set.epochs.iter_mut().filter(|row| row.key == key) {
         row.epoch.train_loss = Some(0.05);
         row.epoch.validation.insert("val_loss".into(), Some(0.05));
@@ -270,10 +274,7 @@ fn where_speed_decides_quality_is_told_beside_it() {
     );
     // The faster one is the better one.
     let mut set = timed(2, 6, |cell| [200.0, 100.0][cell]);
-    for row in set.runs.iter_mut().filter(|row| row.key == key) {
-        let facts = row.facts.as_mut().unwrap();
-        facts.best_loss = facts.best_loss.map(|loss| 0.5 * loss);
-    }
+    halve_the_loss(&mut set, &key);
     assert!(
         text(&set).contains("No cell reaches a better loss than the fastest."),
         "{}",

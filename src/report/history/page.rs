@@ -46,7 +46,6 @@ pub fn render_history(histories: &[History], folder: &Path) -> Result<Vec<PathBu
 }
 
 fn page(histories: &[History]) -> ComparisonReport {
-    let words = Words::default();
     let parts = histories.iter().zip(1..);
     let mut parts: Vec<Part> = parts
         .map(|(history, number)| part(number, history))
@@ -63,12 +62,7 @@ fn page(histories: &[History]) -> ComparisonReport {
         title: format!("Times of all commits: {name}"),
         name,
         question: "At which commit did times change?".to_owned(),
-        labels: Labels {
-            sections: words.section_list(),
-            answer: words.answer_title(),
-            details: words.details_title(),
-            warnings: words.warnings(),
-        },
+        labels: Labels::of(Words::default()),
         parts,
         written_by: format!(
             "Written by Fieldtrial {} from the committed results of every commit.",

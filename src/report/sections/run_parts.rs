@@ -3,6 +3,7 @@
 use crate::base::statistics::mean;
 use crate::base::units::human;
 use crate::event::RunTimes;
+use crate::report::clock::wall_s;
 use crate::report::number::{Provenance, fixed, to_hundred};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
@@ -65,11 +66,7 @@ fn parts(cell: &Cell<'_>) -> Option<(f64, Vec<f64>)> {
                 .collect::<Vec<f64>>(),
         )
     };
-    // The whole run as its parent saw it; what the worker saw where results of earlier versions lack that.
-    let whole = over(|run, times| {
-        let inside = times.total_s + times.assessment_s.unwrap_or(0.0);
-        run.wall_s.unwrap_or(inside)
-    })?;
+    let whole = over(|run, _| wall_s(run).unwrap_or_default())?;
     let steps = over(|_, times| {
         times.measured_steps.unwrap_or_default() as f64 * times.step_mean_ms / 1e3
     })?;

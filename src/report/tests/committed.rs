@@ -69,13 +69,17 @@ fn texts(folder: &Path, all: &mut Vec<(String, String)>) {
     }
 }
 
+/// The pages and plots in git.
+fn committed() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let reports = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports");
+    texts(&reports, &mut all);
+    all
+}
+
 #[test]
 fn no_best_value_has_a_second_superlative() {
-    let mut all = Vec::new();
-    texts(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("reports"),
-        &mut all,
-    );
+    let all = committed();
     for (path, text) in &all {
         for phrase in ["best best", "highest best", "lowest best"] {
             assert!(!text.contains(phrase), "{path}: {phrase}");
@@ -92,12 +96,9 @@ fn is_word(text: &&str) -> bool {
 
 #[test]
 fn pages_are_short() {
-    let mut all = Vec::new();
-    texts(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("reports"),
-        &mut all,
-    );
-    let pages = all.iter().filter(|(path, _)| path.ends_with(".md"));
+    let all = committed();
+    let is_text = |path: &str| Path::new(path).extension().is_some_and(|end| end == "md");
+    let pages = all.iter().filter(|(path, _)| is_text(path));
     for (path, page) in pages {
         let words = page.split([' ', '|', '\n']).filter(is_word).count();
         // A search of a hundred trials and several objectives has more to tell.

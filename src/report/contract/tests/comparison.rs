@@ -85,24 +85,16 @@ fn r6_answer() {
 
 #[test]
 fn r8_claims_and_sameness() {
-    caught_in("R8", |report| {
-        let is_german = report.language == "de";
-        let claim = if is_german {
-            "Der Gewinn ist signifikant."
-        } else {
-            "The gain is significant."
-        };
-        report.parts[0].intro.push(claim.into());
-    });
-    caught_in("R8", |report| {
-        let is_german = report.language == "de";
-        let claim = if is_german {
-            "Es gibt keine Änderung."
-        } else {
-            "There is no change."
-        };
-        report.parts[0].intro.push(claim.into());
-    });
+    for (english, german) in [
+        ("The gain is significant.", "Der Gewinn ist signifikant."),
+        ("There is no change.", "Es gibt keine Änderung."),
+    ] {
+        caught_in("R8", |report| {
+            let is_german = report.language == "de";
+            let claim = if is_german { german } else { english };
+            report.parts[0].intro.push(claim.into());
+        });
+    }
     caught_in("R8", |report| {
         for row in &mut section(report, "section-cells").tables[0].rows {
             row.fields.iter_mut().for_each(|field| field.detail.clear());

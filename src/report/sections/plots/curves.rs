@@ -117,7 +117,8 @@ fn twins_in_words(twins: &[&str]) -> String {
         return String::new();
     }
     let percent = INVISIBLE * 100.0;
-    format!("; {} is the same within {percent} %", twins.join(", "))
+    let names: Vec<String> = twins.iter().map(|name| column_words(name)).collect();
+    format!("; {} is the same within {percent} %", names.join(", "))
 }
 
 /// The different curves of the first seed, in plan order.
