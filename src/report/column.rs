@@ -7,6 +7,7 @@ use super::number::Provenance;
 
 /// A column of a [`Table`](super::table::Table).
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Column {
     /// Heading.
     pub heading: String,

@@ -9,6 +9,7 @@ use crate::results::ResultSet;
 use super::advice::Advice;
 use super::answer::Answer;
 use super::links::{Link, links};
+use super::names;
 use super::section::Theme;
 use super::sections::cells::summary;
 use super::sections::environment::{EnvironmentContext, environments};
@@ -87,11 +88,6 @@ impl Report {
         (mut answer, findings): (Answer, Vec<Finding>),
     ) -> Self {
         let plan = &view.set.plan;
-        let title = if plan.title.is_empty() {
-            &plan.name
-        } else {
-            &plan.title
-        };
         let environments = environments(view);
         let place = themes
             .iter()
@@ -101,7 +97,7 @@ impl Report {
         answer.follow(&advice);
         Self {
             name: plan.name.clone(),
-            title: title.clone(),
+            title: names::title(plan, &plan.name).to_owned(),
             question: plan.question.clone().unwrap_or_default(),
             manifest_path: plan.manifest_path.clone(),
             summary: summary(view),
@@ -163,5 +159,28 @@ impl Report {
         let sections = self.themes.iter_mut().flat_map(|theme| &mut theme.sections);
         let mut tables = sections.flat_map(|section| &mut section.tables);
         tables.find(|table| table.id == id).expect(id)
+    }
+}
+
+#[cfg(test)]
+impl Table {
+    /// Place of the column with this heading.
+    pub(super) fn place(&self, heading: &str) -> usize {
+        let mut headings = self.columns.iter().map(|column| &*column.heading);
+        headings.position(|found| found == heading).expect(heading)
+    }
+
+    /// The fields of a column, from top to bottom.
+    pub(super) fn column(&self, heading: &str) -> Vec<super::table::Entry> {
+        let place = self.place(heading);
+        let rows = self.rows.iter();
+        rows.filter_map(|row| row.fields.get(place).cloned())
+            .collect()
+    }
+
+    /// The texts of a column.
+    pub(super) fn texts(&self, heading: &str) -> Vec<String> {
+        let fields = self.column(heading).into_iter();
+        fields.map(|field| field.text).collect()
     }
 }

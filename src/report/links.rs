@@ -7,8 +7,9 @@ use serde::Serialize;
 use crate::plan::{COMPARISON, TEMPLATES};
 use crate::results::ResultSet;
 
-use super::advice::{Advice, name_of};
-use super::{MAIN, languages, main_template, named, stem};
+use super::advice::Advice;
+use super::names;
+use super::pages::{MAIN, languages, main_template, named, stem};
 
 /// A page or a file to which a page leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,7 +53,7 @@ pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link
         // The page itself.
         all.clear();
     }
-    let next = format!("{}-next", name_of(folder, set));
+    let next = format!("{}-next", names::of_results(folder, set));
     let others = [
         ("follows", set.plan.follows.as_ref()),
         ("follow-up", Some(&next)),

@@ -5,16 +5,12 @@ use crate::base::text::capitalised;
 use crate::base::units::human_si;
 use crate::event::{EpochRow, RunFacts};
 use crate::plan::search::ObjectiveDirection;
-use crate::report::number::{Number, Provenance};
+use crate::report::number::{MIB, Number, Provenance, mebibytes, of_seeds};
 use crate::report::plot::ScaleKind;
-use crate::report::sections::memory::{MIB, mebibytes};
-use crate::report::sections::quality::of_seeds;
-use crate::report::sections::speed::timing;
 use crate::report::table::{Column, Entry};
+use crate::report::timing::timing;
 use crate::report::view::Cell;
-use crate::results::{
-    BlockRow, Direction, PlanFile, RunRow, fixed_column, metric_column, objective,
-};
+use crate::results::{BlockRow, Direction, PlanFile, RunRow, fixed_column, fixed_unit, objective};
 
 /// A column of the results, or a metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,12 +30,10 @@ pub(crate) struct Measure {
 impl Measure {
     /// The measure of a column.
     pub(crate) fn of(column: &str) -> Self {
-        let unit = fixed_column(column)
-            .map_or_else(|| metric_column(column).unit, |column| column.unit.clone());
         Self {
             column: column.to_owned(),
             name: column_words(column),
-            unit: match &*unit {
+            unit: match fixed_unit(column) {
                 "bytes" => "MiB".to_owned(),
                 "1" | "FLOP" => String::new(),
                 unit => unit.to_owned(),
@@ -255,6 +249,9 @@ pub(crate) fn superlative(name: &str, is_higher_better: bool) -> String {
     }
 }
 
+/// End of the name of the first epoch with 90 % of the best value of a metric.
+const AT_90: &str = "_90_epoch";
+
 /// A column in words: `validation accuracy` for `val_accuracy`.
 pub(crate) fn column_words(column: &str) -> String {
     match column {
@@ -266,8 +263,13 @@ pub(crate) fn column_words(column: &str) -> String {
         "peak_train_bytes" => "memory".to_owned(),
         "peak_device_bytes" => "GPU memory".to_owned(),
         "total_s" => "time of a run".to_owned(),
+        _ if column.ends_with(AT_90) => {
+            let metric = column_words(column.trim_end_matches(AT_90));
+            format!("first epoch with 90 % of the best {metric}")
+        }
         _ => {
             let words = column.split('_').map(|word| match word {
+                "train" => "training",
                 "val" => "validation",
                 "r2" => "R²",
                 _ => word,

@@ -82,7 +82,7 @@ fn undefined(written: &str, context: &Value) -> (Range<usize>, String, Vec<Strin
         let among = ["report", "plot_style", "loop"].into_iter();
         let meant = did_you_mean(word, among.chain(names.iter().map(String::as_str)));
         let label = "neither a variable here nor a field of it".to_owned();
-        return (last, label, renamed(word).or(meant).into_iter().collect());
+        return (last, label, meant.into_iter().collect());
     }
     let mut value = context.clone();
     let mut owner = "report".to_owned();
@@ -103,53 +103,10 @@ fn undefined(written: &str, context: &Value) -> (Range<usize>, String, Vec<Strin
     (last, format!("`{owner}` has no value here"), Vec::new())
 }
 
-/// Fields of earlier versions, and their present names.
-const RENAMED: [(&str, &str); 2] = [("headlines", "answer"), ("is_share", "kind == \"share\"")];
-
-fn renamed(word: &str) -> Option<String> {
-    let (_, now) = RENAMED.iter().find(|(old, _)| *old == word)?;
-    Some(format!("`{word}` of earlier versions is now `{now}`"))
-}
-
-/// Fields of `report` in earlier versions, by the theme that has their tables and plots now.
-const MOVED: [(&[&str], &str); 10] = [
-    (&["rankings", "unranked", "speed", "scaling"], "speed"),
-    (
-        &[
-            "efficiency",
-            "quality",
-            "samples",
-            "time_to_target",
-            "classes",
-        ],
-        "quality",
-    ),
-    (&["treatments", "variants"], "treatments"),
-    (&["phases", "loader", "profiling"], "phases"),
-    (&["operations"], "operations"),
-    (&["memory", "gpu"], "memory"),
-    (&["complexity", "compute"], "memory"),
-    (&["estimate", "cost"], "cost"),
-    (&["cells", "failures", "failures_cut"], "failures"),
-    (&["search"], "search"),
-];
-
 fn of_owner(word: &str, owner: &str, value: &Value) -> (String, Vec<String>) {
     let label = format!("no such field of `{owner}`");
     if value.kind() == ValueKind::Seq {
         let help = format!("`{owner}` is a list: write `{{% for item in {owner} %}}`");
-        return (label, vec![help]);
-    }
-    if owner == "report"
-        && let Some((_, theme)) = MOVED.iter().find(|(fields, _)| fields.contains(&word))
-    {
-        let help = format!(
-            "`report.{word}` of earlier versions is now in the theme `{theme}`: `{{% for theme in report.themes if theme.id == \
-             \"{theme}\" %}}`; docs/report-context.md has its fields"
-        );
-        return (label, vec![help]);
-    }
-    if let Some(help) = renamed(word) {
         return (label, vec![help]);
     }
     let names = names(value);

@@ -7,6 +7,7 @@
 mod advice;
 mod answer;
 mod apart;
+mod clock;
 mod column;
 mod comparison;
 mod context;
@@ -24,7 +25,9 @@ mod measure;
 mod mistake;
 mod names;
 mod number;
+mod pages;
 mod plot;
+mod quality;
 mod search;
 mod section;
 mod sections;
@@ -33,7 +36,9 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod themes;
+mod timing;
 mod view;
+mod write;
 
 pub use crate::plan::{Language, TEMPLATES};
 use advice::AdviceFiles;
@@ -55,29 +60,25 @@ pub(crate) use judged::distinct;
 pub use links::Link;
 pub use live::{LiveCurve, LivePage, LiveRun};
 pub use number::{Number, Provenance};
-pub use section::{Code, Section, Theme};
+pub use pages::languages;
+pub use section::{Code, SampleContext, Section, Theme};
 pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};
 pub use sections::findings::Finding;
 pub use sections::plots::PlotContext;
-pub use sections::samples::SampleContext;
 pub use table::{Entry, Row, Source, Table};
 pub use template::own_templates;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use minijinja::value::Value;
 
-use crate::base::temporary::remove_left;
-use crate::base::text::visible_lines;
-use crate::plan::{COMPARISON, default_template, template_meant};
-use crate::results::{self, PlanFile, ResultSet, ResultsError, write_if_changed};
+use crate::plan::{COMPARISON, template_meant};
+use crate::results::{self, ResultSet};
+use pages::{main_template, named, stem};
+use write::{File, remove_old_page, write_all};
 
 /// The template that everything is written for as data, too.
 const PROFILING: &str = "profiling";
-
-/// Name of the pages of the manifest's first template.
-const MAIN: &str = "report";
 
 /// What to render.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -139,9 +140,6 @@ pub fn best_cells(set: &ResultSet, folder: &Path) -> BestCells {
     BestCells::of(&view::View::within(set, Some(folder)))
 }
 
-/// A file and its content.
-type File = (PathBuf, String);
-
 /// The pages of templates over one result, with their plots, and the advice that goes with them.
 fn reports(
     folder: &Path,
@@ -157,19 +155,14 @@ fn reports(
     for name in templates {
         let stem = stem(name, first.as_deref());
         for format in template::formats(own, name) {
-            let page = format!("{name}.{format}.j2");
-            let text = apart::render(own, &engine, &page, &context)?;
-            let text = if format == "md" { tidy(&text) } else { text };
+            let text = write::page(own, &engine, (name, format), &context)?;
             files.push((folder.join(format!("{stem}.{format}")), text));
         }
     }
     if templates.iter().any(|name| name == PROFILING) {
         files.push((folder.join("report.json"), data::text(&report)));
     }
-    for drawing in report.plots() {
-        let path = folder.join("plots").join(format!("{}.svg", drawing.id));
-        files.push((path, plot::standalone(&drawing.svg)));
-    }
+    files.extend(write::plot_files(folder, report.plots()));
     Ok((files, advice))
 }
 
@@ -200,46 +193,6 @@ fn templates_beside(folder: &Path) -> Option<PathBuf> {
     template::has_own(&beside).then_some(beside)
 }
 
-/// The languages that were asked for, else those of the manifest's section `[report]`; those that a later version may
-/// know are left out.
-pub fn languages(given: &[Language], plan: &PlanFile) -> Vec<Language> {
-    if !given.is_empty() {
-        return given.to_vec();
-    }
-    let codes: Vec<String> = plan.reported("languages");
-    let found = codes.iter().filter_map(|code| Language::of_code(code));
-    or_default(found.collect(), Language::default)
-}
-
-/// The templates of the manifest.
-fn named(set: &ResultSet) -> Vec<String> {
-    let of_search = || default_template(set.plan.search.is_some()).to_owned();
-    or_default(set.plan.reported("templates"), of_search)
-}
-
-/// A list, or one that has the default alone where it is empty.
-fn or_default<T>(list: Vec<T>, default: impl Fn() -> T) -> Vec<T> {
-    if list.is_empty() {
-        vec![default()]
-    } else {
-        list
-    }
-}
-
-/// Name of a template's pages, where those of `first` are the main ones.
-fn stem(name: &str, first: Option<&str>) -> String {
-    if Some(name) == first {
-        MAIN.to_owned()
-    } else {
-        format!("{MAIN}-{name}")
-    }
-}
-
-/// The template of the pages `report.md` and `report.html`: the first of the manifest's that is about one result.
-fn main_template(set: &ResultSet) -> Option<String> {
-    named(set).into_iter().find(|name| name != COMPARISON)
-}
-
 /// The templates that were asked for, else those of the manifest.
 fn chosen(
     options: &ReportOptions,
@@ -258,76 +211,5 @@ fn chosen(
             meant: template_meant(unknown).map_or_else(String::new, |meant| format!("; {meant}")),
             known: TEMPLATES.map(|(name, _)| format!("`{name}`")).join(", "),
         }),
-    }
-}
-
-/// Markdown templates leave blank lines where a section is empty; more than one in a row says nothing. What stands
-/// between fences stays as it is.
-fn tidy(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let (mut is_blank, mut is_fenced) = (true, false);
-    for line in text.lines() {
-        is_fenced ^= line.starts_with("```");
-        let line = if is_fenced { line } else { line.trim_end() };
-        if line.is_empty() && is_blank && !is_fenced {
-            continue;
-        }
-        is_blank = line.is_empty();
-        out.push_str(line);
-        out.push('\n');
-    }
-    out
-}
-
-/// Writes files, and removes plots that their kind of report, over a result, a comparison or a history, no longer has: one would be
-/// mistaken for a plot of it.
-fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
-    let plots = folder.join("plots");
-    let unwritable = |error: std::io::Error| ResultsError::Unwritable {
-        path: plots.clone(),
-        reason: error.to_string(),
-    };
-    fs::create_dir_all(&plots).map_err(unwritable)?;
-    remove_left(folder);
-    remove_left(&plots);
-    for (path, text) in files {
-        // JSON has codes of its own.
-        let is_json = path
-            .extension()
-            .is_some_and(|extension| extension == "json");
-        let text = if is_json {
-            text.clone()
-        } else {
-            visible_lines(text)
-        };
-        write_if_changed(path, text.as_bytes())?;
-    }
-    for entry in fs::read_dir(&plots).into_iter().flatten().flatten() {
-        let plot = entry.path();
-        let is_plot = plot.extension().is_some_and(|extension| extension == "svg");
-        let mut written = files.iter().map(|(path, _)| path);
-        let is_ours = written.clone().any(|path| kind(path) == kind(&plot));
-        if is_plot && is_ours && !written.any(|path| *path == plot) {
-            let _ = fs::remove_file(plot);
-        }
-    }
-    Ok(())
-}
-
-/// Kind of a page or a plot, by its name: a comparison, a history, else one result.
-fn kind(path: &Path) -> Option<&'static str> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut kinds = [COMPARISON, history::HISTORY].into_iter();
-    kinds.find(|kind| name.starts_with(kind))
-}
-
-/// Beside a first template of one format the page of another template in the other format would be taken for its own.
-fn remove_old_page(folder: &Path, files: &[File]) {
-    let pages = template::FORMATS.map(|format| folder.join(format!("{MAIN}.{format}")));
-    let is_written = |page: &Path| files.iter().any(|(path, _)| path == page);
-    if pages.iter().any(|page| is_written(page)) {
-        for page in pages.iter().filter(|page| !is_written(page)) {
-            let _ = fs::remove_file(page);
-        }
     }
 }

@@ -1,11 +1,13 @@
-//! Words for axes and their values.
+//! Words for axes and their values, and the name of results.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::compare;
-use crate::results::ResultSet;
+use crate::results::{PlanFile, ResultSet};
 
 /// Settings that the name of a matrix of one cell has at most.
 const APART: usize = 2;
@@ -88,4 +90,27 @@ fn end_of_path(path: &str) -> &str {
         return &path[start(&path[..last - 1])..];
     }
     &path[last..]
+}
+
+/// Name of the results: that of their folder, under which they are found beside others.
+pub(crate) fn of_results(folder: &Path, set: &ResultSet) -> String {
+    let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let name = whole
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let is_plain = |name: &String| {
+        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        name.starts_with(is_word) && name.chars().all(|c| is_word(c) || c == '-')
+    };
+    name.filter(is_plain)
+        .unwrap_or_else(|| set.plan.name.clone())
+}
+
+/// The title of results; where they have none, what they are called.
+pub(super) fn title<'p>(plan: &'p PlanFile, name: &'p str) -> &'p str {
+    if plan.title.is_empty() {
+        name
+    } else {
+        &plan.title
+    }
 }

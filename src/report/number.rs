@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::base::statistics::{median, range};
 use crate::base::units::{human, human_integer, shortest};
 use crate::results::{Interval, IntervalKind};
 
@@ -146,6 +147,39 @@ pub(super) fn to_hundred(exact: &[f64]) -> Vec<f64> {
         tenths[place] += 1;
     }
     tenths.iter().map(|&tenth| tenth as f64 / 10.0).collect()
+}
+
+/// Bytes of a MiB, the unit of all columns of memory, so that they compare at a glance.
+pub(crate) const MIB: f64 = 1_048_576.0;
+
+/// MiB to three digits, or four from 1,000 on.
+pub(crate) fn mebibytes(mib: f64) -> String {
+    human(mib, if mib >= 1000.0 { 4 } else { 3 })
+}
+
+/// Significant digits of losses and metrics.
+const DIGITS: usize = 4;
+
+/// Median and range of one value per seed.
+pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
+    let middle = median(values)?;
+    let (low, high) = range(values)?;
+    let is_whole = values.iter().all(|value| value.fract() == 0.0);
+    let text = |value: f64| {
+        if is_whole && value.fract() == 0.0 && value >= 0.0 {
+            human_integer(value as u64)
+        } else {
+            human(value, DIGITS)
+        }
+    };
+    let interval = (values.len() > 1).then(|| between(&text(low), &text(high)));
+    Some(Number {
+        text: text(middle),
+        interval,
+        ends: (values.len() > 1).then_some((low, high)),
+        unit: String::new(),
+        value: middle,
+    })
 }
 
 #[cfg(test)]

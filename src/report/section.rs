@@ -5,7 +5,6 @@ use serde::Serialize;
 use crate::base::units::human_integer;
 
 use super::sections::plots::PlotContext;
-use super::sections::samples::SampleContext;
 use super::table::Table;
 
 /// Rows that a table of anything but cells has at most.
@@ -156,4 +155,21 @@ fn fence(text: &str) -> String {
         longest = longest.max(current);
     }
     "`".repeat(longest + 1)
+}
+
+/// An image, as templates place it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SampleContext {
+    /// Heading: what it is, of which cell and seed.
+    pub title: String,
+    /// What it shows.
+    pub caption: String,
+    /// Its file is `samples/<file>`.
+    pub file: String,
+    /// Width in pixels; 0 where the file is not there.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// The file in base64, so that a page needs no other file; empty where it is not there.
+    pub base64: String,
 }

@@ -7,11 +7,11 @@ use crate::base::units::human_integer;
 
 pub(super) use super::column::{Column, ColumnKind};
 use super::number::{Number, between};
-use super::view::{Cell, View};
 use crate::results::grouped;
 
 /// A table, ready to draw.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Table {
     /// Stands in links: `speed`.
     pub id: String,
@@ -31,6 +31,7 @@ pub struct Table {
 
 /// A provenance with the columns that have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Source {
     /// `measured (median of n runs)`.
     pub provenance: String,
@@ -40,6 +41,7 @@ pub struct Source {
 
 /// A row of a [`Table`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Row {
     /// Key of the cell that the row is about, values of the axes for a group of cells; empty for other rows.
     pub key: String,
@@ -51,6 +53,7 @@ pub struct Row {
 
 /// A field of a [`Row`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Entry {
     /// The text.
     pub text: String,
@@ -220,40 +223,6 @@ impl Table {
         let has_numbers = numbers.peek().is_some();
         self.rows.is_empty() || has_numbers && numbers.all(|(_, field)| field.text == "–")
     }
-
-    /// One row per cell that has values here, in plan order: the axes that vary among the measured cells, then what `fields`
-    /// gives. Which cells were not measured, and why, stands once on a page.
-    ///
-    /// Of many cells the best ones have a row.
-    pub fn of_cells<'a>(
-        view: &View<'a>,
-        naming: (&str, &str, String),
-        columns: Vec<Column>,
-        fields: impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
-    ) -> Self {
-        let shown = view.shown();
-        let cells = view.cells.iter();
-        let cells =
-            cells.filter(|cell| shown.is_none_or(|(keys, _)| keys.contains(&cell.info.key)));
-        let rows = cells.filter_map(|cell| row_of_cell(view, cell, &fields));
-        let mut all = view.axis_columns(false);
-        all.extend(columns);
-        Self {
-            cut: shown.map(|(_, words)| words.clone()),
-            ..Self::of_rows(naming, all, rows.collect())
-        }
-    }
-}
-
-fn row_of_cell<'a>(
-    view: &View<'a>,
-    cell: &Cell<'a>,
-    fields: &impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
-) -> Option<Row> {
-    let own = fields(cell)?;
-    let mut all = view.labels(cell, false);
-    all.extend(own);
-    Some(Row::new(&*cell.info.key, all))
 }
 
 /// The median of runs with their range below it, where they differ as shown; a dash for no run.

@@ -5,13 +5,13 @@ use rayon::prelude::*;
 use crate::plan::toml_text;
 
 use super::measure::Measure;
+use super::quality::{are_of_commands, column};
 use super::search;
 use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
-use super::sections::quality::are_of_commands;
 use super::sections::{
-    cells, complexity, confusion, cost, environment, gpu, memory, method, ops, phases, quality,
-    ranking, run_parts, samples, scaling, speed, targets, treatments, worker_curve,
+    bottleneck, cells, chosen, complexity, confusion, cost, environment, gpu, memory, method, ops,
+    quality, ranking, run_parts, samples, scaling, speed, targets, treatments, worker_curve,
 };
 use super::view::{Cell, View};
 
@@ -40,7 +40,8 @@ const THEMES: [(&str, &str, Make); 11] = [
 
 /// The themes that have something to show.
 pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
-    // Sections are independent; those of ten thousand cells take a second.
+    // Sections know nothing of each other; those of ten thousand cells are a second of work.
+    view.show_only(chosen::rows(view));
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
     let has_commands = cells.iter().any(|cell| cell.is_of_command);
     let are_all_commands = are_of_commands(&cells);
@@ -88,7 +89,7 @@ fn of_speed(view: &View<'_>) -> Vec<Section> {
 
 fn of_quality(view: &View<'_>) -> Vec<Section> {
     let all: Vec<&Cell<'_>> = view.cells.iter().collect();
-    let measure = Measure::of_plan(&view.set.plan, &quality::column(view, &all));
+    let measure = Measure::of_plan(&view.set.plan, &column(view, &all));
     let mut plots = over_axis::plots(view, &measure);
     plots.extend(curves::plots(view));
     let mut sections = vec![
@@ -120,7 +121,7 @@ fn of_treatments(view: &View<'_>) -> Vec<Section> {
 fn of_phases(view: &View<'_>) -> Vec<Section> {
     let mut all = vec![
         Section::plots("phase-plots", phase_bars::plots(view)),
-        phases::judged(view),
+        bottleneck::judged(view),
     ];
     all.extend(run_parts::table(view).map(Section::table));
     all
@@ -134,10 +135,13 @@ fn of_memory(view: &View<'_>) -> Vec<Section> {
 }
 
 fn of_method(view: &View<'_>) -> Vec<Section> {
-    let measured = Section {
-        points: method::sentences(view),
+    let environments = environment::environments(view);
+    let mut points = method::sentences(view);
+    points.extend(environment::build(&environments));
+    let mut all = vec![Section {
+        points,
         ..Section::titled("measured", "How it was measured")
-    };
-    let environments = environment::sections(view).into_iter();
-    std::iter::once(measured).chain(environments).collect()
+    }];
+    all.extend(environment::sections(environments));
+    all
 }

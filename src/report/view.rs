@@ -12,26 +12,25 @@ use crate::results::{
     grouped,
 };
 
+use super::clock::Busy;
 use super::names::names;
-use super::sections::chosen;
-use super::sections::parallel::Busy;
 use super::table::{Column, Entry};
 
 /// A result set by cell, in plan order.
-pub struct View<'a> {
-    /// Results that were read.
-    pub set: &'a ResultSet,
+pub(crate) struct View<'a> {
+    /// What was read.
+    pub(crate) set: &'a ResultSet,
     /// Where from, for what lies in the folder and beside it; `None` for results in memory.
     pub(crate) folder: Option<&'a Path>,
     /// Every cell of the plan.
-    pub cells: Vec<Cell<'a>>,
+    pub(crate) cells: Vec<Cell<'a>>,
     /// Places of the axes that have more than one value among the cells.
-    pub varying: Vec<usize>,
-    /// Axes that vary among the measured cells: what names need to tell cells apart.
-    pub telling: Vec<usize>,
+    pub(crate) varying: Vec<usize>,
+    /// The same among the measured cells: what names need to tell them apart.
+    pub(crate) telling: Vec<usize>,
     /// How many threads computed at one time in runs that shared a machine.
     pub(crate) busy: Busy<'a>,
-    /// Cache of [`View::shown`], which answers and comparisons do not need.
+    /// See [`View::shown`].
     shown: OnceLock<Option<(BTreeSet<String>, String)>>,
     /// Words for axes and their values: `report.names`, and of a long path of an axis its end.
     names: BTreeMap<String, String>,
@@ -40,30 +39,30 @@ pub struct View<'a> {
 }
 
 /// A cell with its rows.
-pub struct Cell<'a> {
+pub(crate) struct Cell<'a> {
     /// From `plan.json`.
-    pub info: &'a CellInfo,
-    /// The cell's rows of `runs.csv`, one per seed.
-    pub runs: Vec<&'a RunRow>,
-    /// The cell's rows of `epochs.csv`.
-    pub epochs: Vec<&'a EpochRecord>,
-    /// The cell's rows of `blocks.csv`.
-    pub blocks: Vec<&'a BlockRow>,
+    pub(crate) info: &'a CellInfo,
+    /// Its rows of `runs.csv`, one per seed.
+    pub(crate) runs: Vec<&'a RunRow>,
+    /// Its rows of `epochs.csv`.
+    pub(crate) epochs: Vec<&'a EpochRecord>,
+    /// Its rows of `blocks.csv`.
+    pub(crate) blocks: Vec<&'a BlockRow>,
     /// The runs that its timings rest on.
-    pub counted: Vec<&'a BlockRow>,
-    /// The cell's row of `timings.csv`.
-    pub timing: Option<&'a TimingRow>,
+    pub(crate) counted: Vec<&'a BlockRow>,
+    /// Its row of `timings.csv`.
+    pub(crate) timing: Option<&'a TimingRow>,
     /// `done` when one of its seeds is; else that of its first seed.
-    pub status: Status,
+    pub(crate) status: Status,
     /// One line, for all but `done`.
-    pub reason: &'a str,
-    /// Whether the cell's model is of `kind = "command"`: a program of the user trains it.
-    pub is_of_command: bool,
+    pub(crate) reason: &'a str,
+    /// Whether its model is of `kind = "command"`: a program of the user trains it.
+    pub(crate) is_of_command: bool,
 }
 
 impl<'a> View<'a> {
     /// Sorts the rows of `set` to their cells. Rows of cells that the plan does not have are left out.
-    pub fn of(set: &'a ResultSet) -> Self {
+    pub(crate) fn of(set: &'a ResultSet) -> Self {
         Self::within(set, None)
     }
 
@@ -118,7 +117,12 @@ impl<'a> View<'a> {
 
     /// The keys of the cells that tables show, and the sentence that says which; `None` where every cell has its row.
     pub(crate) fn shown(&self) -> Option<&(BTreeSet<String>, String)> {
-        self.shown.get_or_init(|| chosen::rows(self)).as_ref()
+        self.shown.get()?.as_ref()
+    }
+
+    /// Makes tables show these cells only, as [`View::shown`] has them.
+    pub(crate) fn show_only(&self, rows: Option<(BTreeSet<String>, String)>) {
+        self.shown.get_or_init(|| rows);
     }
 
     /// The cells whose times can be shown.
@@ -127,10 +131,15 @@ impl<'a> View<'a> {
     }
 
     /// Place of the axis that the manifest declares as the treatment; `None` where it declares none.
-    pub fn treatment(&self) -> Option<usize> {
+    pub(crate) fn treatment(&self) -> Option<usize> {
         let plan = &self.set.plan;
-        let name = plan.compare.get("treatment")?.as_str()?;
-        plan.axes.iter().position(|axis| axis.is_called(name))
+        self.axis_called(plan.compare.get("treatment")?.as_str()?)
+    }
+
+    /// Place of the axis that is called so.
+    pub(crate) fn axis_called(&self, name: &str) -> Option<usize> {
+        let mut axes = self.set.plan.axes.iter();
+        axes.position(|axis| axis.is_called(name))
     }
 
     /// The value of the treatment that the manifest declares as the baseline; `None` where it declares none.
@@ -140,12 +149,12 @@ impl<'a> View<'a> {
     }
 
     /// A top-level section of a cell's resolved specification (`dataset`, `train`).
-    pub fn section(&self, cell: &Cell<'a>, name: &str) -> Option<&'a Value> {
+    pub(crate) fn section(&self, cell: &Cell<'a>, name: &str) -> Option<&'a Value> {
         self.set.plan.section(cell.info, name)
     }
 
     /// Whether a cell has the value that `wanted` gives for each axis it names.
-    pub fn is_at(&self, cell: &Cell<'_>, wanted: &serde_json::Map<String, Value>) -> bool {
+    pub(crate) fn is_at(&self, cell: &Cell<'_>, wanted: &serde_json::Map<String, Value>) -> bool {
         wanted.iter().all(|(name, value)| {
             let axes = &self.set.plan.axes;
             let place = axes.iter().position(|a| a.name == *name || a.path == *name);
@@ -157,7 +166,7 @@ impl<'a> View<'a> {
     }
 
     /// The first cell that has these values, measured ones first; `None` for no values.
-    pub fn find(&self, wanted: &serde_json::Map<String, Value>) -> Option<&Cell<'a>> {
+    pub(crate) fn find(&self, wanted: &serde_json::Map<String, Value>) -> Option<&Cell<'a>> {
         let fits = |cell: &&Cell<'a>| !wanted.is_empty() && self.is_at(cell, wanted);
         self.measured().chain(&self.cells).find(fits)
     }
@@ -174,7 +183,7 @@ impl<'a> View<'a> {
     }
 
     /// The axes that vary, as columns: of a table whose cells are of one task, or of all.
-    pub fn axis_columns(&self, within_task: bool) -> Vec<Column> {
+    pub(crate) fn axis_columns(&self, within_task: bool) -> Vec<Column> {
         let axes = self.shown_axes(within_task);
         if axes.is_empty() {
             return vec![Column::text("cell")];
@@ -191,7 +200,7 @@ impl<'a> View<'a> {
     }
 
     /// A cell's values on the axes that vary.
-    pub fn labels(&self, cell: &Cell<'_>, within_task: bool) -> Vec<Entry> {
+    pub(crate) fn labels(&self, cell: &Cell<'_>, within_task: bool) -> Vec<Entry> {
         let places = self.shown_axes(within_task);
         if places.is_empty() {
             // The key of a single cell is the name of its matrix, or its model's alone.
@@ -210,8 +219,8 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// Name of a cell among the others: `batch-size 8, workers 4`. `without` is left out.
-    pub fn name(&self, cell: &Cell<'_>, without: Option<usize>) -> String {
+    /// What tells a cell from the others, in words: `batch-size 8, workers 4`. `without` is left out.
+    pub(crate) fn name(&self, cell: &Cell<'_>, without: Option<usize>) -> String {
         let axes = if cell.is_measured() {
             &self.telling_in_task
         } else {
@@ -242,8 +251,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Settings that measured cells share and others do not have, in words; "all" for none.
-    pub fn shared_name(&self, cells: &[&Cell<'_>]) -> String {
+    /// What measured cells have in common and others do not, in words; "all" for nothing.
+    pub(crate) fn shared_name(&self, cells: &[&Cell<'_>]) -> String {
         let shared = |place: &&usize| {
             let mut texts = cells.iter().map(|cell| &cell.info.axes[**place]);
             let first = texts.next();
@@ -254,7 +263,7 @@ impl<'a> View<'a> {
     }
 
     /// A value of an axis in words: numbers with the axis' name, names alone; empty where the cell's matrix lacks the axis.
-    pub fn words(&self, place: usize, value: &str) -> String {
+    pub(crate) fn words(&self, place: usize, value: &str) -> String {
         let axis = &self.set.plan.axes[place];
         match (self.names.get(value), self.names.get(&axis.name)) {
             (Some(words), _) => words.clone(),
@@ -274,8 +283,8 @@ impl<'a> View<'a> {
         self.names.get(value).map_or(value, String::as_str)
     }
 
-    /// Settings that all cells share, as `name = value`, but for the name of their matrix.
-    pub fn fixed(&self) -> Vec<String> {
+    /// What all cells have in common, as `name = value`, but for the name of their matrix.
+    pub(crate) fn fixed(&self) -> Vec<String> {
         let Some(first) = self.cells.first() else {
             return Vec::new();
         };
@@ -298,7 +307,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Why this cell has no values in a table.
-    pub fn why_missing(&self) -> String {
+    pub(crate) fn why_missing(&self) -> String {
         match self.status {
             Status::Skipped | Status::Infeasible | Status::NotRun => {
                 let why = if self.reason.is_empty() {
@@ -313,8 +322,15 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Whether the cell's times can be shown.
-    pub fn is_measured(&self) -> bool {
+    /// Its values on all axes but one.
+    pub(crate) fn axes_but(&self, without: usize) -> Vec<&'a str> {
+        let axes = self.info.axes.iter().enumerate();
+        let others = axes.filter(|(place, _)| *place != without);
+        others.map(|(_, value)| &**value).collect()
+    }
+
+    /// Whether its times can be shown.
+    pub(crate) fn is_measured(&self) -> bool {
         !self.counted.is_empty() && self.timing.is_some()
     }
 }
@@ -353,4 +369,11 @@ fn without_matrix(set: &ResultSet, telling: &[usize], groups: &[Vec<&CellInfo>])
     } else {
         telling.to_vec()
     }
+}
+
+/// A cell with the results that it is in.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'v, 'a> {
+    pub(crate) view: &'v View<'a>,
+    pub(crate) cell: &'v Cell<'a>,
 }

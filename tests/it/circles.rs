@@ -10,7 +10,7 @@ use std::path::Path;
 use regex::Regex;
 
 /// Modules whose files import each other in circles.
-const EXCEPTIONS: [&str; 1] = ["report"];
+const EXCEPTIONS: [&str; 2] = ["datasets", "cli/new"];
 
 /// A path of modules below the root of a crate.
 type Module = Vec<String>;

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::base::text::kebab_case;
+use crate::report::names;
 use crate::report::search::{Search, best_trials};
 use crate::report::view::View;
 
@@ -52,12 +53,7 @@ fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
     if cells.matrices.is_empty() {
         return None;
     }
-    let plan = &view.set.plan;
-    let title = if plan.title.is_empty() {
-        name
-    } else {
-        &plan.title
-    };
+    let title = names::title(&view.set.plan, name);
     let lines = [
         ("name", format!("{name}-best")),
         ("title", format!("{title}: the best, trained in full")),

@@ -1,19 +1,19 @@
 //! `recommendations.csv`, `next.toml` and `best.toml` beside a report, and the outcome that results of `next.toml` give.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::plan::PredictionSpec;
 use crate::report::ReportError;
+use crate::report::names;
 use crate::report::view::View;
 use crate::results::{self, RecommendationRow, ResultSet, recommendations_csv, write_if_changed};
 
 use super::best::best_file;
+use super::counsel::{Counsel, surpassed};
 use super::manifests::{OwnFile, remove};
 use super::next::{FIRST_LINE, Next, prediction};
 use super::outcome::Outcome;
-use super::section::measured;
-use super::{Advice, Counsel, surpassed};
+use super::section::{Advice, measured};
 
 /// The files of a report's recommendations, ready to write.
 pub(crate) struct AdviceFiles {
@@ -27,7 +27,7 @@ pub(crate) struct AdviceFiles {
 pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
     let counsel = Counsel::of(view);
     let mut advice = Advice::from(view, &counsel);
-    let name = name_of(folder, view.set);
+    let name = names::of_results(folder, view.set);
     let tested = surpassed(&counsel);
     let next = Next {
         view,
@@ -90,21 +90,8 @@ impl AdviceFiles {
     }
 }
 
-/// Name of the results: that of their folder, under which they are found beside others.
-pub(crate) fn name_of(folder: &Path, set: &ResultSet) -> String {
-    let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let name = whole
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    let is_plain = |name: &String| {
-        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        name.starts_with(is_word) && name.chars().all(|c| is_word(c) || c == '-')
-    };
-    name.filter(is_plain)
-        .unwrap_or_else(|| set.plan.name.clone())
-}
-
-/// Outcomes of predictions in results of `next.toml`, if there are some. A cell that was not measured yet tests nothing.
+/// What results of `next.toml`, where there are some, measured of the predictions. A cell that was not measured yet tests
+/// nothing.
 fn outcomes(folder: &Path, name: &str) -> Vec<Outcome> {
     let beside = results::read(&folder.join("..").join(format!("{name}-next"))).ok();
     let follows = |set: &ResultSet| set.plan.follows.as_deref() == Some(name);

@@ -5,6 +5,7 @@
 //! the predictions, and the report of its results holds them against the measurement.
 
 mod best;
+mod counsel;
 mod defaults;
 mod effect;
 mod files;
@@ -19,130 +20,6 @@ mod study;
 #[cfg(test)]
 mod tests;
 
-pub(super) use files::{AdviceFiles, name_of, prepare};
+pub(super) use files::{AdviceFiles, prepare};
 pub use rules::{RULES, Rule};
 pub use section::{Advice, AdviceItem};
-
-use crate::plan::{Claim, TestedSpec, Verdict};
-
-use super::view::View;
-use effect::paired;
-use outcome::Outcome;
-use recommendation::{Recommendation, text};
-use study::Study;
-
-/// Recommendations of a report: one sitting tests no more.
-const MOST: usize = 6;
-
-/// Recommendations of the rules for a view.
-struct Counsel<'v, 'a> {
-    /// Predictions of the followed report, measured here.
-    outcomes: Vec<Outcome>,
-    studies: Vec<Study<'v, 'a>>,
-    /// By predicted gain, the largest first; those without an estimate last.
-    recommendations: Vec<Recommendation>,
-    /// Changes that need no test any more.
-    tested: Vec<TestedSpec>,
-}
-
-impl<'v, 'a> Counsel<'v, 'a> {
-    fn of(view: &'v View<'a>) -> Self {
-        let outcomes = Outcome::all(view);
-        // Changes that the manifest knows to be tested already.
-        let mut tested: Vec<TestedSpec> = view.set.plan.reported("tested");
-        tested.extend(outcomes.iter().filter_map(Outcome::settled));
-        let mut counsel = Self {
-            studies: Study::all(view, &outcomes),
-            outcomes,
-            recommendations: Vec::new(),
-            tested,
-        };
-        counsel.ask();
-        counsel
-    }
-
-    fn ask(&mut self) {
-        for rule in RULES {
-            for (number, study) in self.studies.iter().enumerate() {
-                for draft in (rule.find)(study).into_iter().flatten() {
-                    let one = Recommendation {
-                        rule: rule.id,
-                        study: number,
-                        cell: study.anchor.info.key.clone(),
-                        name: study.view.name(study.anchor, None),
-                        draft,
-                    };
-                    if !is_refused(&one, study, &self.tested, &self.recommendations) {
-                        self.recommendations.push(one);
-                    }
-                }
-            }
-        }
-        self.recommendations.sort_by(Recommendation::rank);
-        self.recommendations.truncate(MOST);
-        self.renumber();
-    }
-
-    /// Leaves out studies without a recommendation.
-    fn renumber(&mut self) {
-        let mut kept: Vec<usize> = self.recommendations.iter().map(|one| one.study).collect();
-        kept.sort_unstable();
-        kept.dedup();
-        for one in &mut self.recommendations {
-            one.study = kept.binary_search(&one.study).unwrap_or(one.study);
-        }
-        let mut number = 0..;
-        self.studies
-            .retain(|_| number.next().is_some_and(|number| kept.contains(&number)));
-    }
-}
-
-/// Whether a change is not recommended: tested already, measured to be no better, or recommended before.
-fn is_refused(
-    one: &Recommendation,
-    study: &Study<'_, '_>,
-    tested: &[TestedSpec],
-    known: &[Recommendation],
-) -> bool {
-    let (draft, column) = (&one.draft, one.draft.column);
-    let is_no_gain = || {
-        let measured = study.at(&draft.setting, &draft.to);
-        let measured = measured.and_then(|cell| paired(cell, study.anchor, column));
-        measured.is_some_and(|measured| measured.improvement(column)[0] < 1.0)
-    };
-    let is_same = |other: &Recommendation| {
-        other.study == one.study
-            && other.draft.column == column
-            && other.is_change(&draft.setting, &text(&draft.from), &text(&draft.to))
-    };
-    tested.iter().any(|tested| one.is_settled(tested))
-        || draft.claim == Claim::Gain && is_no_gain()
-        || known.iter().any(is_same)
-}
-
-/// Values that later reports need not try: these results show them to be no better than a recommended one.
-fn surpassed(counsel: &Counsel<'_, '_>) -> Vec<TestedSpec> {
-    let mut tested = counsel.tested.clone();
-    for one in &counsel.recommendations {
-        let (setting, column) = (&*one.draft.setting, one.draft.column);
-        let study = &counsel.studies[one.study];
-        let Some(best) = study.at(setting, &one.draft.to) else {
-            continue;
-        };
-        for other in study.others(setting) {
-            let known = TestedSpec {
-                rule: one.rule.to_owned(),
-                setting: setting.to_owned(),
-                from: text(&one.draft.to),
-                to: text(study.setting(other, setting)),
-                verdict: Verdict::Refuted,
-            };
-            let is_other = other.info.key != best.info.key && !tested.contains(&known);
-            let gain = paired(other, best, column).map(|found| found.improvement(column)[0]);
-            if is_other && gain.is_some_and(|gain| gain < rules::WORTH) {
-                tested.push(known);
-            }
-        }
-    }
-    tested
-}

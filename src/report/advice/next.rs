@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::base::units::round_significant;
 use crate::plan::{MeasureSpec, PredictionSpec, TestedSpec};
+use crate::report::names;
 use crate::report::view::{Cell, View};
 
 use super::effect::FEWEST_PAIRS;
@@ -49,12 +50,8 @@ impl Next<'_, '_> {
                 }
             }
         }
-        let (name, plan) = (self.name, &self.view.set.plan);
-        let title = if plan.title.is_empty() {
-            name
-        } else {
-            plan.title.trim_end_matches(TESTED)
-        };
+        let name = self.name;
+        let title = names::title(&self.view.set.plan, name).trim_end_matches(TESTED);
         let lines = [
             ("name", format!("{name}-next")),
             ("title", format!("{title}{TESTED}")),

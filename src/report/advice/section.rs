@@ -13,7 +13,7 @@ use crate::report::table::{Column, Entry, Table};
 use crate::report::view::View;
 use crate::results::{IntervalKind, grouped};
 
-use super::Counsel;
+use super::counsel::Counsel;
 use super::effect::Measured;
 use super::outcome::Outcome;
 use super::recommendation::{Draft, Recommendation, ratio_with_ends};

@@ -8,7 +8,7 @@ use crate::plan::{Claim, PredictedColumn};
 use crate::report::sections::difference::part;
 use crate::report::sections::machine;
 use crate::report::sections::ranking::{is_baseline, not_comparable};
-use crate::report::sections::speed::timing_value;
+use crate::report::timing::timing_value;
 use crate::report::view::{Cell, View};
 use crate::results::by_key;
 

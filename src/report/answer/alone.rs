@@ -3,19 +3,19 @@
 use crate::base::statistics::median;
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
-use crate::event::RunFacts;
+use crate::report::clock::wall_s;
 use crate::report::measure::Measure;
 use crate::report::search::Search;
 use crate::report::sections::bottleneck::largest;
-use crate::report::sections::cost::wall_s;
 use crate::report::sections::phases::breakdown;
-use crate::report::sections::quality::{has_learned, overfits};
 use crate::report::sections::samples::section;
 use crate::report::view::{Cell, View};
 use crate::results;
 
-use super::parts::OVERFITS;
-use super::{Answer, NAMED, choice, not_run, table};
+use super::context::{Answer, NAMED};
+use super::learned::learned;
+use super::missing::not_run;
+use super::{choice, table};
 use crate::report::sections::tasks::{Task, tasks};
 
 pub(super) fn answer(view: &View<'_>) -> Answer {
@@ -56,7 +56,7 @@ fn of_one(view: &View<'_>, cell: &Cell<'_>) -> Vec<String> {
     });
     told.into_iter()
         .chain(estimated(view, cell))
-        .chain(learned(cell))
+        .chain(learned(view, &[cell]))
         .chain(time(cell))
         .chain(samples(view))
         .collect()
@@ -102,51 +102,6 @@ fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
         .filter_map(|measure| Some(measure.told(&measure.number(cell)?)));
     let told = told.collect::<Vec<_>>().join(", ");
     (!told.is_empty()).then_some(told)
-}
-
-/// Whether the loss on a fixed batch fell; `None` where that was not evaluated.
-pub(super) fn learned(cell: &Cell<'_>) -> Option<String> {
-    let facts: Vec<&RunFacts> = cell.facts().collect();
-    let found: Vec<bool> = facts
-        .iter()
-        .filter_map(|facts| has_learned(facts))
-        .collect();
-    if found.is_empty() {
-        return None;
-    }
-    let median = |get: &dyn Fn(&RunFacts) -> Option<f64>| {
-        median(
-            &facts
-                .iter()
-                .filter_map(|facts| get(facts))
-                .collect::<Vec<f64>>(),
-        )
-    };
-    let before = human(median(&|facts| facts.eval_loss_before)?, 3);
-    let after = human(median(&|facts| facts.eval_loss_after)?, 3);
-    let not = found.iter().filter(|learned| !**learned).count();
-    let epochs = median(&|facts| Some(facts.epochs as f64))?;
-    let epochs = count(epochs as usize, "epoch");
-    let over = facts.iter().filter(|facts| overfits(facts)).count();
-    if not == 0 && over > 0 {
-        let runs = count(found.len(), "run");
-        return Some(format!(
-            "In {over} of {runs} {OVERFITS} ({before} before, {after} after {epochs})."
-        ));
-    }
-    Some(match (not, found.len()) {
-        (0, 1) => format!(
-            "The loss on a fixed batch fell from {before} to {after} in {epochs} (one run)."
-        ),
-        (0, n) => format!(
-            "In each of {n} runs the loss on a fixed batch fell: from {before} to {after} in {epochs} (medians)."
-        ),
-        (not, n) => format!(
-            "In {not} of {} the loss on a fixed batch did not fall by 1 % ({before} before, {after} after {epochs}): nothing shows \
-             that the model learned.",
-            count(n, "run")
-        ),
-    })
 }
 
 /// How long a run takes, and the largest part of a step.

@@ -10,13 +10,12 @@ use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
 use super::choice::{self, ALPHA};
+use super::context::NAMED;
 
 /// Without loader workers some axes have no effect: a cell without workers is compared with all of their values.
 const WORKERS: &str = "loader.workers";
 /// See [`WORKERS`].
 const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
-/// Most values that have a sentence.
-const NAMED: usize = 3;
 
 /// A cell, and the one that differs in the axis only and has its first value.
 struct Pair<'v, 'a> {
@@ -26,8 +25,7 @@ struct Pair<'v, 'a> {
 
 /// A sentence for each value of an axis but its first, at most [`NAMED`]; none where no two measured cells differ in it only.
 pub(in crate::report) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
-    let axes = &view.set.plan.axes;
-    let Some(place) = axes.iter().position(|own| own.is_called(axis)) else {
+    let Some(place) = view.axis_called(axis) else {
         return Vec::new();
     };
     let pairs = pairs(view, place);

@@ -5,14 +5,16 @@ use crate::base::units::human;
 use crate::compare::{against_best, runs_to_choose};
 use crate::event::RunFacts;
 use crate::report::measure::Measure;
+use crate::report::number::of_seeds;
+use crate::report::quality::{column, loss_column};
 use crate::report::sections::difference::part;
-use crate::report::sections::quality::{column, loss_column, of_seeds};
 use crate::report::sections::tasks::tasks;
 use crate::report::view::{Cell, View};
 use crate::results::BaselineRow;
 
-use super::NAMED;
-use super::choice::{self, ALPHA, named};
+use super::asked::named;
+use super::choice::{self, ALPHA};
+use super::context::NAMED;
 
 /// Name of a cell that is alone.
 const ONLY: &str = "the model";

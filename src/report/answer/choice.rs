@@ -6,13 +6,13 @@ use crate::base::pareto;
 use crate::base::statistics::mean;
 use crate::compare::{QualityChange, against_best, runs_to_choose};
 use crate::report::number::Number;
-use crate::report::sections::quality::{Untold, are_silent, column, told};
+use crate::report::quality::{Untold, are_silent, column, told};
 use crate::report::sections::ranking::Pace;
 use crate::report::sections::tasks::{Task, tasks};
 use crate::report::view::{Cell, View};
 
-use super::asked;
-use crate::plan::{AnswerPart, PredictionSpec};
+use super::asked::named;
+use crate::plan::PredictionSpec;
 use crate::report::judged::distinct;
 use crate::report::measure::Measure;
 
@@ -305,16 +305,6 @@ fn predicted(view: &View<'_>) -> Option<&'static str> {
         [only] => Some(only),
         _ => None,
     }
-}
-
-/// The columns that `report.answer` names.
-pub(super) fn named(view: &View<'_>) -> Vec<String> {
-    let parts = asked(view).into_iter();
-    let metrics = parts.filter_map(|part| match part {
-        AnswerPart::Metric(column) => Some(column),
-        _ => None,
-    });
-    metrics.collect()
 }
 
 /// The metric of `compared` that decides between two cells as far as their quality does: one that `[report] answer` names,

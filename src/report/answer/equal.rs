@@ -7,7 +7,7 @@ use crate::base::units::human;
 use crate::compare::{against_best, runs_to_choose};
 use crate::report::measure::{Measure, column_words};
 use crate::report::number::Number;
-use crate::report::sections::quality::loss_column;
+use crate::report::quality::{loss_column, of_epochs};
 use crate::report::sections::reach::Target;
 use crate::report::view::{Cell, View};
 
@@ -40,12 +40,7 @@ pub(super) fn at(view: &View<'_>, choice: &Choice<'_, '_>, metric: &str) -> Vec<
     if cells.len() < 2 {
         return Vec::new();
     }
-    let of_epochs = match metric.strip_prefix("best_") {
-        Some("loss") => loss_column(view),
-        Some(metric) => metric,
-        None => metric,
-    };
-    let target = Target::equal(of_epochs, &cells);
+    let target = Target::equal(of_epochs(view, metric), &cells);
     let soonest = target.and_then(|target| soonest(view, &cells, &target));
     let told =
         soonest.or_else(|| contrast(view, &cells, &Measure::of_plan(&view.set.plan, metric)));
@@ -135,10 +130,7 @@ fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<Stri
     };
     Some(format!(
         "The {} that every cell reaches, {}, is reached soonest by {}, in {} s; {told}.",
-        match &*target.metric {
-            "train_loss" => "training loss".to_owned(),
-            metric => column_words(metric),
-        },
+        column_words(&target.metric),
         human(target.value, 4),
         view.name(cells[first], None),
         human(medians[first], 3)

@@ -2,7 +2,7 @@
 
 use crate::report::measure::Measure;
 use crate::report::plot::{Point, PointPlot, Series};
-use crate::report::sections::plots::{PlotContext, over_axis};
+use crate::report::sections::plots::{self, PlotContext, over_axis};
 use crate::report::view::{Cell, View};
 
 use super::choice::{Choice, Standing};
@@ -77,26 +77,24 @@ fn front(
         let numbers = choice.cells.iter().map(|cell| &cell.numbers[place]);
         numbers.map(|number| number.value).collect()
     };
-    let title = format!("{} against {}", one.name, other.name);
-    let drawing = PointPlot {
-        about: title.clone(),
-        x_label: other.label(),
-        x_scale: other.scale(&values(1)),
-        y_label: one.label(),
-        y_scale: one.scale(&values(0)),
+    let axis = |measure: &Measure, place| {
+        let scale = measure.scale(&values(place));
+        (measure.name.clone(), measure.label(), scale)
+    };
+    let drawn = PointPlot {
         series: vec![
             series("on the Pareto front", true),
             series("other cells", false),
         ],
         ..PointPlot::default()
     };
-    PlotContext {
+    let caption = "Measured: medians; whiskers: range of runs or seeds. Of a cell on the front no other is better by both.";
+    plots::front(
         id,
-        title: crate::base::text::capitalised(&title),
-        caption: "Measured: medians; whiskers: range of runs or seeds. Of a cell on the front no other is better by both."
-            .to_owned(),
-        svg: drawing.draw(),
-    }
+        [axis(one, 0), axis(other, 1)],
+        caption.to_owned(),
+        drawn,
+    )
 }
 
 /// Epoch time over the number of samples.

@@ -26,8 +26,7 @@ pub(super) fn along(
     axis: &str,
     choices: &[Choice<'_, '_>],
 ) -> Option<Vec<String>> {
-    let axes = &view.set.plan.axes;
-    let place = axes.iter().position(|own| own.is_called(axis))?;
+    let place = view.axis_called(axis)?;
     let told = choices.iter().map(|choice| of_axis(view, choice, place));
     let told: Vec<Vec<String>> = told.collect::<Option<_>>()?;
     Some(told.into_iter().flatten().collect())

@@ -6,12 +6,16 @@
 
 mod alone;
 mod along;
+mod asked;
 mod baselines;
 mod best;
 mod choice;
+mod context;
 mod equal;
 mod figure;
 mod gains;
+mod learned;
+mod missing;
 mod of_search;
 mod parts;
 mod sentences;
@@ -19,45 +23,26 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use serde::Serialize;
-
 use super::advice::Advice;
 use super::section::Theme;
-use super::sections::plots::PlotContext;
 use super::sections::tasks::tasks;
 use super::sections::{scaling, targets};
-use super::table::Table;
 use super::view::{Cell, View};
 use crate::base::text::{capitalised, count};
 use crate::plan::AnswerPart;
-use crate::results::{Status, grouped};
+use asked::{asked, has_parts};
+use context::NAMED;
+use missing::{not_run, nothing};
 
 pub(super) use along::sentences as along;
 pub use best::BestCells;
-pub(super) use choice::Choice;
-pub(super) use choice::deciding_metric;
+pub(super) use choice::{Choice, deciding_metric};
+pub use context::Answer;
 
-/// Tasks, cells and reasons that sentences name.
-const NAMED: usize = 3;
 /// Tasks that have sentences and a table of their own.
 const TASKS: usize = 4;
 /// Most tasks that each have a figure.
 const FIGURES: usize = 2;
-
-/// Answer of a report, and its evidence.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Answer {
-    /// One to three sentences for each task, of at most four tasks.
-    pub sentences: Vec<String>,
-    /// The measure that decided and why: `throughput, as the axes change only speed`.
-    pub by: String,
-    /// The deciding measure by cell; empty where nothing was measured.
-    pub figures: Vec<PlotContext>,
-    /// The cells of each named task, the best first, compared with it.
-    pub tables: Vec<Table>,
-    /// Cells that did not run, with the reasons; empty for none.
-    pub not_run: String,
-}
 
 impl Answer {
     /// The answer of a result.
@@ -102,17 +87,6 @@ impl Answer {
             not_run: not_run(view),
         }
     }
-}
-
-/// The parts of `report.answer`.
-fn asked(view: &View<'_>) -> Vec<AnswerPart> {
-    view.set.plan.reported("answer")
-}
-
-/// Whether the manifest requests more than metrics.
-fn has_parts(view: &View<'_>) -> bool {
-    let is_metric = |part: &AnswerPart| matches!(part, AnswerPart::Metric(_));
-    !asked(view).iter().all(is_metric)
 }
 
 impl Answer {
@@ -233,67 +207,8 @@ fn beside(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Vec<String> {
         choice.why == choice::Why::Named && choice.measures.iter().any(|own| !own.is_clock)
     });
     let phases = is_of_steps.then(|| parts::place(view, &cells));
-    let not_learned = parts::not_learned(view, &cells).filter(|_| names_quality);
+    let not_learned = learned::not_learned(view, &cells).filter(|_| names_quality);
     phases.into_iter().chain(not_learned).collect()
-}
-
-/// The answer where no cell was measured.
-fn nothing(view: &View<'_>) -> Option<Answer> {
-    let has_value = |cell: &Cell<'_>| {
-        let trial = cell.info.trial.as_ref();
-        trial.is_some_and(|trial| trial.values.iter().any(Option::is_some))
-    };
-    if view
-        .cells
-        .iter()
-        .any(|cell| cell.is_measured() || has_value(cell))
-    {
-        return None;
-    }
-    let all = view.cells.len();
-    let reasons = reasons(view.cells.iter());
-    let sentence = match all {
-        0 => "The plan has no cell.".to_owned(),
-        _ => format!("Nothing was measured: {reasons}."),
-    };
-    Some(Answer {
-        sentences: vec![sentence],
-        ..Answer::default()
-    })
-}
-
-/// Cells that have no result, beside others that do.
-fn not_run(view: &View<'_>) -> String {
-    let is_left = |cell: &&Cell<'_>| !cell.is_measured() && cell.info.trial.is_none();
-    let left = view.cells.iter().filter(is_left);
-    let count = left.clone().count();
-    if count == 0 || count == view.cells.len() {
-        return String::new();
-    }
-    format!(
-        "Not measured, of {} cells: {}.",
-        view.cells.len(),
-        reasons(left)
-    )
-}
-
-/// `8 skipped (no CUDA device); 1 oom (needed 12 GiB)`: cells by the reason for which they have no result.
-fn reasons<'v, 'a: 'v>(cells: impl Iterator<Item = &'v Cell<'a>>) -> String {
-    let why = |cell: &Cell<'_>| match cell.status {
-        Status::Done => "done without a measured step".to_owned(),
-        Status::NotRun => "not run yet".to_owned(),
-        status if cell.reason.is_empty() => status.to_string(),
-        status => format!("{status} ({})", cell.reason),
-    };
-    let reasons = grouped(cells.map(why), String::clone);
-    let shown = reasons.iter().take(NAMED);
-    let shown = shown.map(|cells| format!("{} {}", cells.len(), cells[0]));
-    let mut shown: Vec<String> = shown.collect();
-    let more: usize = reasons.iter().skip(NAMED).map(Vec::len).sum();
-    if more > 0 {
-        shown.push(format!("{more} for other reasons"));
-    }
-    shown.join("; ")
 }
 
 /// The answer where the cells differ in their number of samples only: how times grow, and what quality is reached.

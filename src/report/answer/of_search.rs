@@ -5,17 +5,17 @@ use crate::base::units::{human, human_seconds};
 use crate::report::comparison::best_over_time;
 use crate::report::language::Words;
 use crate::report::number::with_unit;
+use crate::report::quality::optimistic;
 use crate::report::search::{
-    BestSoFar, Ending, Objective, Search, Study, Trial, beside, front_of, front_plots,
-    front_verdict, progress_plot, regret, speed_up, whole,
+    BestSoFar, Ending, Objective, OfTrial, Search, Study, Trial, beside, front_of, front_plots,
+    front_verdict, progress_plot, regret, speed_up, trial_fields, whole,
 };
-use crate::report::sections::field::{self, Field};
+use crate::report::sections::field;
 use crate::report::sections::plots::PlotContext;
-use crate::report::sections::quality::optimistic;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 
-use super::{Answer, NAMED};
+use super::context::{Answer, NAMED};
 
 /// Rows of a table at most.
 const ROWS: usize = 10;
@@ -307,24 +307,9 @@ fn run_on(search: &Search<'_, '_>) -> String {
     )
 }
 
-/// A column of a trial, with its study and whether it is on that's front.
-type OfTrial<'s, 'v, 'a> = Field<'s, (&'s Study<'v, 'a>, Trial<'v, 'a>, bool)>;
-
 /// The columns of trials; whether they are on a front, where some are.
 fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>, has_front: bool) -> Vec<OfTrial<'s, 'v, 'a>> {
-    let study = OfTrial::text("study", |(study, ..)| study.name.clone());
-    let trial = OfTrial::new(Column::setting("trial"), |(_, trial, _)| {
-        Entry::text(trial.info.number.to_string())
-    });
-    let study = (search.studies.len() > 1).then_some(study).into_iter();
-    let mut fields: Vec<OfTrial<'_, '_, '_>> = study.chain([trial]).collect();
-    fields.extend(search.objectives.iter().map(|objective| {
-        let column = Column {
-            heading: objective.name.clone(),
-            ..objective.heading()
-        };
-        OfTrial::new(column, |(_, trial, _)| objective.entry(trial))
-    }));
+    let mut fields = trial_fields(search);
     let side = |is_on: bool| if is_on { "on it" } else { "–" };
     let front = OfTrial::text("Pareto front", move |(.., is_on)| side(*is_on));
     fields.extend(has_front.then_some(front));

@@ -7,16 +7,17 @@ use crate::plan::AnswerPart;
 use crate::report::measure::Measure;
 use crate::report::number::Number;
 use crate::report::sections::bottleneck::largest;
-use crate::report::sections::quality::{has_learned, overfits};
 use crate::report::sections::{batch_curve, cost, phases, scaling};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
 use super::choice::Choice;
-use super::{alone, along, equal, gains};
+use super::context::NAMED;
+use super::learned::learned;
+use super::{along, equal, gains};
 
-/// Names that a sentence has at most.
-const NAMED: usize = 3;
+const NOT_EVALUATED: &str =
+    "Whether the model learned is not known: it was not evaluated before and after training.";
 /// Ratio of the largest to the smallest value from which on both are named.
 const APART: f64 = 1.05;
 
@@ -35,7 +36,9 @@ pub(super) fn sentences(
         AnswerPart::Where => vec![place(view, cells)],
         AnswerPart::Memory => vec![memory(view, cells)],
         AnswerPart::Cost => costs(view, cells),
-        AnswerPart::Learned => vec![learned(view, cells)],
+        AnswerPart::Learned => {
+            vec![learned(view, cells).unwrap_or_else(|| NOT_EVALUATED.to_owned())]
+        }
         AnswerPart::FastestAtEqual(metric) => {
             let told = choices
                 .iter()
@@ -196,59 +199,3 @@ fn size(view: &View<'_>, cell: &Cell<'_>, of: usize) -> Option<String> {
         flops.unwrap_or_default()
     ))
 }
-
-/// Whether the loss on a fixed batch fell in every run.
-fn learned(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
-    if let [cell] = cells {
-        let told = alone::learned(cell);
-        return told.unwrap_or_else(|| NOT_EVALUATED.to_owned());
-    }
-    let runs = evaluated(cells);
-    if runs == 0 {
-        return NOT_EVALUATED.to_owned();
-    }
-    let facts = cells.iter().flat_map(|cell| cell.facts());
-    let over = facts.filter(|facts| overfits(facts)).count();
-    not_learned(view, cells).unwrap_or_else(|| match over {
-        0 => format!("In each of {runs} runs the loss on a fixed batch fell by more than 1 %."),
-        _ => format!("In {over} of {runs} runs {OVERFITS}."),
-    })
-}
-
-/// Runs whose loss was evaluated before and after training.
-fn evaluated(cells: &[&Cell<'_>]) -> usize {
-    let facts = cells.iter().flat_map(|cell| cell.facts());
-    facts.filter_map(has_learned).count()
-}
-
-/// In how many runs the loss on a fixed batch did not fall; `None` where it fell in all.
-pub(super) fn not_learned(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
-    let count_in = |cell: &Cell<'_>| {
-        let learned = cell.facts().filter_map(has_learned);
-        learned.filter(|learned| !learned).count()
-    };
-    let not = cells.iter().map(|cell| (*cell, count_in(cell)));
-    let not: Vec<(&Cell<'_>, usize)> = not.filter(|(_, not)| *not > 0).collect();
-    let failed: usize = not.iter().map(|(_, not)| not).sum();
-    let names = not
-        .iter()
-        .take(NAMED)
-        .map(|(cell, _)| view.name(cell, None));
-    let names = names.collect::<Vec<_>>().join("; ");
-    let more = match not.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!("; and {more} more cells"),
-    };
-    (failed > 0).then(|| {
-        format!(
-            "In {failed} of {} runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned ({names}{more}).",
-            evaluated(cells)
-        )
-    })
-}
-
-/// Sentence on runs that learned their training data.
-pub(super) const OVERFITS: &str = "the loss on a fixed batch did not fall by 1 %, while the training loss fell to less than half: the training data are fitted, \
-    and nothing shows that others are";
-const NOT_EVALUATED: &str =
-    "Whether the model learned is not known: it was not evaluated before and after training.";

@@ -4,11 +4,12 @@ use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::measure::Measure;
 use crate::report::number::{Number, with_unit};
-use crate::report::sections::quality::optimistic;
+use crate::report::quality::optimistic;
 use crate::report::view::View;
 
+use super::asked::has_parts;
 use super::choice::{self, Choice, Ranked, Standing};
-use super::{equal, gains, has_parts};
+use super::{equal, gains};
 
 /// Share of the best cell's value by which another cell's further measure must be better to be named.
 const LESS: f64 = 0.05;

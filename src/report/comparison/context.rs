@@ -64,6 +64,18 @@ pub struct Part {
     pub sections: Vec<Section>,
 }
 
+impl Labels {
+    /// In the language of a page.
+    pub(crate) fn of(words: Words) -> Self {
+        Self {
+            sections: words.section_list(),
+            answer: words.answer_title(),
+            details: words.details_title(),
+            warnings: words.warnings(),
+        }
+    }
+}
+
 impl ComparisonReport {
     /// Builds the context of some comparisons of one experiment, in one language.
     ///
@@ -96,12 +108,7 @@ impl ComparisonReport {
                 title
             }),
             question: question.unwrap_or_default(),
-            labels: Labels {
-                sections: words.section_list(),
-                answer: words.answer_title(),
-                details: words.details_title(),
-                warnings: words.warnings(),
-            },
+            labels: Labels::of(words),
             parts: parts.collect(),
             written_by: words.written_by(env!("CARGO_PKG_VERSION")),
         }

@@ -2,10 +2,9 @@
 
 use crate::compare::golden::side;
 use crate::compare::{
-    AxisChange, CellPair, Comparison, Counts, Design, EnvironmentChange, FactChange, FieldChange,
-    FieldClass, Judgement, MatchedBy, MatrixJudgement, NotComparableReason, QualityChange,
-    QualityVerdict, Ratio, SpecChange, Test, Threshold, ThresholdSource, TimingChange,
-    UnclearReason, Verdict, Work,
+    AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange, FieldClass,
+    Judgement, MatrixJudgement, NotComparableReason, QualityChange, QualityVerdict, Ratio,
+    SpecChange, Threshold, ThresholdSource, TimingChange, UnclearReason, Verdict, testing,
 };
 use crate::event::RunTimes;
 use crate::results::golden::ddpm;
@@ -51,13 +50,12 @@ pub(crate) fn comparison() -> Comparison {
         cells,
         added: vec![after.plan.cells[7].clone()],
         removed: Vec::new(),
-        ambiguous: Vec::new(),
         matrix: Some(matrix()),
         costs: Vec::new(),
         needed_runs: 8,
-        along: None,
         before: side("main", "1111111111111111111111111111111111111111", before),
         after: side("HEAD", "2222222222222222222222222222222222222222", after),
+        ..testing::comparison()
     }
 }
 
@@ -160,38 +158,29 @@ fn pair(before: &ResultSet, after: &ResultSet, place: usize, verdict: Verdict) -
     let ratio = ratio(value, 0.03, IntervalKind::Range);
     let is_comparable = !matches!(verdict, Verdict::NotComparable(_));
     let is_open = !matches!(verdict, Verdict::Faster | Verdict::Slower) && is_comparable;
+    let scripted = testing::pair(place, verdict, value);
     CellPair {
-        before: info.key.clone(),
-        after: info.key.clone(),
         label: format!("batch-size {}, workers {}", info.axes[2], info.axes[3]),
-        matched: MatchedBy::Key,
         changes: vec![SpecChange {
             path: "train.precision".into(),
             before: None,
             after: Some("\"f32\"".into()),
         }],
-        work: Work::Same,
         facts: facts(place),
-        compared_rows: 1,
-        counts: Counts::Compared,
-        operations: Vec::new(),
         other_code: (false, place == 5),
         sample_ms: (Some(sample(before)), Some(sample(after))),
         quality: vec![quality("best_loss", place), quality("val_loss", place)],
         timings: timings(before, after, &info.key),
         judgement: Judgement {
-            verdict,
             ratio: is_comparable.then_some(ratio),
-            design: Design::Interleaved,
             runs: (10, 10),
-            test: Some(Test::SignFlip),
             p: is_comparable.then_some(0.002),
             p_holm: is_comparable.then_some(0.014),
             detectable: is_open.then_some(0.031),
             threshold: threshold(),
+            ..scripted.judgement.clone()
         },
-        costs: Vec::new(),
-        waiting: None,
+        ..scripted
     }
 }
 

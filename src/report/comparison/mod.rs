@@ -26,7 +26,7 @@ use crate::plan::COMPARISON;
 use crate::results::{ResultSet, read_noise};
 
 use super::language::{Language, Words};
-use super::{ReportError, apart, plot, template, tidy};
+use super::{ReportError, template, write};
 
 pub(super) use account::search::plot as best_over_time;
 pub(super) use account::spread;
@@ -44,7 +44,7 @@ pub fn render_comparison(
 ) -> Result<Vec<PathBuf>, ReportError> {
     let comparisons = std::slice::from_ref(comparison);
     let files = files(comparisons, folder, languages, None)?;
-    super::write_all(folder, &files)?;
+    write::write_all(folder, &files)?;
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
@@ -106,16 +106,11 @@ pub(super) fn files(
         let report = ComparisonReport::of(comparisons, language);
         let context = Value::from(minijinja::value::Serde(&report));
         for format in template::formats(own, COMPARISON) {
-            let name = format!("{COMPARISON}.{format}.j2");
-            let text = apart::render(own, &engine, &name, &context)?;
-            let text = if format == "md" { tidy(&text) } else { text };
+            let text = write::page(own, &engine, (COMPARISON, format), &context)?;
             let file = format!("{COMPARISON}.{}.{format}", language.code());
             pages.push((folder.join(file), text));
         }
-        for drawing in report.plots() {
-            let path = folder.join("plots").join(format!("{}.svg", drawing.id));
-            plots.push((path, plot::standalone(&drawing.svg)));
-        }
+        plots.extend(write::plot_files(folder, report.plots()));
     }
     pages.extend(plots);
     Ok(pages)

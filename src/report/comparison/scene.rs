@@ -8,7 +8,7 @@ use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
 use crate::report::answer::deciding_metric;
 use crate::report::language::Timed;
 use crate::report::number::Provenance;
-use crate::report::view::{Cell, View};
+use crate::report::view::{At, View};
 
 /// Rows of a table over cells at most.
 pub(crate) const ROWS: usize = 200;
@@ -44,13 +44,6 @@ impl Duo<'_, '_> {
         let [before, after] = self.both;
         deciding_metric(after.view, [before.cell, after.cell], &self.pair.quality)
     }
-}
-
-/// A cell with the results that it is in.
-#[derive(Clone, Copy)]
-pub(crate) struct At<'v, 'a> {
-    pub(crate) view: &'v View<'a>,
-    pub(crate) cell: &'v Cell<'a>,
 }
 
 /// The time of a run where cells are commands that report no steps.

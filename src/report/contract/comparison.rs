@@ -1,7 +1,9 @@
 //! The contract of a comparison's pages, in every language: R1, R6, R12 and R18 as of every report, R8, R13 and R14 as a
 //! comparison has to keep them.
 
-use super::subject::{Shown, ShownEntry, Subject};
+use crate::report::table::{Entry, Table};
+
+use super::subject::Subject;
 use super::{data, rendering};
 use crate::compare::{Comparison, FieldClass, SpecChange, Verdict, Work};
 use crate::plan::Language;
@@ -49,7 +51,7 @@ fn r8(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Vec
             continue;
         };
         let effect = words.detectable(words.percent(effect));
-        let says = |table: &&Shown| {
+        let says = |table: &&Table| {
             let rows = table.rows.iter().filter(|row| row.key == pair.after);
             rows.flat_map(|row| &row.fields)
                 .any(|field| field.detail.contains(&effect))
@@ -113,7 +115,7 @@ fn r13(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Ve
 }
 
 /// Whether a field shows a ratio: a number with `×` behind it.
-fn is_ratio(entry: &ShownEntry) -> bool {
+fn is_ratio(entry: &Entry) -> bool {
     let mut before = entry.text.chars();
     let mut previous = ' ';
     before.any(|letter| {
@@ -161,7 +163,7 @@ fn r14(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Ve
             ));
         }
     }
-    let is_bound = |table: &&Shown| {
+    let is_bound = |table: &&Table| {
         let mut columns = table.columns.iter();
         columns.any(|column| column.provenance.contains("1 ÷ (1 −"))
     };

@@ -3,7 +3,9 @@
 use crate::report::table::ColumnKind;
 use std::collections::BTreeMap;
 
-use super::subject::{Shown, ShownColumn, ShownRow, Subject, Text};
+use crate::report::table::{Column, Row, Table};
+
+use super::subject::{Subject, Text};
 use crate::results::{CellInfo, counted_runs, grouped};
 
 /// How a provenance begins.
@@ -87,7 +89,7 @@ fn provenance(told: &str) -> Option<String> {
     word.map(|word| format!("“{told}” is not measured: {word}…"))
 }
 
-fn is_all_numbers(table: &Shown, place: usize) -> bool {
+fn is_all_numbers(table: &Table, place: usize) -> bool {
     let mut fields = table.entries(place).map(|(_, entry)| entry).peekable();
     fields.peek().is_some()
         && fields.all(|entry| entry.text.replace(',', "").parse::<f64>().is_ok())
@@ -232,12 +234,12 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
         if is_ranked && differ(tasks) {
             found.push(format!("{}: cells of different tasks are ranked", table.id));
         }
-        let against = |column: &ShownColumn| column.provenance.contains("baseline");
+        let against = |column: &Column| column.provenance.contains("baseline");
         let Some(place) = table.columns.iter().position(against) else {
             continue;
         };
         let is_ratio = |text: &str| text.contains('×');
-        let ratio = |row: &&&ShownRow| {
+        let ratio = |row: &&&Row| {
             row.fields
                 .get(place)
                 .is_some_and(|entry| is_ratio(&entry.text))
@@ -245,7 +247,7 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
         let with_ratio: Vec<_> = all.iter().filter(ratio).collect();
         // A task has a baseline of its own.
         let by_task = grouped(with_ratio, |row| &*cells[&*row.key].task_signature);
-        let works = |row: &&&ShownRow| {
+        let works = |row: &&&Row| {
             let cell = cells[&*row.key];
             let is_command = subject.set.plan.is_of_command(cell);
             (

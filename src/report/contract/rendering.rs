@@ -3,7 +3,9 @@
 use crate::report::table::ColumnKind;
 use serde_json::Value;
 
-use super::subject::{Shown, ShownEntry, ShownRow, Subject, Text};
+use crate::report::table::{Entry, Row, Table};
+
+use super::subject::{Subject, Text};
 use crate::report::sections::findings::RULES;
 use crate::report::view::View;
 
@@ -38,8 +40,8 @@ pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
         ));
     }
     for table in &subject.tables {
-        let short = |row: &&ShownRow| row.fields.len() != table.columns.len();
-        let without = |row: &ShownRow| row.missing.as_deref().unwrap_or_default().is_empty();
+        let short = |row: &&Row| row.fields.len() != table.columns.len();
+        let without = |row: &Row| row.missing.as_deref().unwrap_or_default().is_empty();
         for row in table.rows.iter().filter(short).filter(|row| without(row)) {
             found.push(format!(
                 "{}, {}: values are missing without a reason",
@@ -55,7 +57,7 @@ pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
 /// Cells that a list names.
 const LISTED: usize = 100;
 
-fn printed_rows(text: &Text, table: &Shown) -> Vec<String> {
+fn printed_rows(text: &Text, table: &Table) -> Vec<String> {
     let Some(part) = text.of_table(table) else {
         return Vec::new();
     };
@@ -74,7 +76,7 @@ fn printed_rows(text: &Text, table: &Shown) -> Vec<String> {
 /// Figures of the decision are those of the other tables, and every sentence of the answer is printed.
 pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    let (decisions, others): (Vec<&Shown>, Vec<&Shown>) = subject
+    let (decisions, others): (Vec<&Table>, Vec<&Table>) = subject
         .tables
         .iter()
         .partition(|table| table.id.starts_with("decision"));
@@ -90,7 +92,7 @@ pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
             .filter(|row| !row.key.is_empty() && !is_grouped)
         {
             let elsewhere = others.iter().flat_map(|other| &other.rows);
-            let same: Vec<&ShownEntry> = elsewhere
+            let same: Vec<&Entry> = elsewhere
                 .filter(|other| other.key == row.key)
                 .flat_map(|other| &other.fields)
                 .collect();
@@ -100,7 +102,7 @@ pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
                 .zip(&table.columns)
                 .filter(|(_, column)| column.is_number);
             for (entry, column) in numbers.filter(|(entry, _)| entry.text != "–") {
-                let is_it = |other: &&ShownEntry| other.text.contains(&entry.text);
+                let is_it = |other: &&Entry| other.text.contains(&entry.text);
                 if !same.is_empty() && !same.iter().any(is_it) {
                     found.push(format!(
                         "{}, {}: {} stands in no other table",

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use minijinja::value::Value as Context;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::plan::COMPARISON;
-use crate::report::table::ColumnKind;
-use crate::report::{ComparisonReport, Report, TEMPLATES, template, tidy};
+use crate::report::table::{Entry, Row, Table};
+use crate::report::write;
+use crate::report::{ComparisonReport, Report, TEMPLATES, template};
 use crate::results::ResultSet;
 
 /// The formats of a template.
@@ -20,9 +21,9 @@ pub(super) struct Subject<'a> {
     pub(super) set: &'a ResultSet,
     /// Variables of the templates.
     pub(super) context: Value,
-    /// All tables of the report.
-    pub(super) tables: Vec<Shown>,
-    /// Output of the templates.
+    /// Every table in it.
+    pub(super) tables: Vec<Table>,
+    /// What templates print.
     pub(super) texts: Vec<Text>,
 }
 
@@ -34,47 +35,6 @@ pub(super) struct Text {
     pub(super) is_page: bool,
     /// The whole text.
     pub(super) whole: String,
-}
-
-/// A table, as the context has it.
-#[derive(Deserialize)]
-pub(super) struct Shown {
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) about: String,
-    pub(super) columns: Vec<ShownColumn>,
-    pub(super) rows: Vec<ShownRow>,
-    pub(super) sources: Vec<ShownSource>,
-    pub(super) cut: Option<String>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct ShownColumn {
-    pub(super) heading: String,
-    pub(super) unit: String,
-    pub(super) provenance: String,
-    pub(super) is_number: bool,
-    pub(super) kind: ColumnKind,
-}
-
-#[derive(Deserialize)]
-pub(super) struct ShownRow {
-    pub(super) key: String,
-    pub(super) fields: Vec<ShownEntry>,
-    pub(super) missing: Option<String>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct ShownEntry {
-    pub(super) text: String,
-    pub(super) detail: String,
-    pub(super) value: Option<f64>,
-    pub(super) interval: Option<(f64, f64)>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct ShownSource {
-    pub(super) provenance: String,
 }
 
 impl<'a> Subject<'a> {
@@ -170,12 +130,11 @@ impl Text {
         context: &Context,
         name: String,
     ) -> Self {
-        let text = template::render(engine, &format!("{template}.{format}.j2"), context);
-        let (text, is_page) = (text.expect("renders"), format == "html");
+        let text = write::page(None, engine, (template, format), context);
         Self {
             name,
-            is_page,
-            whole: if is_page { text } else { tidy(&text) },
+            is_page: format == "html",
+            whole: text.expect("renders"),
         }
     }
 
@@ -194,7 +153,7 @@ impl Text {
     }
 
     /// The part that shows a table; `None` where this template does not.
-    pub(super) fn of_table(&self, table: &Shown) -> Option<&str> {
+    pub(super) fn of_table(&self, table: &Table) -> Option<&str> {
         if self.is_page {
             let begin = self
                 .whole
@@ -251,9 +210,9 @@ fn html(text: &str) -> String {
         .expect("renders")
 }
 
-impl Shown {
+impl Table {
     /// The field of a row in a column, where the row has one.
-    pub(super) fn entries(&self, place: usize) -> impl Iterator<Item = (&ShownRow, &ShownEntry)> {
+    pub(super) fn entries(&self, place: usize) -> impl Iterator<Item = (&Row, &Entry)> {
         let rows = self.rows.iter();
         rows.filter_map(move |row| Some((row, row.fields.get(place)?)))
     }

@@ -67,14 +67,20 @@ fn caught_in_template(rule: &str, file: &str, from: &str, to: &str) {
     caught_in_template_of(&ddpm(), rule, file, (from, to));
 }
 
-/// The same in a report of other results.
-fn caught_in_template_of(set: &ResultSet, rule: &str, file: &str, (from, to): (&str, &str)) {
+/// A folder with the program's template in which `from` became `to`.
+fn planted_template(file: &str, from: &str, to: &str) -> tempfile::TempDir {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/templates");
     let honest = fs::read_to_string(folder.join(file)).expect("a template");
     let planted = honest.replace(from, to);
     assert_ne!(honest, planted, "{file} has no `{from}`");
     let own = tempfile::tempdir().expect("a temporary folder");
     fs::write(own.path().join(file), planted).expect("writes");
+    own
+}
+
+/// The same in a report of other results.
+fn caught_in_template_of(set: &ResultSet, rule: &str, file: &str, (from, to): (&str, &str)) {
+    let own = planted_template(file, from, to);
     let report = Report::of(set);
     let subject = Subject::with(set, &report, Some(own.path().to_owned()));
     assert!(

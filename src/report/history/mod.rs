@@ -12,8 +12,6 @@ use crate::results::{Environment, grouped};
 use super::language::Words;
 pub use page::render_history;
 
-/// Name of the pages and plots.
-pub(super) const HISTORY: &str = "history";
 /// Sentences of an answer, names in a sentence, and lines in a plot, at most.
 const MOST: usize = 6;
 /// A change or a blip of a cell.

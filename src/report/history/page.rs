@@ -10,15 +10,16 @@ use crate::compare::{CellHistory, History, HistoryPoint, Shift};
 use crate::plan::COMPARISON;
 use crate::report::comparison::{ComparisonReport, Labels, Part};
 use crate::report::language::Words;
-use crate::report::plot::{Point, PointPlot, SERIES, Series, standalone};
+use crate::report::plot::{Point, PointPlot, SERIES, Series};
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::Table;
-use crate::report::{ReportError, template, tidy, write_all};
+use crate::report::write::{self, HISTORY};
+use crate::report::{ReportError, template};
 
 use super::{
-    HISTORY, MOST, duration, events, first_and_newest, history_commit, history_sentences,
-    history_summary, history_title,
+    MOST, duration, events, first_and_newest, history_commit, history_sentences, history_summary,
+    history_title,
 };
 
 /// Sessions that each have a tick at most.
@@ -36,20 +37,15 @@ pub fn render_history(histories: &[History], folder: &Path) -> Result<Vec<PathBu
     let mut files = Vec::new();
     // A page of the same structure: parts with an answer, a figure, a table and details.
     for format in template::FORMATS {
-        let text = template::render(&engine, &format!("{COMPARISON}.{format}.j2"), &context)?;
-        let text = if format == "md" { tidy(&text) } else { text };
+        let text = write::page(None, &engine, (COMPARISON, format), &context)?;
         files.push((folder.join(format!("{HISTORY}.{format}")), text));
     }
-    for drawing in report.plots() {
-        let path = folder.join("plots").join(format!("{}.svg", drawing.id));
-        files.push((path, standalone(&drawing.svg)));
-    }
-    write_all(folder, &files)?;
+    files.extend(write::plot_files(folder, report.plots()));
+    write::write_all(folder, &files)?;
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
 fn page(histories: &[History]) -> ComparisonReport {
-    let words = Words::default();
     let parts = histories.iter().zip(1..);
     let mut parts: Vec<Part> = parts
         .map(|(history, number)| part(number, history))
@@ -66,12 +62,7 @@ fn page(histories: &[History]) -> ComparisonReport {
         title: format!("Times of all commits: {name}"),
         name,
         question: "At which commit did times change?".to_owned(),
-        labels: Labels {
-            sections: words.section_list(),
-            answer: words.answer_title(),
-            details: words.details_title(),
-            warnings: words.warnings(),
-        },
+        labels: Labels::of(Words::default()),
         parts,
         written_by: format!(
             "Written by Fieldtrial {} from the committed results of every commit.",

@@ -4,49 +4,11 @@ use crate::base::units::human;
 
 use super::SERIES;
 use super::frame::{Frame, line_class};
-use super::scatter::PointPlot;
 use super::series::{Point, Series};
 use super::svg::Svg;
 
 /// Points of a line beyond which markers would only hide it.
 const MARKED: usize = 24;
-/// Pixels between series that have a point at the same setting.
-const ASIDE: f64 = 7.0;
-
-impl PointPlot {
-    /// Series as lines from left to right: bands and whiskers below, lines with their points and guides above.
-    pub(super) fn joined(&self, svg: &mut Svg, frame: &Frame) {
-        for (index, series) in self.series.iter().enumerate() {
-            let aside = self.aside(index, frame);
-            if series.is_band {
-                band(svg, frame, index, series);
-            } else {
-                whiskers(svg, frame, index, series, aside);
-            }
-        }
-        for (index, series) in self.series.iter().enumerate() {
-            let aside = self.aside(index, frame);
-            line(svg, frame, index, series, aside);
-        }
-        frame.guides(svg, &self.guides);
-    }
-
-    /// Distance of a series from its settings, so that whiskers of several do not overlap.
-    fn aside(&self, index: usize, frame: &Frame) -> f64 {
-        let spread = |point: &Point| point.interval.is_some() || !point.runs.is_empty();
-        let has_spread = |series: &Series| !series.is_band && series.points.iter().any(spread);
-        let several = self.series.iter().filter(|series| has_spread(series));
-        if !self.x_settings || several.count() < 2 {
-            return 0.0;
-        }
-        let count = self.series.len().min(SERIES) as f64;
-        let mut places: Vec<f64> = frame.x.ticks().map(|(place, _)| place).collect();
-        places.sort_by(f64::total_cmp);
-        let gaps = places.windows(2).map(|pair| pair[1] - pair[0]);
-        let step = (gaps.fold(f64::INFINITY, f64::min) / (count + 2.0)).min(ASIDE);
-        (index as f64 - (count - 1.0) / 2.0) * step
-    }
-}
 
 /// Everything that the y axis must reach for a point.
 pub(super) fn reach(point: &Point) -> Vec<f64> {
@@ -56,7 +18,7 @@ pub(super) fn reach(point: &Point) -> Vec<f64> {
     values
 }
 
-fn line(svg: &mut Svg, frame: &Frame, index: usize, series: &Series, aside: f64) {
+pub(super) fn line(svg: &mut Svg, frame: &Frame, index: usize, series: &Series, aside: f64) {
     let places: Vec<(f64, f64)> = series
         .points
         .iter()
@@ -84,7 +46,7 @@ pub(super) fn runs(svg: &mut Svg, frame: &Frame, index: usize, point: &Point, x:
     }
 }
 
-fn band(svg: &mut Svg, frame: &Frame, index: usize, series: &Series) {
+pub(super) fn band(svg: &mut Svg, frame: &Frame, index: usize, series: &Series) {
     let (mut outline, mut lower) = (Vec::new(), Vec::new());
     for point in &series.points {
         let Some((low, high)) = point.interval else {

@@ -6,7 +6,7 @@ use crate::base::units::human;
 
 use super::SERIES;
 use super::frame::{Axis, Frame, Sign, line_class};
-use super::line::{reach, runs, whiskers};
+use super::line::{band, line, reach, runs, whiskers};
 use super::scale::ScaleKind;
 use super::series::{Point, Series};
 use super::svg::{Anchor, Svg, text_width};
@@ -17,6 +17,8 @@ const MOST: usize = 400;
 const GRID: f64 = 9.0;
 /// Most labels in a plot; with more, names are in the legend and at the pointer.
 const LABELS: usize = 24;
+/// Pixels between series that have a point at the same setting.
+const ASIDE: f64 = 7.0;
 
 /// Points over two numeric axes.
 #[derive(Debug, Clone, Default)]
@@ -151,6 +153,39 @@ impl PointPlot {
                 label(svg, frame, point, &mut taken);
             }
         }
+    }
+
+    /// Series as lines from left to right: bands and whiskers below, lines with their points and guides above.
+    fn joined(&self, svg: &mut Svg, frame: &Frame) {
+        for (index, series) in self.series.iter().enumerate() {
+            let aside = self.aside(index, frame);
+            if series.is_band {
+                band(svg, frame, index, series);
+            } else {
+                whiskers(svg, frame, index, series, aside);
+            }
+        }
+        for (index, series) in self.series.iter().enumerate() {
+            let aside = self.aside(index, frame);
+            line(svg, frame, index, series, aside);
+        }
+        frame.guides(svg, &self.guides);
+    }
+
+    /// How far a series stands beside its settings, so that whiskers of several do not lie on each other.
+    fn aside(&self, index: usize, frame: &Frame) -> f64 {
+        let spread = |point: &Point| point.interval.is_some() || !point.runs.is_empty();
+        let has_spread = |series: &Series| !series.is_band && series.points.iter().any(spread);
+        let several = self.series.iter().filter(|series| has_spread(series));
+        if !self.x_settings || several.count() < 2 {
+            return 0.0;
+        }
+        let count = self.series.len().min(SERIES) as f64;
+        let mut places: Vec<f64> = frame.x.ticks().map(|(place, _)| place).collect();
+        places.sort_by(f64::total_cmp);
+        let gaps = places.windows(2).map(|pair| pair[1] - pair[0]);
+        let step = (gaps.fold(f64::INFINITY, f64::min) / (count + 2.0)).min(ASIDE);
+        (index as f64 - (count - 1.0) / 2.0) * step
     }
 
     /// One marker per place of a grid, per series.

@@ -8,7 +8,8 @@ use crate::report::sections::field::{self, Field};
 use crate::report::table::Entry;
 use crate::results::Status;
 
-use super::trials::{Search, Trial};
+use super::trial::Trial;
+use super::trials::Search;
 
 /// Most metrics in the comparison of an ensemble with the best trial.
 const METRICS: usize = 8;

@@ -9,7 +9,8 @@ use crate::report::sections::field::{self, Field};
 use crate::report::table::{Column, Entry};
 
 use super::objective::Objective;
-use super::trials::{Ending, Search, Study, Trial};
+use super::trial::{Ending, Trial};
+use super::trials::{Search, Study};
 
 /// Lead in a share of right classes that breaks a tie (founding report 002); of other objectives, the relative lead.
 const LEAD: f64 = 0.05;
@@ -88,10 +89,28 @@ pub(crate) fn chosen<'v, 'a>(
     front_of(search, study).first().copied()
 }
 
+/// A trial with its study, and something that is so of it or not: whether it is on a front.
+pub(crate) type Told<'s, 'v, 'a> = (&'s Study<'v, 'a>, Trial<'v, 'a>, bool);
+
+/// A column of a trial.
+pub(crate) type OfTrial<'s, 'v, 'a> = Field<'s, Told<'s, 'v, 'a>>;
+
+/// The columns that say which trial it is, and its objectives.
+pub(crate) fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<OfTrial<'s, 'v, 'a>> {
+    let study = OfTrial::text("study", |(study, ..)| study.name.clone());
+    let trial = OfTrial::new(Column::setting("trial"), |(_, trial, _)| {
+        Entry::text(trial.info.number.to_string())
+    });
+    let study = (search.studies.len() > 1).then_some(study);
+    let objectives = search
+        .objectives
+        .iter()
+        .map(|objective| OfTrial::new(objective.heading(), |(_, trial, _)| objective.entry(trial)));
+    study.into_iter().chain([trial]).chain(objectives).collect()
+}
+
 /// The fronts with the rule's verdict; `None` for one objective.
 pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
-    type Point<'s, 'v, 'a> = (&'s Study<'v, 'a>, Trial<'v, 'a>, bool);
-    type OfPoint<'f, 's, 'v, 'a> = Field<'f, Point<'s, 'v, 'a>>;
     let sides = sides(search);
     if search.objectives.len() < 2 || sides.iter().all(|side| side.front.is_empty()) {
         return None;
@@ -108,16 +127,8 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
         "Done trials to which no other trial of their study is equal or better in every objective and better in one: {}.",
         goals.join(", ")
     );
-    let study = OfPoint::text("study", |(study, ..)| study.name.clone());
-    let trial = OfPoint::new(Column::setting("trial"), |(_, trial, _)| {
-        Entry::text(trial.info.number.to_string())
-    });
-    let study = (search.studies.len() > 1).then_some(study);
-    let mut fields: Vec<OfPoint<'_, '_, '_, '_>> = study.into_iter().chain([trial]).collect();
-    fields.extend(search.objectives.iter().map(|objective| {
-        OfPoint::new(objective.heading(), |(_, trial, _)| objective.entry(trial))
-    }));
-    let others = OfPoint::text("other studies’ fronts", |(.., is_free)| {
+    let mut fields = fields(search);
+    let others = OfTrial::text("other studies’ fronts", |(.., is_free)| {
         if *is_free {
             "do not dominate it"
         } else {
@@ -125,7 +136,7 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
         }
     });
     fields.extend((search.studies.len() > 1).then_some(others));
-    fields.push(OfPoint::text("proposed", |(_, trial, _)| {
+    fields.push(OfTrial::text("proposed", |(_, trial, _)| {
         search.point_in_words(&trial.info.point)
     }));
     let head = ("search-front", "Pareto fronts", about);

@@ -1,13 +1,13 @@
 //! Drawings of Pareto fronts: the first objective over each other one.
 
-use crate::base::text::capitalised;
 use crate::plan::search::ObjectiveDirection;
 use crate::report::plot::{Point, PointPlot, SERIES};
-use crate::report::sections::plots::PlotContext;
+use crate::report::sections::plots::{self, PlotContext};
 
 use super::front::sides;
 use super::objective::Objective;
-use super::trials::{Ending, Search, Trial};
+use super::trial::{Ending, Trial};
+use super::trials::Search;
 
 /// Labels of points: more would hide them.
 const LABELS: usize = 12;
@@ -59,23 +59,21 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
     if xs.len() < 2 {
         return None;
     }
-    let drawing = PointPlot {
-        about: format!("{} over {}", first.name, other.name),
-        x_label: other.label(),
-        x_scale: other.scale(&xs),
-        y_label: first.label(),
-        y_scale: first.scale(&ys),
+    let drawn = PointPlot {
         series,
         lines,
         dots,
         ..PointPlot::default()
     };
-    Some(PlotContext {
-        id: format!("search-front-{}", other.place),
-        title: capitalised(&format!("{} against {}", first.name, other.name)),
-        caption: caption(search, first.is_clock || other.is_clock, labelled),
-        svg: drawing.draw(),
-    })
+    let axis = |one: &Objective, values: &[f64]| (one.name.clone(), one.label(), one.scale(values));
+    let caption = caption(search, first.is_clock || other.is_clock, labelled);
+    let id = format!("search-front-{}", other.place);
+    Some(plots::front(
+        id,
+        [axis(first, &ys), axis(other, &xs)],
+        caption,
+        drawn,
+    ))
 }
 
 fn caption(search: &Search<'_, '_>, is_clock: bool, labelled: bool) -> String {

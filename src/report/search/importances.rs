@@ -8,7 +8,8 @@ use crate::report::sections::field::{self, Field};
 use crate::report::table::Entry;
 
 use super::objective::Objective;
-use super::trials::{Ending, Search, Study};
+use super::trial::Ending;
+use super::trials::{Search, Study};
 
 /// A table for each study; none where nothing can be said.
 pub(crate) fn judged(search: &Search<'_, '_>) -> Vec<Section> {

@@ -4,7 +4,8 @@ use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::search::PrunerSpec;
 
-use super::trials::{Ending, Search, Study, Trial};
+use super::trial::{Ending, Trial};
+use super::trials::{Search, Study};
 
 /// Epochs that pruning spared in a whole search, and those that its trials trained.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

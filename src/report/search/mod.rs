@@ -16,6 +16,7 @@ mod progress;
 #[cfg(test)]
 mod tests;
 mod time;
+mod trial;
 mod trials;
 
 use std::collections::BTreeMap;
@@ -26,14 +27,15 @@ use crate::results::{self, ResultSet, Status};
 
 use super::section::Section;
 use super::view::View;
-pub(crate) use front::{front_of, judged as front_verdict};
+pub(crate) use front::{OfTrial, fields as trial_fields, front_of, judged as front_verdict};
 pub(crate) use front_plot::plots as front_plots;
 pub(crate) use ledger::{Sum, regret};
 pub(crate) use objective::Objective;
 pub(crate) use progress::BestSoFar;
 pub(crate) use progress::plot as progress_plot;
 pub(crate) use time::{speed_up, whole};
-pub(crate) use trials::{Ending, Search, Study, Trial};
+pub(crate) use trial::{Ending, Trial};
+pub(crate) use trials::{Search, Study};
 
 /// The sections of a search; none where the manifest has none.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
@@ -86,7 +88,7 @@ fn proposed(search: &Search<'_, '_>) -> String {
 /// Results that go with those of a search by their name, and lie beside its folder: `best`, `sequential`.
 pub(crate) fn beside(view: &View<'_>, what: &str) -> Option<ResultSet> {
     let folder = view.folder?;
-    let name = format!("{}-{what}", super::advice::name_of(folder, view.set));
+    let name = format!("{}-{what}", super::names::of_results(folder, view.set));
     let set = results::read(&folder.join("..").join(&name)).ok()?;
     (set.plan.name == name).then_some(set)
 }

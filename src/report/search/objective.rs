@@ -9,9 +9,9 @@ use crate::report::measure::{Measure, column_words, superlative};
 use crate::report::number::Provenance;
 use crate::report::plot::ScaleKind;
 use crate::report::table::{Column, Entry};
-use crate::results::{fixed_column, metric_column};
+use crate::results::{fixed_column, fixed_unit};
 
-use super::trials::{Ending, Search, Trial};
+use super::trial::Trial;
 
 /// Digits of a value.
 const DIGITS: usize = 5;
@@ -36,10 +36,7 @@ impl Objective {
         let objectives = spec.objectives.iter().enumerate();
         let one = |(place, objective): (usize, &crate::plan::search::ObjectiveSpec)| {
             let column = &objective.column;
-            let known = fixed_column(column)
-                .cloned()
-                .unwrap_or_else(|| metric_column(column));
-            let unit = match (&*known.unit, column.starts_with("flops_to")) {
+            let unit = match (fixed_unit(column), column.starts_with("flops_to")) {
                 (_, true) => "FLOP".to_owned(),
                 ("1", _) => String::new(),
                 (unit, _) => unit.to_owned(),
@@ -67,8 +64,8 @@ impl Objective {
         self.value(trial).map(|value| self.direction.as_loss(value))
     }
 
-    /// Whether the objective is computed on data, so that the best of many is better there than elsewhere.
-    fn is_of_data(&self) -> bool {
+    /// Whether it is judged on data, so that the best of many is better there than elsewhere.
+    pub(super) fn is_of_data(&self) -> bool {
         let column = &*self.column;
         let is_metric = || {
             let mut starts = METRIC_STARTS.iter();
@@ -145,50 +142,11 @@ impl Objective {
 
     /// The objective's column in a table over trials.
     pub(crate) fn heading(&self) -> Column {
-        Column::number(&self.column, self.unit(), &self.provenance())
+        Column::number(&self.name, self.unit(), &self.provenance())
     }
 
     /// A trial's field in that column.
     pub(crate) fn entry(&self, trial: &Trial<'_, '_>) -> Entry {
         Entry::shown(self.value(trial), |value| self.show(value))
-    }
-}
-
-/// Leaves values out of a drawing that lie so far from the best that they would squeeze everything else.
-pub(super) struct Near<'o> {
-    pub(super) objective: &'o Objective,
-    /// Ten times as far from the best as the one in the middle, on the scale of the best at least.
-    limit: f64,
-    /// Values that were left out.
-    pub(super) left_out: usize,
-}
-
-impl<'o> Near<'o> {
-    /// By the done trials of a search.
-    pub(super) fn of(search: &Search<'_, '_>, objective: &'o Objective) -> Self {
-        let done = search
-            .trials()
-            .filter(|trial| trial.ending() == Ending::Done);
-        let losses = done.filter_map(|trial| objective.loss(&trial));
-        let mut losses: Vec<f64> = losses.collect();
-        losses.sort_by(f64::total_cmp);
-        let ends = losses.first().zip(losses.get(losses.len() / 2));
-        // Sizes and counts are what they are: only of losses and metrics a few go astray.
-        let ends = ends.filter(|_| objective.is_of_data());
-        let limit = ends.map_or(f64::INFINITY, |(best, middle)| {
-            best + 10.0 * (middle - best).max(best.abs())
-        });
-        Self {
-            objective,
-            limit,
-            left_out: 0,
-        }
-    }
-
-    /// The value, if it is near enough to the best.
-    pub(super) fn keep(&mut self, value: f64) -> Option<f64> {
-        let is_near = self.objective.direction.as_loss(value) <= self.limit;
-        self.left_out += usize::from(!is_near);
-        is_near.then_some(value)
     }
 }

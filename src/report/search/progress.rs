@@ -5,8 +5,9 @@ use crate::base::units::human_seconds;
 use crate::report::plot::{Point, PointPlot, SERIES};
 use crate::report::sections::plots::PlotContext;
 
-use super::objective::{Near, Objective};
-use super::trials::{Ending, Search, Study, Trial};
+use super::objective::Objective;
+use super::trial::{Ending, Trial};
+use super::trials::{Search, Study};
 
 /// Improvements that have a mark each.
 const MARKED: usize = 60;
@@ -66,6 +67,17 @@ impl BestSoFar {
         Self::of(objective, &values(search, study, objective, TIME))
     }
 
+    /// Its improvements as points of a drawing; `about` says of each its value and trial.
+    pub(crate) fn points(&self, about: impl Fn(f64, usize) -> String) -> Vec<Point> {
+        let point = |&(x, y, number): &(f64, f64, usize)| Point {
+            x,
+            y,
+            about: about(y, number),
+            ..Point::default()
+        };
+        self.steps.iter().map(point).collect()
+    }
+
     /// The line of a drawing: level until the next improvement, then straight to it.
     pub(crate) fn staircase(&self) -> Vec<(f64, f64)> {
         let mut line: Vec<(f64, f64)> = Vec::new();
@@ -114,14 +126,10 @@ fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
     for study in search.studies.iter().take(SERIES) {
         let found = values(search, study, objective, over);
         let best = BestSoFar::of(objective, &found);
-        let points = best.steps.iter().map(|&(x, y, number)| Point {
-            x,
-            y,
-            about: format!("trial {number}: {} {}", objective.column, objective.show(y)),
-            ..Point::default()
+        let mut points = best.points(|y, number| {
+            format!("trial {number}: {} {}", objective.column, objective.show(y))
         });
-        let mut points: Vec<Point> = points.collect();
-        // With very many improvements only the line is drawn.
+        // Of very many improvements only the line is drawn.
         points.truncate(if points.len() > MARKED { 1 } else { MARKED });
         let drawn = found.iter();
         let drawn = drawn.filter_map(|(x, value, _)| Some((*x, near.keep((*value)?)?)));
@@ -168,4 +176,43 @@ fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
         caption: caption + &search.not_drawn(),
         svg: drawing.draw(),
     })
+}
+
+/// Leaves values out of a drawing that lie so far from the best that they would squeeze everything else.
+struct Near<'o> {
+    objective: &'o Objective,
+    /// Ten times as far from the best as the one in the middle, on the scale of the best at least.
+    limit: f64,
+    /// Values that were left out.
+    left_out: usize,
+}
+
+impl<'o> Near<'o> {
+    /// By the done trials of a search.
+    fn of(search: &Search<'_, '_>, objective: &'o Objective) -> Self {
+        let done = search
+            .trials()
+            .filter(|trial| trial.ending() == Ending::Done);
+        let losses = done.filter_map(|trial| objective.loss(&trial));
+        let mut losses: Vec<f64> = losses.collect();
+        losses.sort_by(f64::total_cmp);
+        let ends = losses.first().zip(losses.get(losses.len() / 2));
+        // Sizes and counts are what they are: only of losses and metrics a few go astray.
+        let ends = ends.filter(|_| objective.is_of_data());
+        let limit = ends.map_or(f64::INFINITY, |(best, middle)| {
+            best + 10.0 * (middle - best).max(best.abs())
+        });
+        Self {
+            objective,
+            limit,
+            left_out: 0,
+        }
+    }
+
+    /// The value, where it is near enough.
+    fn keep(&mut self, value: f64) -> Option<f64> {
+        let is_near = self.objective.direction.as_loss(value) <= self.limit;
+        self.left_out += usize::from(!is_near);
+        is_near.then_some(value)
+    }
 }

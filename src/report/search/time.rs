@@ -6,7 +6,8 @@ use crate::report::sections::parallel::{self, Together};
 use crate::report::sections::ranking::measured_apart;
 
 use super::ledger::Sum;
-use super::trials::{Search, Trial};
+use super::trial::Trial;
+use super::trials::Search;
 
 /// All sessions of the search together; `None` where no start was recorded.
 pub(crate) fn whole(search: &Search<'_, '_>) -> Option<Together> {

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::base::units::{human_integer, round_significant, shortest};
-use crate::plan::search::{Domain, Parameter, Point, SearchSpec, TrialInfo, TrialRole, Value};
+use crate::plan::search::{Domain, Parameter, Point, SearchSpec, TrialRole, Value};
 use crate::report::judged::first_of;
 use crate::report::names;
 use crate::report::plot::{self, SERIES, Series};
-use crate::report::sections::cost::wall_s;
 use crate::report::sections::parallel;
-use crate::report::view::{Cell, View};
-use crate::results::{BlockRow, RunRow, Status};
+use crate::report::view::View;
+use crate::results::{BlockRow, Status};
 
 use super::objective::Objective;
+use super::trial::{Ending, Trial};
 
 /// Digits of a parameter that is any number of a range.
 const DIGITS: usize = 4;
@@ -41,24 +41,6 @@ pub(crate) struct Study<'v, 'a> {
     pub(crate) regret: Vec<Trial<'v, 'a>>,
     /// The mean of the best trials' predictions.
     pub(crate) ensemble: Option<Trial<'v, 'a>>,
-}
-
-/// One trial.
-#[derive(Clone, Copy)]
-pub(crate) struct Trial<'v, 'a> {
-    pub(crate) cell: &'v Cell<'a>,
-    pub(crate) info: &'a TrialInfo,
-}
-
-/// How a trial ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// With a value of every objective.
-    Done,
-    /// A pruner ended the trial.
-    Pruned,
-    /// The trial failed, or gave no value.
-    Failed,
 }
 
 impl<'v, 'a> Search<'v, 'a> {
@@ -217,42 +199,6 @@ impl<'v, 'a> Study<'v, 'a> {
     fn unless_alone(&self, words: String) -> String {
         let is_alone = self.name.is_empty();
         if is_alone { String::new() } else { words }
-    }
-}
-
-impl<'a> Trial<'_, 'a> {
-    /// How the trial ended.
-    pub(crate) fn ending(&self) -> Ending {
-        let values = &self.info.values;
-        let is_whole =
-            !values.is_empty() && values.iter().all(|value| value.is_some_and(f64::is_finite));
-        match self.cell.status {
-            Status::Pruned => Ending::Pruned,
-            Status::Done if is_whole => Ending::Done,
-            _ => Ending::Failed,
-        }
-    }
-
-    /// The trial's row of `runs.csv`.
-    pub(crate) fn row(&self) -> Option<&'a RunRow> {
-        self.cell.runs.first().copied()
-    }
-
-    /// Seconds of the trial, over every attempt.
-    pub(crate) fn wall_s(&self) -> Option<f64> {
-        let runs = self.cell.blocks.iter();
-        let times: Vec<f64> = runs.filter_map(|run| wall_s(run)).collect();
-        (!times.is_empty()).then(|| times.iter().sum())
-    }
-
-    /// Number of trained epochs.
-    pub(crate) fn epochs(&self) -> Option<usize> {
-        let facts = self.row().and_then(|row| row.facts.as_ref());
-        let of_curve = || {
-            let last = self.cell.epochs.last()?;
-            Some(last.epoch.epoch + 1)
-        };
-        facts.map(|facts| facts.epochs).or_else(of_curve)
     }
 }
 

@@ -1,24 +1,69 @@
 //! Throughput against batch size, with the knee: the smallest batch size within a few percent of the best.
 
-use crate::report::judged::{plain, some_of};
+use crate::report::judged::{plain, some_of, span};
 use crate::report::view::{Cell, View};
+use crate::results::{Interval, IntervalKind, grouped};
 
-use super::speed::{THROUGHPUT, timing_value};
-use super::sweep::{Sweep, in_words, interval, sweeps};
+use super::ranking::not_comparable;
+
+use crate::report::timing::{THROUGHPUT, throughput, timing_value};
 
 /// Axis that is swept.
 pub(crate) const AXIS: &str = "train.batch-size";
 
+/// Cells that differ in one axis only, in its order.
+struct Sweep<'v, 'a> {
+    /// Place of the axis.
+    axis: usize,
+    /// The measured cells, with their value.
+    cells: Vec<(&'v Cell<'a>, f64)>,
+}
+
+/// Every line of two measured cells or more of one work, code and environment along the batch size, in plan order.
+fn sweeps<'v, 'a>(view: &'v View<'a>) -> Vec<Sweep<'v, 'a>> {
+    let axes = &view.set.plan.axes;
+    let Some(axis) = axes.iter().position(|axis| axis.path == AXIS) else {
+        return Vec::new();
+    };
+    let swept = view.cells.iter();
+    let swept = swept.filter_map(|cell| Some((cell, cell.info.axes[axis].parse::<f64>().ok()?)));
+    let measured = swept.filter(|(cell, _)| timing_value(cell, THROUGHPUT).is_some());
+    let lines = grouped(measured, |(cell, _)| cell.axes_but(axis)).into_iter();
+    let sweeps = lines.map(|mut cells| {
+        // What was measured with other code or elsewhere has no ratio to the rest.
+        let first = cells[0].0;
+        cells.retain(|(cell, _)| not_comparable(view, first, cell).is_none());
+        cells.sort_by(|a, b| a.1.total_cmp(&b.1));
+        Sweep { axis, cells }
+    });
+    sweeps.filter(|sweep| sweep.cells.len() > 1).collect()
+}
+
+impl Sweep<'_, '_> {
+    /// What its cells have in common and others do not.
+    fn name(&self, view: &View<'_>) -> String {
+        let cells: Vec<&Cell<'_>> = self.cells.iter().map(|(cell, _)| *cell).collect();
+        view.shared_name(&cells)
+    }
+
+    /// "n = 2", or "n = 2–9".
+    fn n(&self) -> String {
+        let counts = self.cells.iter();
+        let counts = counts.filter_map(|(cell, _)| Some(cell.timing?.n as f64));
+        format!("n = {}", span(&counts.collect::<Vec<f64>>(), plain))
+    }
+}
+
 /// The knee of a sweep.
-pub(crate) struct Knee<'v, 'a> {
+struct Knee<'v, 'a> {
     /// The cell at the knee.
-    pub(crate) cell: &'v Cell<'a>,
+    cell: &'v Cell<'a>,
     /// Smaller batch sizes that may be the knee as well: their intervals reach the line.
-    pub(crate) also: Vec<&'v Cell<'a>>,
+    also: Vec<&'v Cell<'a>>,
 }
 
 /// The tolerance below the best: `report.knee`.
-pub(crate) fn tolerance(view: &View<'_>) -> f64 {
+fn tolerance(view: &View<'_>) -> f64 {
     let knee: Option<f64> = view.set.plan.reported("knee");
     knee.unwrap_or_else(|| crate::plan::ReportSpec::default().knee)
 }
@@ -27,7 +72,7 @@ pub(crate) fn tolerance(view: &View<'_>) -> f64 {
 ///
 /// The line is an interval too: `1 − tolerance` of the best cell's. A smaller batch size is told apart from the knee
 /// when its own interval ends below that line; with one run there is no interval and nothing is told apart.
-pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee<'v, 'a>> {
+fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee<'v, 'a>> {
     let speed = |cell: &Cell<'_>| timing_value(cell, THROUGHPUT).unwrap_or(0.0);
     let by_speed = |a: &&(&Cell<'_>, f64), b: &&(&Cell<'_>, f64)| speed(a.0).total_cmp(&speed(b.0));
     let (best, _) = sweep.cells.iter().max_by(by_speed)?;
@@ -52,13 +97,13 @@ pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee
 
 /// Whether the axis that is called so is the batch size.
 pub(crate) fn is_axis(view: &View<'_>, name: &str) -> bool {
-    let mut axes = view.set.plan.axes.iter();
-    axes.any(|axis| axis.is_called(name) && axis.path == AXIS)
+    let place = view.axis_called(name);
+    place.is_some_and(|place| view.set.plan.axes[place].path == AXIS)
 }
 
 /// Where a larger batch stops paying, a sentence for each curve.
 pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
-    let told = sweeps(view, AXIS).into_iter().filter_map(|sweep| {
+    let told = sweeps(view).into_iter().filter_map(|sweep| {
         let found = knee(&sweep, tolerance(view))?;
         let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
         let which = match sweep.name(view) {
@@ -87,4 +132,15 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
         })
     });
     told.collect()
+}
+
+/// The interval of the throughput; `None` where there was one run.
+fn interval(cell: &Cell<'_>) -> Option<Interval> {
+    let found = cell.timing?.values.get("samples_per_s")?;
+    (found.kind != IntervalKind::Single).then_some(*found)
+}
+
+/// "9.06 samples/s (8.67–9.45)".
+fn in_words(cell: &Cell<'_>) -> String {
+    throughput(cell).map_or_else(|| "not measured".to_owned(), |speed| speed.shown())
 }

@@ -1,10 +1,14 @@
 //! The bottleneck of each cell's step: a rule over exclusive shares, with its numbers.
 
+use crate::base::units::human;
 use crate::report::judged::{some_of, span};
-use crate::report::number::fixed;
+use crate::report::number::{Provenance, fixed};
+use crate::report::section::Section;
+use crate::report::table::{Column, Entry};
 use crate::report::view::{Cell, View};
 
-use super::phases::{Breakdown, PHASES, breakdown, names};
+use super::field;
+use super::phases::{Breakdown, PHASES, breakdown, names, not_the_step, present};
 
 /// Cells that a sentence names at most.
 const NAMED: usize = 3;
@@ -75,12 +79,12 @@ pub(crate) fn words(found: &Breakdown) -> [String; 2] {
 }
 
 /// The rule that says what bounds a step.
-pub(super) fn rule() -> String {
+fn rule() -> String {
     "A step is bound by what takes most of it: compute, data wait (input), transfer or other (overhead).".to_owned()
 }
 
-/// Bottlenecks of the measured cells' steps, a sentence for each class.
-pub(super) fn verdicts(view: &View<'_>) -> Vec<String> {
+/// What bounds the steps of the measured cells, a sentence for each class.
+fn verdicts(view: &View<'_>) -> Vec<String> {
     let measured: Vec<(&Cell<'_>, Breakdown)> = view
         .cells
         .iter()
@@ -137,6 +141,35 @@ fn verdict(
         percent(Class::Overhead),
         components.join(" or ")
     )
+}
+
+/// The table of shares, and what bounds the steps.
+pub(crate) fn judged(view: &View<'_>) -> Section {
+    let how = Provenance::Measured("mean over steps and runs".into());
+    let (names, present) = (names(), present(view));
+    let mut columns = vec![Column::text("bound by")];
+    columns.push(Column::number("step, mean", "ms", &how));
+    let share = |&place: &usize| Column::share(names[place], "phase ÷ step");
+    columns.extend(present.iter().map(share));
+    Column::last_is_residual(&mut columns);
+    let numbers = columns.len() - 1;
+    let about = "Shares of the mean step; “other” is what the named phases leave.";
+    let head = ("phases", "Phases of a step", about.to_owned());
+    let table = field::of_each_cell(view, head, columns, |cell| {
+        if cell.is_measured() && not_the_step(cell).is_some() {
+            let words = [Entry::text("–")].into_iter();
+            let unknown = std::iter::repeat_n(Entry::text("unknown"), numbers);
+            return Some(words.chain(unknown).collect());
+        }
+        let found = breakdown(cell)?;
+        let [bound_by, _] = words(&found);
+        let mut fields = vec![Entry::text(bound_by)];
+        fields.push(Entry::value(found.step_ms, human(found.step_ms, 4)));
+        let percent = |share: f64| Entry::value(share, fixed(share, 1));
+        fields.extend(present.iter().map(|&place| percent(found.shares[place])));
+        Some(fields)
+    });
+    Section::judged(table, rule(), verdicts(view))
 }
 
 #[cfg(test)]

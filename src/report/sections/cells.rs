@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::base::text::count;
+use crate::report::clock::execution;
 use crate::report::section::Section;
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
@@ -45,16 +46,6 @@ pub(crate) fn summary(view: &View<'_>) -> String {
         parts.join(", "),
         count(runs.len(), "run")
     )
-}
-
-/// Identity of an execution: session, start, wall time, time inside, seed, block.
-pub(crate) type Execution<'r> = (&'r Option<String>, [Option<u64>; 3], u64, usize);
-
-/// The execution that a row is about.
-pub(crate) fn execution(run: &BlockRow) -> Execution<'_> {
-    let total_s = run.times.as_deref().map(|times| times.total_s);
-    let seconds = [run.start_s, run.wall_s, total_s].map(|seconds| seconds.map(f64::to_bits));
-    (&run.session, seconds, run.seed, run.block)
 }
 
 /// Every execution with the first cell that asked for it, in plan order: cells that ask for the same run share it, and it

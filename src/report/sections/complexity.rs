@@ -1,15 +1,15 @@
 //! Size and arithmetic of the models against the time that they take.
 
-use crate::base::statistics::{median, range};
+use crate::base::statistics::median;
 use crate::base::units::{human_integer, human_si};
 use crate::event::RunFacts;
 use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::{Column, Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, value};
 
 use super::field::{self, OfCell};
-use super::speed::{THROUGHPUT, timing_value};
+use crate::report::timing::{THROUGHPUT, timing_value};
 
 /// Parameters and FLOPs of a sample as a sentence, where all cells have the same.
 pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
@@ -39,15 +39,13 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let counted = Provenance::Derived("counted values".into());
     let flops = |heading, get: fn(&RunFacts) -> f64| {
         OfCell::derived(heading, "", "counted by the operations", move |cell| {
-            over_seeds(cell, get).unwrap_or_default()
+            over_seeds(cell, get)
         })
     };
     let fields = [
         OfCell::new(Column::count("parameters", &counted), |cell| {
-            let facts = cell.runs.iter().find_map(|row| row.facts.as_ref());
-            let parameters = facts
-                .map(|facts| facts.parameters as f64)
-                .filter(|count| *count > 0.0);
+            let parameters = cell.facts().next().map(|facts| facts.parameters as f64);
+            let parameters = parameters.filter(|count| *count > 0.0);
             Entry::shown(parameters, |parameters| human_integer(parameters as u64))
         }),
         flops("forward, per sample", |facts| {
@@ -55,7 +53,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         }),
         flops("FLOPs per sample", both),
         OfCell::derived("achieved", "", "FLOPs per sample × throughput", |cell| {
-            let work = over_seeds(cell, both).and_then(|flops| flops.value);
+            let work = over_seeds(cell, both).value;
             let rate = work.zip(timing_value(cell, THROUGHPUT));
             let rate = rate.map(|(work, speed)| speed * work);
             Entry::shown(rate, |rate| human_si(rate, "FLOP/s"))
@@ -65,18 +63,16 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         .to_owned();
     let head = ("complexity", "Parameters and FLOPs", about);
     Some(field::of_cells(view, head, &fields, |cell| {
-        over_seeds(cell, both).is_some()
+        over_seeds(cell, both).value.is_some()
     }))
 }
 
 /// FLOPs over the seeds: counts that differ by seed, as work that depends on the data does, are medians with their range.
-fn over_seeds(cell: &Cell<'_>, get: fn(&RunFacts) -> f64) -> Option<Entry> {
+fn over_seeds(cell: &Cell<'_>, get: fn(&RunFacts) -> f64) -> Entry {
     // A program may not tell them: that is no count of 0.
     let values = cell.facts().map(get).filter(|flops| *flops > 0.0);
     let values: Vec<f64> = values.collect();
-    let ends = range(&values).filter(|_| values.len() > 1);
-    let show = |value: f64| human_si(value, "FLOP");
-    Some(Entry::between(median(&values)?, ends, show))
+    spread_entry(&values, |value| human_si(value, "FLOP"))
 }
 
 fn both(facts: &RunFacts) -> f64 {

@@ -3,6 +3,7 @@
 use crate::base::text::count;
 use crate::base::units::{human, shortest};
 use crate::plan::CostSpec;
+use crate::report::clock::wall_s;
 use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::table::{Column, ColumnKind, Entry, Row};
@@ -13,7 +14,7 @@ use super::cells::executions;
 use super::field::{self, OfCell};
 use super::machine;
 use super::parallel::cores_of;
-use super::speed::{THROUGHPUT, timing_value};
+use crate::report::timing::{THROUGHPUT, timing_value};
 
 pub(crate) const SECONDS: f64 = 3600.0;
 
@@ -212,15 +213,6 @@ pub(crate) fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
     runs.fold(Hours::default(), |sum, own| sum.plus(&own))
 }
 
-/// Seconds of a run; the worker's own where results of earlier versions have no other.
-pub(crate) fn wall_s(run: &BlockRow) -> Option<f64> {
-    let inside = || {
-        let times = run.times.as_deref()?;
-        Some(times.total_s + times.assessment_s.unwrap_or(0.0))
-    };
-    run.wall_s.or_else(inside)
-}
-
 /// Cores that a run kept from others; what runs on one machine keep from each other is divided among them.
 pub(crate) fn cores(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
     let all = machine::cores(view, &run.env_id);
@@ -265,11 +257,6 @@ mod tests {
         set.plan.cost = json!({"core-hour": 0.5, "gpu-hour": null, "currency": "EUR"});
         change(&mut set);
         judged(&View::of(&set)).expect("a price")
-    }
-
-    #[test]
-    fn no_price_no_cost() {
-        assert_eq!(judged(&View::of(&ddpm())), None);
     }
 
     #[test]

@@ -78,11 +78,14 @@ pub struct SystemField {
 pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
     let ids = view.set.blocks.iter().map(|run| &*run.env_id);
     let ids: BTreeSet<&str> = ids.filter(|id| !id.is_empty()).collect();
-    ids.into_iter().map(|id| environment(view, id)).collect()
+    let runs = executions(view);
+    let runs_of = |id: &str| runs.iter().filter(|(_, run)| run.env_id == id).count();
+    let all = ids.into_iter();
+    all.map(|id| environment(view, id, runs_of(id))).collect()
 }
 
 /// Each of several environments, as the system names it.
-pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
+pub(crate) fn sections(environments: Vec<EnvironmentContext>) -> Vec<Section> {
     let section = |one: EnvironmentContext| {
         let id = &one.id;
         let about = format!(
@@ -95,15 +98,14 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
         let head = (&*table_id, &*title, about);
         Section::table(Table::of_texts(head, &["part", "what it is"], system))
     };
-    match environments(view) {
-        one if one.len() == 1 => Vec::new(),
-        several => several.into_iter().map(section).collect(),
-    }
+    let several = environments.len() != 1;
+    let shown = environments.into_iter().filter(|_| several);
+    shown.map(section).collect()
 }
 
-/// Facts of the only environment that no other part of a page has: the system and the build.
-pub(crate) fn build(view: &View<'_>) -> Option<String> {
-    let [one] = &environments(view)[..] else {
+/// Of the only environment, what stands in no other place of a page: the system and the build.
+pub(crate) fn build(environments: &[EnvironmentContext]) -> Option<String> {
+    let [one] = environments else {
         return None;
     };
     let parts = one.system.iter().filter(|part| BUILD.contains(&part.name));
@@ -121,7 +123,7 @@ pub(crate) fn build(view: &View<'_>) -> Option<String> {
     ))
 }
 
-fn environment(view: &View<'_>, id: &str) -> EnvironmentContext {
+fn environment(view: &View<'_>, id: &str, runs: usize) -> EnvironmentContext {
     let known = view.set.environments.get(id).cloned().unwrap_or_default();
     let is_described = known != Environment::default();
     let needed = |fields, needed| with_needed(fields, needed, is_described);
@@ -147,10 +149,9 @@ fn environment(view: &View<'_>, id: &str) -> EnvironmentContext {
     let others = others.map(|field| field.name.clone());
     let others = others.filter(|name| !told.contains(&&**name));
     let unknown = parts.chain(others).filter(|_| !fields.is_empty());
-    let runs = executions(view);
     EnvironmentContext {
         id: id.to_owned(),
-        runs: runs.iter().filter(|(_, run)| run.env_id == id).count(),
+        runs,
         sentence: sentence(&system),
         unknown: unknown.collect(),
         system,

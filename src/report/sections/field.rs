@@ -6,8 +6,8 @@ use crate::report::table::{Column, ColumnKind, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::fixed_unit;
 
-use super::memory::mebibytes;
-use super::speed::{in_mib, shown};
+use crate::report::number::mebibytes;
+use crate::report::timing::{in_mib, shown};
 
 /// How most times come about.
 pub(crate) const MEDIAN: &str = "median of n runs";
@@ -114,7 +114,7 @@ pub(crate) fn entries<R>(fields: &[Field<'_, R>], row: &R) -> Vec<Entry> {
     fields.iter().map(|field| (field.entry)(row)).collect()
 }
 
-/// A table of the cells that `has` says have values; see [`Table::of_cells`].
+/// A table of the cells that `has` says have values; see [`of_each_cell`].
 pub(crate) fn of_cells<'a>(
     view: &View<'a>,
     head: (&str, &str, String),
@@ -122,7 +122,7 @@ pub(crate) fn of_cells<'a>(
     has: impl Fn(&Cell<'a>) -> bool,
 ) -> Table {
     let row = |cell: &Cell<'a>| has(cell).then(|| entries(fields, cell));
-    Table::of_cells(view, head, columns(fields), row)
+    of_each_cell(view, head, columns(fields), row)
 }
 
 /// A table of rows, each with its key: that of its cell, or none. Of very many rows it has the first.
@@ -138,4 +138,37 @@ pub(crate) fn of_rows<R>(
         cut: cut(shown.len() + rows.count()),
         ..Table::of_rows(head, columns(fields), shown)
     }
+}
+
+/// One row per cell that has values here, in plan order: the axes that vary among the measured cells, then what `fields`
+/// gives. Which cells were not measured, and why, stands once on a page.
+///
+/// Of many cells the best ones have a row.
+pub(crate) fn of_each_cell<'a>(
+    view: &View<'a>,
+    naming: (&str, &str, String),
+    columns: Vec<Column>,
+    fields: impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
+) -> Table {
+    let shown = view.shown();
+    let cells = view.cells.iter();
+    let cells = cells.filter(|cell| shown.is_none_or(|(keys, _)| keys.contains(&cell.info.key)));
+    let rows = cells.filter_map(|cell| row_of_cell(view, cell, &fields));
+    let mut all = view.axis_columns(false);
+    all.extend(columns);
+    Table {
+        cut: shown.map(|(_, words)| words.clone()),
+        ..Table::of_rows(naming, all, rows.collect())
+    }
+}
+
+fn row_of_cell<'a>(
+    view: &View<'a>,
+    cell: &Cell<'a>,
+    fields: &impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
+) -> Option<Row> {
+    let own = fields(cell)?;
+    let mut all = view.labels(cell, false);
+    all.extend(own);
+    Some(Row::new(&*cell.info.key, all))
 }

@@ -12,8 +12,8 @@ use crate::report::view::{Cell, View};
 use crate::results::Status;
 
 use super::phases::{self, PHASES, breakdown};
-use super::quality::has_learned;
 use super::{leak, treatment};
+use crate::report::quality::has_learned;
 
 /// Something in the measurements that a reader should know.
 #[derive(Debug, Clone, PartialEq, Serialize)]

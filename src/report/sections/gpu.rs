@@ -158,11 +158,6 @@ mod tests {
     }
 
     #[test]
-    fn cells_of_the_cpu_have_no_section() {
-        assert_eq!(judged(&View::of(&ddpm())), None);
-    }
-
-    #[test]
     fn counters_stand_with_their_ranges_and_throttling_is_marked() {
         let set = on_gpu();
         let view = View::of(&set);

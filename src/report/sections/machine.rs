@@ -1,7 +1,7 @@
-//! Facts of a cell's machine, from `env.toml`.
+//! What a cell's machine has, as `env.toml` names it, and how much of it was used: from CPU seconds, never from shares of phases.
 
 use crate::report::view::{Cell, View};
-use crate::results::{Interval, interval_over_runs};
+use crate::results::{BlockRow, Interval, interval_over_runs};
 
 /// A number among the fields that must match, of the environment `id`.
 fn number(view: &View<'_>, id: &str, field: &str) -> Option<f64> {
@@ -27,4 +27,23 @@ pub(crate) fn memory_share(view: &View<'_>, cell: &Cell<'_>) -> Option<Interval>
 /// Logical cores of the machine of the environment `id`.
 pub(crate) fn cores(view: &View<'_>, id: &str) -> Option<f64> {
     number(view, id, "logical_cores")
+}
+
+/// Largest excess of CPU seconds over what all cores give in the wall seconds that rounding of clocks explains.
+const ROUNDING: f64 = 1.01;
+
+/// Cores that a run kept busy on average: CPU seconds by wall seconds, both of its process from start to end. `None` where
+/// the parent did not time the process (the worker's own seconds leave out profiled steps, which its CPU seconds contain),
+/// or where the CPU seconds are more than `cores` give in that time.
+fn busy_of(run: &BlockRow, cores: f64) -> Option<f64> {
+    let busy = run.cpu_s? / run.wall_s.filter(|wall| *wall > 0.0)?;
+    (busy <= cores * ROUNDING).then_some(busy.min(cores))
+}
+
+/// Share of the machine's logical cores that a cell's runs kept busy, 0 to 1.
+pub(crate) fn core_share(view: &View<'_>, cell: &Cell<'_>) -> Option<Interval> {
+    let cores = cores(view, &cell.timing?.env_id)?;
+    let runs = cell.counted.iter();
+    let values = runs.filter_map(|run| Some(busy_of(run, cores)? / cores));
+    interval_over_runs(&cell.info.key, &values.collect::<Vec<_>>())
 }

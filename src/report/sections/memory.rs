@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::units::human;
 use crate::event::{DeviceMemoryTimes, MemoryParts, RunTimes};
+use crate::report::number::{MIB, mebibytes};
 use crate::report::section::Section;
 use crate::report::table::{Entry, spread_entry};
 use crate::report::view::{Cell, View};
@@ -33,7 +33,13 @@ const PARTS: [Part; 4] = [
 pub(crate) fn judged(view: &View<'_>) -> Section {
     let mut about = "Peaks are of the whole process, with program, data and loader; the computed parts are inside them."
         .to_owned();
-    let mut fields = vec![peaks("peak, training", &sources(view), |run| {
+    let has_device = view.cells.iter().any(has_device_memory);
+    let host = if has_device {
+        "host, training"
+    } else {
+        "peak, training"
+    };
+    let mut fields = vec![peaks(host, &sources(view), |run| {
         run.times.as_deref()?.peak_train_bytes
     })];
     let computed = |(heading, how, bytes): &Part| {
@@ -46,17 +52,15 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
         })
     };
     fields.extend(PARTS.iter().map(computed));
-    if view.cells.iter().any(has_device_memory) {
+    if has_device {
         let (allocator, driver) = ("the device's allocator", "the device's driver, at the end");
         fields.extend([
-            peaks("device, training", allocator, |run| {
+            peaks("GPU, training", allocator, |run| {
                 device_memory(run)?.peak_train_bytes
             }),
-            peaks("device, in use", driver, |run| {
-                device_memory(run)?.used_bytes
-            }),
+            peaks("GPU, in use", driver, |run| device_memory(run)?.used_bytes),
         ]);
-        about += " On a GPU the parts are in its own memory; in use: by all processes, with libraries and the allocator's reserve.";
+        about += " On a GPU the parts are in its own memory, not in the host's; in use: by all processes, with libraries and the allocator's reserve.";
     }
     let head = ("memory", "Memory", about);
     let table = field::of_cells(view, head, &fields, |cell| parts(cell).is_some());
@@ -81,14 +85,6 @@ fn device_memory(run: &BlockRow) -> Option<&DeviceMemoryTimes> {
 fn has_device_memory(cell: &Cell<'_>) -> bool {
     let mut memories = cell.counted.iter().filter_map(|run| device_memory(run));
     memories.any(|memory| memory.used_bytes.is_some())
-}
-
-/// Bytes of a MiB, the unit of all columns of memory, so that they compare at a glance.
-pub(crate) const MIB: f64 = 1_048_576.0;
-
-/// MiB to three digits, or four from 1,000 on.
-pub(crate) fn mebibytes(mib: f64) -> String {
-    human(mib, if mib >= 1000.0 { 4 } else { 3 })
 }
 
 fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {

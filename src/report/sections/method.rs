@@ -12,8 +12,8 @@ use crate::results::BlockRow;
 
 use super::cells::executions;
 use super::difference::part;
-use super::quality::are_of_commands;
-use super::{complexity, environment, parallel, speed};
+use super::{complexity, parallel, speed};
+use crate::report::quality::are_of_commands;
 
 /// The sentences, each with its figures.
 pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
@@ -51,7 +51,6 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
     if let Some(threads) = distinct(view, |times| times.threads.to_string()) {
         sentences.push(format!("Threads that computed: {threads}."));
     }
-    sentences.extend(environment::build(view));
     sentences
 }
 

@@ -1,12 +1,11 @@
 //! Runs side by side: how long they took together, and how much of the machine's cores they had meanwhile (R15).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use crate::report::clock::{Span, by_session, first_start};
 use crate::report::view::View;
-use crate::results::{BlockRow, ResultSet};
+use crate::results::BlockRow;
 
-use super::cells::execution;
-use super::cost::wall_s;
 use super::machine;
 
 /// Runs of one session, in the order of their starts.
@@ -63,48 +62,7 @@ impl Together {
     }
 }
 
-/// A run with its start and end on the clock of its session, in seconds.
-struct Span<'a> {
-    run: &'a BlockRow,
-    start: f64,
-    end: f64,
-    /// Threads that the run computed with; 1 where a failed run did not report them.
-    threads: f64,
-}
-
-impl<'a> Span<'a> {
-    fn of(run: &'a BlockRow) -> Option<(&'a str, Self)> {
-        let start = run.start_s?;
-        let threads = run.times.as_deref().map_or(1, |times| times.threads.max(1));
-        let span = Self {
-            run,
-            start,
-            end: start + wall_s(run)?,
-            threads: threads as f64,
-        };
-        Some((run.session.as_deref()?, span))
-    }
-}
-
-fn first_start(spans: &[Span<'_>]) -> f64 {
-    let starts = spans.iter().map(|span| span.start);
-    starts.fold(f64::INFINITY, f64::min)
-}
-
-/// Runs by session, sessions in the order in which they began. Runs without a start are left out, and what is listed for
-/// several cells that share it counts once.
-fn by_session<'a>(runs: impl Iterator<Item = &'a BlockRow>) -> BTreeMap<&'a str, Vec<Span<'a>>> {
-    let mut seen = BTreeSet::new();
-    let mut sessions: BTreeMap<&str, Vec<Span<'_>>> = BTreeMap::new();
-    for (session, span) in runs.filter_map(Span::of) {
-        if seen.insert(execution(span.run)) {
-            sessions.entry(session).or_default().push(span);
-        }
-    }
-    sessions
-}
-
-/// Time of runs together, session by session.
+/// What runs took together, session by session.
 pub(crate) fn sessions<'a>(
     view: &View<'_>,
     runs: impl Iterator<Item = &'a BlockRow>,
@@ -126,46 +84,6 @@ fn at_once(spans: &[Span<'_>]) -> usize {
         most = most.max(now);
     }
     usize::try_from(most).unwrap_or(0)
-}
-
-/// By session: from each of these seconds on, how many threads computed in the runs that shared the machine.
-#[derive(Debug, Default)]
-pub(crate) struct Busy<'a>(BTreeMap<&'a str, Vec<(f64, f64)>>);
-
-impl<'a> Busy<'a> {
-    /// Busy times of all runs of a result.
-    pub(crate) fn of(set: &'a ResultSet) -> Self {
-        let shared = set.blocks.iter().filter(|run| !run.exclusive);
-        let levels = by_session(shared).into_iter().map(|(session, spans)| {
-            let starts = spans.iter().map(|span| (span.start, span.threads));
-            let ends = spans.iter().map(|span| (span.end, -span.threads));
-            let mut changes: Vec<(f64, f64)> = starts.chain(ends).collect();
-            changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-            let mut threads = 0.0;
-            for change in &mut changes {
-                threads += change.1;
-                change.1 = threads;
-            }
-            (session, changes)
-        });
-        Self(levels.collect())
-    }
-
-    /// The mean share of a core that each thread of a run had: below 1 while more threads computed than there are cores.
-    fn share(&self, run: &BlockRow, cores: f64) -> f64 {
-        let Some((session, span)) = Span::of(run).filter(|(_, span)| span.end > span.start) else {
-            return 1.0;
-        };
-        let levels = self.0.get(session).map_or(&[][..], Vec::as_slice);
-        let first = levels.partition_point(|(from, _)| *from <= span.start);
-        let inside = levels[first.saturating_sub(1)..].windows(2);
-        let inside = inside.take_while(|pair| pair[0].0 < span.end);
-        let had = inside.map(|pair| {
-            let seconds = pair[1].0.min(span.end) - pair[0].0.max(span.start);
-            seconds.max(0.0) * (cores / pair[0].1).min(1.0)
-        });
-        had.sum::<f64>() / (span.end - span.start)
-    }
 }
 
 /// Cores that a run of so many threads had on a machine with `cores` of them: all where it ran alone, else one for each
@@ -197,6 +115,7 @@ pub(crate) fn ends<'a>(view: &View<'_>, runs: &[&'a BlockRow]) -> Vec<(&'a Block
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::ResultSet;
     use crate::results::golden::ddpm;
 
     /// Runs of one thread that share the golden machine of two cores, with these sessions, starts and wall times.

@@ -1,14 +1,9 @@
 //! Where a step's time goes: exclusive shares of one denominator, with the residual, that sum to 100 %.
 
 use crate::base::statistics::mean;
-use crate::base::units::human;
 use crate::event::{PhaseTimes, RunTimes};
-use crate::report::number::{Provenance, fixed, to_hundred};
-use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::number::to_hundred;
 use crate::report::view::{Cell, View};
-
-use super::bottleneck;
 
 /// The name of a phase, and its milliseconds.
 type Phase = (&'static str, fn(&PhaseTimes) -> f64);
@@ -82,33 +77,4 @@ pub(crate) fn present(view: &View<'_>) -> Vec<usize> {
     let is_there =
         |&place: &usize| place == PHASES.len() || all.iter().any(|found| found.shares[place] > 0.0);
     (0..=PHASES.len()).filter(is_there).collect()
-}
-
-/// The table of shares, and what bounds the steps.
-pub(crate) fn judged(view: &View<'_>) -> Section {
-    let how = Provenance::Measured("mean over steps and runs".into());
-    let (names, present) = (names(), present(view));
-    let mut columns = vec![Column::text("bound by")];
-    columns.push(Column::number("step, mean", "ms", &how));
-    let share = |&place: &usize| Column::share(names[place], "phase ÷ step");
-    columns.extend(present.iter().map(share));
-    Column::last_is_residual(&mut columns);
-    let numbers = columns.len() - 1;
-    let about = "Shares of the mean step; “other” is what the named phases leave.";
-    let head = ("phases", "Phases of a step", about.to_owned());
-    let table = Table::of_cells(view, head, columns, |cell| {
-        if cell.is_measured() && not_the_step(cell).is_some() {
-            let words = [Entry::text("–")].into_iter();
-            let unknown = std::iter::repeat_n(Entry::text("unknown"), numbers);
-            return Some(words.chain(unknown).collect());
-        }
-        let found = breakdown(cell)?;
-        let [bound_by, _] = bottleneck::words(&found);
-        let mut fields = vec![Entry::text(bound_by)];
-        fields.push(Entry::value(found.step_ms, human(found.step_ms, 4)));
-        let percent = |share: f64| Entry::value(share, fixed(share, 1));
-        fields.extend(present.iter().map(|&place| percent(found.shares[place])));
-        Some(fields)
-    });
-    Section::judged(table, bottleneck::rule(), bottleneck::verdicts(view))
 }

@@ -7,7 +7,8 @@ pub(crate) mod phase_bars;
 use serde::Serialize;
 
 use crate::base::statistics::{median, range};
-use crate::report::plot::{Point, Series};
+use crate::base::text::capitalised;
+use crate::report::plot::{Point, PointPlot, ScaleKind, Series};
 
 /// A plot, as templates place it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,5 +43,32 @@ fn band(name: String, mut values: Vec<(f64, f64)>, about: impl Fn(f64, f64) -> S
         points: points.collect(),
         name,
         is_band: true,
+    }
+}
+
+/// What an axis shows: its name, its label with a unit, its scale.
+pub(crate) type Shown = (String, String, ScaleKind);
+
+/// One figure against another, as `drawn`: the cells, or the trials, that no other is better than by both, beside the others.
+pub(crate) fn front(
+    id: String,
+    [y, x]: [Shown; 2],
+    caption: String,
+    drawn: PointPlot,
+) -> PlotContext {
+    let title = format!("{} against {}", y.0, x.0);
+    let drawing = PointPlot {
+        about: title.clone(),
+        x_label: x.1,
+        x_scale: x.2,
+        y_label: y.1,
+        y_scale: y.2,
+        ..drawn
+    };
+    PlotContext {
+        id,
+        title: capitalised(&title),
+        caption,
+        svg: drawing.draw(),
     }
 }

@@ -10,8 +10,8 @@ use crate::report::view::{Cell, View};
 
 use super::difference;
 use super::field::OfCell;
-use super::speed::timing_value;
 use super::tasks::tasks;
+use crate::report::timing::timing_value;
 
 /// How cells are ranked by speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,19 +62,13 @@ impl Pace {
 /// The measured cells of a task, the fastest first; equal ones in plan order.
 pub(crate) fn fastest_first<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<(&'v Cell<'a>, f64)> {
     let pace = Pace::of(cells);
-    let mut ordered = highest_first(cells, pace.column());
-    if pace != Pace::Throughput {
-        ordered.sort_by(|a, b| a.1.total_cmp(&b.1));
-    }
-    ordered
-}
-
-/// The cells that have a timing, the highest first; equal ones in plan order.
-fn highest_first<'v, 'a>(cells: &[&'v Cell<'a>], column: &str) -> Vec<(&'v Cell<'a>, f64)> {
     let timed = cells.iter();
-    let timed = timed.filter_map(|cell| Some((*cell, timing_value(cell, column)?)));
+    let timed = timed.filter_map(|cell| Some((*cell, timing_value(cell, pace.column())?)));
     let mut ordered: Vec<_> = timed.collect();
-    ordered.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ordered.sort_by(|a, b| match pace {
+        Pace::Throughput => b.1.total_cmp(&a.1),
+        Pace::Epoch | Pace::Run => a.1.total_cmp(&b.1),
+    });
     ordered
 }
 
@@ -174,8 +168,10 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<OfCell<'f, 'a>>, S
 
 /// Why there is no speed-up against `base`, by the example of another cell.
 fn no_speed_up(view: &View<'_>, (base, other): (&Cell<'_>, &Cell<'_>), why: &str) -> String {
-    let names = [base, other].map(|cell| view.name(cell, None)).join("; ");
-    format!(" There is no speed-up, as no cell is comparable with {names}: {why}.")
+    let [base, other] = [base, other].map(|cell| view.name(cell, None));
+    format!(
+        " No speed-up is shown: the times of no other cell can be divided by those of {base}; {other}, for example: {why}."
+    )
 }
 
 fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) -> Entry {

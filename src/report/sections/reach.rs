@@ -2,15 +2,14 @@
 
 use std::cmp::Ordering;
 
-use crate::base::statistics::{median, range};
 use crate::base::units::{human, shortest};
 use crate::plan::ReachSpec;
-use crate::report::table::Entry;
+use crate::report::table::{Entry, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Direction, metric_column};
 
 use super::field::OfCell;
-use super::quality::{is_worth_reaching, loss_column};
+use crate::report::quality::{is_worth_reaching, loss_column};
 
 /// Significant digits of metrics.
 const DIGITS: usize = 4;
@@ -90,21 +89,18 @@ impl Target {
         }
         let runs = cell.counted.iter();
         let times: Vec<f64> = runs.filter_map(|run| self.seconds(cell, run)).collect();
-        let ends = range(&times).filter(|_| times.len() > 1);
-        let Some(middle) = median(&times) else {
-            return Entry::text("–");
-        };
-        let entry = Entry::between(middle, ends, |seconds| human(seconds, 3));
+        let entry = spread_entry(&times, |seconds| human(seconds, 3));
+        if entry.value.is_none() {
+            return entry;
+        }
         let alone = (times.len() == 1).then(|| "n = 1".to_owned());
         let (reached, seeds) = (reach.reached, reach.seeds);
         let some = (reached < seeds).then(|| format!("{reached} of {seeds} seeds reached it"));
-        let ends = Some(entry.detail).filter(|ends| !ends.is_empty());
+        let ends = Some(entry.detail.clone()).filter(|ends| !ends.is_empty());
         let detail = [ends, alone, some].into_iter().flatten();
         Entry {
             detail: detail.collect::<Vec<String>>().join("; "),
-            text: entry.text,
-            value: entry.value,
-            interval: entry.interval,
+            ..entry
         }
     }
 

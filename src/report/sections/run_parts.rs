@@ -3,10 +3,13 @@
 use crate::base::statistics::mean;
 use crate::base::units::human;
 use crate::event::RunTimes;
+use crate::report::clock::wall_s;
 use crate::report::number::{Provenance, fixed, to_hundred};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
+
+use super::field;
 
 /// Parts of a run, in percent, may be this far below 0: the clocks they were read from round.
 const ROUNDING: f64 = -0.05;
@@ -35,7 +38,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     Column::last_is_residual(&mut columns);
     let about = "Means over the runs of a cell, costly evaluation in the first block only.";
     let head = ("run-parts", "Where a run’s time went", about.to_owned());
-    let table = Table::of_cells(view, head, columns, |cell| {
+    let table = field::of_each_cell(view, head, columns, |cell| {
         let (seconds, shares) = parts(cell)?;
         let percent = |&place: &usize| Entry::value(shares[place], fixed(shares[place], 1));
         let run = Entry::value(seconds, human(seconds, 3));
@@ -63,11 +66,7 @@ fn parts(cell: &Cell<'_>) -> Option<(f64, Vec<f64>)> {
                 .collect::<Vec<f64>>(),
         )
     };
-    // The whole run as its parent saw it; what the worker saw where results of earlier versions lack that.
-    let whole = over(|run, times| {
-        let inside = times.total_s + times.assessment_s.unwrap_or(0.0);
-        run.wall_s.unwrap_or(inside)
-    })?;
+    let whole = over(|run, _| wall_s(run).unwrap_or_default())?;
     let steps = over(|_, times| {
         times.measured_steps.unwrap_or_default() as f64 * times.step_mean_ms / 1e3
     })?;

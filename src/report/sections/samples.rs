@@ -4,34 +4,16 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
 
 use crate::base::file;
 use crate::base::png;
 use crate::base::text::count;
-use crate::report::section::Section;
+use crate::report::section::{SampleContext, Section};
 use crate::report::view::{Cell, View};
 use crate::results::SampleInfo;
 
 /// Images that a report shows at most; all of them lie in `samples/`.
 const MOST: usize = 60;
-
-/// An image, as templates place it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SampleContext {
-    /// Heading: what it is, of which cell and seed.
-    pub title: String,
-    /// Content of the image.
-    pub caption: String,
-    /// The image's file is `samples/<file>`.
-    pub file: String,
-    /// Width in pixels; 0 where the file is not there.
-    pub width: u32,
-    /// Height in pixels.
-    pub height: u32,
-    /// The file in base64, so that a page needs no other file; empty where it is not there.
-    pub base64: String,
-}
 
 /// The images that the results name, with their bytes where the results' folder has them.
 pub(crate) fn section(view: &View<'_>) -> Section {

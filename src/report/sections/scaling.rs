@@ -11,7 +11,7 @@ use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
 use super::field::{self, Field};
-use super::speed::timing_value;
+use crate::report::timing::timing_value;
 
 /// Times that are fitted: the column of `timings.csv`, and what the report calls it.
 const TIMES: [(&str, &str); 2] = [("train_s", "training"), ("epoch_s", "epoch")];

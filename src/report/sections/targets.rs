@@ -10,8 +10,8 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Interval, IntervalKind, fixed_unit, interval_over_runs, value};
 
+use super::machine;
 use super::phases::PHASES;
-use super::{machine, utilisation};
 
 /// A measured figure compared with its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -171,7 +171,7 @@ fn figure(view: &View<'_>, cell: &Cell<'_>, column: &str) -> Option<(Interval, u
     let runs = cell.counted.iter();
     let found = match (row.values.get(column), column, phase_of(column)) {
         (Some(known), ..) => Some(*known),
-        (_, "core_share", _) => utilisation::core_share(view, cell),
+        (_, "core_share", _) => machine::core_share(view, cell),
         (_, "memory_share", _) => machine::memory_share(view, cell),
         (_, _, phase) => {
             let of_run = |run: &&BlockRow| match phase {

@@ -64,11 +64,7 @@ pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
     let mut references: BTreeMap<Vec<&str>, &Cell<'_>> = BTreeMap::new();
     let mut found = BTreeSet::new();
     for cell in &view.cells {
-        let others = cell.info.axes.iter().enumerate();
-        let others = others
-            .filter(|(at, _)| *at != place)
-            .map(|(_, text)| &**text);
-        let reference = *references.entry(others.collect()).or_insert(cell);
+        let reference = *references.entry(cell.axes_but(place)).or_insert(cell);
         let changes = setting_changes((plan, reference.info), (plan, cell.info)).into_iter();
         found.extend(changes.map(|change| change.path));
     }

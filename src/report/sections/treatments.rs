@@ -12,7 +12,7 @@ use super::complexity::sample_ms;
 use super::difference;
 use super::field::{self, Field};
 use super::ranking::measured_apart;
-use super::speed::timing_value;
+use crate::report::timing::timing_value;
 
 /// The cells of one value of the treatment.
 struct Class<'v, 'a> {
@@ -44,16 +44,10 @@ fn pairs<'v, 'a>(
     base: &[&'v Cell<'a>],
     without: usize,
 ) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
-    let rest = |cell: &Cell<'_>| -> Vec<String> {
-        let axes = cell.info.axes.iter().enumerate();
-        axes.filter(|(place, _)| *place != without)
-            .map(|(_, value)| value.clone())
-            .collect()
-    };
-    let known: BTreeMap<Vec<String>, &Cell<'a>> =
-        base.iter().map(|cell| (rest(cell), *cell)).collect();
+    let known = base.iter().map(|cell| (cell.axes_but(without), *cell));
+    let known: BTreeMap<Vec<&str>, &Cell<'a>> = known.collect();
     own.iter()
-        .filter_map(|cell| Some((*cell, *known.get(&rest(cell))?)))
+        .filter_map(|cell| Some((*cell, *known.get(&cell.axes_but(without))?)))
         .collect()
 }
 

@@ -12,7 +12,7 @@ use crate::report::view::{Cell, View};
 
 use super::difference::part;
 use super::field::{self, OfCell};
-use super::speed::timing_value;
+use crate::report::timing::timing_value;
 
 /// Path of the axis.
 const AXIS: &str = "loader.workers";

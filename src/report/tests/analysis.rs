@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::report::{Report, Row, Table};
+use crate::report::{Report, Row};
 use crate::results;
 use crate::results::ResultSet;
 use crate::results::golden::ddpm;
@@ -11,22 +11,17 @@ fn texts(row: &Row) -> Vec<&str> {
     row.fields.iter().map(|field| &*field.text).collect()
 }
 
-fn place(table: &Table, heading: &str) -> usize {
-    let mut headings = table.columns.iter().map(|column| &*column.heading);
-    headings.position(|found| found == heading).expect(heading)
-}
-
-/// The first two cells, with accuracies over four epochs of 8 s of training.
-fn with_accuracies(curves: [[f64; 4]; 2]) -> ResultSet {
+/// The first two cells, with the values of a metric over four epochs and seconds of training.
+fn with_curves(metric: &str, cells: [([f64; 4], f64); 2]) -> ResultSet {
     let mut set = ddpm();
     set.plan.cells.truncate(2);
-    for (info, curve) in set.plan.cells.iter().zip(curves) {
+    for (info, (curve, seconds)) in set.plan.cells.iter().zip(cells) {
         for row in set.epochs.iter_mut().filter(|row| row.key == info.key) {
             let value = Some(curve[row.epoch.epoch]);
-            row.epoch.validation.insert("val_accuracy".into(), value);
+            row.epoch.validation.insert(metric.into(), value);
         }
         for run in set.blocks.iter_mut().filter(|run| run.key == info.key) {
-            run.times_mut().expect("a measured run").train_s = 8.0;
+            run.times_mut().expect("a measured run").train_s = seconds;
         }
     }
     set.timings = results::timings(&set.blocks);
@@ -35,11 +30,14 @@ fn with_accuracies(curves: [[f64; 4]; 2]) -> ResultSet {
 
 #[test]
 fn time_to_a_target_is_told_or_that_it_was_not_reached() {
-    let mut set = with_accuracies([[0.2, 0.6, 0.91, 0.9], [0.1, 0.5, 0.7, 0.87]]);
+    let mut set = with_curves(
+        "val_accuracy",
+        [([0.2, 0.6, 0.91, 0.9], 8.0), ([0.1, 0.5, 0.7, 0.87], 8.0)],
+    );
     set.plan.report = json!({"target": [{"metric": "val_accuracy", "value": 0.9}]});
     let report = Report::of(&set);
     let table = report.shown("quality");
-    let time = place(table, "time to val_accuracy ≥ 0.9");
+    let time = table.place("time to val_accuracy ≥ 0.9");
     // Three of four epochs of 8 s.
     assert_eq!(texts(&table.rows[0])[time], "6.00");
     assert_eq!(texts(&table.rows[1])[time], "not reached");
@@ -48,11 +46,11 @@ fn time_to_a_target_is_told_or_that_it_was_not_reached() {
 
 #[test]
 fn a_loss_is_reached_from_above() {
-    let mut set = with_accuracies([[0.0; 4]; 2]);
+    let mut set = ddpm();
     set.plan.report = json!({"target": [{"metric": "train_loss", "value": 0.1}]});
     let report = Report::of(&set);
     let table = report.shown("quality");
-    let time = place(table, "time to train_loss ≤ 0.1");
+    let time = table.place("time to train_loss ≤ 0.1");
     assert_ne!(texts(&table.rows[0])[time], "not reached");
 }
 
@@ -112,4 +110,21 @@ fn tasks_are_named_by_what_tells_them_apart() {
         let title = &report.shown(id).title;
         assert!(title.starts_with(task), "{title}");
     }
+}
+
+#[test]
+fn a_treatment_has_the_time_to_the_loss_that_all_cells_reach() {
+    let cells = [([1.0, 0.6, 0.5, 0.45], 8.0), ([0.9, 0.7, 0.6, 0.65], 4.0)];
+    let mut set = with_curves("val_loss", cells);
+    let heading = "time to equal loss";
+    let has_column = |set: &ResultSet| {
+        let report = Report::of(set);
+        let mut columns = report.shown("quality").columns.iter();
+        columns.any(|column| column.heading == heading)
+    };
+    assert!(!has_column(&set), "without a treatment");
+    set.plan.compare = json!({ "treatment": "batch-size" });
+    // Both reach 0.6: the first after two of its four epochs of 8 s, the second after three of its four of 4 s.
+    let times = Report::of(&set).shown("quality").texts(heading);
+    assert_eq!(times, ["4.00", "3.00"]);
 }

@@ -69,13 +69,17 @@ fn texts(folder: &Path, all: &mut Vec<(String, String)>) {
     }
 }
 
+/// The pages and plots in git.
+fn committed() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let reports = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports");
+    texts(&reports, &mut all);
+    all
+}
+
 #[test]
 fn no_best_value_has_a_second_superlative() {
-    let mut all = Vec::new();
-    texts(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("reports"),
-        &mut all,
-    );
+    let all = committed();
     for (path, text) in &all {
         for phrase in ["best best", "highest best", "lowest best"] {
             assert!(!text.contains(phrase), "{path}: {phrase}");
@@ -83,4 +87,25 @@ fn no_best_value_has_a_second_superlative() {
     }
     let said = |text: &str| all.iter().any(|(_, page)| page.contains(text));
     assert!(said("best validation accuracy"));
+}
+
+/// Whether it is no ruler of a table, and not empty.
+fn is_word(text: &&str) -> bool {
+    !text.trim_matches([':', '-']).is_empty()
+}
+
+#[test]
+fn pages_are_short() {
+    let all = committed();
+    let is_text = |path: &str| Path::new(path).extension().is_some_and(|end| end == "md");
+    let pages = all.iter().filter(|(path, _)| is_text(path));
+    for (path, page) in pages {
+        let words = page.split([' ', '|', '\n']).filter(is_word).count();
+        // A search of a hundred trials and several objectives has more to tell.
+        let is_long = path.contains("digits-search");
+        assert!(
+            words <= if is_long { 5000 } else { 2500 },
+            "{path}: {words} words"
+        );
+    }
 }

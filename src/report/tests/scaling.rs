@@ -120,6 +120,6 @@ fn a_metric_that_is_the_loss_has_no_plot_of_its_own() {
     assert!(
         curves[1]
             .caption
-            .contains("val_mse is the same within 0.01 %")
+            .contains("validation mse is the same within 0.01 %")
     );
 }

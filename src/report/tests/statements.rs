@@ -3,29 +3,12 @@
 use serde_json::json;
 
 use super::scaling::sizes;
+use crate::report::Report;
 use crate::report::measure::Measure;
 use crate::report::search::fixture as searched;
 use crate::report::view::View;
-use crate::report::{Entry, Report, Table};
 use crate::results::golden::ddpm;
 use crate::results::{self, ResultSet, TIMED};
-
-fn place(table: &Table, heading: &str) -> usize {
-    let mut headings = table.columns.iter().map(|column| &*column.heading);
-    headings.position(|found| found == heading).expect(heading)
-}
-
-/// The fields of a column, from top to bottom.
-fn column(table: &Table, heading: &str) -> Vec<Entry> {
-    let place = place(table, heading);
-    let rows = table.rows.iter();
-    rows.map(|row| row.fields[place].clone()).collect()
-}
-
-fn texts(table: &Table, heading: &str) -> Vec<String> {
-    let fields = column(table, heading).into_iter();
-    fields.map(|field| field.text).collect()
-}
 
 /// The sentences of the section `id`.
 fn points(report: &Report, id: &str) -> String {
@@ -75,7 +58,7 @@ fn d2_a_columns_unit_is_its_values_unit() {
     set.timings = results::timings(&set.blocks);
     let report = Report::of(&set);
     let speed = report.shown("speed");
-    let [pace, ratio] = ["throughput", "speed-up"].map(|heading| place(speed, heading));
+    let [pace, ratio] = ["throughput", "speed-up"].map(|heading| speed.place(heading));
     assert_eq!(speed.columns[pace].unit, "samples/s");
     let told = &speed.columns[ratio].provenance;
     assert_eq!(told, "derived (throughput ÷ that of the baseline)");
@@ -90,36 +73,6 @@ fn d2_a_columns_unit_is_its_values_unit() {
         assert_eq!(row.fields[pace].value, Some(own));
         assert_eq!(row.fields[ratio].value, Some(own / slowest));
     }
-}
-
-#[test]
-fn d2_a_choice_is_made_within_one_task() {
-    let mut set = ddpm();
-    for (place, cell) in set.plan.cells.iter_mut().enumerate() {
-        cell.task_signature = format!("task {}", place / 4);
-        cell.spec["dataset"] = json!({ "samples": place / 4 });
-    }
-    let report = Report::of(&set);
-    let task = |key: &str| {
-        let mut cells = set.plan.cells.iter();
-        let cell = cells.find(|cell| cell.key == key).expect("a cell");
-        cell.task_signature.clone()
-    };
-    for (number, wanted) in [(1, "task 0"), (2, "task 1")] {
-        let table = report.shown(&format!("decision-{number}"));
-        assert!(!table.rows.is_empty(), "{}", table.id);
-        let is_own = |row: &&crate::report::Row| task(&row.key) == wanted;
-        assert!(table.rows.iter().all(|row| is_own(&row)), "{}", table.id);
-        // Its slowest cell is what its speed-ups are against.
-        let speed = report.shown("speed");
-        let place = place(speed, "speed-up");
-        let own = speed.rows.iter().filter(is_own);
-        let ratios = own.filter_map(|row| row.fields[place].value);
-        let least = ratios.fold(f64::INFINITY, f64::min);
-        assert!((least - 1.0).abs() < 1e-12, "{wanted}: {least}");
-    }
-    let best = report.answer.sentences.join(" ");
-    assert!(!best.contains("of 7 cells"), "{best}");
 }
 
 #[test]
@@ -141,7 +94,7 @@ fn d6_numerator_and_denominator_of_a_rate_cover_the_same_window() {
     }
     let report = Report::of(&set);
     // 2.17 ÷ 1.2 of 2 cores.
-    assert_eq!(texts(report.shown("targets"), "measured"), ["90.4 %"]);
+    assert_eq!(report.shown("targets").texts("measured"), ["90.4 %"]);
 }
 
 /// Sizes whose training ended after fewer epochs the larger they are.
@@ -194,8 +147,8 @@ fn d7_a_ratio_has_one_definition_among_the_times_and_beside_its_prediction() {
     let report = Report::of(&set);
     let speed = report.shown("speed");
     let place = speed.rows.iter().position(|row| row.key == keys[1]);
-    let speed_up = &column(speed, "speed-up")[place.expect("a measured cell")];
-    let measured = &column(report.shown("predictions"), "measured")[0];
+    let speed_up = &speed.column("speed-up")[place.expect("a measured cell")];
+    let measured = &report.shown("predictions").column("measured")[0];
     assert_eq!((&*speed_up.text, &*measured.text), ("1.05×", "1.05×"));
     assert_eq!(speed_up.value, measured.value);
 }
@@ -204,8 +157,8 @@ fn d7_a_ratio_has_one_definition_among_the_times_and_beside_its_prediction() {
 fn d9_training_that_ends_by_itself_is_not_carried_on_but_its_epochs_are() {
     let report = Report::of(&sizes_of_other_epochs());
     let scaling = report.shown("scaling");
-    let times = texts(scaling, "time");
-    let carried = column(scaling, "extrapolated, not measured");
+    let times = scaling.texts("time");
+    let carried = scaling.column("extrapolated, not measured");
     assert_eq!(times, ["training", "epoch"]);
     assert_eq!((&*carried[0].text, carried[0].value), ("–", None));
     assert!(carried[1].interval.is_some(), "{carried:?}");
@@ -244,7 +197,7 @@ fn d10_runs_that_cells_share_are_counted_once_everywhere() {
     );
     assert_eq!(report.environments[0].runs, 21);
     let cost = report.shown("cost");
-    assert_eq!(texts(cost, "runs").last().map(|text| &**text), Some("21"));
+    assert_eq!(cost.texts("runs").last().map(|text| &**text), Some("21"));
 }
 
 #[test]
@@ -265,7 +218,7 @@ fn d13_counted_facts_that_differ_by_seed_are_medians_with_their_range() {
     }
     let report = Report::of(&set);
     let complexity = report.shown("complexity");
-    let flops = &column(complexity, "FLOPs per sample")[0];
+    let flops = &complexity.column("FLOPs per sample")[0];
     assert_eq!(flops.text, "9.00 MFLOP");
     assert!(
         flops.detail.starts_with("6.00 MFLOP–12.0 MFLOP"),
@@ -279,7 +232,7 @@ fn d13_counted_facts_that_differ_by_seed_are_medians_with_their_range() {
                 && table.id != "operations-1"
             {
                 assert_eq!(
-                    column(table, "achieved")[0].value,
+                    table.column("achieved")[0].value,
                     Some(speed * 9e6),
                     "{}",
                     table.id
@@ -365,7 +318,7 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
     set.timings = results::timings(&set.blocks);
     let report = Report::of(&set);
     let speed = report.shown("speed");
-    let epochs = column(speed, "whole epoch, extrapolated, not measured");
+    let epochs = speed.column("whole epoch, extrapolated, not measured");
     for (field, timing) in epochs.iter().zip(&set.timings) {
         let step = timing.values["step_mean_ms"];
         let seconds = |ms: f64| 82.0 * ms / 1e3;
@@ -387,13 +340,4 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
     // A column of dashes beside it would say that no epoch has a time.
     let headings = speed.columns.iter().map(|column| &*column.heading);
     assert!(!headings.collect::<Vec<_>>().contains(&"epoch"));
-}
-
-#[test]
-fn d17_the_shipped_ddpm_has_measured_epochs() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/ddpm");
-    let report = Report::of(&results::read(&folder).expect("reads"));
-    let epochs = column(report.shown("speed"), "epoch");
-    assert_eq!(epochs.len(), 6);
-    assert!(epochs.iter().all(|field| field.value.is_some()));
 }

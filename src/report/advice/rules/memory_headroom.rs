@@ -6,7 +6,7 @@ use crate::report::advice::line::Line;
 use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::sections::cost::is_on_gpu;
-use crate::report::sections::speed::timing_value;
+use crate::report::timing::timing_value;
 
 use super::WORTH;
 use super::batch_size::{SETTING, fit, fits};

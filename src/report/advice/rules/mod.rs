@@ -14,6 +14,7 @@ mod workers;
 
 use super::recommendation::Draft;
 use super::study::Study;
+pub(super) use values::WORTH;
 
 /// A rule, as `fieldtrial list rules` shows it.
 #[derive(Debug, Clone, Copy)]
@@ -25,9 +26,6 @@ pub struct Rule {
     /// The changes of a study to try; `None` where nothing calls for one.
     pub(super) find: fn(&Study<'_, '_>) -> Option<Vec<Draft>>,
 }
-
-/// Smallest improvement worth a recommendation, as a ratio.
-pub(super) const WORTH: f64 = 1.02;
 
 const fn rule(
     id: &'static str,

@@ -7,7 +7,7 @@ use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::Draft;
 use crate::report::advice::study::Study;
 use crate::report::sections::difference::part;
-use crate::report::sections::speed::timing_value;
+use crate::report::timing::timing_value;
 use crate::report::view::Cell;
 
 use super::values::{amdahl, percent, share};

@@ -4,7 +4,7 @@ use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
-use crate::report::sections::speed::timing_value;
+use crate::report::timing::timing_value;
 
 use super::WORTH;
 use super::values::{epochs, over_runs, percent};

@@ -11,7 +11,8 @@ use crate::report::number::fixed;
 use crate::report::sections::phases::breakdown;
 use crate::report::view::Cell;
 
-use super::WORTH;
+/// Smallest improvement worth a recommendation, as a ratio.
+pub(in crate::report::advice) const WORTH: f64 = 1.02;
 
 /// Share of a phase in the step, from 0 to 1, as the table of phases shows it; by its place there.
 pub(super) fn share(cell: &Cell<'_>, phase: usize) -> Option<f64> {

@@ -114,14 +114,3 @@ fn no_headline_says_what_the_test_did_not() {
             .all(|one| !one.change.contains("= 16 "))
     );
 }
-
-#[test]
-fn what_its_own_test_refuted_is_not_proposed_again_by_any_rule() {
-    let set = set(&small(), |_, _, _| {});
-    let next = followed(&set, 2.0, true);
-    let view = View::of(&next);
-    let counsel = Counsel::of(&view);
-    let again =
-        |one: &Recommendation| one.draft.setting == "train.batch-size" && one.draft.to == 16;
-    assert!(!counsel.recommendations.iter().any(again));
-}

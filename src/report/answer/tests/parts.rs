@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{answer, timed};
-use crate::results::{self, ResultSet, Status};
+use crate::results::{self, ResultSet};
 
 /// What an answer says where `parts` is asked for.
 fn told(mut set: ResultSet, parts: &Value) -> Vec<String> {
@@ -188,21 +188,6 @@ fn a_share_below_one_percent_has_no_more_digits_than_are_known() {
 }
 
 #[test]
-fn cells_of_two_tasks_with_one_name_are_told_apart() {
-    let mut set = timed(2, 6, |_| 100.0);
-    for (place, run) in set.blocks.iter_mut().enumerate() {
-        let bytes = if place < 6 { 100 << 20 } else { 200 << 20 };
-        run.times_mut().expect("a run").peak_train_bytes = Some(bytes);
-    }
-    set.timings = results::timings(&set.blocks);
-    set.plan.cells[1].task_signature = "another".into();
-    assert_eq!(
-        told(set, &json!(["memory"])),
-        ["Peak memory is from 100 MiB with workers 0 to 200 MiB with workers 4."]
-    );
-}
-
-#[test]
 fn parts_stand_in_their_order_and_a_metric_where_it_is_named() {
     let found = told(
         timed(2, 6, |cell| [100.0, 200.0][cell]),
@@ -211,29 +196,6 @@ fn parts_stand_in_their_order_and_a_metric_where_it_is_named() {
     assert!(found[0].starts_with("The largest part"), "{found:?}");
     assert!(found[1].starts_with("Fastest: workers 0"), "{found:?}");
     assert!(found[2].starts_with("How times grow with the number of samples needs three sizes"));
-}
-
-#[test]
-fn of_one_cell_and_of_none_the_parts_are_told_too() {
-    let one = told(timed(1, 6, |_| 100.0), &json!(["learned", "where"]));
-    assert!(
-        one[0].starts_with("The loss on a fixed batch fell from"),
-        "{one:?}"
-    );
-    assert!(
-        one[1].starts_with("The largest part of a step is backward, 62 %"),
-        "{one:?}"
-    );
-    let mut none = timed(2, 6, |_| 100.0);
-    (none.blocks, none.timings) = (Vec::new(), Vec::new());
-    for row in &mut none.runs {
-        row.status = Status::Failed;
-    }
-    let none = told(none, &json!(["memory"]));
-    assert!(
-        none[0].starts_with("Nothing was measured: 2 failed"),
-        "{none:?}"
-    );
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::compare::{Comparison, SpecChange, setting_changes};
-use crate::report::comparison::scene::{At, Duo};
+use crate::report::comparison::scene::Duo;
 use crate::report::sections::treatment::counts;
-use crate::report::view::View;
+use crate::report::view::{At, View};
 
 use super::factor::Factor;
 

@@ -8,8 +8,8 @@ use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::comparison::sections::{cells, costs, summary};
 use crate::report::language::messages;
 use crate::report::plot::DotRow;
+use crate::report::quality::has_learned;
 use crate::report::sections::plots::PlotContext;
-use crate::report::sections::quality::has_learned;
 use crate::results::Interval;
 
 use super::effects::FactorEffects;

@@ -1,14 +1,16 @@
 //! [`Figure`]: a figure of two runs that are compared.
 
+use serde_json::Value;
+
 use crate::compare::{CellPair, Ratio};
-use crate::report::comparison::scene::At;
+use crate::report::clock::wall_s;
 use crate::report::language::{Words, messages};
-use crate::report::sections::cost::{Prices, SECONDS, cores, is_on_gpu, wall_s};
+use crate::report::sections::cost::{Prices, SECONDS, cores, is_on_gpu};
+use crate::report::sections::difference::part;
 use crate::report::sections::reach::Target;
-use crate::report::view::Cell;
+use crate::report::view::{At, Cell};
 use crate::results::{BlockRow, Interval, interval_over_runs, value};
 
-use super::passes;
 use super::spread::{Runs, of_runs};
 
 /// A figure that runs have.
@@ -68,9 +70,9 @@ impl Figure {
         let times = run.times.as_deref()?;
         match self {
             Self::SampleTime => at.view.set.plan.sample_ms(at.cell.info, run),
-            Self::Validation => (passes::of(at, run.seed)? > 0.0).then_some(times.validation_s),
-            Self::Pass => passes::seconds(at, run),
-            Self::PassSample => Some(passes::seconds(at, run)? / passes::samples(at)? * 1e3),
+            Self::Validation => (passes(at, run.seed)? > 0.0).then_some(times.validation_s),
+            Self::Pass => seconds_of_pass(at, run),
+            Self::PassSample => Some(seconds_of_pass(at, run)? / samples_of_pass(at)? * 1e3),
             Self::Until(target) | Self::UntilEqual(target) => target.seconds(at.cell, run),
             Self::Price(prices) => {
                 // Costly evaluation is in the first block only.
@@ -167,4 +169,29 @@ fn condition(words: Words, target: &Target) -> String {
         "≤"
     };
     format!("{} {sign} {}", target.metric, words.number(target.value, 4))
+}
+
+/// Validations of a run of `seed`: epochs with validation metrics, and one of the mean weights where the manifest asks for
+/// them; `None` where no epoch was validated.
+fn passes(at: At<'_, '_>, seed: u64) -> Option<f64> {
+    let epochs = at.cell.epochs.iter();
+    let validated = epochs.filter(|row| row.seed == seed && !row.epoch.validation.is_empty());
+    let count = validated.count();
+    let ensemble = part(at.view, at.cell, "validation.ensemble").is_some_and(Value::is_number);
+    (count > 0).then_some(count as f64 + f64::from(u8::from(ensemble)))
+}
+
+/// Samples that one validation sees: `batches × batch-size` where the split is gone through again until they are full;
+/// `None` elsewhere, since the size of the split is in no results file.
+fn samples_of_pass(at: At<'_, '_>) -> Option<f64> {
+    let get = |key: &str| part(at.view, at.cell, &format!("validation.{key}"));
+    let is_cycle = get("cycle").and_then(Value::as_bool).unwrap_or(false);
+    let batches = get("batches").and_then(Value::as_f64)?;
+    let size = get("batch-size").and_then(Value::as_f64)?;
+    is_cycle.then_some(batches * size)
+}
+
+/// Seconds of one validation: those of the run ÷ its validations. The fixed batch's two evaluations are in them.
+fn seconds_of_pass(at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
+    Some(run.times.as_deref()?.validation_s / passes(at, run.seed)?)
 }

@@ -7,14 +7,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::compare::{
-    CellPair, Comparison, Counts, Design, EnvironmentChange, Judgement, MatchedBy, Origin,
-    QualityChange, QualityVerdict, Ratio, Side, SpecChange, Test, Threshold, ThresholdSource,
-    Verdict, Work,
+    CellPair, Comparison, Judgement, MatchedBy, Origin, QualityChange, QualityVerdict, Ratio, Side,
+    SpecChange, Verdict, Work, testing,
 };
 use crate::event::{EpochRow, PhaseTimes, RunFacts, RunTimes};
 use crate::plan::{AxisInfo, AxisKind};
-use crate::report::comparison::scene::At;
-use crate::report::view::{Cell, View};
+use crate::report::view::{At, Cell, View};
 use crate::results::{
     BlockRow, CellInfo, Direction, EpochRecord, FORMAT_VERSION, IntervalKind, PlanFile, ResultSet,
     RunRow, Status, metric_column, timings,
@@ -256,15 +254,12 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
         before: side(before),
         after: side(after),
         along: Some("variant".into()),
-        environment: EnvironmentChange::default(),
-        axes: Vec::new(),
         cells: vec![pair],
         added: Vec::new(),
         removed: Vec::new(),
-        ambiguous: Vec::new(),
         matrix: None,
         costs: Vec::new(),
-        needed_runs: 6,
+        ..testing::comparison()
     }
 }
 
@@ -276,6 +271,7 @@ fn pair((before, after): (&str, &str), changes: Vec<SpecChange>) -> CellPair {
     // Blocks 2 and 3 are in the middle.
     let sample_ms = |name: &str| Some(value(name).1 * 1.025 / 32.0);
     let ratio = value(after).1 / value(before).1;
+    let scripted = testing::pair(0, Verdict::Slower, ratio);
     CellPair {
         before: key(before),
         after: key(after),
@@ -283,11 +279,6 @@ fn pair((before, after): (&str, &str), changes: Vec<SpecChange>) -> CellPair {
         matched: MatchedBy::OtherAxes,
         changes,
         work: Work::Treatments(vec!["model shape".into()]),
-        facts: Vec::new(),
-        compared_rows: 1,
-        counts: Counts::Compared,
-        operations: Vec::new(),
-        other_code: (false, false),
         sample_ms: (sample_ms(before), sample_ms(after)),
         quality: vec![QualityChange {
             column: "best_loss".into(),
@@ -299,25 +290,16 @@ fn pair((before, after): (&str, &str), changes: Vec<SpecChange>) -> CellPair {
         }],
         timings: Vec::new(),
         judgement: Judgement {
-            verdict: Verdict::Slower,
             ratio: Some(Ratio {
                 value: ratio,
                 low: ratio,
                 high: ratio,
                 kind: IntervalKind::Bootstrap95,
             }),
-            design: Design::Interleaved,
-            runs: (BLOCKS, BLOCKS),
-            test: Some(Test::SignFlip),
-            p: Some(0.031_25),
             p_holm: Some(0.031_25),
             detectable: None,
-            threshold: Threshold {
-                value: 0.02,
-                source: ThresholdSource::Default,
-            },
+            ..scripted.judgement.clone()
         },
-        costs: Vec::new(),
-        waiting: None,
+        ..scripted
     }
 }

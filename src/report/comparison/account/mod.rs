@@ -10,7 +10,6 @@ pub(super) mod factor;
 pub(super) mod figure;
 #[cfg(test)]
 mod fixture;
-mod passes;
 pub(super) mod phases;
 pub(super) mod qualities;
 pub(super) mod rows;

@@ -3,12 +3,13 @@
 
 use crate::base::statistics::median;
 use crate::compare::{Design, Ratio, Verdict};
-use crate::report::comparison::scene::{At, Duo, Scene};
+use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::sections::phases::{PHASES, breakdown, column};
 use crate::report::table::{Column, Entry};
+use crate::report::view::At;
 use crate::results::{BOOTSTRAP_FROM, Interval, interval_over_runs, value};
 
 use super::rows::{ROWS, Shown, interval, is_comparable, over_pairs, ratio_entry, shown};
@@ -68,7 +69,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.phases_per_step()
     };
     let naming = ("phases", words.phases_title(), words.phases_about(of));
-    over_pairs(scene, naming, columns(scene), ROWS, |duo| lines(scene, duo))
+    over_pairs(scene, naming, columns(scene), ROWS, |duo| lines(scene, duo)).map(Section::table)
 }
 
 fn columns(scene: &Scene<'_>) -> Vec<Column> {

@@ -2,11 +2,12 @@
 
 use crate::compare::{QualityChange, QualityVerdict};
 use crate::event::RunFacts;
-use crate::report::comparison::scene::{At, Duo, Scene};
+use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Number;
-use crate::report::sections::quality::{arrowed, over_seeds};
+use crate::report::quality::{arrowed, over_seeds};
 use crate::report::table::Entry;
+use crate::report::view::At;
 use crate::results::{ColumnInfo, Direction, fixed_column, metric_column, objective};
 
 /// Losses of a run's facts.

@@ -5,7 +5,6 @@ pub(crate) use crate::report::comparison::scene::ROWS;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
-use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::{Interval, IntervalKind};
 
@@ -95,7 +94,7 @@ pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> Shown {
     }
 }
 
-/// The section of a table over pairs of cells, which names them where there are several, of at most so many rows; `None`
+/// The table over pairs of cells, which names them where there are several, of at most so many rows; `None`
 /// without a row.
 pub(crate) fn over_pairs<'a>(
     scene: &Scene<'a>,
@@ -103,7 +102,7 @@ pub(crate) fn over_pairs<'a>(
     columns: Vec<Column>,
     most: usize,
     lines: impl Fn(&Duo<'_, 'a>) -> Vec<Vec<Entry>>,
-) -> Option<Section> {
+) -> Option<Table> {
     let words = scene.words;
     let pairs = scene.duos().count();
     let has_many = pairs > 1;
@@ -123,7 +122,7 @@ pub(crate) fn over_pairs<'a>(
         cut: is_cut.then(|| words.rows_cut(words.count(rows.len()))),
         ..Table::of_rows((id, &title, about), columns, rows)
     };
-    (!table.rows.is_empty()).then(|| Section::table(table))
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// The columns of a table of figures.
@@ -149,21 +148,27 @@ pub(crate) fn line(
     if held.medians == [None, None] {
         return None;
     }
-    let side = |side: usize| match &held.medians[side] {
-        Some(median) => interval(words, median, &|value| figure.show(words, value)),
-        None => Entry::text(figure.missing(words, duo.both[side])),
-    };
+    let [before, after] = medians(words, duo, figure);
     let fields = vec![
         Entry::text(figure.name(words)),
-        side(0),
-        side(1),
+        before,
+        after,
         ratio_entry(words, held.ratio.as_ref()),
         Entry::text(direction(words, figure, held.ratio.as_ref(), held.shown)),
     ];
     Some((fields, matches!(held.shown, Shown::Less | Shown::More)))
 }
 
-/// A ratio with the ends of its interval below it; the text below the table names the kind of interval.
+/// The medians of a figure of both sides, or what stands where there is none.
+pub(crate) fn medians(words: Words, duo: &Duo<'_, '_>, figure: &Figure) -> [Entry; 2] {
+    let show = |value| figure.show(words, value);
+    duo.both.map(|at| match figure.over_runs(at) {
+        Some(median) => interval(words, &median, &show),
+        None => Entry::text(figure.missing(words, at)),
+    })
+}
+
+/// A ratio with the ends of its interval below it: what they are stands once, below the table.
 pub(crate) fn ratio_entry(words: Words, ratio: Option<&Ratio>) -> Entry {
     let mut entry = words.ratio_entry(ratio);
     if let Some((low, high)) = ratio.and_then(Ratio::ends) {

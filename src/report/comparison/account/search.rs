@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
-use crate::report::plot::{Point, PointPlot, SERIES, Series};
+use crate::report::plot::{PointPlot, SERIES, Series};
 use crate::report::search::{BestSoFar, Search, Study, Sum, whole};
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
@@ -210,11 +210,8 @@ pub(in crate::report) fn plot(words: Words, found: &[Named<'_, '_>]) -> Option<P
                 .into_iter()
                 .filter(|name| !name.is_empty() && *name != "–");
             let name = names.cloned().collect::<Vec<String>>().join(", ");
-            let points = best.steps.iter().map(|&(x, y, number)| Point {
-                x,
-                y,
-                about: words.outcome_trial(words.localised(&objective.show(y)), number),
-                ..Point::default()
+            let points = best.points(|y, number| {
+                words.outcome_trial(words.localised(&objective.show(y)), number)
             });
             series.push(Series::of(&name, points));
             lines.push(best.staircase());

@@ -2,7 +2,7 @@
 
 use crate::compare::{Ratio, Verdict, Work};
 use crate::report::comparison::Words;
-use crate::report::comparison::account::rows::{ROWS, interval, over_pairs};
+use crate::report::comparison::account::rows::{ROWS, medians, over_pairs};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Timed, messages};
 use crate::report::number::Provenance;
@@ -63,7 +63,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     };
     let title = words.cells_title(words.timed_title());
     let naming = ("cells", title, words.cells_about(unit));
-    over_pairs(scene, naming, columns, ROWS, |duo| vec![line(scene, duo)])
+    over_pairs(scene, naming, columns, ROWS, |duo| vec![line(scene, duo)]).map(Section::table)
 }
 
 fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
@@ -76,11 +76,7 @@ fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
         _ => words.judgement(judgement),
     };
     let detectable = judgement.detectable.map(|effect| effect * 100.0);
-    let timed = scene.timed();
-    let mut fields = Vec::from(duo.both.map(|at| match timed.over_runs(at) {
-        Some(median) => interval(words, &median, &|value| timed.show(words, value)),
-        None => Entry::text("–"),
-    }));
+    let mut fields = Vec::from(medians(words, duo, &scene.timed()));
     fields.extend([
         words.ratio_entry(judgement.ratio.as_ref()),
         verdict,

@@ -64,10 +64,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     });
     Some(Section {
         paragraphs: vec![sentence],
-        tables: table
-            .into_iter()
-            .flat_map(|section| section.tables)
-            .collect(),
+        tables: table.into_iter().collect(),
         ..Section::titled("facts", words.facts_title())
     })
 }

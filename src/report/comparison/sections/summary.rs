@@ -8,19 +8,19 @@ use crate::compare::{
 use crate::report::comparison::Words;
 use crate::report::comparison::account::figure::Figure;
 use crate::report::comparison::account::rows::{
-    PairFigure, ROWS, columns, interval, is_comparable, line, over_pairs, ratio_entry,
+    PairFigure, ROWS, columns, is_comparable, line, medians, over_pairs, ratio_entry,
 };
 use crate::report::comparison::account::{phases, qualities};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::comparison::sections::costs;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
+use crate::report::quality::arrowed;
 use crate::report::section::Section;
 use crate::report::sections::cost::prices;
-use crate::report::sections::quality::arrowed;
 use crate::report::sections::reach::Target;
 use crate::report::table::{Column, Entry, Row, Table};
-use crate::results::{Direction, Interval};
+use crate::results::Direction;
 
 /// Metrics beside the best loss in a table over cells.
 const METRICS: usize = 4;
@@ -60,7 +60,8 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         return over_pairs(scene, naming, columns_of_one(scene), ROWS, |duo| {
             let lines = lines(scene, duo).into_iter();
             lines.map(|(fields, _)| fields).collect()
-        });
+        })
+        .map(Section::table);
     }
     // Cells that were not measured have no part in any mean.
     let cells = scene.duos().filter(|duo| is_comparable(duo.pair)).count();
@@ -86,7 +87,8 @@ pub(crate) fn by_cell(scene: &Scene<'_>) -> Option<Section> {
         told.map(|(fields, _)| fields).collect()
     };
     let is_many = scene.duos().count() > 1;
-    is_many.then(|| over_pairs(scene, naming, columns_of_one(scene), ROWS, told))?
+    let table = is_many.then(|| over_pairs(scene, naming, columns_of_one(scene), ROWS, told))?;
+    table.map(Section::table)
 }
 
 fn columns_of_one(scene: &Scene<'_>) -> Vec<Column> {
@@ -126,16 +128,11 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>, timed: &Figure) -> Vec<Entry> {
         .into_iter()
         .filter(|part| !part.is_empty());
     let why = why.collect::<Vec<String>>().join("; ");
-    let medians = duo.both.map(|at| timed.over_runs(at));
-    let show = |value| timed.show(words, value);
-    let median = |median: &Option<Interval>| match median {
-        Some(median) => interval(words, median, &show),
-        None => Entry::text("–"),
-    };
+    let [before, after] = medians(words, duo, timed);
     vec![
         Entry::text(timed.name(words)),
-        median(&medians[0]),
-        median(&medians[1]),
+        before,
+        after,
         ratio_entry(words, judgement.ratio.as_ref()),
         Entry::detailed(verdict.text, why),
     ]

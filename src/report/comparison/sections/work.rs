@@ -51,10 +51,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let sentence = words.work_equal(words.count(equal), words.count(counted.len()));
     (!counted.is_empty()).then(|| Section {
         paragraphs: vec![sentence],
-        tables: table
-            .into_iter()
-            .flat_map(|section| section.tables)
-            .collect(),
+        tables: table.into_iter().collect(),
         ..Section::titled("work", words.work_title())
     })
 }

@@ -1,6 +1,5 @@
 //! The pages of a comparison keep the contract, and each rule fails where a violation is planted.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::compare::golden::side;
@@ -12,6 +11,7 @@ use crate::report::{ComparisonReport, Section};
 
 use super::super::comparison::{RULES, violations};
 use super::super::subject::Subject;
+use super::planted_template;
 
 fn report(of: &Comparison, language: Language) -> ComparisonReport {
     ComparisonReport::of(std::slice::from_ref(of), language)
@@ -40,12 +40,7 @@ fn caught_in(rule: &str, plant: impl Fn(&mut ComparisonReport)) {
 
 /// A template in which `from` became `to`.
 fn caught_in_template(rule: &str, file: &str, from: &str, to: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/templates");
-    let honest = fs::read_to_string(folder.join(file)).expect("a template");
-    let planted = honest.replace(from, to);
-    assert_ne!(honest, planted, "{file} has no `{from}`");
-    let own = tempfile::tempdir().expect("a temporary folder");
-    fs::write(own.path().join(file), planted).expect("writes");
+    let own = planted_template(file, from, to);
     let found = broken(rule, Some(own.path()), &|_| {});
     assert!(
         found.iter().all(|count| *count > 0),
@@ -90,24 +85,16 @@ fn r6_answer() {
 
 #[test]
 fn r8_claims_and_sameness() {
-    caught_in("R8", |report| {
-        let is_german = report.language == "de";
-        let claim = if is_german {
-            "Der Gewinn ist signifikant."
-        } else {
-            "The gain is significant."
-        };
-        report.parts[0].intro.push(claim.into());
-    });
-    caught_in("R8", |report| {
-        let is_german = report.language == "de";
-        let claim = if is_german {
-            "Es gibt keine Änderung."
-        } else {
-            "There is no change."
-        };
-        report.parts[0].intro.push(claim.into());
-    });
+    for (english, german) in [
+        ("The gain is significant.", "Der Gewinn ist signifikant."),
+        ("There is no change.", "Es gibt keine Änderung."),
+    ] {
+        caught_in("R8", |report| {
+            let is_german = report.language == "de";
+            let claim = if is_german { german } else { english };
+            report.parts[0].intro.push(claim.into());
+        });
+    }
     caught_in("R8", |report| {
         for row in &mut section(report, "section-cells").tables[0].rows {
             row.fields.iter_mut().for_each(|field| field.detail.clear());

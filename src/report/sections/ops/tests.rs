@@ -18,13 +18,6 @@ fn set(cells: usize) -> ResultSet {
     set
 }
 
-fn column(table: &Table, heading: &str) -> Vec<String> {
-    let place = table.columns.iter().position(|own| own.heading == heading);
-    let place = place.unwrap_or_else(|| panic!("no column {heading}"));
-    let fields = table.rows.iter().filter_map(|row| row.fields.get(place));
-    fields.map(|field| field.text.clone()).collect()
-}
-
 #[test]
 fn operations_are_summed_over_layers_and_sum_to_the_step() {
     let set = set(1);
@@ -32,7 +25,7 @@ fn operations_are_summed_over_layers_and_sum_to_the_step() {
         panic!("one profile")
     };
     let table = &operations.tables[0];
-    let names = column(table, "operation");
+    let names = table.texts("operation");
     let expected = [
         "conv2d",
         "linear",
@@ -43,19 +36,19 @@ fn operations_are_summed_over_layers_and_sum_to_the_step() {
         "sum",
     ];
     assert_eq!(names, expected);
-    assert_eq!(column(table, "forward")[0], "15.0");
-    assert_eq!(column(table, "backward")[0], "25.0");
-    assert_eq!(column(table, "calls a step")[0], "4");
-    assert_eq!(column(table, "FLOPs a step")[0], "12.0 GFLOP");
-    assert_eq!(column(table, "achieved")[0], "300");
+    assert_eq!(table.texts("forward")[0], "15.0");
+    assert_eq!(table.texts("backward")[0], "25.0");
+    assert_eq!(table.texts("calls a step")[0], "4");
+    assert_eq!(table.texts("FLOPs a step")[0], "12.0 GFLOP");
+    assert_eq!(table.texts("achieved")[0], "300");
     assert_eq!(
-        column(table, "share")[..2],
+        table.texts("share")[..2],
         ["66.7", "11.6"],
         "rounded so that they sum to 100"
     );
-    assert_eq!(column(table, "share").last().unwrap(), "100.0");
-    assert_eq!(column(&layers.tables[0], "layer")[0], "down.conv1");
-    assert_eq!(column(&layers.tables[0], "operations")[0], "conv2d");
+    assert_eq!(table.texts("share").last().unwrap(), "100.0");
+    assert_eq!(layers.tables[0].texts("layer")[0], "down.conv1");
+    assert_eq!(layers.tables[0].texts("operations")[0], "conv2d");
 }
 
 #[test]
@@ -93,7 +86,7 @@ fn many_operations_are_cut_and_the_rest_is_summed_up() {
         set.ops.push(record);
     }
     let sections = sections(&View::of(&set));
-    let names = column(&sections[0].tables[0], "operation");
+    let names = sections[0].tables[0].texts("operation");
     assert_eq!(names.len(), ROWS + 3);
     assert_eq!(names[ROWS - 1], "16 more");
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::base::text::{capitalised, kebab_case};
 use crate::event::EpochRow;
-use crate::report::measure::Measure;
+use crate::report::measure::{Measure, column_words};
 use crate::report::plot::{Point, PointPlot, SERIES, ScaleKind, Series};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
-use super::super::quality;
 use super::{PlotContext, band};
+use crate::report::quality;
 
 /// Relative difference of two values that is invisible in a drawing.
 const INVISIBLE: f64 = 1e-4;
@@ -88,7 +88,7 @@ fn plot(
         let how = "one line per different curve; cells that share it are named together";
         (single(view, &curves), how.to_owned())
     };
-    let words = name.replace('_', " ");
+    let words = column_words(name);
     let values: Vec<f64> = series
         .iter()
         .flat_map(|line| line.points.iter().map(|p| p.y))
@@ -117,7 +117,8 @@ fn twins_in_words(twins: &[&str]) -> String {
         return String::new();
     }
     let percent = INVISIBLE * 100.0;
-    format!("; {} is the same within {percent} %", twins.join(", "))
+    let names: Vec<String> = twins.iter().map(|name| column_words(name)).collect();
+    format!("; {} is the same within {percent} %", names.join(", "))
 }
 
 /// The different curves of the first seed, in plan order.

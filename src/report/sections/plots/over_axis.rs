@@ -169,8 +169,9 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         }
     }
 
+    /// Of plain letters, as files are called by it.
     fn id(&self) -> String {
-        kebab_case(&self.measure.name)
+        kebab_case(&self.measure.name.replace('²', "2"))
     }
 
     fn caption(&self) -> String {

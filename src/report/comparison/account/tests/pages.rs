@@ -43,23 +43,6 @@ fn digits(text: &str) -> Vec<char> {
 }
 
 #[test]
-fn every_column_of_numbers_says_where_they_come_from() {
-    for section in whole() {
-        for table in &section.tables {
-            for column in table.columns.iter().filter(|column| column.is_number) {
-                let kinds = ["measured (", "derived (", "assumed ("];
-                let is_said = kinds.iter().any(|kind| column.provenance.starts_with(kind));
-                assert!(is_said, "{}: {}", table.id, column.heading);
-            }
-            for row in &table.rows {
-                let is_whole = row.fields.len() == table.columns.len() || row.missing.is_some();
-                assert!(is_whole, "{}: {row:?}", table.id);
-            }
-        }
-    }
-}
-
-#[test]
 fn the_answer_has_the_verdict_with_its_interval_and_what_was_not_tested() {
     let comparison = compared(&results(), "before", "after");
     let scene = &Scene::of(&comparison, Language::English);

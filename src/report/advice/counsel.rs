@@ -1,0 +1,126 @@
+//! [`Counsel`]: what the rules say of results.
+
+use crate::plan::{Claim, TestedSpec, Verdict};
+use crate::report::view::View;
+
+use super::effect::paired;
+use super::outcome::Outcome;
+use super::recommendation::{Recommendation, text};
+use super::rules::{self, RULES};
+use super::study::Study;
+
+/// Recommendations of a report: one sitting tests no more.
+const MOST: usize = 6;
+
+/// What the rules say of a view.
+pub(super) struct Counsel<'v, 'a> {
+    /// Predictions of the followed report, measured here.
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) studies: Vec<Study<'v, 'a>>,
+    /// Those with an estimate first, by predicted gain, the largest first.
+    pub(super) recommendations: Vec<Recommendation>,
+    /// Changes that need no test any more.
+    tested: Vec<TestedSpec>,
+}
+
+impl<'v, 'a> Counsel<'v, 'a> {
+    pub(super) fn of(view: &'v View<'a>) -> Self {
+        let outcomes = Outcome::all(view);
+        // Changes that the manifest knows to be tested already.
+        let mut tested: Vec<TestedSpec> = view.set.plan.reported("tested");
+        tested.extend(outcomes.iter().filter_map(Outcome::settled));
+        let mut counsel = Self {
+            studies: Study::all(view, &outcomes),
+            outcomes,
+            recommendations: Vec::new(),
+            tested,
+        };
+        counsel.ask();
+        counsel
+    }
+
+    fn ask(&mut self) {
+        for rule in RULES {
+            for (number, study) in self.studies.iter().enumerate() {
+                for draft in (rule.find)(study).into_iter().flatten() {
+                    let one = Recommendation {
+                        rule: rule.id,
+                        study: number,
+                        cell: study.anchor.info.key.clone(),
+                        name: study.view.name(study.anchor, None),
+                        draft,
+                    };
+                    if !is_refused(&one, study, &self.tested, &self.recommendations) {
+                        self.recommendations.push(one);
+                    }
+                }
+            }
+        }
+        self.recommendations.sort_by(Recommendation::rank);
+        self.recommendations.truncate(MOST);
+        self.renumber();
+    }
+
+    /// Leaves out studies without a recommendation.
+    fn renumber(&mut self) {
+        let mut kept: Vec<usize> = self.recommendations.iter().map(|one| one.study).collect();
+        kept.sort_unstable();
+        kept.dedup();
+        for one in &mut self.recommendations {
+            one.study = kept.binary_search(&one.study).unwrap_or(one.study);
+        }
+        let mut number = 0..;
+        self.studies
+            .retain(|_| number.next().is_some_and(|number| kept.contains(&number)));
+    }
+}
+
+/// Whether a change is not recommended after all: it is tested already, measured to be no better, or said before.
+fn is_refused(
+    one: &Recommendation,
+    study: &Study<'_, '_>,
+    tested: &[TestedSpec],
+    known: &[Recommendation],
+) -> bool {
+    let (draft, column) = (&one.draft, one.draft.column);
+    let is_no_gain = || {
+        let measured = study.at(&draft.setting, &draft.to);
+        let measured = measured.and_then(|cell| paired(cell, study.anchor, column));
+        measured.is_some_and(|measured| measured.improvement(column)[0] < 1.0)
+    };
+    let is_same = |other: &Recommendation| {
+        other.study == one.study
+            && other.draft.column == column
+            && other.is_change(&draft.setting, &text(&draft.from), &text(&draft.to))
+    };
+    tested.iter().any(|tested| one.is_settled(tested))
+        || draft.claim == Claim::Gain && is_no_gain()
+        || known.iter().any(is_same)
+}
+
+/// What later reports need not try: values that these results show to be no better than what is recommended.
+pub(super) fn surpassed(counsel: &Counsel<'_, '_>) -> Vec<TestedSpec> {
+    let mut tested = counsel.tested.clone();
+    for one in &counsel.recommendations {
+        let (setting, column) = (&*one.draft.setting, one.draft.column);
+        let study = &counsel.studies[one.study];
+        let Some(best) = study.at(setting, &one.draft.to) else {
+            continue;
+        };
+        for other in study.others(setting) {
+            let known = TestedSpec {
+                rule: one.rule.to_owned(),
+                setting: setting.to_owned(),
+                from: text(&one.draft.to),
+                to: text(study.setting(other, setting)),
+                verdict: Verdict::Refuted,
+            };
+            let is_other = other.info.key != best.info.key && !tested.contains(&known);
+            let gain = paired(other, best, column).map(|found| found.improvement(column)[0]);
+            if is_other && gain.is_some_and(|gain| gain < rules::WORTH) {
+                tested.push(known);
+            }
+        }
+    }
+    tested
+}

@@ -1,0 +1,25 @@
+//! What `report.answer` asks for.
+
+use crate::plan::AnswerPart;
+use crate::report::view::View;
+
+/// The parts of `report.answer`.
+pub(super) fn asked(view: &View<'_>) -> Vec<AnswerPart> {
+    view.set.plan.reported("answer")
+}
+
+/// Whether anything but metrics is asked for.
+pub(super) fn has_parts(view: &View<'_>) -> bool {
+    let is_metric = |part: &AnswerPart| matches!(part, AnswerPart::Metric(_));
+    !asked(view).iter().all(is_metric)
+}
+
+/// The columns that `report.answer` names.
+pub(super) fn named(view: &View<'_>) -> Vec<String> {
+    let parts = asked(view).into_iter();
+    let metrics = parts.filter_map(|part| match part {
+        AnswerPart::Metric(column) => Some(column),
+        _ => None,
+    });
+    metrics.collect()
+}

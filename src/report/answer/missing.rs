@@ -1,0 +1,65 @@
+//! What is said of cells without a result.
+
+use crate::report::view::{Cell, View};
+use crate::results::{Status, grouped};
+
+use super::context::{Answer, NAMED};
+
+/// The answer where no cell was measured.
+pub(super) fn nothing(view: &View<'_>) -> Option<Answer> {
+    let has_value = |cell: &Cell<'_>| {
+        let trial = cell.info.trial.as_ref();
+        trial.is_some_and(|trial| trial.values.iter().any(Option::is_some))
+    };
+    if view
+        .cells
+        .iter()
+        .any(|cell| cell.is_measured() || has_value(cell))
+    {
+        return None;
+    }
+    let all = view.cells.len();
+    let reasons = reasons(view.cells.iter());
+    let sentence = match all {
+        0 => "The plan has no cell.".to_owned(),
+        _ => format!("Nothing was measured: {reasons}."),
+    };
+    Some(Answer {
+        sentences: vec![sentence],
+        ..Answer::default()
+    })
+}
+
+/// Cells that have no result, beside others that do.
+pub(super) fn not_run(view: &View<'_>) -> String {
+    let is_left = |cell: &&Cell<'_>| !cell.is_measured() && cell.info.trial.is_none();
+    let left = view.cells.iter().filter(is_left);
+    let count = left.clone().count();
+    if count == 0 || count == view.cells.len() {
+        return String::new();
+    }
+    format!(
+        "Not measured, of {} cells: {}.",
+        view.cells.len(),
+        reasons(left)
+    )
+}
+
+/// `8 skipped (no CUDA device); 1 oom (needed 12 GiB)`: cells by the reason for which they have no result.
+fn reasons<'v, 'a: 'v>(cells: impl Iterator<Item = &'v Cell<'a>>) -> String {
+    let why = |cell: &Cell<'_>| match cell.status {
+        Status::Done => "done without a measured step".to_owned(),
+        Status::NotRun => "not run yet".to_owned(),
+        status if cell.reason.is_empty() => status.to_string(),
+        status => format!("{status} ({})", cell.reason),
+    };
+    let reasons = grouped(cells.map(why), String::clone);
+    let shown = reasons.iter().take(NAMED);
+    let shown = shown.map(|cells| format!("{} {}", cells.len(), cells[0]));
+    let mut shown: Vec<String> = shown.collect();
+    let more: usize = reasons.iter().skip(NAMED).map(Vec::len).sum();
+    if more > 0 {
+        shown.push(format!("{more} for other reasons"));
+    }
+    shown.join("; ")
+}

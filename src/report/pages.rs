@@ -1,0 +1,47 @@
+//! Which pages a manifest asks for, and what they are called.
+
+use crate::plan::{COMPARISON, Language, default_template};
+use crate::results::{PlanFile, ResultSet};
+
+/// What the pages of the manifest's first template are called.
+pub(super) const MAIN: &str = "report";
+
+/// The languages that were asked for, else those of the manifest's section `[report]`; those that a later version may
+/// know are left out.
+pub fn languages(given: &[Language], plan: &PlanFile) -> Vec<Language> {
+    if !given.is_empty() {
+        return given.to_vec();
+    }
+    let codes: Vec<String> = plan.reported("languages");
+    let found = codes.iter().filter_map(|code| Language::of_code(code));
+    or_default(found.collect(), Language::default)
+}
+
+/// The templates of the manifest.
+pub(super) fn named(set: &ResultSet) -> Vec<String> {
+    let of_search = || default_template(set.plan.search.is_some()).to_owned();
+    or_default(set.plan.reported("templates"), of_search)
+}
+
+/// A list, or one that has the default alone where it is empty.
+fn or_default<T>(list: Vec<T>, default: impl Fn() -> T) -> Vec<T> {
+    if list.is_empty() {
+        vec![default()]
+    } else {
+        list
+    }
+}
+
+/// What the pages of a template are called, where those of `first` are the main ones.
+pub(super) fn stem(name: &str, first: Option<&str>) -> String {
+    if Some(name) == first {
+        MAIN.to_owned()
+    } else {
+        format!("{MAIN}-{name}")
+    }
+}
+
+/// The template of the pages `report.md` and `report.html`: the first of the manifest's that is about one result.
+pub(super) fn main_template(set: &ResultSet) -> Option<String> {
+    named(set).into_iter().find(|name| name != COMPARISON)
+}

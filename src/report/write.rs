@@ -1,0 +1,117 @@
+//! The files of pages: their texts, their plots, and what of earlier ones has to go.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use minijinja::Environment;
+use minijinja::value::Value;
+
+use super::error::ReportError;
+use super::pages::MAIN;
+use super::plot::standalone;
+use super::sections::plots::PlotContext;
+use super::{apart, template};
+use crate::base::temporary::remove_left;
+use crate::base::text::visible_lines;
+use crate::plan::COMPARISON;
+use crate::results::{ResultsError, write_if_changed};
+
+/// What the pages and plots are called.
+pub(super) const HISTORY: &str = "history";
+
+/// A file and what is to stand in it.
+pub(super) type File = (PathBuf, String);
+
+/// The text of a page from the template `name`, the user's in `own` where there is one.
+pub(super) fn page(
+    own: Option<&Path>,
+    engine: &Environment<'_>,
+    (name, format): (&str, &str),
+    context: &Value,
+) -> Result<String, ReportError> {
+    let text = apart::render(own, engine, &format!("{name}.{format}.j2"), context)?;
+    Ok(if format == "md" { tidy(&text) } else { text })
+}
+
+/// Plots as files of their own.
+pub(super) fn plot_files<'p>(
+    folder: &Path,
+    plots: impl Iterator<Item = &'p PlotContext>,
+) -> impl Iterator<Item = File> {
+    let folder = folder.join("plots");
+    plots.map(move |plot| {
+        let path = folder.join(format!("{}.svg", plot.id));
+        (path, standalone(&plot.svg))
+    })
+}
+
+/// Markdown templates leave blank lines where a section is empty; more than one in a row says nothing. What stands
+/// between fences stays as it is.
+fn tidy(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut is_blank, mut is_fenced) = (true, false);
+    for line in text.lines() {
+        is_fenced ^= line.starts_with("```");
+        let line = if is_fenced { line } else { line.trim_end() };
+        if line.is_empty() && is_blank && !is_fenced {
+            continue;
+        }
+        is_blank = line.is_empty();
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
+/// Writes files, and removes plots that their kind of report, over a result, a comparison or a history, no longer has: one would be
+/// mistaken for a plot of it.
+pub(super) fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
+    let plots = folder.join("plots");
+    let unwritable = |error: std::io::Error| ResultsError::Unwritable {
+        path: plots.clone(),
+        reason: error.to_string(),
+    };
+    fs::create_dir_all(&plots).map_err(unwritable)?;
+    remove_left(folder);
+    remove_left(&plots);
+    for (path, text) in files {
+        // JSON has codes of its own.
+        let is_json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        let text = if is_json {
+            text.clone()
+        } else {
+            visible_lines(text)
+        };
+        write_if_changed(path, text.as_bytes())?;
+    }
+    for entry in fs::read_dir(&plots).into_iter().flatten().flatten() {
+        let plot = entry.path();
+        let is_plot = plot.extension().is_some_and(|extension| extension == "svg");
+        let mut written = files.iter().map(|(path, _)| path);
+        let is_ours = written.clone().any(|path| kind(path) == kind(&plot));
+        if is_plot && is_ours && !written.any(|path| *path == plot) {
+            let _ = fs::remove_file(plot);
+        }
+    }
+    Ok(())
+}
+
+/// What a page or a plot is about, as its name begins: a comparison, a history, else one result.
+fn kind(path: &Path) -> Option<&'static str> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut kinds = [COMPARISON, HISTORY].into_iter();
+    kinds.find(|kind| name.starts_with(kind))
+}
+
+/// Beside a first template of one format the page of another template in the other format would be taken for its own.
+pub(super) fn remove_old_page(folder: &Path, files: &[File]) {
+    let pages = template::FORMATS.map(|format| folder.join(format!("{MAIN}.{format}")));
+    let is_written = |page: &Path| files.iter().any(|(path, _)| path == page);
+    if pages.iter().any(|page| is_written(page)) {
+        for page in pages.iter().filter(|page| !is_written(page)) {
+            let _ = fs::remove_file(page);
+        }
+    }
+}
