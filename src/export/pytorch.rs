@@ -263,8 +263,15 @@ impl Code {
             LayerKind::Activation { function } => {
                 self.line(depth, &format!("{},", activation(*function)));
             }
-            // These are written by `add`.
-            _ => {}
+            // Written by `add`.
+            LayerKind::Linear { .. }
+            | LayerKind::Conv(_)
+            | LayerKind::MaxPool(_)
+            | LayerKind::AveragePool(_)
+            | LayerKind::Attention(_)
+            | LayerKind::Residual { .. }
+            | LayerKind::Parallel { .. }
+            | LayerKind::Sequential { .. } => {}
         }
     }
 
