@@ -9,9 +9,6 @@ use std::path::Path;
 
 use regex::Regex;
 
-/// Modules whose files import each other in circles.
-const EXCEPTIONS: [&str; 2] = ["datasets", "cli/new"];
-
 /// A path of modules below the root of a crate.
 type Module = Vec<String>;
 
@@ -216,26 +213,15 @@ fn collect(folder: &Path, module: &mut Module, texts: &mut BTreeMap<Module, (Str
 #[test]
 fn no_files_import_each_other_in_circles() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut used: BTreeSet<&str> = BTreeSet::new();
     for own in ["kernels", "engine", "lab", ""] {
         let files = files(&root.join(own));
         assert!(files.len() > 100, "the walk finds the files");
-        for circle in circles(&files) {
-            let is_within =
-                |exception: &&&str| circle.iter().all(|file| file.starts_with(**exception));
-            let exception = EXCEPTIONS.iter().find(is_within);
-            assert!(
-                exception.is_some(),
-                "files of `src/{own}` import each other: {circle:?}"
-            );
-            used.extend(exception);
-        }
+        let circles = circles(&files);
+        assert!(
+            circles.is_empty(),
+            "files of `src/{own}` import each other: {circles:?}"
+        );
     }
-    assert_eq!(
-        used,
-        EXCEPTIONS.into(),
-        "an exception that is none any more"
-    );
 }
 
 #[test]

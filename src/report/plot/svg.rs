@@ -140,7 +140,9 @@ impl Svg {
 /// Turns a drawing for a page into a file of its own: with the rules of style that it uses and paper, without links into the page.
 pub(crate) fn standalone(drawing: &str) -> String {
     let is_used = |rule: &&str| {
-        let class = rule.strip_prefix(".plot .").and_then(|rest| rest.split(' ').next());
+        let class = rule
+            .strip_prefix(".plot .")
+            .and_then(|rest| rest.split(' ').next());
         class.is_none_or(|class| class == "paper" || drawing.contains(class))
     };
     let style: String = STYLE.split_inclusive('\n').filter(is_used).collect();

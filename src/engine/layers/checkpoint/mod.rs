@@ -31,7 +31,7 @@ pub struct Tensor {
     pub values: Vec<f32>,
 }
 
-/// Copies all parameters to the host, in the model's order ([`Module`](crate::ops::Module)), then all buffers. Forces a device
+/// Copies all parameters to the host, in the model's order ([`Module`]), then all buffers. Forces a device
 /// sync.
 pub fn snapshot<D: Backend>(
     device: &D,

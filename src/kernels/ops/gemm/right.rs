@@ -47,7 +47,7 @@ impl Right<'_> {
         (self.matrix.rows, self.matrix.columns)
     }
 
-    /// Rows `start..start + count`. The copy stays if they begin, and end before others, at a multiple of [`DEPTHS`].
+    /// Rows `start..start + count`. The copy stays if they begin, and end before others, at a multiple of 32.
     ///
     /// # Panics
     /// When there are fewer.
