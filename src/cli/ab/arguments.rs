@@ -12,7 +12,7 @@ use crate::report::Language;
 /// Compare two commits by running both builds in turns on this machine
 ///
 /// Builds REF in the user's cache folder and the working tree in place, and runs the cells of the manifest on
-/// both, pair by pair: A B, then B A. What drifts on the machine hits both alike. Each build plans its own manifest; cells
+/// both, pair by pair, in random order within a pair. What drifts on the machine hits both alike. Each build plans its own manifest; cells
 /// are paired by key. The pairs of a cell end as soon as it is surely faster, slower or the same, by tests that may be looked at
 /// after every pair. Where the repository is not fieldtrial's own, both sides are this program, and the manifests of the
 /// two commits are compared. Finished pairs are kept.

@@ -67,7 +67,7 @@ pub(super) struct NewArguments {
 enum Form {
     /// A small network on generated data, at two sizes
     Quickstart,
-    /// A table in a CSV file: numbers or classes from numbers
+    /// A table in a CSV file: numbers or classes from numbers, categories and dates
     Csv,
     /// A folder of images: which class is it?
     Images,
