@@ -87,6 +87,7 @@ fn a_pytorch_script_is_measured_advised_on_and_compared() {
     );
     good(&project, &["plan", "reports/mine/next.toml"]);
     let mended = manifest.replace("name = \"mine\"", "name = \"mended\"");
+    project.commit("slow");
     let project = project
         .file("train.py", &SCRIPT.replace("time.sleep(2e-3)", "pass"))
         .file("mended.toml", &mended);
@@ -102,6 +103,13 @@ fn a_pytorch_script_is_measured_advised_on_and_compared() {
     let ratio: f64 = ratio.and_then(|ratio| ratio.parse().ok()).expect(&compared);
     assert!(ratio < 0.9, "{compared}");
     assert_says(&compared, "too few runs");
+    // The same question without numbers of another day: the commit and the working tree in turns.
+    let turns = good(&project, &["ab", "HEAD", "mine.toml", "--repeats", "1"]).stdout;
+    assert_says(&turns, "HEAD at ");
+    assert_says(
+        &turns,
+        "Runs of both sides were made in one session, in pairs",
+    );
 }
 
 #[test]
