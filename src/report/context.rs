@@ -12,6 +12,7 @@ use super::links::{Link, links};
 use super::names;
 use super::section::Theme;
 use super::sections::cells::summary;
+use super::sections::chosen;
 use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{self, Finding};
 use super::table::Table;
@@ -65,7 +66,9 @@ impl Report {
         folder: Option<&Path>,
         advise: impl FnOnce(&View<'_>) -> (Advice, T) + Send,
     ) -> (Self, T) {
-        let view = &View::within(set, folder);
+        let mut view = View::within(set, folder);
+        view.show_only(chosen::rows(&view));
+        let view = &view;
         // Both parts are independent; for ten thousand cells each takes seconds.
         let ((advice, beside), (themes, answers)) = rayon::join(
             || advise(view),

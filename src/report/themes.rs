@@ -10,8 +10,8 @@ use super::search;
 use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::{
-    bottleneck, cells, chosen, complexity, confusion, cost, environment, gpu, memory, method, ops,
-    quality, ranking, run_parts, samples, scaling, speed, targets, treatments, worker_curve,
+    bottleneck, cells, complexity, confusion, cost, environment, gpu, memory, method, ops, quality,
+    ranking, run_parts, samples, scaling, speed, targets, treatments, worker_curve,
 };
 use super::view::{Cell, View};
 
@@ -41,7 +41,6 @@ const THEMES: [(&str, &str, Make); 11] = [
 /// The themes that have something to show.
 pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
     // Sections know nothing of each other; those of ten thousand cells are a second of work.
-    view.show_only(chosen::rows(view));
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
     let has_commands = cells.iter().any(|cell| cell.is_of_command);
     let are_all_commands = are_of_commands(&cells);

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -31,7 +30,7 @@ pub(crate) struct View<'a> {
     /// How many threads computed at one time in runs that shared a machine.
     pub(crate) busy: Busy<'a>,
     /// See [`View::shown`].
-    shown: OnceLock<Option<(BTreeSet<String>, String)>>,
+    shown: Option<(BTreeSet<String>, String)>,
     /// Words for axes and their values: `report.names`, and of a long path of an axis its end.
     names: BTreeMap<String, String>,
     /// Places of the axes that tell the measured cells of one task apart.
@@ -109,7 +108,7 @@ impl<'a> View<'a> {
             telling,
             cells,
             busy: Busy::of(set),
-            shown: OnceLock::new(),
+            shown: None,
             names: names(set),
             telling_in_task,
         }
@@ -117,12 +116,12 @@ impl<'a> View<'a> {
 
     /// The keys of the cells that tables show, and the sentence that says which; `None` where every cell has its row.
     pub(crate) fn shown(&self) -> Option<&(BTreeSet<String>, String)> {
-        self.shown.get()?.as_ref()
+        self.shown.as_ref()
     }
 
     /// Makes tables show these cells only, as [`View::shown`] has them.
-    pub(crate) fn show_only(&self, rows: Option<(BTreeSet<String>, String)>) {
-        self.shown.get_or_init(|| rows);
+    pub(crate) fn show_only(&mut self, rows: Option<(BTreeSet<String>, String)>) {
+        self.shown = rows;
     }
 
     /// The cells whose times can be shown.
