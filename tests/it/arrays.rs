@@ -4,7 +4,6 @@ use std::fs;
 
 use crate::exported::{assert_same_predictions, by_python};
 use crate::project::{Project, assert_says};
-use crate::trained::good;
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 const PLAN: [&str; 2] = ["plan", "experiments/tiny.toml"];
@@ -66,39 +65,39 @@ fn value(project: &Project, column: &str) -> String {
 #[test]
 fn rows_in_two_files_are_planned_trained_on_and_predicted() {
     let project = rows(&npy("|u1", "(20,)", &[0, 1, 2, 3].repeat(5)));
-    let plan = good(&project, &[&PLAN[..], &["--explain"]].concat());
+    let plan = project.ends_with(0, &[&PLAN[..], &["--explain"]].concat());
     assert_says(
         &plan.stdout,
         "samples: 14 to train on, 3 to validate on, 3 to test on",
     );
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     assert!(!value(&project, "test_accuracy").is_empty());
 
     // A new file of features alone; then one with targets, as the held-out rows have.
     write(&project, "new.npy", floats("(2, 2)", [0.0, 1.0, 2.0, 3.0]));
-    let predicted = good(&project, &["predict", "tiny", "new.npy"]).stdout;
+    let predicted = project.ends(0, "predict tiny new.npy").stdout;
     let lines: Vec<&str> = predicted.lines().collect();
     assert_eq!(lines[0], "row,prediction,p_0,p_1,p_2,p_3");
     assert!(
         lines.len() == 3 && lines[2].starts_with("1,"),
         "{predicted}"
     );
-    good(&project, &["evaluate", "tiny"]);
-    good(&project, &["evaluate", "tiny", "data"]);
+    project.ends(0, "evaluate tiny");
+    project.ends(0, "evaluate tiny data");
     let other = project.run(&["predict", "tiny", "data/y.npy"]);
     assert_eq!(other.code, 2, "{}", other.stdout);
     assert_says(&other.stderr, "its shape is (20,)");
     // Whether something is recommended hangs on the machine's speed.
     if project.path("reports/tiny/next.toml").exists() {
-        good(&project, &["plan", "reports/tiny/next.toml"]);
+        project.ends(0, "plan reports/tiny/next.toml");
     }
     assert_export_is_the_same(&project);
 }
 
 /// Predictions of the exported code are ours.
 fn assert_export_is_the_same(project: &Project) {
-    good(project, &["export", "tiny", "out"]);
-    let ours = good(project, &["predict", "tiny", "data/x.npy"]).stdout;
+    project.ends(0, "export tiny out");
+    let ours = project.ends(0, "predict tiny data/x.npy").stdout;
     if let Some(theirs) = by_python(project, "out", &["example.py", "../data/x.npy"]) {
         assert_same_predictions(&ours, &theirs);
     }
@@ -125,15 +124,15 @@ fn floats_in_one_archive_are_predicted_as_numbers() {
         "experiments/tiny.toml",
         &text.replace("y = \"price\"", "validation = 0.2\ntest = 0"),
     );
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     assert!(!value(&project, "val_accuracy").is_empty());
 
     let project = rows(&floats("(20, 2)", (0..40).map(|at| at as f32)));
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     assert!(!value(&project, "test_mse").is_empty());
     assert_export_is_the_same(&project);
     write(&project, "new.npy", floats("(1, 2)", [0.0, 1.0]));
-    let predicted = good(&project, &["predict", "tiny", "new.npy"]).stdout;
+    let predicted = project.ends(0, "predict tiny new.npy").stdout;
     assert_eq!(predicted.lines().count(), 2, "{predicted}");
 }
 
@@ -145,7 +144,7 @@ fn images_of_8_bits_are_trained_on() {
     write(&project, "data/x.npy", npy("|u1", "(20, 3, 8, 8)", &pixels));
     let classes: Vec<u8> = (0..20).map(|row| row % 10).collect();
     write(&project, "data/y.npy", npy("|u1", "(20,)", &classes));
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     assert!(!value(&project, "val_accuracy").is_empty());
     assert_export_is_the_same(&project);
 }
@@ -199,7 +198,7 @@ fn cifar_is_a_mistake_without_its_files_and_runs_with_them() {
     write(&project, "data/cifar/test_batch.bin", &records);
     let names = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
     write(&project, "data/cifar/batches.meta.txt", names);
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     assert!(!value(&project, "test_accuracy").is_empty());
     let refused = project.run(&["predict", "tiny", "data"]);
     assert_eq!(refused.code, 2, "{}", refused.stdout);
@@ -208,7 +207,7 @@ fn cifar_is_a_mistake_without_its_files_and_runs_with_them() {
 
 /// Makes a manifest of arrays, runs it shortly, and checks what was guessed and written.
 fn new(project: &Project, name: &str, data: &str, guesses: &[&str], lines: &[&str]) {
-    let made = good(project, &["new", name, "--data", data]);
+    let made = project.ends_with(0, &["new", name, "--data", data]);
     for guess in guesses {
         assert!(made.stderr.contains(guess), "{guess}: {}", made.stderr);
     }
@@ -218,7 +217,7 @@ fn new(project: &Project, name: &str, data: &str, guesses: &[&str], lines: &[&st
         assert!(manifest.contains(line), "{line}: {manifest}");
     }
     let short = ["--set", "measure.seeds=[1]", "--set", "train.epochs=2"];
-    good(project, &[&["run", &path], &short[..]].concat());
+    project.ends_with(0, &[&["run", &path], &short[..]].concat());
     let page = project.read(&format!("reports/{name}/report.md"));
     let cells = lines
         .iter()
@@ -300,12 +299,12 @@ fn new_writes_a_manifest_for_arrays_in_one_file() {
     write(&project, "data/own.safetensors", tensors);
     for name in ["npz", "safetensors"] {
         let data = format!("data/own.{name}");
-        good(&project, &["new", name, "--data", &data]);
+        project.ends_with(0, &["new", name, "--data", &data]);
         let path = format!("experiments/{name}.toml");
         let lines = format!("path = \"../{data}\"\nx = \"x\"\ny = \"y\"");
         let manifest = project.read(&path);
         assert!(manifest.contains(&lines), "{manifest}");
-        good(&project, &["plan", &path]);
+        project.ends_with(0, &["plan", &path]);
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::project::Project;
 use crate::pytorch::python;
-use crate::trained::{IMAGES, RUN, TRAIN, bad, good, project, text_project};
+use crate::trained::{IMAGES, RUN, TRAIN, bad, project, text_project};
 
 /// Runs a file of an export; `None` without PyTorch.
 pub(crate) fn by_python(project: &Project, folder: &str, arguments: &[&str]) -> Option<String> {
@@ -60,8 +60,8 @@ fn exported_tables_and_images_predict_the_same_in_pytorch() {
         "experiments/own.toml",
         &manifest.replace("fill = 2 }", "fill = 2 }, y = { log = true }"),
     );
-    good(&tables, &RUN);
-    let ended = good(&tables, &["export", "own", "out"]);
+    tables.ends_with(0, &RUN);
+    let ended = tables.ends(0, "export own out");
     assert!(
         ended
             .stderr
@@ -70,21 +70,23 @@ fn exported_tables_and_images_predict_the_same_in_pytorch() {
         ended.stderr
     );
     // Again into the same folder; never into one with other files.
-    good(&tables, &["export", "own", "out", "--to", "pytorch"]);
+    tables.ends(0, "export own out --to pytorch");
     bad(
         &tables,
         &["export", "own", "experiments"],
         "is not empty and no earlier export",
     );
-    let ours = good(&tables, &["predict", "own", "experiments/own.csv"]).stdout;
+    let ours = tables.ends(0, "predict own experiments/own.csv").stdout;
     if let Some(theirs) = by_python(&tables, "out", &["example.py", "../experiments/own.csv"]) {
         assert_same_predictions(&ours, &theirs);
     }
     let images = Project::new().file("experiments/own.toml", &format!("{IMAGES}{TRAIN}"));
-    good(&images, &RUN);
+    images.ends_with(0, &RUN);
     for model in ["model=cnn", "model=mlp"] {
-        good(&images, &["export", "own", "out", "--cell", model]);
-        let ours = good(&images, &["predict", "own", "data/own", "--cell", model]).stdout;
+        images.ends_with(0, &["export", "own", "out", "--cell", model]);
+        let ours = images
+            .ends_with(0, &["predict", "own", "data/own", "--cell", model])
+            .stdout;
         if let Some(theirs) = by_python(&images, "out", &["example.py", "../data/own"]) {
             assert_same_predictions(&ours, &theirs);
         }
@@ -94,8 +96,8 @@ fn exported_tables_and_images_predict_the_same_in_pytorch() {
 #[test]
 fn texts_and_images_are_drawn_by_the_exported_code() {
     let text = text_project();
-    good(&text, &RUN);
-    good(&text, &["export", "own", "out"]);
+    text.ends_with(0, &RUN);
+    text.ends(0, "export own out");
     if let Some(told) = by_python(&text, "out", &["example.py", "What is", "20"]) {
         assert_eq!(told.trim_end_matches('\n').chars().count(), 27, "{told}");
     }
@@ -108,13 +110,13 @@ fn texts_and_images_are_drawn_by_the_exported_code() {
         "{unet}[models.unet]\nkind = \"ddpm-unet\"\nbase-channels = 8\nembed = 16\n{TRAIN}"
     );
     let unet = Project::new().file("experiments/own.toml", &unet);
-    good(&unet, &RUN);
+    unet.ends_with(0, &RUN);
     bad(
         &unet,
         &["predict", "own", "data/own"],
         "generates, it predicts no targets",
     );
-    good(&unet, &["export", "own", "out"]);
+    unet.ends(0, "export own out");
     if by_python(&unet, "out", &["example.py"]).is_some() {
         assert!(unet.path("out/sample-normal.png").is_file());
     }
@@ -157,8 +159,8 @@ fn exported_detector_models_are_those_that_were_trained() {
         );
         let signals =
             Project::new().file("experiments/own.toml", &format!("{SIGNALS}{models}{TRAIN}"));
-        good(&signals, &RUN);
-        good(&signals, &["export", "own", "out"]);
+        signals.ends_with(0, &RUN);
+        signals.ends(0, "export own out");
         fs::write(signals.path("out/reference.py"), REFERENCE).unwrap();
         if by_python(&signals, "out", &["reference.py"]).is_none() {
             return;
@@ -174,7 +176,7 @@ fn exported_detector_models_are_those_that_were_trained() {
             "--reference",
             "out/reference",
         ];
-        let ended = good(&signals, &verify);
+        let ended = signals.ends_with(0, &verify);
         assert!(ended.stdout.contains("passed: "), "{}", ended.stdout);
         // A signal for every event.
         let spec: serde_json::Value =
@@ -230,8 +232,8 @@ fn exported_generators_of_paths_compute_what_the_engine_computes() {
              [models.own]\nkind = \"{kind}\"\n{settings}{TRAIN}"
         );
         let paths = Project::new().file("experiments/own.toml", &text);
-        good(&paths, &RUN);
-        good(&paths, &["export", "own", "out"]);
+        paths.ends_with(0, &RUN);
+        paths.ends(0, "export own out");
         fs::write(paths.path("out/outputs.py"), OUTPUTS).unwrap();
         let folder = format!("{files}/{kind}");
         let arguments = [&["outputs.py", &folder][..], inputs].concat();
@@ -252,7 +254,7 @@ fn a_generator_with_noise_paths_that_have_no_code_is_not_exported() {
     let text = "name = \"own\"\n[datasets.own]\nkind = \"paths\"\nsamples = 32\npoints = 12\n\
          [models.own]\nkind = \"canned-net\"\nnoise = \"heston\"\n";
     let paths = Project::new().file("experiments/own.toml", &format!("{text}{TRAIN}"));
-    good(&paths, &RUN);
+    paths.ends_with(0, &RUN);
     bad(
         &paths,
         &["export", "own", "out"],
@@ -270,9 +272,9 @@ fn exported_equilibrium_models_predict_the_same() {
             "experiments/own.toml",
             &format!("{manifest}{models}{more}{TRAIN}"),
         );
-        good(&images, &RUN);
-        good(&images, &["export", "own", "out"]);
-        let ours = good(&images, &["predict", "own", "data/own"]).stdout;
+        images.ends_with(0, &RUN);
+        images.ends(0, "export own out");
+        let ours = images.ends(0, "predict own data/own").stdout;
         if let Some(theirs) = by_python(&images, "out", &["example.py", "../data/own"]) {
             assert_same_predictions(&ours, &theirs);
         }

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::project::{Project, assert_says};
-use crate::trained::{bad, good};
+use crate::trained::bad;
 
 type Row = BTreeMap<String, String>;
 
@@ -93,7 +93,7 @@ fn assert_described(project: &Project, folder: &str, table: &Value) {
 #[test]
 fn one_table_has_all_runs_with_types_and_units() {
     let project = mixed();
-    good(&project, &["export", "mixed", "out", "--to", "csv"]);
+    project.ends(0, "export mixed out --to csv");
     let all = rows(&project, "out/mixed.csv");
     let runs = rows(&project, "reports/mixed/runs.csv");
     let blocks = rows(&project, "reports/mixed/blocks.csv");
@@ -155,7 +155,7 @@ fn one_table_has_all_runs_with_types_and_units() {
 }
 
 fn refusals(project: &Project) {
-    good(project, &["export", "mixed", "out", "--to", "csv"]);
+    project.ends(0, "export mixed out --to csv");
     for to in ["csv", "mlflow"] {
         let taken = "`experiments` is not empty and no earlier export";
         bad(
@@ -199,7 +199,7 @@ fn a_store_of_mlflow_has_an_experiment_with_all_runs() {
     let facts = project.read("reports/mixed/runs.csv");
     let final_loss = &rows(&project, "reports/mixed/runs.csv")[0]["val_loss"];
     let project = project.file("reports/mixed/runs.csv", &facts.replace(final_loss, "7.5"));
-    good(&project, &["export", "mixed", "store", "--to", "mlflow"]);
+    project.ends(0, "export mixed store --to mlflow");
     let other = MIXED.replace("\"mixed\"", "\"other\"");
     let project = project.file("experiments/other.toml", &other);
     project.run(&[
@@ -209,9 +209,9 @@ fn a_store_of_mlflow_has_an_experiment_with_all_runs() {
         "--only",
         "model=mlp",
     ]);
-    good(&project, &["export", "other", "store", "--to", "mlflow"]);
+    project.ends(0, "export other store --to mlflow");
     // An export of the same name takes the place of the earlier one, with the same identifiers.
-    good(&project, &["export", "mixed", "store", "--to", "mlflow"]);
+    project.ends(0, "export mixed store --to mlflow");
     let experiments = experiments(&project, "store");
     assert_eq!(experiments.keys().collect::<Vec<_>>(), ["mixed", "other"]);
     let folder = format!("store/{}", experiments["mixed"]);

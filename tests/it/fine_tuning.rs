@@ -1,7 +1,6 @@
 //! `train.freeze` and `train.fresh`: a trained model learns other classes; what is wrong with patterns is said by `plan`.
 
 use crate::project::{Project, assert_says};
-use crate::trained::good;
 
 const PATH: &str = "experiments/tiny.toml";
 
@@ -38,7 +37,7 @@ fn refused(project: &Project, words: &[&str]) {
 #[test]
 fn a_trained_model_learns_other_classes_with_a_fresh_head() {
     let project = project("save-to = \"flower\"");
-    good(&project, &["run", PATH]);
+    project.ends_with(0, &["run", PATH]);
     let file = format!(
         "reports/tiny/checkpoints/{}",
         project.rows("checkpoints/index.csv")[0]["file"]
@@ -54,7 +53,7 @@ fn a_trained_model_learns_other_classes_with_a_fresh_head() {
             "init-from = \"{rename}\"\nfresh = [\"layers.4.**\"]\nsave-to = \"tree\"\n{more}"
         );
         project.write(PATH, &manifest("tiny", "trees", &train));
-        good(&project, &["run", PATH]);
+        project.ends_with(0, &["run", PATH]);
         let row = &project.rows("runs.csv")[0];
         (row["status"].clone(), row["weight_checksum"].clone())
     };
@@ -62,7 +61,7 @@ fn a_trained_model_learns_other_classes_with_a_fresh_head() {
     assert_eq!(status, "done");
     let (_, whole) = train("");
     assert_ne!(frozen, whole);
-    good(&project, &["evaluate", "reports/tiny"]);
+    project.ends(0, "evaluate reports/tiny");
     // Without `fresh` the head of two classes does not fit.
     project.write(
         PATH,
@@ -79,7 +78,7 @@ fn a_trained_model_learns_other_classes_with_a_fresh_head() {
 #[test]
 fn a_results_folder_stands_for_the_weights_of_its_only_run() {
     let project = project("");
-    good(&project, &["run", PATH]);
+    project.ends_with(0, &["run", PATH]);
     let weights = project.rows("checkpoints/index.csv")[0]["file"].clone();
     let checksum = |from: &str| {
         let train = format!("init-from = \"../reports/{from}\"\nema = {{ decay = 0.5 }}");
@@ -98,11 +97,11 @@ fn a_results_folder_stands_for_the_weights_of_its_only_run() {
     // Averaged weights are meant where there are both: two files, one run.
     let again = manifest("next", "flowers", "init-from = \"../reports/own\"");
     project.write(PATH, &again);
-    good(&project, &["run", PATH]);
+    project.ends_with(0, &["run", PATH]);
     // Of two runs one has to be chosen.
     let seeds = manifest("own", "flowers", "").replace("[measure]", "[measure]\nseeds = [1, 2]");
     project.write("experiments/own.toml", &seeds);
-    good(&project, &["run", "experiments/own.toml"]);
+    project.ends(0, "run experiments/own.toml");
     refused(
         &project,
         &[
@@ -159,7 +158,7 @@ fn an_axis_of_frozen_sets_is_checked_value_by_value() {
         project.write(PATH, &text);
     };
     axis("[], [\"layers.0.*\"]");
-    good(&project, &["plan", PATH]);
+    project.ends_with(0, &["plan", PATH]);
     axis("[], [\"layers.1.*\"]");
     let words = [
         "error: axis `freeze`, value 2 of 2: `layers.1.*` matches no parameter of model `cnn`",

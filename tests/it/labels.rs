@@ -6,7 +6,7 @@ use std::fs;
 use crate::exported::{assert_same_predictions, by_python};
 use crate::project::Project;
 use crate::tables::table;
-use crate::trained::{RUN, TRAIN, assert_equal, bad, evaluated, good, metrics};
+use crate::trained::{RUN, TRAIN, assert_equal, bad, evaluated, metrics};
 
 const MLP: &str = "[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 1\n";
 
@@ -65,7 +65,7 @@ fn shares(predicted: &str, labels: &str) -> [f64; 2] {
 #[test]
 fn labels_of_a_table_are_learned_evaluated_predicted_and_exported() {
     let project = of_tables("", "");
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     let expected = metrics(&project, "own", "42");
     let names = [
         "accuracy",
@@ -85,7 +85,7 @@ fn labels_of_a_table_are_learned_evaluated_predicted_and_exported() {
     let split = &told["splits"][0];
     assert!(split["confusion"].is_null(), "{split}");
     assert_eq!(split["worst"].as_array().unwrap().len(), 9, "{split}");
-    let ours = good(&project, &["predict", "own", "experiments/own.csv"]).stdout;
+    let ours = project.ends(0, "predict own experiments/own.csv").stdout;
     assert!(
         ours.starts_with("row,prediction,p_dog,p_cat,p_sun\n"),
         "{ours}"
@@ -97,7 +97,7 @@ fn labels_of_a_table_are_learned_evaluated_predicted_and_exported() {
         (found["data_exact_match"] - exact).abs() < 1e-9,
         "{found:?}"
     );
-    good(&project, &["export", "own", "out"]);
+    project.ends(0, "export own out");
     if let Some(theirs) = by_python(&project, "out", &["example.py", "../experiments/own.csv"]) {
         assert_eq!(theirs.lines().next(), ours.lines().next());
         assert_same_predictions(&ours, &theirs);
@@ -138,9 +138,9 @@ fn other_losses_and_other_values_are_refused_with_a_reason() {
     );
     // Numbers that are 1 or 0, predicted as numbers.
     let numbers = with("kind = \"mse\"");
-    good(&numbers, &RUN);
+    numbers.ends_with(0, &RUN);
     assert!(metrics(&numbers, "own", "42").contains_key("val_r2"));
-    let predicted = good(&numbers, &["predict", "own", "experiments/own.csv"]).stdout;
+    let predicted = numbers.ends(0, "predict own experiments/own.csv").stdout;
     assert!(
         predicted.starts_with("row,prediction_dog,prediction_cat,prediction_sun\n"),
         "{predicted}"
@@ -175,14 +175,14 @@ fn labels_of_images_are_learned_predicted_and_exported() {
         writeln!(labels, "{at}.png,{},{}", at / 12, at % 2).unwrap();
     }
     project.write("data/own/labels.csv", &labels);
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     assert_equal(
         &evaluated(&project, &["own"]).0,
         &metrics(&project, "own", "42"),
     );
-    let ours = good(&project, &["predict", "own", "data/own"]).stdout;
+    let ours = project.ends(0, "predict own data/own").stdout;
     assert!(ours.starts_with("file,prediction,p_cat,p_dog\n"), "{ours}");
-    good(&project, &["export", "own", "out"]);
+    project.ends(0, "export own out");
     if let Some(theirs) = by_python(&project, "out", &["example.py", "../data/own"]) {
         assert_eq!(theirs.lines().next(), ours.lines().next());
         assert_same_predictions(&ours, &theirs);

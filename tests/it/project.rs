@@ -64,11 +64,21 @@ impl Project {
         }
     }
 
-    /// [`Project::run`] with the words of a line; panics with what the program said unless it ends with `code`.
+    /// [`Project::ends_with`] the words of a line.
     #[track_caller]
     pub(crate) fn ends(&self, code: i32, line: &str) -> Ended {
-        let ended = self.run(&line.split_whitespace().collect::<Vec<_>>());
-        assert_eq!(ended.code, code, "{line}: {}", ended.stderr);
+        self.ends_with(code, &line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// [`Project::run`]; panics with what the program said unless it ends with `code`.
+    #[track_caller]
+    pub(crate) fn ends_with(&self, code: i32, arguments: &[&str]) -> Ended {
+        let ended = self.run(arguments);
+        assert_eq!(
+            ended.code, code,
+            "{arguments:?}: {}{}",
+            ended.stdout, ended.stderr
+        );
         ended
     }
 

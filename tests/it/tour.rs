@@ -6,7 +6,6 @@ use std::{env, fs, iter};
 use crate::project::{Project, assert_says, fieldtrial};
 use crate::pytorch::python;
 use crate::tables::table;
-use crate::trained::good;
 
 /// A loop that waits for its data: 16 times 2 ms a step, on any machine more than it computes.
 const SCRIPT: &str = r#"
@@ -76,7 +75,7 @@ fn a_pytorch_script_is_measured_advised_on_and_compared() {
         )
         .replace("repeats = 6 ", "repeats = 1 ");
     let project = project.file("mine.toml", &manifest);
-    good(&project, &["run", "mine.toml"]);
+    project.ends(0, "run mine.toml");
     assert_says(
         answer(&project, "mine"),
         "The largest part of a step is data wait, ",
@@ -85,14 +84,14 @@ fn a_pytorch_script_is_measured_advised_on_and_compared() {
         project.read("reports/mine/report.md"),
         "**loader.workers = 2 instead of 0**",
     );
-    good(&project, &["plan", "reports/mine/next.toml"]);
+    project.ends(0, "plan reports/mine/next.toml");
     let mended = manifest.replace("name = \"mine\"", "name = \"mended\"");
     project.commit("slow");
     let project = project
         .file("train.py", &SCRIPT.replace("time.sleep(2e-3)", "pass"))
         .file("mended.toml", &mended);
-    good(&project, &["run", "mended.toml", "--no-report"]);
-    let compared = good(&project, &["compare", "mine", "mended"]).stdout;
+    project.ends(0, "run mended.toml --no-report");
+    let compared = project.ends(0, "compare mine mended").stdout;
     let row = compared
         .lines()
         .find(|line| line.contains("loader.workers 0"));
@@ -104,7 +103,7 @@ fn a_pytorch_script_is_measured_advised_on_and_compared() {
     assert!(ratio < 0.9, "{compared}");
     assert_says(&compared, "too few runs");
     // The same question without numbers of another day: the commit and the working tree in turns.
-    let turns = good(&project, &["ab", "HEAD", "mine.toml", "--repeats", "1"]).stdout;
+    let turns = project.ends(0, "ab HEAD mine.toml --repeats 1").stdout;
     assert_says(&turns, "HEAD at ");
     assert_says(
         &turns,
@@ -125,9 +124,9 @@ fn a_table_is_trained_on_used_for_predictions_and_exported() {
         format!("{district},{known},{},{:.0}", row % 5 + 1, area * 2000.0)
     });
     let project = Project::new().file("houses.csv", &houses);
-    good(&project, &["new", "houses", "--data", "houses.csv"]);
+    project.ends(0, "new houses --data houses.csv");
     let few = ["--set", "train.epochs=5", "--set", "measure.seeds=[1, 2]"];
-    good(&project, &[&["run", "houses.toml"], &few[..]].concat());
+    project.ends_with(0, &[&["run", "houses.toml"], &few[..]].concat());
     let answer = answer(&project, "houses");
     assert_says(&answer, "validation R²");
     assert!(
@@ -139,11 +138,11 @@ fn a_table_is_trained_on_used_for_predictions_and_exported() {
     let large = ["--cell", "model=large"];
     assert_says(&undecided.stderr, large.join(" "));
     let predict = ["predict", "houses", "houses.csv", "--out", "prices.csv"];
-    good(&project, &[&predict[..], &large].concat());
+    project.ends_with(0, &[&predict[..], &large].concat());
     assert_eq!(project.read("prices.csv").lines().count(), 121);
     let pytorch = ["export", "houses", "code", "--to", "pytorch"];
-    good(&project, &[&pytorch[..], &large].concat());
-    good(&project, &["export", "houses", "tables", "--to", "csv"]);
+    project.ends_with(0, &[&pytorch[..], &large].concat());
+    project.ends(0, "export houses tables --to csv");
     for file in [
         "code/model.py",
         "code/prepare.py",

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::project::{Ended, Project, assert_says};
+use crate::project::{Project, assert_says};
 use crate::tables::{Random, table};
 
 pub(crate) const RUN: [&str; 2] = ["run", "experiments/own.toml"];
@@ -44,15 +44,8 @@ pub(crate) fn project(models: &str, more: &str) -> Project {
         .file("experiments/own.toml", &manifest)
 }
 
-pub(crate) fn good(project: &Project, arguments: &[&str]) -> Ended {
-    let ended = project.run(arguments);
-    assert_eq!(ended.code, 0, "{arguments:?}: {}", ended.stderr);
-    ended
-}
-
 pub(crate) fn bad(project: &Project, arguments: &[&str], part: &str) {
-    let ended = project.run(arguments);
-    assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stdout);
+    let ended = project.ends_with(2, arguments);
     assert!(
         ended.stderr.contains(part),
         "{arguments:?}: {}",
@@ -76,8 +69,8 @@ pub(crate) fn metrics(project: &Project, name: &str, seed: &str) -> BTreeMap<Str
 
 /// What `evaluate` says, by the names of `runs.csv`.
 pub(crate) fn evaluated(project: &Project, arguments: &[&str]) -> (BTreeMap<String, f64>, Value) {
-    let ended = good(
-        project,
+    let ended = project.ends_with(
+        0,
         &[&["evaluate"], arguments, &["--format", "json"]].concat(),
     );
     let found: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -112,7 +105,7 @@ fn a_table_is_evaluated_as_in_training_and_new_rows_are_predicted() {
         "[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 1\n",
         "seeds = [1, 2]\n",
     );
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     let expected = metrics(&project, "own", "2");
     let (found, _) = evaluated(&project, &["own", "--seed", "2"]);
     assert_equal(&found, &expected);
@@ -139,14 +132,11 @@ fn a_table_is_evaluated_as_in_training_and_new_rows_are_predicted() {
     );
 
     // Every row of a file is predicted, with the model that was asked for or with the best.
-    let ended = good(
-        &project,
-        &["predict", "own", "experiments/own.csv", "--seed", "2"],
-    );
+    let ended = project.ends(0, "predict own experiments/own.csv --seed 2");
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!((lines[0], lines.len()), ("row,prediction", 91));
     assert!(ended.stderr.contains("seed 2"), "{}", ended.stderr);
-    let ended = good(&project, &["predict", "own", "experiments/own.csv"]);
+    let ended = project.ends(0, "predict own experiments/own.csv");
     assert!(
         ended.stderr.contains("seed 1 of 2, the lowest")
             || ended.stderr.contains("seed 2 of 2, the lowest"),
@@ -161,16 +151,13 @@ fn new_rows_are_predicted_or_refused_with_nothing_written() {
         "[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 1\n",
         "seeds = [2]\n",
     );
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     fs::write(
         project.path("new.csv"),
         "rooms;paint;area;sold;more\n1;pink;4.5;01.03.2021;x\n2;;;02.03.2021;y\n",
     )
     .unwrap();
-    let ended = good(
-        &project,
-        &["predict", "own", "new.csv", "--seed", "2", "--out", "p.csv"],
-    );
+    let ended = project.ends(0, "predict own new.csv --seed 2 --out p.csv");
     assert_eq!(ended.stdout, "");
     assert_eq!(project.read("p.csv").lines().count(), 3);
     for part in [
@@ -212,7 +199,7 @@ fn several_models_are_a_question_and_old_files_say_what_they_lack() {
     let models = "[models.mlp]\nkind = \"mlp\"\ndepth = 1\n[matrix]\nmodel = [\"mlp\"]\ndataset = [\"own\"]\n\
          \"models.mlp.hidden\" = [4, 8]\n";
     let project = project(models, "");
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     let ended = project.ends(2, "evaluate own");
     for part in [
         "2 models of `reports/own` may be meant",
@@ -221,10 +208,7 @@ fn several_models_are_a_question_and_old_files_say_what_they_lack() {
     ] {
         assert!(ended.stderr.contains(part), "{}", ended.stderr);
     }
-    good(
-        &project,
-        &["evaluate", "own", "--cell", "models.mlp.hidden=8"],
-    );
+    project.ends(0, "evaluate own --cell models.mlp.hidden=8");
     bad(
         &project,
         &["evaluate", "own", "--cell", "models.mlp.hidden=9"],
@@ -258,18 +242,18 @@ fn several_models_are_a_question_and_old_files_say_what_they_lack() {
 fn runs_keep_small_weights_unless_they_are_told_not_to() {
     let models = "[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 1\n";
     let without = project(models, "keep-weights = false\n");
-    good(&without, &RUN);
+    without.ends_with(0, &RUN);
     assert!(!without.path("reports/own/checkpoints").exists());
     bad(&without, &["evaluate", "own"], "the weights of");
     // Weights that are gone are no reason to train again.
     let with = project(models, "");
-    good(&with, &RUN);
+    with.ends_with(0, &RUN);
     let kept = fs::read_dir(with.path("reports/own/checkpoints"))
         .unwrap()
         .count();
     assert_eq!(kept, 2, "a folder and index.csv");
     fs::remove_dir_all(with.path("reports/own/checkpoints")).unwrap();
-    let ended = good(&with, &RUN);
+    let ended = with.ends_with(0, &RUN);
     assert!(
         !ended.stderr.contains("checkpoint missing"),
         "{}",
@@ -280,12 +264,12 @@ fn runs_keep_small_weights_unless_they_are_told_not_to() {
     let search = "[search]\nsampler = \"random\"\ntrials = 8\nobjective = \"val_loss\"\n[search.space]\n\
          \"models.mlp.hidden\" = { int = [2, 40] }\n";
     let search = project(models, search);
-    good(&search, &RUN);
+    search.ends_with(0, &RUN);
     let kept = fs::read_dir(search.path("reports/own/checkpoints"))
         .unwrap()
         .flatten();
     assert_eq!(kept.filter(|entry| entry.path().is_dir()).count(), 5);
-    good(&search, &["predict", "own", "experiments/own.csv"]);
+    search.ends(0, "predict own experiments/own.csv");
 }
 
 pub(crate) const IMAGES: &str = "name = \"own\"\n[datasets.own]\nkind = \"image-folder\"\npath = \"../data/own\"\nsize = [6, 8]\n\
@@ -299,7 +283,7 @@ pub(crate) const IMAGES: &str = "name = \"own\"\n[datasets.own]\nkind = \"image-
 #[test]
 fn images_are_predicted_and_damaged_ones_are_named() {
     let project = Project::new().file("experiments/own.toml", &format!("{IMAGES}{TRAIN}"));
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     let cell = ["--cell", "model=cnn"];
     let (found, told) = evaluated(&project, &["own", "--cell", "model=cnn"]);
     let counts = &told["splits"][0]["confusion"]["counts"];
@@ -316,10 +300,7 @@ fn images_are_predicted_and_damaged_ones_are_named() {
         "{told}"
     );
     fs::write(project.path("data/own/normal/broken.png"), "no image").unwrap();
-    let ended = good(
-        &project,
-        &[&["predict", "own", "data/own"], &cell[..]].concat(),
-    );
+    let ended = project.ends_with(0, &[&["predict", "own", "data/own"], &cell[..]].concat());
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(
         (lines[0], lines.len()),
@@ -330,15 +311,12 @@ fn images_are_predicted_and_damaged_ones_are_named() {
         &ended.stderr,
         "1 of 51 images cannot be decoded and are left out: `normal/broken.png`",
     );
-    let ended = good(
-        &project,
+    let ended = project.ends_with(
+        0,
         &[&["predict", "own", "data/own/normal/000001.png"], &cell[..]].concat(),
     );
     assert_eq!(ended.stdout.lines().count(), 2);
-    let ended = good(
-        &project,
-        &[&["evaluate", "own", "data/own"], &cell[..]].concat(),
-    );
+    let ended = project.ends_with(0, &[&["evaluate", "own", "data/own"], &cell[..]].concat());
     assert!(ended.stdout.starts_with("50 rows\n"), "{}", ended.stdout);
     bad(
         &project,
@@ -360,7 +338,7 @@ pub(crate) fn text_project() -> Project {
 #[test]
 fn a_model_of_text_is_evaluated_and_predicts_no_rows() {
     let project = text_project();
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     assert_equal(
         &evaluated(&project, &["own"]).0,
         &metrics(&project, "own", "42"),
@@ -370,7 +348,7 @@ fn a_model_of_text_is_evaluated_and_predicts_no_rows() {
         "measured from chance, and how it is told. What",
     )
     .unwrap();
-    let ended = good(&project, &["evaluate", "own", "new.txt"]);
+    let ended = project.ends(0, "evaluate own new.txt");
     assert!(ended.stdout.contains("bits_per_byte"), "{}", ended.stdout);
     fs::write(
         project.path("new.txt"),
@@ -410,12 +388,12 @@ fn a_target_that_is_learned_by_its_logarithm_is_told_in_its_own_units() {
     };
     let text: String = text.lines().map(scaled).collect();
     project.write("experiments/own.csv", &text);
-    good(&project, &RUN);
+    project.ends_with(0, &RUN);
     let expected = metrics(&project, "own", "42");
     assert_equal(&evaluated(&project, &["own"]).0, &expected);
     // Errors of predictions in the target's own units are those of `evaluate` on the same rows.
     let (found, _) = evaluated(&project, &["own", "experiments/own.csv"]);
-    let predicted = good(&project, &["predict", "own", "experiments/own.csv"]).stdout;
+    let predicted = project.ends(0, "predict own experiments/own.csv").stdout;
     let pairs = predicted.lines().skip(1).zip(text.lines().skip(1));
     let error = |(predicted, row): (&str, &str)| {
         let of = |line: &str| line.rsplit_once(',').unwrap().1.parse::<f64>().unwrap();
