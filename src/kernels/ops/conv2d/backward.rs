@@ -3,9 +3,8 @@
 use super::direct::{POSITIONS, convolve, convolve_chunk};
 use super::windows::{Chunk, Windows};
 use super::{Conv2dOptions, Conv2dSize};
-use crate::ops::gemm::{Accumulate, Matrix, even_chunk, with_right};
+use crate::ops::gemm::{Accumulate, Matrix, even_chunk, with_stacked};
 use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, for_each_chunk_if};
-use crate::ops::scratch::with_scratch;
 
 /// The taps along one axis that reach padded pixels ≡ phase modulo the stride: `first + n · step` for n from 0 to `count`.
 /// The pixel `phase + stride · v` meets tap n of the result `v − shift − n · dilation`.
@@ -92,6 +91,22 @@ impl Phase {
         self.windows.kernel.0 * self.windows.kernel.1 * size.channels.0 * size.channels.1
     }
 
+    /// The taps of this phase in the order of [`turn`], each `(K, C)`.
+    fn taps<'w>(&self, weight: &'w [f32], size: &Conv2dSize) -> impl Iterator<Item = Matrix<'w>> {
+        let ((down, across), (c, k)) = (self.taps, size.channels);
+        let width = size.kernel.1;
+        let from_last = |taps: Taps| {
+            (0..taps.count)
+                .rev()
+                .map(move |n| taps.first + n * taps.step)
+        };
+        from_last(down).flat_map(move |r| {
+            from_last(across).map(move |s| {
+                Matrix::new(&weight[(r * width + s) * c * k..][..c * k], c, k).transposed()
+            })
+        })
+    }
+
     fn turn(&self, weight: &[f32], size: &Conv2dSize, turned: &mut [f32]) {
         let (down, across) = self.taps;
         let first = (down.first, across.first);
@@ -115,14 +130,15 @@ pub(super) fn backward_plain(
     let Some(phase) = Phase::new(size, (0, 0)) else {
         return;
     };
-    let c = size.channels.0;
-    with_scratch(phase.weights(size), |turned| {
-        phase.turn(weight, size, turned);
+    let large = size.flop() >= PRODUCT_FLOP;
+    let taps: Vec<_> = phase.taps(weight, size).collect();
+    let turn = |turned: &mut [f32]| phase.turn(weight, size, turned);
+    with_stacked(size.arithmetic, &taps, large, turn, |turned| {
         convolve(
             &phase.windows,
             grad,
             turned,
-            c,
+            large,
             grad_x,
             |y, values| match accumulate {
                 Accumulate::Replace => y.copy_from_slice(values),
@@ -150,40 +166,42 @@ pub(super) fn backward_strided(
     let image = size.input.0 * size.input.1 * size.channels.0;
     let pixels = size.input.0.div_ceil(stride) * size.input.1.div_ceil(stride);
     let images = even_chunk(size.batch, (POSITIONS / pixels).max(1));
-    with_scratch(lens.iter().sum(), |turned| {
-        let mut rest = &mut turned[..];
+    let taps: Vec<_> = phases
+        .iter()
+        .flat_map(|phase| phase.taps(weight, size))
+        .collect();
+    let turn = |turned: &mut [f32]| {
+        let mut rest = turned;
         for (phase, len) in phases.iter().zip(&lens) {
             let (own, after) = rest.split_at_mut(*len);
             phase.turn(weight, size, own);
             rest = after;
         }
-        let c = size.channels.0;
-        let turned = Matrix::new(turned, turned.len() / c, c);
-        let large = size.flop() >= PRODUCT_FLOP;
-        with_right(size.arithmetic, turned, large, |turned| {
-            for_each_chunk_if(large, grad_x, images * image, |start, grad_x| {
-                if accumulate == Accumulate::Replace && !is_whole {
-                    grad_x.fill(0.0);
+    };
+    let c = size.channels.0;
+    let large = size.flop() >= PRODUCT_FLOP;
+    with_stacked(size.arithmetic, &taps, large, turn, |turned| {
+        for_each_chunk_if(large, grad_x, images * image, |start, grad_x| {
+            if accumulate == Accumulate::Replace && !is_whole {
+                grad_x.fill(0.0);
+            }
+            let first = start / image;
+            let some = first..first + grad_x.len() / image;
+            let mut before = 0;
+            for (phase, len) in phases.iter().zip(&lens) {
+                let own = turned.row_range(before, len / c);
+                before += len / c;
+                let height = phase.windows.output.0;
+                let rows = even_chunk(height, POSITIONS.div_ceil(phase.windows.output.1));
+                for row in (0..height).step_by(rows) {
+                    let rows = row..(row + rows).min(height);
+                    let chunk = Chunk::new(&phase.windows, some.clone(), rows.clone());
+                    convolve_chunk(&chunk, grad, own, |index, values| {
+                        let (image, row) = (index / rows.len(), rows.start + index % rows.len());
+                        scatter_row(grad_x, values, size, phase.at, (image, row), writes);
+                    });
                 }
-                let first = start / image;
-                let some = first..first + grad_x.len() / image;
-                let mut before = 0;
-                for (phase, len) in phases.iter().zip(&lens) {
-                    let own = turned.row_range(before, len / c);
-                    before += len / c;
-                    let height = phase.windows.output.0;
-                    let rows = even_chunk(height, POSITIONS.div_ceil(phase.windows.output.1));
-                    for row in (0..height).step_by(rows) {
-                        let rows = row..(row + rows).min(height);
-                        let chunk = Chunk::new(&phase.windows, some.clone(), rows.clone());
-                        convolve_chunk(&chunk, grad, own, |index, values| {
-                            let (image, row) =
-                                (index / rows.len(), rows.start + index % rows.len());
-                            scatter_row(grad_x, values, size, phase.at, (image, row), writes);
-                        });
-                    }
-                }
-            });
+            }
         });
     });
 }

@@ -7,7 +7,7 @@ use super::direct::{by_rows, by_segments, convolve};
 use super::windows::Windows;
 use super::{Conv2dKernel, Conv2dSize, backward, depthwise, groups, winograd};
 use crate::device::{Backend, Buffer};
-use crate::ops::gemm::Accumulate;
+use crate::ops::gemm::{Accumulate, Matrix, with_right};
 use crate::ops::parallel::PRODUCT_FLOP;
 use crate::ops::{PooledBuffer, Result};
 
@@ -71,9 +71,20 @@ fn forward(size: &Conv2dSize, x: &[f32], weight: &[f32], bias: Option<&[f32]>, y
         return winograd::forward(tile, &winograd_shape(size), x, weight, bias, y);
     }
     let k = size.channels.1;
-    convolve(&windows(size), x, weight, k, y, |y, values| match bias {
-        Some(bias) => biased(y, values, bias),
-        None => y.copy_from_slice(values),
+    let large = size.flop() >= PRODUCT_FLOP;
+    let weight = Matrix::new(weight, weight.len() / k, k);
+    with_right(size.arithmetic, weight, large, |weight| {
+        convolve(
+            &windows(size),
+            x,
+            weight,
+            large,
+            y,
+            |y, values| match bias {
+                Some(bias) => biased(y, values, bias),
+                None => y.copy_from_slice(values),
+            },
+        );
     });
 }
 

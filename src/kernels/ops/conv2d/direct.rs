@@ -6,7 +6,7 @@ use crate::ops::gemm::{
     Accumulate, Columns, Matrix, MatrixMut, Right, TiledRight, even_chunk, product_in,
     sum_partials, with_columns, with_right,
 };
-use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
+use crate::ops::parallel::for_each_chunk_if;
 use crate::ops::scratch::{with_half_scratch, with_scratch};
 use crate::ops::simd::simd;
 
@@ -16,17 +16,17 @@ pub(super) const POSITIONS: usize = 320;
 /// Approximate rows of a block of the weight gradient.
 const BLOCK: usize = 192;
 
-/// Convolves x and calls `store` with every row of results, `(W', K)`, and its slice of `y`.
+/// Convolves x, on several threads if it is `large`, and calls `store` with every row of results, `(W', K)`, and its slice of `y`.
 pub(super) fn convolve(
     windows: &Windows,
     x: &[f32],
-    weight: &[f32],
-    k: usize,
+    weight: Right<'_>,
+    large: bool,
     y: &mut [f32],
     store: impl Fn(&mut [f32], &[f32]) + Sync,
 ) {
     let (height, width) = windows.output;
-    let large = 2 * y.len() * (weight.len() / k) >= PRODUCT_FLOP;
+    let k = weight.size().1;
     // A chunk is several whole images, or a part of one.
     let images = even_chunk(windows.batch, (POSITIONS / (height * width)).max(1));
     let rows = if images > 1 {
@@ -34,26 +34,23 @@ pub(super) fn convolve(
     } else {
         even_chunk(height, POSITIONS.div_ceil(width))
     };
-    let weight = Matrix::new(weight, weight.len() / k, k);
-    with_right(windows.arithmetic, weight, large, |weight| {
-        for_each_chunk_if(large, y, images * height * width * k, |start, y| {
-            let first = start / (height * width * k);
-            let last = first + y.len() / (height * width * k);
-            let chunk = if images > 1 {
-                y.len()
+    for_each_chunk_if(large, y, images * height * width * k, |start, y| {
+        let first = start / (height * width * k);
+        let last = first + y.len() / (height * width * k);
+        let chunk = if images > 1 {
+            y.len()
+        } else {
+            rows * width * k
+        };
+        for_each_chunk_if(large, y, chunk, |start, y| {
+            let rows = if images > 1 {
+                0..height
             } else {
-                rows * width * k
+                start / (width * k)..(start + y.len()) / (width * k)
             };
-            for_each_chunk_if(large, y, chunk, |start, y| {
-                let rows = if images > 1 {
-                    0..height
-                } else {
-                    start / (width * k)..(start + y.len()) / (width * k)
-                };
-                let chunk = Chunk::new(windows, first..last, rows);
-                convolve_chunk(&chunk, x, weight, |row, values| {
-                    store(&mut y[row * width * k..][..width * k], values);
-                });
+            let chunk = Chunk::new(windows, first..last, rows);
+            convolve_chunk(&chunk, x, weight, |row, values| {
+                store(&mut y[row * width * k..][..width * k], values);
             });
         });
     });

@@ -27,7 +27,7 @@ pub(super) unsafe fn product_at(
     a: Matrix<'_>,
     b: Right<'_>,
 ) {
-    if a.rows == 0 || b.matrix.columns == 0 {
+    if a.rows == 0 || b.size().1 == 0 {
         return;
     }
     #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
@@ -36,7 +36,7 @@ pub(super) unsafe fn product_at(
         return unsafe { super::pairs::product_at(by, c, c_row, accumulate, a, b) };
     }
     with_rounded(a, |a| {
-        with_rounded(b.matrix, |b| {
+        with_rounded(b.matrix(), |b| {
             // SAFETY: guaranteed by the caller.
             unsafe { single_at(c, c_row, accumulate, a, b) }
         });

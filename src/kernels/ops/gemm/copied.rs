@@ -176,31 +176,71 @@ pub fn with_right<R>(
     for_several: bool,
     work: impl FnOnce(Right<'_>) -> R,
 ) -> R {
-    let len = b.rows * b.columns;
-    let by = bf16_products().filter(|_| for_several && arithmetic == Arithmetic::Bfloat);
-    let Some(by) = by.filter(|_| (1..=VALUES).contains(&len)) else {
-        return work(b.into());
-    };
+    match copied_by(arithmetic, b.rows * b.columns, for_several) {
+        None => work(b.into()),
+        Some(by) => with_copy(by, &[b], |copy| {
+            let matrix = Some(b);
+            work(Right { matrix, ..copy })
+        }),
+    }
+}
+
+/// As [`with_right`] for the matrix that consists of `parts` of one size, one below the other; `join` writes it where it is not copied from them.
+pub fn with_stacked<R>(
+    arithmetic: Arithmetic,
+    parts: &[Matrix<'_>],
+    for_several: bool,
+    join: impl FnOnce(&mut [f32]),
+    work: impl FnOnce(Right<'_>) -> R,
+) -> R {
+    let (rows, columns) = parts
+        .first()
+        .map_or((0, 0), |part| (part.rows, part.columns));
+    let len = parts.len() * rows * columns;
+    let by = copied_by(arithmetic, len, for_several).filter(|_| rows.is_multiple_of(DEPTHS));
+    if let Some(by) = by {
+        return with_copy(by, parts, work);
+    }
+    with_scratch(len, |joined| {
+        join(joined);
+        let joined = Matrix::new(joined, parts.len() * rows, columns);
+        with_right(arithmetic, joined, for_several, work)
+    })
+}
+
+/// The instruction whose products take a copy of a matrix of `len` values.
+fn copied_by(arithmetic: Arithmetic, len: usize, for_several: bool) -> Option<Bf16Products> {
+    let is_copied = for_several && arithmetic == Arithmetic::Bfloat && (1..=VALUES).contains(&len);
+    bf16_products().filter(|_| is_copied)
+}
+
+/// Calls `work` with a copy of the matrices `parts`, which have one size, one below the other; if there are several, their rows are a
+/// multiple of [`DEPTHS`].
+fn with_copy<R>(by: Bf16Products, parts: &[Matrix<'_>], work: impl FnOnce(Right<'_>) -> R) -> R {
+    let (rows, columns) = (parts[0].rows, parts[0].columns);
     let panel = by.panel();
-    let panel_len = b.rows.next_multiple_of(DEPTHS) / 2 * panel;
-    with_scratch(panel_len * b.columns.div_ceil(panel), |pairs| {
-        for_each_chunk_if(len >= ELEMENTWISE_LEN, pairs, panel_len, |start, pairs| {
-            let first = start / panel_len * panel;
-            let columns = b.column_range(first, panel.min(b.columns - first));
+    let part_len = rows.next_multiple_of(DEPTHS) / 2 * panel;
+    let panel_len = parts.len() * part_len;
+    with_scratch(panel_len * columns.div_ceil(panel), |pairs| {
+        let large = parts.len() * rows * columns >= ELEMENTWISE_LEN;
+        for_each_chunk_if(large, pairs, part_len, |start, pairs| {
+            let (first, part) = (start / panel_len * panel, start % panel_len / part_len);
+            let part = parts[part].column_range(first, panel.min(columns - first));
             #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
-            // SAFETY: `pairs` has room for a panel; the CPU has the instructions of either variant.
+            // SAFETY: `pairs` has room for a part's panel; the CPU has the instructions of either variant.
             unsafe {
-                super::pairs::copy_right(pairs.as_mut_ptr().cast(), panel, columns);
+                super::pairs::copy_right(pairs.as_mut_ptr().cast(), panel, part);
             }
         });
-        let copied = RightCopy {
-            pairs,
-            panel,
-            panel_len,
-        };
         work(Right {
-            matrix: b,
-            copy: Some(copied),
+            rows: parts.len() * rows,
+            columns,
+            matrix: None,
+            copy: Some(RightCopy {
+                pairs,
+                panel,
+                panel_len,
+            }),
         })
     })
 }
@@ -232,6 +272,30 @@ mod tests {
                 assert_eq!(whole, result(a, b.into()));
                 assert_eq!(some, result(rest, own.into()));
             }
+        }
+    }
+
+    #[test]
+    fn a_copy_of_stacked_matrices_is_that_of_the_joined_one() {
+        let (m, n, k) = (35, 40, 64);
+        let (a, b) = (filled(m * 2 * k, 1), filled(2 * k * n, 2));
+        let a = Matrix::new(&a, m, 2 * k);
+        let parts = [&b[k * n..], &b[..k * n]].map(|part| Matrix::new(part, n, k).transposed());
+        let mut joined = Vec::new();
+        for part in parts {
+            let rows = (0..k).flat_map(|p| (0..n).map(move |j| part.values[j * k + p]));
+            joined.extend(rows);
+        }
+        let result = |b: Right<'_>| {
+            let mut c = vec![f32::NAN; m * n];
+            let mut target = MatrixMut::new(&mut c, m, n);
+            product_in(Arithmetic::Bfloat, &mut target, Accumulate::Replace, a, b);
+            c
+        };
+        let join = |to: &mut [f32]| to.copy_from_slice(&joined);
+        for for_several in [false, true] {
+            let c = with_stacked(Arithmetic::Bfloat, &parts, for_several, join, result);
+            assert_eq!(c, result(Matrix::new(&joined, 2 * k, n).into()));
         }
     }
 

@@ -46,7 +46,7 @@ pub fn product_in<'b>(
 ) {
     let b = b.into();
     assert!(
-        a.rows == c.rows && b.matrix.columns == c.columns && a.columns == b.matrix.rows,
+        a.rows == c.rows && (a.columns, c.columns) == b.size(),
         "a product of matrices that fit"
     );
     // SAFETY: `c` borrows its slice mutably, so it overlaps neither `a` nor `b`, and it holds all of its elements.
@@ -78,7 +78,7 @@ unsafe fn product_at(
     unsafe {
         match arithmetic {
             Arithmetic::Bfloat => bf16::product_at(c, row_stride, accumulate, a, b),
-            _ => single_at(c, row_stride, accumulate, a, b.matrix),
+            _ => single_at(c, row_stride, accumulate, a, b.matrix()),
         }
     }
 }

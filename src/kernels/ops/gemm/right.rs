@@ -12,7 +12,10 @@ pub(super) const DEPTHS: usize = 32;
 /// B of several products `A · B`, with the copy that products in bf16 take, if one was made for all of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Right<'a> {
-    pub(super) matrix: Matrix<'a>,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    /// `None` if there is only a copy.
+    pub(super) matrix: Option<Matrix<'a>>,
     pub(super) copy: Option<RightCopy<'a>>,
 }
 
@@ -29,7 +32,12 @@ pub(super) struct RightCopy<'a> {
 
 impl<'a> From<Matrix<'a>> for Right<'a> {
     fn from(matrix: Matrix<'a>) -> Self {
-        Self { matrix, copy: None }
+        Self {
+            rows: matrix.rows,
+            columns: matrix.columns,
+            matrix: Some(matrix),
+            copy: None,
+        }
     }
 }
 
@@ -41,26 +49,35 @@ impl RightCopy<'_> {
     }
 }
 
-impl Right<'_> {
+impl<'a> Right<'a> {
     /// Rows and columns.
     pub fn size(self) -> (usize, usize) {
-        (self.matrix.rows, self.matrix.columns)
+        (self.rows, self.columns)
+    }
+
+    /// The matrix itself, for products that take no copy.
+    pub(super) fn matrix(self) -> Matrix<'a> {
+        self.matrix.expect("a right matrix with its values")
     }
 
     /// Rows `start..start + count`. The copy stays if they begin, and end before others, at a multiple of 32.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// When there are fewer, or of a copy alone if it does not stay.
     #[must_use]
     pub fn row_range(self, start: usize, count: usize) -> Self {
-        let is_last = start + count == self.matrix.rows;
+        assert!(start + count <= self.rows, "rows within the matrix");
+        let is_last = start + count == self.rows;
         let fits = start.is_multiple_of(DEPTHS) && (is_last || count.is_multiple_of(DEPTHS));
+        assert!(fits || self.matrix.is_some(), "rows that a copy has");
         Self {
-            matrix: self.matrix.row_range(start, count),
+            rows: count,
+            matrix: self.matrix.map(|matrix| matrix.row_range(start, count)),
             copy: self.copy.filter(|_| fits).map(|copy| RightCopy {
                 pairs: &copy.pairs[(start / 2 * copy.panel).min(copy.pairs.len())..],
                 ..copy
             }),
+            ..self
         }
     }
 }

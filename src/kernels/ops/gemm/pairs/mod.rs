@@ -46,9 +46,10 @@ pub(super) unsafe fn product_at(
     c_row: usize,
     accumulate: Accumulate,
     a: Matrix<'_>,
-    Right { matrix: b, copy }: Right<'_>,
+    b: Right<'_>,
 ) {
     let (m, n, k) = (a.rows, b.columns, a.columns);
+    let copy = b.copy;
     // SAFETY: guaranteed by the caller.
     let tiles = (by == Bf16Products::Amx && k > 0).then(|| unsafe { Tiles::configure() });
     let panel = by.panel();
@@ -79,7 +80,7 @@ pub(super) unsafe fn product_at(
                         let right = if let Some(copy) = copy {
                             copy.at(start, j)
                         } else {
-                            copy_right(right, panel, b.column_range(j, columns));
+                            copy_right(right, panel, b.matrix().column_range(j, columns));
                             right.cast_const()
                         };
                         let c = (c.wrapping_add(first * c_row + j), c_row, add);
