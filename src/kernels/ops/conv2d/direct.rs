@@ -3,8 +3,8 @@
 
 use super::windows::{Chunk, Factor, Windows};
 use crate::ops::gemm::{
-    Accumulate, Columns, Matrix, MatrixMut, Right, TiledRight, even_chunk, product_in,
-    sum_partials, with_columns, with_right,
+    Accumulate, Matrix, MatrixMut, Right, TiledRight, even_chunk, product_in, sum_partials,
+    with_right,
 };
 use crate::ops::parallel::for_each_chunk_if;
 use crate::ops::scratch::{with_half_scratch, with_scratch};
@@ -129,10 +129,18 @@ pub(super) fn by_segments(
                 first..(first + images).min(batch),
                 0..windows.output.0,
             );
-            with_factors(&chunk, x, grad, k, false, |factors| {
+            with_factors(&chunk, x, grad, k, false, |layout, grad| {
                 let part = len / chunk.products();
                 for (index, partial) in partial.chunks_exact_mut(part).enumerate() {
-                    factors.product(index, 0, partial, Accumulate::Replace);
+                    let rows = partial.len() / k;
+                    let a = chunk.factor(layout, index).transposed();
+                    product_in(
+                        chunk.arithmetic(),
+                        &mut MatrixMut::new(partial, rows, k),
+                        Accumulate::Replace,
+                        a,
+                        grad,
+                    );
                 }
             });
         });
@@ -149,57 +157,33 @@ pub(super) fn by_rows(
     (grad_weight, accumulate): (&mut [f32], Accumulate),
 ) {
     let chunk = Chunk::all(windows);
-    with_factors(&chunk, x, grad, k, true, |factors| {
+    with_factors(&chunk, x, grad, k, true, |layout, grad| {
         let factor = grad_weight.len() / chunk.products();
         let block = even_chunk(factor / k, BLOCK);
         for_each_chunk_if(true, grad_weight, factor, |start, part| {
-            let index = start / factor;
+            let a = chunk.factor(layout, start / factor).transposed();
             for_each_chunk_if(true, part, block * k, |start, part| {
-                factors.product(index, start / k, part, accumulate);
+                let rows = part.len() / k;
+                product_in(
+                    chunk.arithmetic(),
+                    &mut MatrixMut::new(part, rows, k),
+                    accumulate,
+                    a.row_range(start / k, rows),
+                    grad,
+                );
             });
         });
     });
 }
 
-/// What the products of a weight gradient read: the layout of a chunk's input, and its gradient with one row per position.
-struct Factors<'a> {
-    chunk: &'a Chunk<'a>,
-    layout: &'a [f32],
-    columns: Option<Columns<'a>>,
-    gradient: Right<'a>,
-}
-
-impl Factors<'_> {
-    /// Rows of the weight gradient from `first` on, of product number `index`; they become `rows`, or are added to them.
-    fn product(&self, index: usize, first: usize, rows: &mut [f32], accumulate: Accumulate) {
-        let k = self.gradient.size().1;
-        let count = rows.len() / k;
-        let mut rows = MatrixMut::new(rows, count, k);
-        if let Some(columns) = self.columns {
-            let start = self.chunk.factor_at(index).start + first;
-            columns.product(&mut rows, accumulate, start, self.gradient);
-            return;
-        }
-        let a = self.chunk.factor(self.layout, index).transposed();
-        let a = a.row_range(first, count);
-        product_in(
-            self.chunk.arithmetic(),
-            &mut rows,
-            accumulate,
-            a,
-            self.gradient,
-        );
-    }
-}
-
-/// Calls `work` with the factors of a chunk's weight gradient.
+/// Calls `work` with the layout of a chunk's input and its gradient, one row per position.
 fn with_factors<R>(
     chunk: &Chunk<'_>,
     x: &[f32],
     grad: &[f32],
     k: usize,
     parallel: bool,
-    work: impl FnOnce(&Factors<'_>) -> R,
+    work: impl FnOnce(&[f32], Right<'_>) -> R,
 ) -> R {
     let (m, layout_len) = (chunk.positions(), chunk.layout_len());
     with_scratch(layout_len + m * k, |memory| {
@@ -208,16 +192,7 @@ fn with_factors<R>(
         chunk.lay_out_gradient(grad, k, gradient, parallel);
         let gradient = Matrix::new(gradient, m, k);
         with_right(chunk.arithmetic(), gradient, true, |gradient| {
-            let step = chunk.factor_at(0).step;
-            let positions = Matrix::new(layout, layout_len / step, step);
-            with_columns(positions, gradient, parallel, |columns| {
-                work(&Factors {
-                    chunk,
-                    layout,
-                    columns,
-                    gradient,
-                })
-            })
+            work(layout, gradient)
         })
     })
 }

@@ -1,5 +1,4 @@
-//! Copies for several products: [`with_right`] makes one of the right matrix, [`with_columns`] one of a left matrix's columns; [`TiledRight`]
-//! multiplies a left matrix where it is.
+//! [`with_right`] copies the right matrix of several products once; [`TiledRight`] multiplies a left matrix where it is.
 #![cfg_attr(
     all(target_arch = "x86_64", feature = "x86-v4"),
     expect(unsafe_code, reason = "intrinsics; lengths are checked before")
@@ -13,8 +12,8 @@ use super::instruction::{Bf16Products, SIDE, bf16_products};
 use super::right::{DEPTHS, Right, RightCopy};
 use super::{Accumulate, Matrix, MatrixMut};
 use crate::device::Arithmetic;
-use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if, for_each_item};
-use crate::ops::scratch::{with_half_scratch, with_scratch};
+use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
+use crate::ops::scratch::with_scratch;
 
 /// The largest matrix that is copied for several products; a larger one does not stay in a cache.
 const VALUES: usize = 1 << 22;
@@ -76,97 +75,6 @@ impl TiledRight {
             }
         }
     }
-}
-
-/// The columns of a matrix as rows of bf16 values, of which AMX products read any part where it is.
-#[derive(Debug, Clone, Copy)]
-pub struct Columns<'a> {
-    values: &'a [u16],
-    /// Values from one row to the next.
-    row: usize,
-    /// Columns of the matrix.
-    count: usize,
-}
-
-impl Columns<'_> {
-    /// `C = Aᵀ · B` or `C += Aᵀ · B`, where element `(p, j)` of A is value `start + p · columns + j` of the copied matrix, row after row: j may
-    /// go beyond a row, as the windows of a convolution do.
-    ///
-    /// # Panics
-    /// When B has no copy, the dimensions do not agree, or A ends after the copied matrix.
-    pub fn product(
-        self,
-        c: &mut MatrixMut<'_>,
-        accumulate: Accumulate,
-        start: usize,
-        b: Right<'_>,
-    ) {
-        let (depth, n) = b.size();
-        let copy = b.copy.expect("a copied right matrix");
-        let depth = depth.next_multiple_of(DEPTHS);
-        let last = (start + c.rows.max(1) - 1) / self.count;
-        assert!(
-            n == c.columns && last + depth <= self.row,
-            "a product of matrices that fit"
-        );
-        let mut done = 0;
-        while done < c.rows {
-            let (column, shift) = ((start + done) % self.count, (start + done) / self.count);
-            let rows = (self.count - column).min(c.rows - done);
-            let a = self.values[column * self.row + shift..].as_ptr();
-            #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
-            // SAFETY: the CPU has AMX, or there would be no `self`; A has rows for whole tiles, and C the rows that are written.
-            unsafe {
-                let c_at = c.values.as_mut_ptr().add(done * c.row_stride);
-                let c_at = (c_at, c.row_stride, accumulate);
-                super::pairs::tiled_product((rows, n, depth), c_at, (a, self.row), copy);
-            }
-            done += rows;
-        }
-    }
-}
-
-/// Calls `work` with the columns of `a` for products with `b`; with `None` without AMX, without a copy of B, or if A has fewer columns than
-/// a tile has rows.
-pub fn with_columns<R>(
-    a: Matrix<'_>,
-    b: Right<'_>,
-    parallel: bool,
-    work: impl FnOnce(Option<Columns<'_>>) -> R,
-) -> R {
-    let is_tiled = b.copy.is_some() && bf16_products() == Some(Bf16Products::Amx);
-    if !is_tiled || a.columns < SIDE / 2 {
-        return work(None);
-    }
-    // Zeros follow each row, since B's depths are a multiple of 32; an odd number of cache lines spreads rows over the cache's sets.
-    let lines = a.rows.div_ceil(DEPTHS) + 1;
-    let row = (lines + 1 - lines % 2) * DEPTHS;
-    // A tile may read rows after the last.
-    let rows = a.columns + SIDE;
-    with_half_scratch(rows * row, |values| {
-        let few = SIDE / 2;
-        let some = values.chunks_mut(few * row).enumerate();
-        for_each_item(parallel, some, |(index, to)| {
-            let first = index * few;
-            if first >= a.columns {
-                return;
-            }
-            let columns = a.transposed().row_range(first, few.min(a.columns - first));
-            #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
-            // SAFETY: the CPU has AMX; `to` has 16 rows.
-            unsafe {
-                super::pairs::copy_left(to.as_mut_ptr().cast(), row / 2, columns, true);
-            }
-            for row in to.chunks_exact_mut(row) {
-                row[a.rows.next_multiple_of(DEPTHS)..].fill(0);
-            }
-        });
-        work(Some(Columns {
-            values,
-            row,
-            count: a.columns,
-        }))
-    })
 }
 
 /// Calls `work` with B, `for_several` products with a copy if they are in bf16 by an instruction of the CPU.
@@ -326,37 +234,5 @@ mod tests {
             tiles.product(&mut target, Accumulate::Replace, (&rounded, step), b);
             assert_eq!(c, wanted);
         });
-    }
-
-    #[test]
-    fn columns_of_windows_multiply_as_their_transposed_matrix_does() {
-        // Windows of 3 pixels, a pixel apart, that begin in the second row.
-        for (pixels, channels, n) in [(70, 40, 33), (300, 17, 5), (1100, 64, 64)] {
-            let (positions, inner) = (pixels - 3, 3 * channels);
-            let (image, grad) = (filled(pixels * channels, 1), filled(positions * n, 2));
-            let of_image = Matrix::new(&image, pixels, channels);
-            let grad = Matrix::new(&grad, positions, n);
-            with_right(Arithmetic::Bfloat, grad, true, |grad| {
-                with_columns(of_image, grad, false, |columns| {
-                    let Some(columns) = columns else {
-                        eprintln!("skipped: this CPU has no AMX");
-                        return;
-                    };
-                    let windows = Matrix::strided(&image[channels..], positions, inner, channels);
-                    let [mut wanted, mut c] = [(); 2].map(|()| vec![0.25; inner * n]);
-                    let a = windows.transposed();
-                    let mut target = MatrixMut::new(&mut wanted, inner, n);
-                    product_in(Arithmetic::Bfloat, &mut target, Accumulate::Add, a, grad);
-                    // In two parts, of which one ends within a pixel.
-                    let (first, second) = c.split_at_mut(50 * n);
-                    for (from, part) in [(0, first), (50, second)] {
-                        let rows = part.len() / n;
-                        let mut target = MatrixMut::new(part, rows, n);
-                        columns.product(&mut target, Accumulate::Add, channels + from, grad);
-                    }
-                    assert_eq!(c, wanted);
-                });
-            });
-        }
     }
 }

@@ -24,7 +24,7 @@ pub(super) const VECTORS: usize = PANEL / LANES;
 
 /// A's copy: pair q of row i is at `at[i · row + q · step]`, within a block of [`LANES`] rows if `by_columns`.
 #[derive(Clone, Copy)]
-pub(in crate::ops::gemm) struct Left {
+pub(super) struct Left {
     at: *const u32,
     pub(super) row: usize,
     pub(super) step: usize,
@@ -68,12 +68,7 @@ impl Left {
 /// # Safety
 /// `to` has room for `a_row` pairs for each of A's rows, rounded up to 16.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-pub(in crate::ops::gemm) unsafe fn copy_left(
-    to: *mut u32,
-    a_row: usize,
-    a: Matrix<'_>,
-    by_rows: bool,
-) -> Left {
+pub(super) unsafe fn copy_left(to: *mut u32, a_row: usize, a: Matrix<'_>, by_rows: bool) -> Left {
     let pairs = a.columns.div_ceil(2);
     let rows = Left::by_rows(to, a_row);
     if a.column_stride == 1 {

@@ -19,8 +19,8 @@ use std::arch::x86_64::{
 use std::mem::transmute;
 
 use amx::Tiles;
-use copies::{LANES, Left, ROWS, VECTORS, mask};
-pub(super) use copies::{copy_left, copy_right, round};
+use copies::{LANES, Left, ROWS, VECTORS, copy_left, mask};
+pub(super) use copies::{copy_right, round};
 
 use super::instruction::{Bf16Products, PANEL, SIDE};
 use super::right::RightCopy;
@@ -99,8 +99,7 @@ pub(super) unsafe fn product_at(
 /// `C = A · B` or `C += A · B` by AMX for bf16 values A, read where they are, and a copied B; `k` is a multiple of 32.
 ///
 /// # Safety
-/// The CPU has AMX; A has rows up to a multiple of 32 at even strides, more than 16 are not read if 16 or fewer are multiplied; for C as
-/// [`product_at`].
+/// The CPU has AMX; A has rows up to a multiple of 32 at even strides; for C as [`product_at`].
 pub(super) unsafe fn tiled_product(
     (m, n, k): (usize, usize, usize),
     (c, c_row, accumulate): (*mut f32, usize, Accumulate),
