@@ -77,33 +77,29 @@ pub(super) fn convolve_chunk(
 
 /// The products of a chunk, one for each filter row or tap.
 fn multiply(chunk: &Chunk<'_>, x: &[f32], weight: Right<'_>, results: &mut MatrixMut<'_>) {
-    let part = weight.size().0 / chunk.products();
-    let parts = (0..chunk.products()).map(|index| {
-        let accumulate = match index {
-            0 => Accumulate::Replace,
-            _ => Accumulate::Add,
-        };
-        let weight = weight.row_range(index * part, part);
-        (index, accumulate, weight)
-    });
     let Factor { columns, step, .. } = chunk.factor_at(0);
     if let Some(tiles) = weight.tiles(columns, step) {
         let positions = chunk.positions().next_multiple_of(TiledRight::ROWS);
         let len = chunk.layout_len() + (positions - chunk.positions()) * step;
+        let starts = (0..chunk.products()).map(|index| chunk.factor_at(index).start);
+        let starts: Vec<_> = starts.collect();
         with_half_scratch(len, |layout| {
             chunk.lay_out_rounded(x, &mut layout[..chunk.layout_len()], |to, from| {
                 tiles.round(to, from);
             });
-            for (index, accumulate, weight) in parts {
-                let start = chunk.factor_at(index).start;
-                tiles.product(results, accumulate, (&layout[start..], step), weight);
-            }
+            tiles.product(results, (layout, step), &starts, weight);
         });
         return;
     }
+    let part = weight.size().0 / chunk.products();
     with_scratch(chunk.layout_len(), |layout| {
         chunk.lay_out(x, layout, false);
-        for (index, accumulate, weight) in parts {
+        for index in 0..chunk.products() {
+            let accumulate = match index {
+                0 => Accumulate::Replace,
+                _ => Accumulate::Add,
+            };
+            let weight = weight.row_range(index * part, part);
             let a = chunk.factor(layout, index);
             product_in(chunk.arithmetic(), results, accumulate, a, weight);
         }

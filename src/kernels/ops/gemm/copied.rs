@@ -10,7 +10,7 @@
 
 use super::instruction::{Bf16Products, SIDE, bf16_products};
 use super::right::{DEPTHS, Right, RightCopy};
-use super::{Accumulate, Matrix, MatrixMut};
+use super::{Matrix, MatrixMut};
 use crate::device::Arithmetic;
 use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
@@ -49,29 +49,34 @@ impl TiledRight {
         }
     }
 
-    /// `C = A · B` or `C += A · B` for bf16 values `a`, whose rows begin a stride apart, and a B with a copy.
+    /// `C = Σ A_i · B_i` for a B with a copy, whose rows are cut into as many equal parts B_i as there are matrices A_i: these are bf16 values
+    /// in `a`, from one of `starts` on, whose rows begin `a_row` values apart.
     ///
     /// # Panics
     /// When the dimensions do not agree, or A is too short for a multiple of [`TiledRight::ROWS`] rows.
     pub fn product(
         self,
         c: &mut MatrixMut<'_>,
-        accumulate: Accumulate,
         (a, a_row): (&[u16], usize),
+        starts: &[usize],
         b: Right<'_>,
     ) {
-        let (k, n) = b.size();
+        let (k, n) = (b.rows / starts.len(), b.columns);
         let rows = c.rows.next_multiple_of(Self::ROWS);
+        let last = starts.iter().copied().max().unwrap_or_default();
         assert!(
-            n == c.columns && a.len() >= super::needed(rows, k, a_row) && k.is_multiple_of(DEPTHS),
-            "a product of matrices that fit"
+            n == c.columns
+                && k.is_multiple_of(DEPTHS)
+                && k * starts.len() == b.rows
+                && a.len() >= last + super::needed(rows, k, a_row),
+            "products of matrices that fit"
         );
         #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
         if let Some(copy) = b.copy {
             // SAFETY: the CPU has the instructions, or there would be no `self`; A and C hold what is read and written.
             unsafe {
-                let c_at = (c.values.as_mut_ptr(), c.row_stride, accumulate);
-                super::pairs::tiled_product((c.rows, n, k), c_at, (a.as_ptr(), a_row), copy);
+                let c_at = (c.values.as_mut_ptr(), c.row_stride);
+                super::pairs::tiled_product((c.rows, n, k), c_at, (a, a_row), starts, copy);
             }
         }
     }
@@ -156,7 +161,7 @@ fn with_copy<R>(by: Bf16Products, parts: &[Matrix<'_>], work: impl FnOnce(Right<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::gemm::product_in;
+    use crate::ops::gemm::{Accumulate, product_in};
     use crate::ops::testing::filled;
 
     #[test]
@@ -208,31 +213,31 @@ mod tests {
     }
 
     #[test]
-    fn tiles_read_a_rounded_matrix_where_it_is() {
-        let (m, n, k, step) = (37_usize, 40, 64, 48);
-        let rows = m.next_multiple_of(TiledRight::ROWS);
-        let (a, b) = (filled(rows * step + k, 1), filled(k * n, 2));
-        let (of_a, of_b) = (Matrix::strided(&a, m, k, step), Matrix::new(&b, k, n));
-        let mut wanted = vec![f32::NAN; m * n];
-        let mut target = MatrixMut::new(&mut wanted, m, n);
-        product_in(
-            Arithmetic::Bfloat,
-            &mut target,
-            Accumulate::Replace,
-            of_a,
-            of_b,
-        );
-        with_right(Arithmetic::Bfloat, of_b, true, |b| {
-            let Some(tiles) = b.tiles(k, step) else {
-                eprintln!("skipped: this CPU has no AMX");
-                return;
-            };
-            let mut rounded = vec![0; a.len()];
-            tiles.round(&mut rounded, &a);
-            let mut c = vec![f32::NAN; m * n];
-            let mut target = MatrixMut::new(&mut c, m, n);
-            tiles.product(&mut target, Accumulate::Replace, (&rounded, step), b);
-            assert_eq!(c, wanted);
-        });
+    fn tiles_read_parts_of_a_rounded_matrix_where_they_are() {
+        // The numbers of parts and their depths: in one pass, several in a pass, passes of one part.
+        for (count, depth) in [(1, 64), (3, 224), (2, 1312)] {
+            let (m, n, k) = (37_usize, 40, count * depth);
+            let step = k - 16;
+            let rows = m.next_multiple_of(TiledRight::ROWS);
+            let (a, b) = (filled(rows * step + k, 1), filled(k * n, 2));
+            let (of_a, of_b) = (Matrix::strided(&a, m, k, step), Matrix::new(&b, k, n));
+            let starts: Vec<_> = (0..count).map(|part| part * depth).collect();
+            let mut wanted = vec![f32::NAN; m * n];
+            let mut target = MatrixMut::new(&mut wanted, m, n);
+            let replace = Accumulate::Replace;
+            product_in(Arithmetic::Bfloat, &mut target, replace, of_a, of_b);
+            with_right(Arithmetic::Bfloat, of_b, true, |b| {
+                let Some(tiles) = b.tiles(depth, step) else {
+                    eprintln!("skipped: this CPU has no AMX");
+                    return;
+                };
+                let mut rounded = vec![0; a.len()];
+                tiles.round(&mut rounded, &a);
+                let mut c = vec![f32::NAN; m * n];
+                let mut target = MatrixMut::new(&mut c, m, n);
+                tiles.product(&mut target, (&rounded, step), &starts, b);
+                assert_eq!(c, wanted);
+            });
+        }
     }
 }

@@ -43,7 +43,8 @@ impl Tiles {
         Self(())
     }
 
-    /// `m` rows of up to [`SIDE`] columns of C, over `steps` ≥ 1 steps of 16 pairs. Absent pairs are zeros in both copies.
+    /// `m` rows of up to [`SIDE`] columns of C, the sum of the products of each of `lefts` with its part of B, over `steps` ≥ 1 steps of 16
+    /// pairs each. Absent pairs are zeros in both copies.
     ///
     /// # Safety
     /// The copies hold them: A by rows, B in rows of [`SIDE`] pairs. C's elements may be written and, to `add`, read.
@@ -53,19 +54,20 @@ impl Tiles {
     )]
     pub(super) unsafe fn multiply(
         &self,
-        left: Left,
+        lefts: impl Iterator<Item = Left> + Clone,
         right: *const u32,
         (m, n, steps): (usize, usize, usize),
         (c, c_row, add): (*mut f32, usize, bool),
     ) {
         let mut edge = [0.0_f32; SIDE * SIDE];
         for first in (0..m).step_by(SIDE) {
-            let (a, rows) = (left.of_row(first), SIDE.min(m - first));
+            let rows = SIDE.min(m - first);
+            let lefts = lefts.clone().map(|left| (left.of_row(first), left.row));
             let c = c.wrapping_add(first * c_row);
             // SAFETY: rows of the copies and of C, guaranteed by the caller; a block that is not full has its sums in `edge`.
             unsafe {
                 if rows == SIDE && n == SIDE {
-                    Block::new(c, c_row, (true, true)).compute((a, left.row), right, steps, add);
+                    Block::new(c, c_row, (true, true)).compute(lefts, right, steps, add);
                     continue;
                 }
                 if add {
@@ -76,7 +78,7 @@ impl Tiles {
                     }
                 }
                 let block = Block::new(edge.as_mut_ptr(), SIDE, (rows > LANES, n > LANES));
-                block.compute((a, left.row), right, steps, add);
+                block.compute(lefts, right, steps, add);
                 for i in 0..rows {
                     c.add(i * c_row).copy_from(edge.as_ptr().add(i * SIDE), n);
                 }
@@ -114,22 +116,25 @@ impl Block {
         }
     }
 
-    /// `C = A · B`, or `C += A · B` to `add`.
+    /// `C = Σ A_i · B_i`, or `C += Σ A_i · B_i` to `add`; B's parts follow each other.
     ///
     /// # Safety
     /// As [`Tiles::multiply`], for rows and columns of these tiles.
     #[inline(always)]
     unsafe fn compute(
         &self,
-        (a, a_row): (*const u32, usize),
+        lefts: impl Iterator<Item = (*const u32, usize)>,
         b: *const u32,
         steps: usize,
         add: bool,
     ) {
-        // SAFETY: guaranteed by the caller; nothing else uses the tiles between the three.
+        // SAFETY: guaranteed by the caller; nothing else uses the tiles between begin and end.
         unsafe {
             self.begin(add);
-            self.multiply((a, a_row), b, steps);
+            for (index, left) in lefts.enumerate() {
+                let part = index * steps * LANES * SIDE;
+                self.multiply(left, b.wrapping_add(part), steps);
+            }
             self.end();
         }
     }

@@ -31,6 +31,8 @@ use crate::ops::scratch::with_scratch;
 const DEPTH: usize = 1024;
 /// With AMX a panel of B (32 KiB) is in the L1 cache, from which its tiles are loaded for every 32 rows.
 const AMX_DEPTH: usize = 512;
+/// As [`AMX_DEPTH`], for windows of a convolution: rows of A overlap and take less of the L1 cache.
+const WINDOW_DEPTH: usize = 640;
 /// Rows of A that are copied at a time (1 MiB with the largest depth).
 const BLOCK: usize = 512;
 
@@ -86,7 +88,10 @@ pub(super) unsafe fn product_at(
                         let c = (c.wrapping_add(first * c_row + j), c_row, add);
                         let steps = pairs.div_ceil(LANES);
                         match &tiles {
-                            Some(tiles) => tiles.multiply(left, right, (a.rows, columns, steps), c),
+                            Some(tiles) => {
+                                let lefts = [left].into_iter();
+                                tiles.multiply(lefts, right, (a.rows, columns, steps), c);
+                            }
                             None => multiply(left, right, (a.rows, columns, pairs), c),
                         }
                     }
@@ -96,27 +101,36 @@ pub(super) unsafe fn product_at(
     });
 }
 
-/// `C = A · B` or `C += A · B` by AMX for bf16 values A, read where they are, and a copied B; `k` is a multiple of 32.
+/// `C = Σ A_i · B_i` by AMX for bf16 values A_i, read where they are, from one of `starts` on, and a copy of all B_i, one below the other, `k`
+/// rows each, a multiple of 32. As many of them as a pass's depth allows are added before C is written.
 ///
 /// # Safety
-/// The CPU has AMX; A has rows up to a multiple of 32 at even strides; for C as [`product_at`].
+/// The CPU has AMX; each A has rows up to a multiple of 32 at even strides; for C as [`product_at`].
 pub(super) unsafe fn tiled_product(
     (m, n, k): (usize, usize, usize),
-    (c, c_row, accumulate): (*mut f32, usize, Accumulate),
-    (a, a_row): (*const u16, usize),
+    (c, c_row): (*mut f32, usize),
+    (a, a_row): (&[u16], usize),
+    starts: &[usize],
     b: RightCopy<'_>,
 ) {
     // SAFETY: guaranteed by the caller.
     let tiles = unsafe { Tiles::configure() };
-    for start in (0..k).step_by(AMX_DEPTH) {
-        let steps = AMX_DEPTH.min(k - start) / (2 * LANES);
-        let left = Left::by_rows(a.wrapping_add(start).cast(), a_row / 2);
-        let add = accumulate.adds() || start > 0;
-        for j in (0..n).step_by(b.panel) {
-            let size = (m, b.panel.min(n - j), steps);
-            let c = (c.wrapping_add(j), c_row, add);
-            // SAFETY: parts of the operands, guaranteed by the caller.
-            unsafe { tiles.multiply(left, b.at(start, j), size, c) };
+    let together = (WINDOW_DEPTH / k).max(1);
+    let depth = if k <= WINDOW_DEPTH { k } else { AMX_DEPTH };
+    for (pass, starts) in starts.chunks(together).enumerate() {
+        for from in (0..k).step_by(depth) {
+            let steps = depth.min(k - from) / (2 * LANES);
+            let first = pass * together * k + from;
+            let lefts = starts.iter().map(|start| {
+                let at = a[start + from..].as_ptr().cast();
+                Left::by_rows(at, a_row / 2)
+            });
+            for j in (0..n).step_by(b.panel) {
+                let size = (m, b.panel.min(n - j), steps);
+                let c = (c.wrapping_add(j), c_row, first > 0);
+                // SAFETY: parts of the operands, guaranteed by the caller.
+                unsafe { tiles.multiply(lefts.clone(), b.at(first, j), size, c) };
+            }
         }
     }
 }
