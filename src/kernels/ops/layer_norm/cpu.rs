@@ -1,11 +1,12 @@
-//! Layer norm on the CPU: rows in parallel; gradients of scale and offset as partial sums of fixed groups of rows.
+//! Layer norm on the CPU: groups of rows; each value is read from memory once forward and once backward.
 
 use dfdx::tensor::Cpu;
 
 use super::{LayerNormKernel, Saved};
 use crate::device::{Backend, Buffer};
-use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk, sum_row};
-use crate::ops::gemm::{Accumulate, to_add};
+use crate::ops::chunks::{for_rows_beside, rows_per_chunk, sum_row};
+use crate::ops::gemm::Accumulate;
+use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if, for_each_zipped};
 use crate::ops::simd::simd;
 use crate::ops::{PooledBuffer, Result};
 
@@ -19,111 +20,79 @@ impl LayerNormKernel for Cpu {
         _keeps: bool,
     ) -> Result<(Buffer<Self>, Saved<Self>)> {
         let features = gamma.len();
-        let rows = x.len() / features;
-        let moments = map_chunks(rows, rows_per_chunk(features), x.len(), |range| {
-            let rows = x[range.start * features..range.end * features].chunks_exact(features);
-            rows.map(|row| simd!(moments(row, eps))).collect::<Vec<_>>()
-        })
-        .concat();
+        let (rows, group) = (x.len() / features, rows_per_chunk(features));
         let mut y = self.spare_buffer(x.len())?;
-        for_rows(&mut y, features, |first, chunk| {
-            let rows = chunk
-                .chunks_exact_mut(features)
-                .zip(x[first * features..].chunks_exact(features));
-            for ((y, x), &(mean, rstd)) in rows.zip(&moments[first..]) {
-                simd!(normalise(y, x, gamma, beta, mean, rstd));
-            }
+        let (mut mean, mut rstd) = (self.spare_buffer(rows)?, self.spare_buffer(rows)?);
+        let outputs = [
+            (y.as_mut_slice(), group * features),
+            (&mut mean, group),
+            (&mut rstd, group),
+        ];
+        for_each_zipped(x.len() >= ELEMENTWISE_LEN, outputs, |index, outputs| {
+            let [y, mean, rstd] = outputs;
+            let x = x[index * group * features..].chunks_exact(features);
+            let saved = mean.iter_mut().zip(rstd);
+            simd!(
+                for ((y, x), (mean, rstd)) in y.chunks_exact_mut(features).zip(x).zip(saved) {
+                    (*mean, *rstd) = moments(x, eps);
+                    normalise(y, x, gamma, beta, *mean, *rstd);
+                }
+            );
         });
-        let (mean, rstd) = moments.into_iter().unzip();
-        Ok((
-            y,
-            Saved {
-                mean: self.upload(mean)?,
-                rstd: self.upload(rstd)?,
-            },
-        ))
+        Ok((y, Saved { mean, rstd }))
     }
 
-    fn layer_norm_backward_x(
+    fn layer_norm_backward(
         &self,
         x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
-        dx: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()> {
-        let dx = to_add(dx);
+        dx: Option<(&mut Buffer<Self>, Accumulate)>,
+    ) -> Result<[Buffer<Self>; 2]> {
         let features = gamma.len();
-        for_rows(dx, features, |first, chunk| {
-            for (offset, dx) in chunk.chunks_exact_mut(features).enumerate() {
-                let row = first + offset;
-                let range = row * features..(row + 1) * features;
-                let (x, dy) = (&x[range.clone()], &dy[range]);
-                simd!(backward_row(
-                    dx,
-                    x,
-                    dy,
-                    gamma,
-                    saved.mean[row],
-                    saved.rstd[row]
-                ));
+        let group = rows_per_chunk(features);
+        let groups = saved.mean.len().div_ceil(group);
+        // For every group the sums of gamma's gradient, then those of beta's.
+        let mut partials = vec![0.0; 2 * features * groups];
+        let row = |row: usize| {
+            let range = row * features..(row + 1) * features;
+            let (mean, rstd) = (saved.mean[row], saved.rstd[row]);
+            (&x[range.clone()], &dy[range], mean, rstd)
+        };
+        if let Some((dx, accumulate)) = dx {
+            let beside = (partials.as_mut_slice(), 2 * features);
+            for_rows_beside(dx, (group, features), beside, |first, dx, sums| {
+                let (of_gamma, of_beta) = sums.split_at_mut(features);
+                simd!(
+                    for (index, dx) in dx.chunks_exact_mut(features).enumerate() {
+                        let (x, dy, mean, rstd) = row(first + index);
+                        let means =
+                            sum_row_gradients(x, dy, gamma, (mean, rstd), [of_gamma, of_beta]);
+                        backward_row(dx, x, dy, gamma, (mean, rstd), means, accumulate);
+                    }
+                );
+            });
+        } else {
+            let large = dy.len() >= ELEMENTWISE_LEN;
+            for_each_chunk_if(large, &mut partials, 2 * features, |start, sums| {
+                let first = start / (2 * features) * group;
+                let (of_gamma, of_beta) = sums.split_at_mut(features);
+                simd!(for index in first..(first + group).min(saved.mean.len()) {
+                    let (x, dy, mean, rstd) = row(index);
+                    sum_row_gradients(x, dy, gamma, (mean, rstd), [of_gamma, of_beta]);
+                });
+            });
+        }
+        let mut totals = [self.zeros_buffer(features)?, self.zeros_buffer(features)?];
+        for partial in partials.chunks_exact(2 * features) {
+            for (total, part) in totals.iter_mut().zip(partial.chunks_exact(features)) {
+                for (total, value) in total.iter_mut().zip(part) {
+                    *total += value;
+                }
             }
-        });
-        Ok(())
-    }
-
-    fn layer_norm_backward_gamma(
-        &self,
-        x: &PooledBuffer<Self>,
-        saved: &Saved<Self>,
-        dy: &Buffer<Self>,
-        dgamma: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()> {
-        let dgamma = to_add(dgamma);
-        let features = dgamma.len();
-        add_row_sums(dgamma, dy, |row, sums, dy| {
-            let x = &x[row * features..(row + 1) * features];
-            simd!(add_scaled_row(
-                sums,
-                x,
-                dy,
-                saved.mean[row],
-                saved.rstd[row]
-            ));
-        });
-        Ok(())
-    }
-
-    fn layer_norm_backward_beta(
-        &self,
-        dy: &Buffer<Self>,
-        dbeta: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()> {
-        add_row_sums(to_add(dbeta), dy, |_, sums, dy| {
-            sums.iter_mut().zip(dy).for_each(|(sum, dy)| *sum += dy);
-        });
-        Ok(())
-    }
-}
-
-/// Adds to `target` the sum over rows of the values of `add`: within fixed groups of rows, then over groups in order.
-fn add_row_sums(target: &mut [f32], dy: &[f32], add: impl Fn(usize, &mut [f32], &[f32]) + Sync) {
-    let features = target.len();
-    let partials = map_chunks(
-        dy.len() / features,
-        rows_per_chunk(features),
-        dy.len(),
-        |rows| {
-            let mut sums = vec![0.0; features];
-            rows.for_each(|row| add(row, &mut sums, &dy[row * features..(row + 1) * features]));
-            sums
-        },
-    );
-    for partial in partials {
-        target
-            .iter_mut()
-            .zip(&partial)
-            .for_each(|(target, value)| *target += value);
+        }
+        Ok(totals)
     }
 }
 
@@ -143,29 +112,62 @@ fn normalise(y: &mut [f32], x: &[f32], gamma: &[f32], beta: &[f32], mean: f32, r
     }
 }
 
+/// Sums of a row are made in as many lanes, a fixed order that vectorises.
+const LANES: usize = 16;
+
+/// The means over a row of `γ dy` and of `γ dy h`, where h is the normalised x; adds `dy h` and `dy` to the sums over rows.
 #[inline(always)]
-fn backward_row(dx: &mut [f32], x: &[f32], dy: &[f32], gamma: &[f32], mean: f32, rstd: f32) {
-    let (mut sums, mut products) = ([0.0_f32; 16], [0.0_f32; 16]);
-    for ((x, dy), gamma) in x.chunks(16).zip(dy.chunks(16)).zip(gamma.chunks(16)) {
-        for lane in 0..x.len() {
-            let scaled = dy[lane] * gamma[lane];
-            sums[lane] += scaled;
-            products[lane] += scaled * (x[lane] - mean) * rstd;
+fn sum_row_gradients(
+    x: &[f32],
+    dy: &[f32],
+    gamma: &[f32],
+    (mean, rstd): (f32, f32),
+    [of_gamma, of_beta]: [&mut [f32]; 2],
+) -> (f32, f32) {
+    let (mut sums, mut products) = ([0.0_f32; LANES], [0.0_f32; LANES]);
+    let (blocks, last) = x.as_chunks::<LANES>();
+    let blocks = blocks.iter().zip(dy.as_chunks::<LANES>().0);
+    let blocks = blocks.zip(gamma.as_chunks::<LANES>().0);
+    let affine = of_gamma.as_chunks_mut::<LANES>().0.iter_mut();
+    let affine = affine.zip(of_beta.as_chunks_mut::<LANES>().0);
+    let mut add = |lane: usize, [x, dy, gamma]: [f32; 3], of_gamma: &mut f32, of_beta: &mut f32| {
+        let normalised = (x - mean) * rstd;
+        let scaled = dy * gamma;
+        sums[lane] += scaled;
+        products[lane] += scaled * normalised;
+        *of_gamma += dy * normalised;
+        *of_beta += dy;
+    };
+    for (((x, dy), gamma), (of_gamma, of_beta)) in blocks.zip(affine) {
+        for lane in 0..LANES {
+            let values = [x[lane], dy[lane], gamma[lane]];
+            add(lane, values, &mut of_gamma[lane], &mut of_beta[lane]);
         }
     }
-    let n = dx.len() as f32;
-    let (sum, product) = (
-        sums.iter().sum::<f32>() / n,
-        products.iter().sum::<f32>() / n,
-    );
-    for (((dx, x), dy), gamma) in dx.iter_mut().zip(x).zip(dy).zip(gamma) {
-        *dx += rstd * (dy * gamma - sum - (x - mean) * rstd * product);
+    for (lane, k) in (x.len() - last.len()..x.len()).enumerate() {
+        let values = [x[k], dy[k], gamma[k]];
+        add(lane, values, &mut of_gamma[k], &mut of_beta[k]);
     }
+    let n = x.len() as f32;
+    let of_row = |sums: [f32; LANES]| sums.iter().sum::<f32>() / n;
+    (of_row(sums), of_row(products))
 }
 
 #[inline(always)]
-fn add_scaled_row(sums: &mut [f32], x: &[f32], dy: &[f32], mean: f32, rstd: f32) {
-    for ((sum, x), dy) in sums.iter_mut().zip(x).zip(dy) {
-        *sum += dy * (x - mean) * rstd;
+fn backward_row(
+    dx: &mut [f32],
+    x: &[f32],
+    dy: &[f32],
+    gamma: &[f32],
+    (mean, rstd): (f32, f32),
+    (sum, product): (f32, f32),
+    accumulate: Accumulate,
+) {
+    let values = dx.iter_mut().zip(x).zip(dy).zip(gamma);
+    let value =
+        |x: f32, dy: f32, gamma: f32| rstd * (dy * gamma - sum - (x - mean) * rstd * product);
+    match accumulate {
+        Accumulate::Replace => values.for_each(|(((dx, x), dy), g)| *dx = value(*x, *dy, *g)),
+        Accumulate::Add => values.for_each(|(((dx, x), dy), g)| *dx += value(*x, *dy, *g)),
     }
 }

@@ -43,40 +43,30 @@ impl LayerNormKernel for Cuda {
         Ok((y, Saved { mean, rstd }))
     }
 
-    fn layer_norm_backward_x(
+    fn layer_norm_backward(
         &self,
         x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
-        (dx, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()> {
+        dx: Option<(&mut Buffer<Self>, Accumulate)>,
+    ) -> Result<[Buffer<Self>; 2]> {
         let features = self.buffer_len(gamma);
-        let rows = self.buffer_len(dy) / features;
-        over_rows("layer_norm_backward_x", rows)
-            .args((&**x, x.only_half()?.as_deref(), gamma))
-            .args((&saved.mean, &saved.rstd, dy, dx, rows, features))
-            .args((accumulate, arithmetic()?))
-            .run()?;
-        Ok(())
-    }
-
-    fn layer_norm_backward_gamma(
-        &self,
-        x: &PooledBuffer<Self>,
-        saved: &Saved<Self>,
-        dy: &Buffer<Self>,
-        dgamma: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()> {
-        add_columns(self, Some((x, Some(&saved.mean), &saved.rstd)), dy, dgamma)
-    }
-
-    fn layer_norm_backward_beta(
-        &self,
-        dy: &Buffer<Self>,
-        dbeta: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()> {
-        add_columns(self, None, dy, dbeta)
+        if let Some((dx, accumulate)) = dx {
+            let rows = self.buffer_len(dy) / features;
+            over_rows("layer_norm_backward_x", rows)
+                .args((&**x, x.only_half()?.as_deref(), gamma))
+                .args((&saved.mean, &saved.rstd, dy, dx, rows, features))
+                .args((accumulate, arithmetic()?))
+                .run()?;
+        }
+        let normalised: Normalised<'_> = (x, Some(&saved.mean), &saved.rstd);
+        let mut of_gamma = self.spare_buffer(features)?;
+        let mut of_beta = self.spare_buffer(features)?;
+        let replace = Accumulate::Replace;
+        add_columns(self, Some(normalised), dy, (&mut of_gamma, replace))?;
+        add_columns(self, None, dy, (&mut of_beta, replace))?;
+        Ok([of_gamma, of_beta])
     }
 }
 

@@ -29,31 +29,15 @@ pub trait LayerNormKernel: Backend {
         keeps: bool,
     ) -> Result<(Buffer<Self>, Saved<Self>)>;
 
-    /// Writes the gradient of the input to `dx`, or adds it.
-    fn layer_norm_backward_x(
+    /// Writes the gradient of the input to `dx`, or adds it, if it is needed; returns those of scale and offset.
+    fn layer_norm_backward(
         &self,
         x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
-        dx: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()>;
-
-    /// Writes the gradient of the scale to `dgamma`, or adds it.
-    fn layer_norm_backward_gamma(
-        &self,
-        x: &PooledBuffer<Self>,
-        saved: &Saved<Self>,
-        dy: &Buffer<Self>,
-        dgamma: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()>;
-
-    /// Writes the gradient of the offset to `dbeta`, or adds it.
-    fn layer_norm_backward_beta(
-        &self,
-        dy: &Buffer<Self>,
-        dbeta: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()>;
+        dx: Option<(&mut Buffer<Self>, Accumulate)>,
+    ) -> Result<[Buffer<Self>; 2]>;
 }
 
 /// Normalises every row, then scales and shifts it: `y = (x - mean) / sqrt(var + eps) · gamma + beta`, with mean and
@@ -104,14 +88,15 @@ pub fn layer_norm<D: Kernels>(
     pass.finish(op, y, shape, move |grads, dy| {
         let (x, gamma, beta) = inputs;
         let device = grads.device().clone();
-        if x.needs_grad() {
-            device.layer_norm_backward_x(x.held(), gamma.data(), &saved, dy, grads.entry(&x)?)?;
-        }
-        if gamma.needs_grad() {
-            device.layer_norm_backward_gamma(x.held(), &saved, dy, grads.entry(&gamma)?)?;
-        }
-        if beta.needs_grad() {
-            device.layer_norm_backward_beta(dy, grads.entry(&beta)?)?;
+        let dx = match x.needs_grad() {
+            true => Some(grads.entry(&x)?),
+            false => None,
+        };
+        let sums = device.layer_norm_backward(x.held(), gamma.data(), &saved, dy, dx)?;
+        for (var, sum) in [&gamma, &beta].into_iter().zip(sums) {
+            if var.needs_grad() {
+                grads.put(var, sum)?;
+            }
         }
         Ok(())
     })
