@@ -146,8 +146,11 @@ activation!(
 activation!(
     /// [`Activation::Gelu`].
     Gelu,
-    |x| x * math::normal_cdf(x),
-    math::normal_cdf(x) + x * math::normal_density(x)
+    |x| x * math::normal(x).0,
+    {
+        let (cdf, density) = math::normal(x);
+        cdf + x * density
+    }
 );
 activation!(
     /// [`Activation::Sigmoid`].

@@ -8,7 +8,7 @@ use pulp::Simd;
 
 use super::lanes::{AddProduct, Outer, add, norm_backward, normalise, scale, set, values_mut};
 use crate::ops::LINEAR_EPS;
-use crate::ops::math::{exp, normal_cdf, normal_density};
+use crate::ops::math::{exp, normal};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Widths {
@@ -338,7 +338,7 @@ fn attend_backward<S: Simd>(
 #[inline(always)]
 fn gelu(values: &mut [f32]) {
     for value in values {
-        *value *= normal_cdf(*value);
+        *value *= normal(*value).0;
     }
 }
 
@@ -347,8 +347,8 @@ fn gelu(values: &mut [f32]) {
 fn gelu_with_slope(values: &mut [f32], slopes: &mut [f32]) {
     let slopes = &mut slopes[..values.len()];
     for i in 0..values.len() {
-        let (x, cdf) = (values[i], normal_cdf(values[i]));
+        let (x, (cdf, density)) = (values[i], normal(values[i]));
         values[i] = x * cdf;
-        slopes[i] = cdf + x * normal_density(x);
+        slopes[i] = cdf + x * density;
     }
 }
