@@ -92,8 +92,8 @@ pub struct ReportOptions {
 /// Renders the reports of a results folder and returns every file that belongs to them, written or unchanged.
 ///
 /// The first template that the manifest names writes `report.md` and `report.html`, every other one `report-<template>.md`
-/// and `.html`, those of one format only that; the plots lie in `plots/`, and beside the template `profiling` everything as data in
-/// `report.json`. The template `comparison` has a name and a context of its own: `comparison.<language>.md` and `.html`.
+/// and `.html`, those of one format only that; the plots that a page shows lie in `plots/`. Beside the template `profiling`
+/// everything stands as data in `report.json`, with all plots in `plots/`. The template `comparison` has a name and a context of its own: `comparison.<language>.md` and `.html`.
 /// The same results give the same bytes.
 ///
 /// # Errors
@@ -159,10 +159,14 @@ fn reports(
             files.push((folder.join(format!("{stem}.{format}")), text));
         }
     }
+    let mut plots: Vec<&PlotContext> = report.plots().collect();
     if templates.iter().any(|name| name == PROFILING) {
+        // It names every plot.
         files.push((folder.join("report.json"), data::text(&report)));
+    } else {
+        plots.retain(write::is_shown(folder, &files));
     }
-    files.extend(write::plot_files(folder, report.plots()));
+    files.extend(write::plot_files(folder, plots.into_iter()));
     Ok((files, advice))
 }
 

@@ -45,6 +45,23 @@ pub(super) fn plot_files<'p>(
     })
 }
 
+/// Whether a page shows a plot by its file: one of these pages, or one in the folder that another template made.
+pub(super) fn is_shown(folder: &Path, pages: &[File]) -> impl Fn(&&PlotContext) -> bool {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let others = files.map(|file| file.path()).filter(|path| {
+        let ending = path.extension().unwrap_or_default();
+        template::FORMATS.iter().any(|format| ending == *format)
+            && pages.iter().all(|(page, _)| page != path)
+    });
+    let others = others.filter_map(|path| fs::read_to_string(path).ok());
+    let new = pages.iter().map(|(_, text)| text.clone());
+    let texts: Vec<String> = new.chain(others).collect();
+    move |plot| {
+        let file = format!("plots/{}.svg", plot.id);
+        texts.iter().any(|text| text.contains(&file))
+    }
+}
+
 /// Markdown templates leave blank lines where a section is empty; more than one in a row says nothing. What stands
 /// between fences stays as it is.
 fn tidy(text: &str) -> String {

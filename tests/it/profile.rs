@@ -19,7 +19,7 @@ const PATH: &str = "experiments/tiny.toml";
 /// Executes by script what the manifest with `more` in `[measure]`, its last section, requires; returns the results.
 fn run(project: &Project, more: &str) -> ResultSet {
     project.write(PATH, &format!("{MANIFEST}{more}"));
-    keep(project, PATH, |cell, id| outcome(cell, id.block));
+    keep(project, PATH, |cell, id| outcome(cell, id.seed, id.block));
     results::read(&project.path("reports/tiny")).unwrap()
 }
 
@@ -32,7 +32,7 @@ fn required(project: &Project, more: &str) -> Vec<String> {
 }
 
 /// A run of two steps whose loss halves, with a profile if requested.
-fn outcome(cell: &PlannedCell, block: usize) -> RunOutcome {
+fn outcome(cell: &PlannedCell, seed: u64, block: usize) -> RunOutcome {
     let step = |loss| StepRow {
         loss: Some(loss),
         step_ms: 2.0,
@@ -56,7 +56,7 @@ fn outcome(cell: &PlannedCell, block: usize) -> RunOutcome {
             lr: Some(0.01),
             steps: vec![step(1.0), step(0.5)],
         }],
-        profile: cell.spec.measure.profiles(block).then(profile),
+        profile: cell.spec.measure.profiles(seed, block).then(profile),
         wall_s: 3.0,
         ..RunOutcome::empty(Status::Done, String::new())
     }
@@ -173,7 +173,7 @@ fn traces_and_event_files_are_written_once_and_go_with_their_cells() {
             .replace("[8, 16]", "[16]")
             .replace("[measure]\n", &format!("[measure]\n{both}")),
     );
-    keep(&project, PATH, |cell, id| outcome(cell, id.block));
+    keep(&project, PATH, |cell, id| outcome(cell, id.seed, id.block));
     assert!(time(trace).is_none() && time(events).is_none());
     assert!(time("trace/model=mlp,dataset=plane,batch-size=16-seed-42.json").is_some());
 }

@@ -114,7 +114,7 @@ pub enum Event {
         /// One sentence.
         message: String,
     },
-    /// Where the time of the profiled steps went (`measure.ops`, first block only).
+    /// Where the time of the profiled steps went (`measure.ops`, first seed and block only).
     Profile(Box<Profile>),
     /// The end of a run that completed or diverged.
     Finished {

@@ -33,8 +33,8 @@ pub struct MeasureSpec {
     /// `ops`, every operation.
     #[schemars(range(min = 1))]
     pub phase_steps: usize,
-    /// Whether every operation is timed, forward and backward, in `phase-steps` extra steps of the first block: writes
-    /// `ops.csv` and `trace/`.
+    /// Whether every operation is timed, forward and backward, in `phase-steps` extra steps of each cell's first run, that of
+    /// the first seed in the first block: writes `ops.csv` and `trace/`.
     pub ops: bool,
     /// Whether what a constant, a linear model and the nearest training sample achieve on the same splits is computed too, where
     /// a model predicts numbers or classes: `baselines.csv`, and the answer of the report.
@@ -73,9 +73,10 @@ impl Default for MeasureSpec {
 }
 
 impl MeasureSpec {
-    /// Whether the runs of a block profile their operations: only in the first block, and if `ops` is set.
-    pub fn profiles(&self, block: usize) -> bool {
-        self.ops && block == 0
+    /// Whether a run profiles its operations: if `ops` is set, that of the first seed in the first block. A report shows one
+    /// profile of each cell.
+    pub fn profiles(&self, seed: u64, block: usize) -> bool {
+        self.ops && block == 0 && self.seeds.first() == Some(&seed)
     }
 
     /// Most repeats: with `until`, cells end with fewer when they are precise.

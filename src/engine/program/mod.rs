@@ -148,7 +148,8 @@ impl Run<'_> {
     }
 
     fn tell_operations(&self, report: &Report<'_>, emit: &mut Emit<'_>) {
-        let is_wanted = self.order.cell.measure.profiles(self.order.block);
+        let order = self.order;
+        let is_wanted = order.cell.measure.profiles(order.seed, order.block);
         if let Some(profile) = report.observed.profile().filter(|_| is_wanted) {
             emit(Event::Profile(Box::new(profile)));
         }

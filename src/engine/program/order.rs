@@ -117,12 +117,12 @@ impl Files {
             folder,
             log,
         };
-        let block = order.block;
+        let (seed, block) = (order.seed, order.block);
         let order = ProgramOrder {
             version: ORDER_VERSION,
             key: &cell.key,
-            seed: order.seed,
-            block: order.block,
+            seed,
+            block,
             parameters: &program.parameters,
             threads: threads(),
             device: cell.train.device.to_string(),
@@ -135,11 +135,8 @@ impl Files {
             && command.observe.is_some()
         {
             let steps = cell.measure.phase_steps;
-            let operations = if cell.measure.profiles(block) {
-                steps
-            } else {
-                1
-            };
+            let is_profiled = cell.measure.profiles(seed, block);
+            let operations = if is_profiled { steps } else { 1 };
             write_observer(&files.observer(), steps, operations)?;
         }
         fs::write(files.order(), serde_json::to_vec_pretty(&order)?)?;

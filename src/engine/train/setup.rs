@@ -71,7 +71,7 @@ pub(super) fn set_up<'a, D: Kernels>(
         }),
         saving,
         resuming: Resuming::new(order.resume.as_ref(), identity),
-        profiles: cell.measure.ops && order.block == 0,
+        profiles: cell.measure.profiles(order.seed, order.block),
         awaits_verdicts: order.verdicts,
         stopping: Stopping::new(cell.train.early_stopping.clone()),
         accuracies: Accuracies::default(),

@@ -151,7 +151,7 @@ fn decision(
     }
     let same_cell = store.runs_of(&keys.cell_hash);
     let mut facts = same_cell.iter().filter(|run| run.keys.share_facts(keys));
-    let is_wanted = cell.spec.measure.profiles(keys.block);
+    let is_wanted = cell.spec.measure.profiles(keys.seed, keys.block);
     let lacks_profile =
         |run: &StoredRun| is_wanted && run.status == Status::Done && !run.is_profiled;
     let mut serving = serving(store, keys, options);

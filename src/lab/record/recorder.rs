@@ -318,7 +318,7 @@ impl<'a> Recorder<'a> {
         }
         let mut stored = self.store.runs_of(&keys.cell_hash).iter();
         let was_profiled = stored.any(|run| run.keys == *keys && run.is_profiled);
-        Ok(was_profiled || spec.measure.profiles(keys.block))
+        Ok(was_profiled || spec.measure.profiles(keys.seed, keys.block))
     }
 
     /// Images count as facts: a run without facts has no images either.

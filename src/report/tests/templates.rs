@@ -106,6 +106,22 @@ fn the_context_is_what_templates_see() {
 }
 
 #[test]
+fn only_plots_that_a_page_shows_are_files() {
+    let (_root, folder) = results();
+    let is_there_after = |template: &str| {
+        let options = ReportOptions {
+            templates: vec![template.to_owned()],
+            ..ReportOptions::default()
+        };
+        render(&folder, &options).expect("renders");
+        folder.join("plots/phases.svg").exists()
+    };
+    assert!(!is_there_after("search"));
+    assert!(is_there_after("analysis"));
+    assert!(is_there_after("search"), "the page of `analysis` shows it");
+}
+
+#[test]
 fn every_template_renders_in_both_formats() {
     let (_root, folder) = results();
     let mut options = ReportOptions {

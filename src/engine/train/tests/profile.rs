@@ -281,8 +281,11 @@ fn assert_same_run(without: &Recorded, with: &Recorded) {
 }
 
 #[test]
-fn a_run_of_a_later_block_or_that_diverged_has_no_profile() {
+fn a_run_of_a_later_block_or_seed_or_that_diverged_has_no_profile() {
     assert!(told_in_block(1, profiled(cell())).profiles().is_empty());
+    let mut later = profiled(cell());
+    Arc::make_mut(&mut later.measure).seeds = vec![1, 42];
+    assert!(told(later).profiles().is_empty());
     let mut diverging = profiled(cell());
     Arc::make_mut(&mut diverging.limits).max_loss = Some(1e-6);
     assert!(told(diverging).profiles().is_empty());
