@@ -170,6 +170,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+    use crate::results::testing::assert_says;
 
     fn repository() -> (tempfile::TempDir, Repository) {
         let folder = tempfile::tempdir().unwrap();
@@ -226,10 +227,7 @@ mod tests {
             panic!("another error");
         };
         let said = said.render(false);
-        assert!(
-            said.contains("has changes that are not of HEAD~1"),
-            "{said}"
-        );
+        assert_says(&said, "has changes that are not of HEAD~1");
     }
 
     #[test]

@@ -17,3 +17,17 @@ pub(crate) fn assert_says(text: impl AsRef<str>, part: impl AsRef<str>) {
     let (text, part) = (text.as_ref(), part.as_ref());
     assert!(text.contains(part), "no `{part}` in\n{text}");
 }
+
+/// Panics with the text unless it begins with `part`.
+#[track_caller]
+pub(crate) fn assert_begins(text: impl AsRef<str>, part: impl AsRef<str>) {
+    let (text, part) = (text.as_ref(), part.as_ref());
+    assert!(text.starts_with(part), "no `{part}` begins\n{text}");
+}
+
+/// Panics with the text unless it ends with `part`.
+#[track_caller]
+pub(crate) fn assert_ends(text: impl AsRef<str>, part: impl AsRef<str>) {
+    let (text, part) = (text.as_ref(), part.as_ref());
+    assert!(text.ends_with(part), "no `{part}` ends\n{text}");
+}

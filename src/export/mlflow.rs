@@ -295,17 +295,21 @@ fn flatten(path: String, value: &Value, params: &mut BTreeMap<String, String>) {
     params.insert(path, text.chars().take(LONGEST_VALUE).collect());
 }
 
-/// A name as MLflow allows it, which is also a file name: other characters than letters, digits, `_`, `-`, `.` become `_`.
+/// A name as MLflow allows it, which is also a file name: other characters than letters, digits, `_`, `-`, `.` become `_`. A name
+/// that is changed ends with its digest, so that no other name becomes the same file.
 fn file_name(name: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
-    let mut name = name.replace(|letter: char| !is_plain(letter), "_");
-    if name.starts_with('.') {
-        name.replace_range(..1, "_");
+    let mut plain = name.replace(|letter: char| !is_plain(letter), "_");
+    if plain.starts_with('.') {
+        plain.replace_range(..1, "_");
     }
-    while name.len() > LONGEST_NAME {
-        name.pop();
+    while plain.len() > LONGEST_NAME {
+        plain.pop();
     }
-    name
+    if plain != name {
+        plain = format!("{plain}-{}", short_hash(name));
+    }
+    plain
 }
 
 /// The number of MLflow's status: scheduled, finished, failed or killed. The tag `status` has ours.
@@ -315,5 +319,30 @@ fn status(text: &str) -> u8 {
         "done" => 3,
         "killed" | "pruned" => 5,
         _ => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_a_file_of_its_own() {
+        assert_eq!(file_name("train.optimizer.lr"), "train.optimizer.lr");
+        let long = "x".repeat(LONGEST_NAME + 1);
+        let names = [
+            "a_b",
+            "a b",
+            "a/b",
+            ".ab",
+            "_ab",
+            &long,
+            &long[1..],
+            &long.replace('x', "/"),
+        ];
+        let files: std::collections::BTreeSet<String> = names.map(file_name).into();
+        assert_eq!(files.len(), names.len(), "{files:?}");
+        let is_allowed = |file: &String| file.len() < 255 && !file.contains([' ', '/']);
+        assert!(files.iter().all(is_allowed), "{files:?}");
     }
 }

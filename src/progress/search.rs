@@ -173,13 +173,11 @@ fn named(objective: &ObjectiveSpec, value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::event::{RunId, Trial};
-    use crate::manifest::Manifest;
+    use crate::event::RunId;
+    use crate::plan::Plan;
     use crate::plan::search::{Point, Value};
-    use crate::plan::{Plan, PlanInputs, PlanOptions};
+    use crate::results::testing::{job, plan};
 
     const MANIFEST: &str = r#"
 name = "tiny"
@@ -198,22 +196,10 @@ sampler = "random"
 "train.optimizer.lr" = { float = [1e-5, 1e-1], log = true }
 "#;
 
-    fn plan() -> Plan {
-        let manifest = Manifest::new(std::path::Path::new("tiny.toml"), MANIFEST.into(), &[]);
-        let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-        let plan = Plan::new(
-            &manifest,
-            &PlanInputs::of_this_machine(),
-            PlanOptions::default(),
-        );
-        plan.unwrap_or_else(|failure| panic!("{failure}"))
-    }
-
     fn trial(plan: &Plan, study: usize, number: usize, values: &[f64], role: TrialRole) -> Job {
         let point = Point {
             values: vec![Some(Value::Float(0.01))],
         };
-        let cell = plan.trial(study, &number.to_string(), &point);
         let info = TrialInfo {
             study,
             number,
@@ -222,27 +208,17 @@ sampler = "random"
             values: values.iter().copied().map(Some).collect(),
             pruned: None,
         };
-        Job {
-            id: RunId {
-                cell: number,
-                seed: 0,
-                block: 0,
-            },
-            spec: Arc::new(cell.spec.clone()),
-            estimated_s: None,
-            resume: None,
-            trial: Some(Arc::new(Trial {
-                cell,
-                info,
-                awaits_verdicts: true,
-                members: Vec::new(),
-            })),
-        }
+        let id = RunId {
+            cell: number,
+            seed: 0,
+            block: 0,
+        };
+        job(plan, id, info)
     }
 
     #[test]
     fn trials_are_counted_by_how_they_ended_and_the_best_is_named() {
-        let plan = plan();
+        let plan = plan(MANIFEST, &[]);
         let mut tally = Tally::new(plan.search.as_ref().unwrap(), 2);
         tally.start(10);
         assert_eq!((tally.counts(), tally.best()), (String::new(), None));
@@ -272,7 +248,7 @@ sampler = "random"
 
     #[test]
     fn a_line_has_a_trials_values_or_why_it_ended() {
-        let plan = plan();
+        let plan = plan(MANIFEST, &[]);
         let tally = Tally::new(plan.search.as_ref().unwrap(), 2);
         let job = trial(&plan, 0, 1, &[0.75, 300.0], TrialRole::Trial);
         let end = |status, reason: &str| RunOutcome {

@@ -147,6 +147,7 @@ fn end(status: ExitStatus) -> String {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use crate::results::testing::assert_says;
 
     fn asked(script: &str, time: Duration) -> Result<Answer, String> {
         let mut command = Command::new("sh");
@@ -196,9 +197,6 @@ mod tests {
             panic!("a mistake");
         };
         let drawn = failure.render(false);
-        assert!(
-            drawn.contains("reports/templates/bad.md.j2:1:11"),
-            "{drawn}"
-        );
+        assert_says(&drawn, "reports/templates/bad.md.j2:1:11");
     }
 }

@@ -166,6 +166,14 @@ impl Report {
 }
 
 #[cfg(test)]
+impl super::table::Row {
+    /// The texts of its fields.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        self.fields.iter().map(|field| &*field.text).collect()
+    }
+}
+
+#[cfg(test)]
 impl Table {
     /// Place of the column with this heading.
     pub(super) fn place(&self, heading: &str) -> usize {

@@ -234,6 +234,17 @@ impl<'a> View<'a> {
         self.on_axes(cell, places, none)
     }
 
+    /// The name of a cell beside its bar: that of a trial without its parameters, `trial 7`.
+    pub(crate) fn bar_name(&self, cell: &Cell<'_>) -> String {
+        let trial = self.axis_called("trial");
+        let Some(trial) = trial.filter(|_| cell.info.trial.is_some()) else {
+            return self.name(cell, None);
+        };
+        // The parameters are the axes behind it.
+        let places = self.varying.iter().filter(|&&place| place <= trial);
+        self.on_axes(cell, places, "all cells")
+    }
+
     /// A cell's values on some axes in words; `none` where there is nothing to say.
     fn on_axes<'p>(
         &self,

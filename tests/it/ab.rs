@@ -113,8 +113,7 @@ fn a_shallow_clone_says_how_to_get_the_commit() {
 fn both_sides_take_turns_in_one_session_and_nothing_finished_runs_again() {
     let project = repository();
     let arguments = ["ab", "HEAD~1", "experiments/tiny.toml", "--all-pairs"];
-    let ended = project.run(&arguments);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends_with(0, &arguments);
     let rows = rows(&project, SIDES);
     // Two cells need seven pairs, and an even number of them.
     assert_eq!(rows.len(), 2 * 2 * 8, "{rows:?}");
@@ -202,19 +201,17 @@ fn a_cell_that_one_side_lacks_is_told_and_not_run() {
     );
     assert_eq!(rows(&project, SIDES).len(), 2);
 
-    let none = project.run(&[
-        "ab",
-        "HEAD~1",
-        "experiments/tiny.toml",
-        "--repeats",
-        "1",
-        "--only",
-        "batch-size=32",
-    ]);
-    assert_eq!(
-        none.code, 2,
-        "the side before has no such value: {}",
-        none.stderr
+    project.ends_with(
+        2,
+        &[
+            "ab",
+            "HEAD~1",
+            "experiments/tiny.toml",
+            "--repeats",
+            "1",
+            "--only",
+            "batch-size=32",
+        ],
     );
 }
 
@@ -275,8 +272,7 @@ fn an_interrupted_comparison_keeps_its_pairs_and_goes_on() {
     assert_nothing_temporary(&project.path("reports"));
     let before = rows(&project, SIDES);
 
-    let ended = project.run(&[&arguments[..], &["--only", "train.epochs=2"]].concat());
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends_with(0, &[&arguments[..], &["--only", "train.epochs=2"]].concat());
     assert_says(&ended.stderr, "1 pair to do, 1 kept");
     let all = rows(&project, SIDES);
     assert_eq!(all.len(), 4);
@@ -353,14 +349,16 @@ fn a_build_that_speaks_another_version_is_not_comparable_and_told_in_a_sentence(
         ),
     ] {
         let program = impostor(&project, script);
-        let ended = project.run(&[
-            "ab",
-            "HEAD~1",
-            "experiments/tiny.toml",
-            "--before-program",
-            &program,
-        ]);
-        assert_eq!(ended.code, 3, "{}", ended.stderr);
+        let ended = project.ends_with(
+            3,
+            &[
+                "ab",
+                "HEAD~1",
+                "experiments/tiny.toml",
+                "--before-program",
+                &program,
+            ],
+        );
         assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
         assert!(
             ended.stderr.contains("with `compare`"),
@@ -369,14 +367,16 @@ fn a_build_that_speaks_another_version_is_not_comparable_and_told_in_a_sentence(
         );
     }
     let program = impostor(&project, "echo oh no >&2; exit 7");
-    let ended = project.run(&[
-        "ab",
-        "HEAD~1",
-        "experiments/tiny.toml",
-        "--before-program",
-        &program,
-    ]);
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let ended = project.ends_with(
+        1,
+        &[
+            "ab",
+            "HEAD~1",
+            "experiments/tiny.toml",
+            "--before-program",
+            &program,
+        ],
+    );
     assert!(ended.stderr.contains("exit status: 7"), "{}", ended.stderr);
 }
 
@@ -395,8 +395,7 @@ fn mistakes_are_told_before_anything_runs() {
         ),
         (["ab", "experiments/tiny.toml", "--fresh"], "<REF>"),
     ] {
-        let ended = project.run(&arguments);
-        assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stderr);
+        let ended = project.ends_with(2, &arguments);
         assert!(
             ended.stderr.contains(sentence),
             "{arguments:?}: {}",

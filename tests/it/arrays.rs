@@ -52,14 +52,7 @@ fn rows(targets: &[u8]) -> Project {
 
 /// The value of a column in the row of the only run.
 fn value(project: &Project, column: &str) -> String {
-    let text = project.read("reports/tiny/runs.csv");
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let row: std::collections::BTreeMap<String, String> = reader
-        .deserialize()
-        .next()
-        .expect("a row")
-        .expect("columns");
-    row[column].clone()
+    project.rows("runs.csv")[0][column].clone()
 }
 
 #[test]
@@ -84,8 +77,7 @@ fn rows_in_two_files_are_planned_trained_on_and_predicted() {
     );
     project.ends(0, "evaluate tiny");
     project.ends(0, "evaluate tiny data");
-    let other = project.run(&["predict", "tiny", "data/y.npy"]);
-    assert_eq!(other.code, 2, "{}", other.stdout);
+    let other = project.ends_with(2, &["predict", "tiny", "data/y.npy"]);
     assert_says(&other.stderr, "its shape is (20,)");
     // Whether something is recommended hangs on the machine's speed.
     if project.path("reports/tiny/next.toml").exists() {
@@ -111,8 +103,7 @@ fn floats_in_one_archive_are_predicted_as_numbers() {
     );
     let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/arrays.npz");
     write(&project, "data/own.npz", fs::read(seed).expect("a seed"));
-    let ended = project.run(&PLAN);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends_with(2, &PLAN);
     for words in [
         "error: dataset `own`: `../data/own.npz` has mistakes: there is no array `price`; it has `x`, `y`",
         "y = \"price\"",
@@ -158,8 +149,7 @@ fn missing_and_unusable_arrays_are_mistakes_at_their_lines() {
         floats("(2, 2)", [0.0, f32::NAN, 1.0, 2.0]),
     );
     write(&project, "data/z.npy", b"");
-    let ended = project.run(&PLAN);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends_with(2, &PLAN);
     for words in [
         "error: dataset `own`: cannot read `../data/y.npy`: no such file or directory",
         "y = \"../data/y.npy\"",
@@ -169,8 +159,7 @@ fn missing_and_unusable_arrays_are_mistakes_at_their_lines() {
         assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
     }
     write(&project, "data/y.npy", npy("|u1", "(2,)", &[0, 1]));
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends_with(2, &RUN);
     let words = "`../data/x.npy` has mistakes: 1 of its 4 values is NaN, infinite or too large for f32, the first at index [0, 1]";
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
     assert!(!project.path("reports").exists());
@@ -182,8 +171,7 @@ fn cifar_is_a_mistake_without_its_files_and_runs_with_them() {
         CNN,
         "kind = \"cifar\"\npath = \"../data/cifar\"\naugment = { crop = 4 }",
     );
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends_with(2, &RUN);
     let words = "error: dataset `own`: cannot read `../data/cifar`: there is no such folder";
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
     let record = |class: u8| [vec![class], vec![20 * class; 3072]].concat();
@@ -200,8 +188,7 @@ fn cifar_is_a_mistake_without_its_files_and_runs_with_them() {
     write(&project, "data/cifar/batches.meta.txt", names);
     project.ends_with(0, &RUN);
     assert!(!value(&project, "test_accuracy").is_empty());
-    let refused = project.run(&["predict", "tiny", "data"]);
-    assert_eq!(refused.code, 2, "{}", refused.stdout);
+    let refused = project.ends_with(2, &["predict", "tiny", "data"]);
     assert_says(&refused.stderr, "cannot be used on files");
 }
 
@@ -318,12 +305,7 @@ fn arrays_of_other_names_are_told_and_nothing_is_written() {
     let project = Project::new().file("experiments/notes.txt", "");
     let tensors = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
     write(&project, "other.safetensors", safetensors(tensors, &[0; 4]));
-    let ended = project.run(&["new", "other", "--data", "other.safetensors"]);
-    assert_eq!(ended.code, 2, "{}", ended.stdout);
-    assert!(
-        ended.stderr.contains("there is no array `x`; it has `a`"),
-        "{}",
-        ended.stderr
-    );
+    let ended = project.ends_with(2, &["new", "other", "--data", "other.safetensors"]);
+    assert_says(&ended.stderr, "there is no array `x`; it has `a`");
     assert!(!project.path("experiments/other.toml").exists());
 }

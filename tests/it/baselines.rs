@@ -16,8 +16,7 @@ fn project(rows: &str, settings: &str) -> Project {
 
 /// The Answer of a run, its lines joined.
 fn answer(project: &Project) -> String {
-    let ended = project.run(&["run", "experiments/own.toml"]);
-    assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
+    project.ends_with(0, &["run", "experiments/own.toml"]);
     let report = project.read("reports/own/report.md");
     let answer = report.split("## ").find(|part| part.starts_with("Answer"));
     answer.unwrap_or_default().to_owned()
@@ -36,8 +35,7 @@ fn a_merge_has_the_baselines_that_one_machine_would_have_computed() {
     let (whole, project) = (project(&rows, ""), project(&rows, ""));
     answer(&whole);
     for shard in ["1/2", "2/2"] {
-        let ended = project.run(&["run", "experiments/own.toml", "--shard", shard]);
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        project.ends_with(0, &["run", "experiments/own.toml", "--shard", shard]);
     }
     project.ends(0, "merge experiments/own.toml");
     let of = |project: &Project| project.read("reports/own/baselines.csv");

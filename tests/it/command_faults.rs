@@ -230,8 +230,7 @@ echo '{"event": "epoch", "epoch": 0, "val_loss": 0.25}' >> $FIELDTRIAL_EVENTS
     project.write("experiments/slow", "");
     let run = ["run", MANIFEST, "--no-report"];
     let limited = [&run[..], &["--set", "limits.time=0.2"]].concat();
-    let repeated = project.run(&[&limited[..], &["--fresh"]].concat());
-    assert_eq!(repeated.code, 1, "{}", repeated.stderr);
+    let repeated = project.ends_with(1, &[&limited[..], &["--fresh"]].concat());
     let said = "seed 42 block 0  timeout: 0.2 s";
     assert!(repeated.stderr.contains(said), "{}", repeated.stderr);
     assert_eq!(before, files.map(results));
@@ -242,14 +241,12 @@ echo '{"event": "epoch", "epoch": 0, "val_loss": 0.25}' >> $FIELDTRIAL_EVENTS
     for name in ["runs.csv", "plan.json"] {
         fs::remove_file(project.path("reports/mine").join(name)).unwrap();
     }
-    let kept = project.run(&limited);
-    assert_eq!(kept.code, 1, "a failure that stands is a failure");
+    let kept = project.ends_with(1, &limited);
     assert_says(&kept.stderr, "0 runs to do, 1 kept");
     assert_eq!(before, files.map(results));
 
     fs::remove_file(project.path("experiments/slow")).unwrap();
-    let healed = project.run(&run);
-    assert_eq!(healed.code, 0, "{}", healed.stderr);
+    let healed = project.ends_with(0, &run);
     let why = "limits changed: was timeout: 1 run";
     assert!(healed.stderr.contains(why), "{}", healed.stderr);
     assert_eq!(before, files.map(results));

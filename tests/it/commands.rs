@@ -80,9 +80,7 @@ fn project(more: &str) -> Option<Project> {
 }
 
 fn run(project: &Project, more: &[&str]) -> Ended {
-    let ended = project.run(&[&["run", MANIFEST], more].concat());
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    ended
+    project.ends_with(0, &[&["run", MANIFEST], more].concat())
 }
 
 /// How often the script came to its end.
@@ -172,12 +170,7 @@ fn one_more_value_runs_only_what_is_new_and_changed_code_runs_all_again() {
     assert_eq!(count(&project), 6);
     let project = project.file("experiments/train.py", &format!("{TRAIN}\n# changed\n"));
     let plan = project.run(&["plan", MANIFEST, "--explain"]);
-    assert!(
-        plan.stdout.contains("code: train.py"),
-        "{}{}",
-        plan.stdout,
-        plan.stderr
-    );
+    assert_says(&plan.stdout, "code: train.py");
     run(&project, &[]);
     assert_eq!(count(&project), 12);
 }
@@ -306,15 +299,13 @@ test_accuracy = 'acc=([0-9.]+)'
 #[test]
 fn check_command_says_what_is_missing() {
     let Some(project) = project("") else { return };
-    let good = project.run(&["check-command", MANIFEST, "--model", "mine"]);
-    assert_eq!(good.code, 0, "{}{}", good.stdout, good.stderr);
+    let good = project.ends_with(0, &["check-command", MANIFEST, "--model", "mine"]);
     assert_says(&good.stdout, "6, with train_loss, val_loss");
     let project = project.file(
         "experiments/train.py",
         "import fieldtrial\nfieldtrial.order()\n",
     );
-    let bad = project.run(&["check-command", MANIFEST, "--model", "mine"]);
-    assert_eq!(bad.code, 1, "{}", bad.stdout);
+    let bad = project.ends_with(1, &["check-command", MANIFEST, "--model", "mine"]);
     assert_says(&bad.stdout, "`rows_per_s`, `test_error`, `val_loss`");
 }
 
@@ -335,8 +326,7 @@ fn check_command_proposes_lines_for_what_a_program_prints() {
     let (lines, _) = lines.split_once("it works").expect(&said);
     // The lines are pasted as they are, and work.
     let project = project.file(MANIFEST, &printing(lines));
-    let again = project.run(&check);
-    assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
+    let again = project.ends_with(0, &check);
     assert!(!again.stdout.contains("report them"), "{}", again.stdout);
     let epochs = "2, with train_loss, val_acc";
     assert!(again.stdout.contains(epochs), "{}", again.stdout);
@@ -465,8 +455,7 @@ fn ab_of_an_own_repository_runs_each_commit_s_own_script() {
     let Some(project) = repository(TELLS_STEPS, TELLS_STEPS) else {
         return;
     };
-    let ended = project.run(&["ab", "HEAD~1", MANIFEST]);
-    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let ended = project.ends_with(0, &["ab", "HEAD~1", MANIFEST]);
     assert!(!ended.stdout.contains("differs: code"), "{}", ended.stdout);
     // Each end of the threshold of 2 % is excluded after seven equal pairs.
     assert_says(&ended.stderr, "sure after 7 pairs");
@@ -539,8 +528,7 @@ fn ab_runs_the_files_of_a_commit_that_has_no_manifest_yet() {
     project.commit("another script, and a manifest");
     // Again: the manifest that was put beside the commit's files is replaced by the present one.
     for _ in 0..2 {
-        let ended = project.run(&["ab", "HEAD~1", MANIFEST]);
-        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+        let ended = project.ends_with(0, &["ab", "HEAD~1", MANIFEST]);
         assert_says(&ended.stderr, "is not in HEAD~1");
         let printed: Vec<&str> = ended.stdout.split_whitespace().collect();
         assert!(
@@ -562,8 +550,7 @@ fn the_pairs_of_a_cell_end_when_it_is_sure() {
     let ab = ["ab", "HEAD~1", MANIFEST];
     let few = project.run(&[&ab[..], &["--repeats", "4"]].concat());
     assert!(few.stdout.contains("too few runs"), "{}", few.stdout);
-    let ended = project.run(&[&ab[..], &["--fail-on", "regression"]].concat());
-    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+    let ended = project.ends_with(1, &[&ab[..], &["--fail-on", "regression"]].concat());
     let said = &ended.stderr;
     assert!(said.contains("16 pairs to do, 4 kept"), "{said}");
     assert!(said.contains("sure after 7 pairs"), "{said}");

@@ -52,8 +52,7 @@ pub(crate) fn repository(name: &str, manifest: &str) -> Project {
 }
 
 pub(crate) fn run(project: &Project, name: &str) {
-    let ended = project.run(&["run", &format!("experiments/{name}.toml")]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends_with(0, &["run", &format!("experiments/{name}.toml")]);
 }
 
 pub(crate) fn change(project: &Project, path: &str, old: &str, new: &str) {

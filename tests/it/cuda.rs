@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::processes::{is_alive, long_worker, signal, start, wait_until};
 use crate::project::{Ended, Project, assert_says};
+use crate::search::Row;
 use crate::tiny;
 
 /// Settings for a small U-Net and small images.
@@ -72,9 +73,8 @@ impl Shipped {
         if !self.only.is_empty() {
             arguments.extend(["--only", self.only]);
         }
-        let ended = self.project.run(&arguments);
-        assert_eq!(ended.code, 0, "{}\n{}", ended.stderr, ended.stdout);
-        let rows = rows(&self.project, &format!("{results}/runs.csv"));
+        self.project.ends_with(0, &arguments);
+        let rows = self.project.rows_of(results, "runs.csv");
         rows.into_iter()
             .filter(|row| row["status"] == "done")
             .collect()
@@ -114,7 +114,7 @@ impl Shipped {
 
     /// Every run on the device has its phases, among them the transfer.
     fn assert_phases(&self, results: &str) {
-        let blocks = rows(&self.project, &format!("{results}/blocks.csv"));
+        let blocks = self.project.rows_of(results, "blocks.csv");
         for row in blocks.iter().filter(|row| row["status"] == "done") {
             for phase in ["transfer_ms", "forward_ms", "backward_ms", "optimizer_ms"] {
                 assert!(number(row, phase) > 0.0, "{phase}: {row:?}");
@@ -132,17 +132,6 @@ const LOSSES: [&str; 5] = [
     "eval_loss_before",
     "eval_loss_after",
 ];
-
-type Row = BTreeMap<String, String>;
-
-fn rows(project: &Project, file: &str) -> Vec<Row> {
-    let text = project.read(&format!("reports/{file}"));
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    reader
-        .deserialize()
-        .map(|row| row.expect("a row"))
-        .collect()
-}
 
 fn number(row: &Row, column: &str) -> f64 {
     row[column]
@@ -175,14 +164,14 @@ fn the_unet_on_cuda_is_the_unet_on_the_cpu() {
     let settings = [&SMALL_UNET[..], &["train.steps-per-epoch=4"]].concat();
     let shipped = Shipped::new("ddpm", "batch-size=8", &settings);
     shipped.agrees(2, 1e-3);
-    for row in rows(&shipped.project, "cuda/blocks.csv") {
+    for row in shipped.project.rows_of("cuda", "blocks.csv") {
         // The first convolution needs no input gradient; evaluation needs no gradients.
         let used = &row["convolutions"];
         assert!(used.contains("f32 cudnn-1/-/cudnn-1: 8x8x8x"), "{used}");
         assert!(used.contains("f32 cudnn-1/cudnn-1/cudnn-1: 8x"), "{used}");
         assert!(!used.contains("im2col"), "{used}");
     }
-    for row in rows(&shipped.project, "cpu/blocks.csv") {
+    for row in shipped.project.rows_of("cpu", "blocks.csv") {
         assert_eq!(row["convolutions"], "");
     }
 }
@@ -268,7 +257,7 @@ fn every_precision_trains() {
         ],
     );
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let rows = rows(&project, "tiny/runs.csv");
+    let rows = project.rows("runs.csv");
     let losses: Vec<f64> = rows.iter().map(|row| number(row, "final_loss")).collect();
     assert_eq!(losses.len(), 4);
     for loss in &losses[1..] {
@@ -284,7 +273,7 @@ fn a_gpu_that_is_not_there_is_a_skipped_row_with_the_reason() {
     let settings = ["matrix.device=[\"cuda:1\", \"cpu\"]", "measure.repeats=1"];
     let ended = run_tiny(&project, &settings);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    for row in rows(&project, "tiny/runs.csv") {
+    for row in project.rows("runs.csv") {
         let (status, reason) = match row["device"].as_str() {
             "cpu" => ("done", ""),
             _ => ("skipped", "`cuda:1` is not here: the driver counts 1 GPU"),
@@ -313,7 +302,7 @@ fn device_memory_that_does_not_suffice_is_a_row_and_the_next_cell_is_done() {
         .output()
         .expect("the program");
     assert_eq!(ended.status.code(), Some(1));
-    let rows = rows(&project, "tiny/runs.csv");
+    let rows = project.rows("runs.csv");
     let ends: Vec<(&str, &str)> = rows
         .iter()
         .map(|row| (row["models_mlp_hidden"].as_str(), row["status"].as_str()))

@@ -38,8 +38,7 @@ fn a_damaged_store_is_named_and_not_good() {
         .file("reports/torn/.store/format", "1\n")
         .file("reports/torn/.store/runs/abc/42-0-def.json", run)
         .file("reports/other/.store/format", "99\n");
-    let ended = project.run(&["doctor"]);
-    assert_eq!(ended.code, 1, "{}", ended.stdout);
+    let ended = project.ends_with(1, &["doctor"]);
     let text = &ended.stdout;
     assert_eq!(value(text, "store good"), "0 runs");
     assert_eq!(value(text, "store torn"), "0 runs, 1 file damaged");

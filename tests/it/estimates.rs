@@ -1,14 +1,12 @@
 //! Estimated durations of runs, from runs with given times.
 
-use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use fieldtrial::event::{RunFacts, RunId, RunTimes, Status};
 use fieldtrial::execute::{Basis, Decision, Estimator, Expected, Why};
-use fieldtrial::manifest::Manifest;
-use fieldtrial::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
+use fieldtrial::plan::PlannedCell;
 use fieldtrial::results::store::{RunConditions, Store, StoredRun};
+use fieldtrial::results::testing::{conditions, plan};
 
 const MANIFEST: &str = r#"
 name = "tiny"
@@ -30,24 +28,7 @@ fn cells() -> Vec<PlannedCell> {
 }
 
 fn cells_of(text: &str) -> Vec<PlannedCell> {
-    let manifest = Manifest::new(Path::new("tiny.toml"), text.into(), &[]);
-    let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-    let plan = Plan::new(
-        &manifest,
-        &PlanInputs::of_this_machine(),
-        PlanOptions::default(),
-    );
-    let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
-    plan.cells().collect()
-}
-
-fn conditions() -> RunConditions {
-    RunConditions {
-        env_id: "5f3a9c01".into(),
-        jobs: 1,
-        cores: 2,
-        classes: HashMap::new(),
-    }
+    plan(text, &[]).cells().collect()
 }
 
 /// Number of training samples of a run.

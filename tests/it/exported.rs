@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 use crate::pytorch::python;
 use crate::trained::{IMAGES, RUN, TRAIN, bad, project, text_project};
 
@@ -62,12 +62,9 @@ fn exported_tables_and_images_predict_the_same_in_pytorch() {
     );
     tables.ends_with(0, &RUN);
     let ended = tables.ends(0, "export own out");
-    assert!(
-        ended
-            .stderr
-            .contains("model.py, preparation.json, prepare.py, example.py"),
-        "{}",
-        ended.stderr
+    assert_says(
+        &ended.stderr,
+        "model.py, preparation.json, prepare.py, example.py",
     );
     // Again into the same folder; never into one with other files.
     tables.ends(0, "export own out --to pytorch");

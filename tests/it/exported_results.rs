@@ -6,9 +6,8 @@ use std::fs;
 use serde_json::Value;
 
 use crate::project::{Project, assert_says};
+use crate::search::{Row, table};
 use crate::trained::bad;
-
-type Row = BTreeMap<String, String>;
 
 /// Cells that train, that fail and that are skipped; two seeds, two blocks.
 const MIXED: &str = r#"
@@ -44,22 +43,13 @@ warmup-steps = 0
 baselines = false
 "#;
 
-fn rows(project: &Project, path: &str) -> Vec<Row> {
-    let mut reader = csv::Reader::from_path(project.path(path)).expect(path);
-    reader
-        .deserialize()
-        .map(|row| row.expect("a row"))
-        .collect()
-}
-
 fn json(project: &Project, path: &str) -> Value {
     serde_json::from_str(&project.read(path)).expect(path)
 }
 
 fn mixed() -> Project {
     let project = Project::new().file("experiments/mixed.toml", MIXED);
-    let ended = project.run(&["run", "experiments/mixed.toml", "--no-report"]);
-    assert_eq!(ended.code, 1, "a cell fails: {}", ended.stderr);
+    project.ends_with(1, &["run", "experiments/mixed.toml", "--no-report"]);
     project
 }
 
@@ -94,11 +84,11 @@ fn assert_described(project: &Project, folder: &str, table: &Value) {
 fn one_table_has_all_runs_with_types_and_units() {
     let project = mixed();
     project.ends(0, "export mixed out --to csv");
-    let all = rows(&project, "out/mixed.csv");
-    let runs = rows(&project, "reports/mixed/runs.csv");
-    let blocks = rows(&project, "reports/mixed/blocks.csv");
-    let epochs = rows(&project, "reports/mixed/epochs.csv");
-    let timings = rows(&project, "reports/mixed/timings.csv");
+    let all = table(&project.read("out/mixed.csv"));
+    let runs = project.rows_of("mixed", "runs.csv");
+    let blocks = project.rows_of("mixed", "blocks.csv");
+    let epochs = project.rows_of("mixed", "epochs.csv");
+    let timings = project.rows_of("mixed", "timings.csv");
     assert_eq!((all.len(), runs.len()), (12, 12));
     let text = |row: &Row, column: &str| row.get(column).cloned().unwrap_or_default();
     for (row, run) in all.iter().zip(&runs) {
@@ -197,7 +187,7 @@ fn a_store_of_mlflow_has_an_experiment_with_all_runs() {
     let project = mixed();
     // As after a stop that restores the best epoch: the final value is not that of the last epoch.
     let facts = project.read("reports/mixed/runs.csv");
-    let final_loss = &rows(&project, "reports/mixed/runs.csv")[0]["val_loss"];
+    let final_loss = &project.rows_of("mixed", "runs.csv")[0]["val_loss"];
     let project = project.file("reports/mixed/runs.csv", &facts.replace(final_loss, "7.5"));
     project.ends(0, "export mixed store --to mlflow");
     let other = MIXED.replace("\"mixed\"", "\"other\"");
@@ -220,7 +210,7 @@ fn a_store_of_mlflow_has_an_experiment_with_all_runs() {
     let found: Vec<String> = folders
         .map(|entry| format!("{folder}/{}", entry.file_name().display()))
         .collect();
-    let runs = rows(&project, "reports/mixed/runs.csv");
+    let runs = project.rows_of("mixed", "runs.csv");
     assert_eq!(found.len(), runs.len());
     for run in &found {
         assert_is_in(&project, run, &runs);

@@ -27,8 +27,7 @@ fn project(train: &str) -> Project {
 
 /// The title of each mistake that `plan` finds, with its place and help.
 fn refused(project: &Project, words: &[&str]) {
-    let ended = project.run(&["plan", PATH]);
-    assert_eq!(ended.code, 2, "{}", ended.stdout);
+    let ended = project.ends_with(2, &["plan", PATH]);
     for word in words {
         assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
     }

@@ -135,8 +135,7 @@ fn threads_have_a_bound_and_a_warning_below_it() {
 #[test]
 fn mistakes_in_arguments_show_no_control_characters() {
     for argument in ["\u{9b}31m", "a\r\nb", "\u{1b}[31m"] {
-        let ended = project().run(&["list", argument]);
-        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let ended = project().ends_with(2, &["list", argument]);
         let is_shown = |letter: char| !letter.is_control() || letter == '\n';
         assert!(ended.stderr.chars().all(is_shown), "{:?}", ended.stderr);
     }
@@ -188,8 +187,7 @@ fn a_string_of_a_manifest_shows_no_control_character() {
                     metrics = { size = { better = 'lower', unit = \"\\u009b31m\" } }\n";
     let project = Project::new().file("experiments/tiny.toml", manifest);
     for arguments in [&["plan", RUN[1], "--explain"][..], &["plan", RUN[1]]] {
-        let said = project.run(arguments);
-        assert_eq!(said.code, 0, "{}", said.stderr);
+        let said = project.ends_with(0, arguments);
         assert!(!said.stdout.contains('\u{9b}'), "{}", said.stdout);
         assert!(!said.stderr.contains('\u{9b}'), "{}", said.stderr);
     }

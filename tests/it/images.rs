@@ -1,9 +1,10 @@
 //! Image folders: splits in folders, grey images of any size, labels in a file, damaged images.
 
-use std::collections::BTreeMap;
 use std::fs;
 
+use crate::data::samples;
 use crate::project::{Ended, Project, assert_says};
+use crate::search::Row;
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 const PLAN: [&str; 2] = ["plan", "experiments/tiny.toml"];
@@ -26,23 +27,10 @@ fn project(names: &[&str], settings: &str) -> Project {
     project
 }
 
-/// Numbers of training, validation and test samples.
-fn samples(project: &Project) -> String {
-    let ended = project.run(&[&PLAN[..], &["--explain"]].concat());
-    let mut lines = ended.stdout.lines();
-    let line = lines.find(|line| line.contains("  samples: "));
-    line.unwrap_or_else(|| panic!("{}{}", ended.stdout, ended.stderr))
-        .to_owned()
-}
-
 /// The row of the only run, which was completed.
-fn completed(project: &Project) -> (Ended, BTreeMap<String, String>) {
-    let ended = project.run(&RUN);
-    assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
-    let text = project.read("reports/tiny/runs.csv");
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let row = reader.deserialize().next();
-    (ended, row.expect("a row").expect("columns"))
+fn completed(project: &Project) -> (Ended, Row) {
+    let ended = project.ends_with(0, &RUN);
+    (ended, project.rows("runs.csv").remove(0))
 }
 
 #[test]
@@ -88,8 +76,7 @@ fn a_manifest_for_split_folders_takes_no_share() {
     let names = ["train/a/0.png", "train/b/0.png", "val/a/0.png"];
     let project = project(&names, "");
     let arguments = ["new", "split", "--data", "data/own"];
-    let ended = project.run(&arguments);
-    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    project.ends_with(0, &arguments);
     let text = project.read("experiments/split.toml");
     assert!(text.contains("fraction = 0.0"), "{text}");
 }
@@ -107,8 +94,7 @@ fn damaged_images_are_left_out_and_named_by_plan_and_run() {
     let bytes = fs::read(&path).expect("an image");
     fs::write(&path, &bytes[..60]).expect("its beginning");
     let warning = "warning: dataset `own`: 2 of 5 images cannot be decoded and are left out of all splits: `b/\\u{1b}[31m.png` at byte 0";
-    let ended = project.run(&PLAN);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends_with(0, &PLAN);
     assert!(ended.stderr.contains(warning), "{}", ended.stderr);
     assert_eq!(
         samples(&project),
@@ -137,8 +123,7 @@ fn numbers_in_a_file_are_predicted() {
         "data/own/labels.csv",
         "file,age\n0.png,3\n9.png,5\n../own/1.png,x\n",
     );
-    let ended = project.run(&PLAN);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends_with(2, &PLAN);
     for words in [
         "error: dataset `own`: `../data/own/labels.csv` has mistakes in 3 places",
         "labels = \"labels.csv\"",

@@ -138,8 +138,10 @@ fn a_model_that_does_not_fit_into_its_limit_is_out_of_memory() {
         "batch-size=8",
         "--fail-fast",
     ];
-    let ended = project.run(&[&["run", "experiments/tiny.toml"][..], &limits, &memory].concat());
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let ended = project.ends_with(
+        1,
+        &[&["run", "experiments/tiny.toml"][..], &limits, &memory].concat(),
+    );
     assert!(ended.stderr.contains("oom"), "{}", ended.stderr);
     assert!(
         project.statuses().values().any(|status| status == "oom"),

@@ -81,8 +81,7 @@ fn overrides_that_are_none_are_refused() {
 fn a_missing_manifest_is_named() {
     let project = Project::new().file("folder/x.toml", "");
     for path in ["experiments/none.toml", "folder"] {
-        let ended = project.run(&["plan", path]);
-        assert_eq!(ended.code, 2);
+        let ended = project.ends_with(2, &["plan", path]);
         assert!(ended.stderr.contains(path), "{}", ended.stderr);
         assert!(ended.stdout.is_empty());
     }

@@ -7,7 +7,7 @@ use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{Feasibility, Plan, PlanOptions};
 
 use crate::inputs::inputs;
-use crate::project::Project;
+use crate::project::{Project, assert_says};
 
 fn document() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/manifest.md");
@@ -86,10 +86,7 @@ fn the_terminal_lists_the_keys_that_the_manual_has() {
             let name = setting["name"].as_str().expect("a name");
             let kind = setting["type"].as_str().expect("a type");
             assert!(!kind.is_empty(), "{section}");
-            assert!(
-                text.contains(&format!("| `{name}` | {kind} |")),
-                "{name}: {kind}"
-            );
+            assert_says(&text, format!("| `{name}` | {kind} |"));
             assert_ne!(setting["description"], "", "{name} says nothing");
             keys += 1;
         }

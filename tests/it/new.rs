@@ -29,8 +29,7 @@ fn a_new_manifest_of_every_form_plans_as_it_is() {
     let project = Project::new().file("experiments/manifest.schema.json", "{}");
     for form in FORMS {
         let name = format!("my-{form}");
-        let ended = project.run(&["new", &name, "--from", form]);
-        assert_eq!(ended.code, 0, "{form}: {}", ended.stderr);
+        let ended = project.ends_with(0, &["new", &name, "--from", form]);
         let path = format!("experiments/{name}.toml");
         assert!(
             ended.stdout.starts_with(&format!("{path}\n")),
@@ -123,8 +122,7 @@ fn a_table_of_ones_own_gets_a_manifest_that_fits_it() {
             "numbers; `true` if they stand for classes",
         ),
     ] {
-        let ended = project.run(&["new", name, "--data", &format!("in/{name}.csv")]);
-        assert_eq!(ended.code, 0, "{name}: {}", ended.stderr);
+        let ended = project.ends_with(0, &["new", name, "--data", &format!("in/{name}.csv")]);
         let path = format!("experiments/{name}.toml");
         let text = read(&project, &path);
         for part in [
@@ -165,16 +163,14 @@ fn tables_in_several_files_get_a_manifest_of_all_of_them() {
         ("pattern", "in/part-?.csv", "\"../in/part-?.csv\""),
         ("list", "mixed", "[\"../mixed/1.csv\", \"../mixed/2.tsv\"]"),
     ] {
-        let ended = project.run(&["new", name, "--data", data]);
-        assert_eq!(ended.code, 0, "{name}: {}", ended.stderr);
+        project.ends_with(0, &["new", name, "--data", data]);
         let text = read(&project, &format!("experiments/{name}.toml"));
         assert!(text.contains(&format!("path = {path} ")), "{text}");
         let cells = planned(&project, &format!("experiments/{name}.toml"));
         assert!(cells.iter().all(|cell| cell.contains(",runs,")));
     }
     assert!(read(&project, "experiments/folder.toml").contains("# 60 rows;"));
-    let ended = project.run(&["new", "other", "--data", "other"]);
-    assert_eq!(ended.code, 2, "{}", ended.stdout);
+    let ended = project.ends_with(2, &["new", "other", "--data", "other"]);
     let part = "in `2.csv`: lacks `b`; has `c` instead";
     assert!(ended.stderr.contains(part), "{}", ended.stderr);
     let changed = read(&project, "experiments/list.toml");
@@ -200,8 +196,7 @@ fn a_rare_class_is_told_and_balanced_accuracy_decides() {
     };
     let rows = (0..60).map(row).collect::<Vec<_>>().concat();
     let project = Project::new().file("rare.csv", &format!("a,left\n{rows}"));
-    let ended = project.run(&["new", "rare", "--data", "rare.csv"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends_with(0, &["new", "rare", "--data", "rare.csv"]);
     assert_says(&ended.stderr, "the rarest class has 5 of 60 rows");
     assert!(read(&project, "rare.toml").contains("answer = [\"val_balanced_accuracy\"]"));
 }
@@ -238,12 +233,10 @@ fn a_folder_of_images_of_ones_own_gets_a_manifest_that_fits_it() {
         std::fs::write(path, png::encode(8, 8, &pixels).expect("a PNG")).expect("a file");
     }
     std::fs::write(project.path("photos/dog/4.png"), b"no image").expect("a file");
-    let ended = project.run(&["new", "some", "--data", "photos"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends_with(0, &["new", "some", "--data", "photos"]);
     assert!(read(&project, "some.toml").contains("damaged = \"leave-out\""));
     std::fs::remove_file(project.path("photos/dog/4.png")).expect("the file");
-    let ended = project.run(&["new", "pets", "--data", "photos"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends_with(0, &["new", "pets", "--data", "photos"]);
     let text = read(&project, "pets.toml");
     for part in [
         "# 6 images of 2 classes: `cat`, `dog`.",
@@ -272,11 +265,9 @@ fn a_script_gets_a_manifest_with_its_arguments_and_what_it_prints() {
         args = parser.parse_args()\n\
         print(f'val_loss={args.lr * args.batch_size}')\n";
     let project = Project::new().file("train.py", script);
-    let without = project.run(&["new", "mine", "--script", "train.py"]);
-    assert_eq!(without.code, 2);
+    let without = project.ends_with(2, &["new", "mine", "--script", "train.py"]);
     assert_says(&without.stderr, "`train.py` needs --data");
-    let ended = project.run(&["new", "mine", "--script", "train.py --data=photos"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends_with(0, &["new", "mine", "--script", "train.py --data=photos"]);
     let text = read(&project, "mine.toml");
     for part in [
         "\"--data=photos\", \"--num-workers={loader.workers}\", \"--batch-size={train.batch-size}\", \"--lr={lr}\"",
@@ -296,16 +287,18 @@ fn a_script_gets_a_manifest_with_its_arguments_and_what_it_prints() {
         );
         let width = "width = { choice = [8, 16], default = 16 }";
         assert!(text.contains(width), "{text}");
-        let run = project.run(&[
-            "run",
-            "mine.toml",
-            "--no-report",
-            "--set",
-            "measure.repeats=1",
-            "--set",
-            "matrix.\"models.script.width\"=[8, 16]",
-        ]);
-        assert_eq!(run.code, 0, "{}", run.stderr);
+        project.ends_with(
+            0,
+            &[
+                "run",
+                "mine.toml",
+                "--no-report",
+                "--set",
+                "measure.repeats=1",
+                "--set",
+                "matrix.\"models.script.width\"=[8, 16]",
+            ],
+        );
         // It prints its loss once, at the end of the three epochs that it was told to train.
         let rows = project.rows_of("mine", "runs.csv");
         assert!(rows.iter().all(|row| row["epochs"] == "3"), "{rows:?}");
@@ -331,8 +324,7 @@ fn a_script_of_pytorch_is_observed_and_its_manifest_plans() {
 fn a_script_that_parses_no_arguments_is_not_run() {
     let script = "open('ran', 'w').close()\nprint(f'val_loss={1}')\n";
     let project = Project::new().file("train.py", script);
-    let ended = project.run(&["new", "mine", "--script", "train.py"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends_with(0, &["new", "mine", "--script", "train.py"]);
     assert!(!project.path("ran").exists());
 }
 
@@ -378,8 +370,7 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
             "there is no folder `nowhere`",
         ),
     ] {
-        let ended = project.run(&[&["new"], arguments].concat());
-        assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stdout);
+        let ended = project.ends_with(2, &[&["new"], arguments].concat());
         assert!(
             ended.stderr.contains(message),
             "{message}: {}",
@@ -419,8 +410,7 @@ fn targets_and_arrays_that_do_not_fit_are_refused() {
             "`texts.csv` has no arrays",
         ),
     ] {
-        let ended = project.run(&[&["new"], arguments].concat());
-        assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stdout);
+        let ended = project.ends_with(2, &[&["new"], arguments].concat());
         assert!(
             ended.stderr.contains(message),
             "{message}: {}",

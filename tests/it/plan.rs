@@ -488,8 +488,7 @@ fn digests_of_files_are_kept_beside_the_results() {
     let a_minute_ago = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
     file.and_then(|file| file.set_modified(a_minute_ago))
         .expect("another time");
-    let ended = project.run(&["plan", "x.toml"]);
-    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    project.ends_with(0, &["plan", "x.toml"]);
     let kept = std::fs::read_to_string(project.path("reports/.store/fingerprints.json"));
     assert!(kept.expect("the file").contains("t.csv"));
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
+use crate::project::assert_says;
 fn worker(order: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
         .arg("worker")
@@ -31,10 +32,7 @@ fn an_order_of_another_version_is_answered_and_nothing_is_trained() {
         "{text}"
     );
     let refused = lines.next().unwrap();
-    assert!(
-        refused.contains("protocol version 99, this worker has 2"),
-        "{text}"
-    );
+    assert_says(refused, "protocol version 99, this worker has 2");
     assert_eq!(lines.next(), None);
 }
 
@@ -42,8 +40,6 @@ fn an_order_of_another_version_is_answered_and_nothing_is_trained() {
 fn an_order_that_is_none_is_answered_with_a_sentence() {
     let output = worker("nonsense\n");
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        text.contains("\"failed\"") && text.contains("cannot read its order"),
-        "{text}"
-    );
+    assert_says(&text, "\"failed\"");
+    assert_says(&text, "cannot read its order");
 }

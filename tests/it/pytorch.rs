@@ -505,8 +505,7 @@ echo "{\"event\": \"phases\", \"steps\": 4, \"step_ms\": $ms, \"ms\": {\"forward
         .file("experiments/a.sh", script)
         .file("experiments/mine.toml", manifest);
     for path in ["experiments/mine.toml", "reports/mine/next.toml"] {
-        let ended = project.run(&["run", path]);
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        project.ends_with(0, &["run", path]);
     }
     let rules = |name: &str| -> Vec<[String; 2]> {
         let rows = project.rows_of(name, "recommendations.csv").into_iter();

@@ -2,14 +2,12 @@
 //! loop, Accelerate, `torchrun`. Slow, since each of them is imported twice: `--ignored`, `just test-pytorch`. What the Python
 //! lacks is skipped.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
 use crate::project::Project;
 use crate::pytorch::{OBSERVE, number, project_of, python, ran};
-
-type Row = BTreeMap<String, String>;
+use crate::search::Row;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -127,8 +125,7 @@ fn twins(python: &str, model: &str, dataset: &str) -> [Vec<Row>; 2] {
         "--set",
         &only,
     ];
-    let ended = ours.run(&run);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    ours.ends_with(0, &run);
     let list = [
         "list",
         "model",

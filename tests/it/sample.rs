@@ -126,10 +126,8 @@ fn images_texts_and_paths_are_drawn_the_same_for_the_same_noise() {
 
     let (code, said) = trained.sample("unet", &["-n", "3"]);
     assert_eq!(code, 2);
-    assert!(
-        said.contains("images are files") && said.contains("--out DIR"),
-        "{said}"
-    );
+    assert_says(&said, "images are files");
+    assert_says(&said, "--out DIR");
     let (code, said) = trained.sample("unet", &["-n", "3", "--out", "drawn"]);
     assert_eq!(code, 0, "{said}");
     let mut names: Vec<String> = std::fs::read_dir(trained.0.path("drawn"))

@@ -8,9 +8,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use fieldtrial::event::{Job, RunEvent, RunId, RunOutcome};
 use fieldtrial::execute::{self, Decision, Listed, Options, ResumeOptions, Scripted, decide};
 use fieldtrial::manifest;
-use fieldtrial::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
+use fieldtrial::plan::PlannedCell;
 use fieldtrial::record::Recorder;
 use fieldtrial::results::store::{RunConditions, Store};
+use fieldtrial::results::testing::planned;
 use fieldtrial::results::{FORMAT_VERSION, PlanFile, Session, environment};
 
 use crate::project::Project;
@@ -37,12 +38,7 @@ pub(crate) fn keep_seeing(
 ) {
     let manifest = manifest::load(&project.path(path), &[]);
     let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-    let plan = Plan::new(
-        &manifest,
-        &PlanInputs::of_this_machine(),
-        PlanOptions::default(),
-    );
-    let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
+    let plan = planned(&manifest);
     let cells: Vec<PlannedCell> = plan.cells().collect();
     let environment = environment::collect(&project.path(""));
     let conditions = RunConditions {

@@ -50,12 +50,17 @@ pub(crate) fn project(search: &str) -> Project {
     Project::new().file("experiments/tiny.toml", &format!("{HEAD}{search}"))
 }
 
+/// The rows of a CSV file.
+pub(crate) fn table(text: &str) -> Vec<Row> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let rows = reader.deserialize();
+    rows.map(|row| row.expect("a row")).collect()
+}
+
 impl Project {
     /// `run` with more arguments; must succeed.
     pub(crate) fn search(&self, arguments: &[&str]) -> Ended {
-        let ended = self.run(&[&RUN[..], arguments].concat());
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
-        ended
+        self.ends_with(0, &[&RUN[..], arguments].concat())
     }
 
     pub(crate) fn facts(&self) -> [String; 2] {
@@ -68,17 +73,7 @@ impl Project {
     }
 
     pub(crate) fn rows_of(&self, results: &str, name: &str) -> Vec<Row> {
-        let text = self.read(&format!("reports/{results}/{name}"));
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let headers = reader.headers().expect("a header").clone();
-        let row = |record: Result<csv::StringRecord, csv::Error>| {
-            let record = record.expect("a row");
-            let cells = headers.iter().zip(&record);
-            cells
-                .map(|(name, cell)| (name.to_owned(), cell.to_owned()))
-                .collect()
-        };
-        reader.records().map(row).collect()
+        table(&self.read(&format!("reports/{results}/{name}")))
     }
 
     /// The entry in `plan.json` of the trial whose axis `trial` is `label`.
@@ -197,8 +192,10 @@ objective = "best_loss"
 "train.batch-size" = [16, 1000]
 "#;
     let project = project(search);
-    let ended = project.run(&[&RUN[..], &["--set", "train.optimizer.kind=\"sgd\""]].concat());
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    project.ends_with(
+        1,
+        &[&RUN[..], &["--set", "train.optimizer.kind=\"sgd\""]].concat(),
+    );
     let rows = project.rows("runs.csv");
     assert_eq!(rows.len(), 6);
     let [diverged] = with_status(&rows, "diverged")[..] else {
@@ -222,8 +219,7 @@ fn trials_that_time_out_are_kept_and_run_again_when_the_limit_is_another() {
     project.ends(1, "run experiments/tiny.toml");
     let rows = project.rows("runs.csv");
     assert_eq!(with_status(&rows, "timeout").len(), 10);
-    let kept = project.run(&RUN);
-    assert_eq!(kept.code, 1, "a failure that stands is a failure");
+    let kept = project.ends_with(1, &RUN);
     assert_says(&kept.stderr, "10 trials finished before");
     // With enough time all of them run.
     project.search(&["--set", "limits.time=600"]);
@@ -288,12 +284,7 @@ objective = "best_loss"
         let page = project.read(&format!("reports/tiny/{page}"));
         assert!(page.contains(said), "{page}");
     }
-    assert!(
-        project
-            .search(&[])
-            .stderr
-            .contains("3 trials finished before")
-    );
+    assert_says(&project.search(&[]).stderr, "3 trials finished before");
 }
 
 #[test]
@@ -455,8 +446,7 @@ fn mistakes_in_a_search_are_told_and_nothing_runs() {
     for (line, wrong, said) in mistakes {
         assert!(LEARNING.contains(line), "{line}");
         let project = project(&LEARNING.replace(line, wrong));
-        let ended = project.run(&RUN);
-        assert_eq!(ended.code, 2, "{wrong}: {}", ended.stderr);
+        let ended = project.ends_with(2, &RUN);
         assert!(ended.stderr.contains(said), "{wrong}: {}", ended.stderr);
         assert!(ended.stderr.contains("nothing was run"), "{}", ended.stderr);
         assert!(!project.path("reports").exists());

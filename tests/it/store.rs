@@ -112,8 +112,7 @@ fn damaged_results_files_are_written_again_from_a_store_that_has_their_rows() {
     for file in [RUNS, PLAN, "reports/tiny/blocks.csv"] {
         let before = project.read(file);
         damage(&project, file);
-        let ended = project.run(&RUN);
-        assert_eq!(ended.code, 0, "{file}: {}", ended.stderr);
+        let ended = project.ends_with(0, &RUN);
         let warning = format!("warning: `{file}`, ");
         assert!(ended.stderr.contains(&warning), "{}", ended.stderr);
         assert_eq!(before, project.read(file), "{file}");
@@ -129,16 +128,14 @@ fn a_damaged_results_file_that_is_the_only_copy_stays_and_git_brings_it_back() {
         fs::remove_dir_all(project.path("reports/tiny/.store")).expect("a store");
         let rest = damage(&project, file);
         let others = project.results();
-        let ended = project.run(&RUN);
-        assert_eq!(ended.code, 2, "{file}: {}", ended.stderr);
+        let ended = project.ends_with(2, &RUN);
         let checkout = format!("`git checkout -- {file}` brings the committed file back");
         assert!(ended.stderr.contains(&checkout), "{}", ended.stderr);
         assert_eq!(project.read(file), rest);
         assert!(others == project.results(), "no file was written");
         project.git(&["checkout", "--", file]);
         let only = [&RUN[..], &["--only", "batch-size=8"]].concat();
-        let again = project.run(&only);
-        assert_eq!(again.code, 0, "{}", again.stderr);
+        project.ends_with(0, &only);
         assert!(!project.read(RUNS).contains("not-run"));
     }
 }

@@ -167,8 +167,7 @@ fn a_table_in_several_files_is_trained_on_and_used() {
             &format!("y,b,a\n{}", other.collect::<String>()),
         )
         .file("new.csv", "a,b\n1,2\n");
-    let ran = project.run(&["run", "experiments/parts.toml"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    project.ends_with(0, &["run", "experiments/parts.toml"]);
     let plan = project.read("reports/parts/plan.json");
     assert!(plan.contains("\"../data/part-?.csv\""), "{plan}");
     let again = project.run(&["run", "experiments/parts.toml", "--dry-run"]);
@@ -179,18 +178,15 @@ fn a_table_in_several_files_is_trained_on_and_used() {
         again.stderr
     );
     // The checkpoint finds the files from its own folder.
-    let evaluated = project.run(&["evaluate", "parts"]);
-    assert_eq!(evaluated.code, 0, "{}", evaluated.stderr);
-    let predicted = project.run(&["predict", "parts", "new.csv"]);
-    assert_eq!(predicted.code, 0, "{}", predicted.stderr);
+    project.ends_with(0, &["evaluate", "parts"]);
+    let predicted = project.ends_with(0, &["predict", "parts", "new.csv"]);
     assert!(
         predicted.stdout.starts_with("row,prediction\n0,"),
         "{}",
         predicted.stdout
     );
     let project = project.file("data/part-2.csv", &in_order(21));
-    let evaluated = project.run(&["evaluate", "parts"]);
-    assert_eq!(evaluated.code, 2, "{}", evaluated.stdout);
+    project.ends_with(2, &["evaluate", "parts"]);
     let changed = project.run(&["run", "experiments/parts.toml", "--dry-run"]);
     assert_ne!(changed.stdout, again.stdout);
 }
@@ -215,8 +211,7 @@ fn check_of(name: &str, text: &str, more: &[&str], guesses: &[&str], lines: &[&s
     let project = Project::new()
         .file(&file, text)
         .file("experiments/notes.txt", "");
-    let made = project.run(&[&["new", name, "--data", &file], more].concat());
-    assert_eq!(made.code, 0, "{name}: {}", made.stderr);
+    let made = project.ends_with(0, &[&["new", name, "--data", &file], more].concat());
     for guess in guesses {
         assert!(made.stderr.contains(guess), "{guess}: {}", made.stderr);
     }
@@ -226,8 +221,7 @@ fn check_of(name: &str, text: &str, more: &[&str], guesses: &[&str], lines: &[&s
         assert!(manifest.contains(line), "{line}: {manifest}");
     }
     let short = ["--set", "measure.seeds=[1]", "--set", "train.epochs=3"];
-    let ran = project.run(&[&["run", &path], &short[..]].concat());
-    assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+    project.ends_with(0, &[&["run", &path], &short[..]].concat());
     let page = project.read(&format!("reports/{name}/report.md"));
     assert!(page.contains("3 cells: 3 done"), "{name}: {page}");
     assert!(page.contains("validation"), "{name}: {page}");

@@ -25,8 +25,7 @@ fn project(template: &str) -> Project {
 #[test]
 fn a_misspelled_name_ends_with_2_and_writes_nothing() {
     let project = project("{# Mine. #}\n{{ report.titel }}\n");
-    let ended = project.run(&["report", "ddpm", "--template", "mine"]);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let ended = project.ends_with(2, &["report", "ddpm", "--template", "mine"]);
     for part in [
         "reports/templates/mine.md.j2:2:11",
         "{{ report.titel }}",
@@ -45,8 +44,7 @@ fn an_own_template_is_listed_and_rendered_and_its_context_printed() {
     let listed = project.run(&["list", "templates"]);
     let line = "mine\n  One line for a chat. (your own, in reports/templates)\n";
     assert!(listed.stdout.contains(line), "{}", listed.stdout);
-    let ended = project.run(&["report", "ddpm", "--template", "mine"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends_with(0, &["report", "ddpm", "--template", "mine"]);
     let text = project.read("reports/ddpm/report-mine.md");
     assert!(text.starts_with("ddpm: 9 cells: 7 done"), "{text}");
     let context = project.run(&["report", "ddpm", "--context"]);
@@ -61,8 +59,7 @@ fn a_template_that_the_manifest_does_not_name_leaves_its_report_alone() {
     let pages =
         || ["md", "html"].map(|format| project.read(&format!("reports/ddpm/report.{format}")));
     let before = pages();
-    let ended = project.run(&["report", "ddpm", "--template", "mine"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project.ends_with(0, &["report", "ddpm", "--template", "mine"]);
     assert!(ended.stdout.contains("report-mine.md"), "{}", ended.stdout);
     assert_eq!(project.read("reports/ddpm/report-mine.md"), "Mine: ddpm\n");
     assert!(before == pages(), "the report of `analysis` was touched");
@@ -129,8 +126,7 @@ fn a_template_that_would_take_all_memory_is_a_mistake() {
         "{{ '%99999999999d'|format(1) }}",
     ] {
         let project = project(bomb);
-        let ended = project.run(&["report", "ddpm", "--template", "mine"]);
-        assert_eq!(ended.code, 2, "{bomb}: {}", ended.stderr);
+        let ended = project.ends_with(2, &["report", "ddpm", "--template", "mine"]);
         let sentence = "reports/templates/mine.md.j2: needs more than 1.00 GiB of memory";
         assert!(ended.stderr.contains(sentence), "{bomb}: {}", ended.stderr);
         assert!(
@@ -147,8 +143,7 @@ fn a_link_out_of_the_folder_of_templates_shows_no_other_file() {
     let link = project.path("reports/templates/linked.md.j2");
     std::os::unix::fs::symlink(project.path("secret"), link).expect("a link");
     for name in ["linked", "mine"] {
-        let ended = project.run(&["report", "ddpm", "--template", name]);
-        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let ended = project.ends_with(2, &["report", "ddpm", "--template", name]);
         let sentence = "cannot read `linked.md.j2`: it leads out of its folder";
         assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
     }

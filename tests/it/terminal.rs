@@ -145,8 +145,7 @@ fn a_quiet_run_says_only_what_failed() {
     let good = project.run(&[&RUN[..], &["--quiet"]].concat());
     assert_eq!((good.code, good.stderr.as_str()), (0, ""));
     let set = ["--quiet", "--set", "limits.max-loss=1e-9"];
-    let bad = project.run(&[&RUN[..], &set].concat());
-    assert_eq!(bad.code, 1, "{}", bad.stderr);
+    let bad = project.ends_with(1, &[&RUN[..], &set].concat());
     assert_eq!(
         bad.stderr.matches("  diverged").count(),
         4,
@@ -155,15 +154,13 @@ fn a_quiet_run_says_only_what_failed() {
     );
     assert!(!bad.stderr.contains("results"), "{}", bad.stderr);
     // Nothing runs again, and the exit code is the same.
-    let kept = project.run(&[&RUN[..], &set].concat());
-    assert_eq!(kept.code, 1);
+    let kept = project.ends_with(1, &[&RUN[..], &set].concat());
     assert!(kept.stderr.contains("  diverged: "), "{}", kept.stderr);
 }
 
 #[test]
 fn a_verbose_run_tells_beginnings_reasons_and_epochs() {
-    let ended = project().run(&[&RUN[..], &["--verbose"]].concat());
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = project().ends_with(0, &[&RUN[..], &["--verbose"]].concat());
     for (text, times) in [
         ("block 0: run (new)", 2),
         ("starts  batch-size=8 block 1/2", 1),
@@ -303,8 +300,7 @@ fn cells_that_are_not_selected_are_not_skipped_too() {
         ),
         ("device=cpu", "8 cells (4 not selected), 8 runs to do\n"),
     ] {
-        let ended = project.run(&[&RUN[..], &["--dry-run", "--only", only]].concat());
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let ended = project.ends_with(0, &[&RUN[..], &["--dry-run", "--only", only]].concat());
         assert!(ended.stderr.contains(counts), "{only}: {}", ended.stderr);
     }
 }

@@ -66,8 +66,7 @@ fn what_a_killed_generator_has_left_goes_with_the_next_generation() {
         "--only",
         "train.epochs=1",
     ];
-    let ended = project.run(&[&RUN[..], &generates_less].concat());
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    project.ends_with(0, &[&RUN[..], &generates_less].concat());
     assert_nothing_temporary(&project.path(""));
     assert!(project.path("data/surfaces/normal/000000.png").is_file());
 }

@@ -49,8 +49,7 @@ const WORK: &str = "reports/nets/work.csv";
 fn counts_are_the_same_bytes_for_any_number_of_threads_jobs_and_workers() {
     let project = Project::new().file("experiments/nets.toml", NETS);
     let work = |more: &[&str]| {
-        let ended = project.run(&[&RUN[..], &["--fresh"], more].concat());
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        project.ends_with(0, &[&RUN[..], &["--fresh"], more].concat());
         project.read(WORK)
     };
     let one = work(&["--set", "train.threads=1", "--set", "loader.workers=0"]);

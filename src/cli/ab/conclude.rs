@@ -110,6 +110,7 @@ fn noise_text(new: &[NoiseRow], all: &[NoiseRow], path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::testing::assert_ends;
 
     fn row(session: usize, ratio: f64) -> NoiseRow {
         NoiseRow {
@@ -136,10 +137,7 @@ mod tests {
              1 session of this machine in reports/x/noise.csv; the floor between sessions needs 3, best on different days\n"
         );
         let three = noise_text(&rows[2..], &rows, Path::new("noise.csv"));
-        assert!(
-            three.ends_with("3 sessions of this machine in noise.csv\n"),
-            "{three}"
-        );
+        assert_ends(&three, "3 sessions of this machine in noise.csv\n");
         assert!(!three.contains("unknown"), "{three}");
     }
 }

@@ -5,6 +5,7 @@ use crate::compare::golden::{across, batch_sizes, branches, main, side};
 use crate::compare::{Comparison, Options, Waiting};
 use crate::report::comparison_answer;
 use crate::results::ResultSet;
+use crate::results::testing::assert_says;
 
 const ALL: Printing = Printing {
     is_coloured: false,
@@ -166,9 +167,9 @@ fn a_metric_that_the_manifest_names_decides() {
     comparison.after.set.plan.report["answer"] = serde_json::json!(["step_ms", "test_mse"]);
     let short = flat(&printed(&comparison));
     assert!(short.contains("workers 0: test_mse 0.9025 → "), "{short}");
-    assert!(
-        short.contains("test_mse: by cell 0.9000–0.9025 before, 0.8754–0.9000 after; better in 1"),
-        "{short}"
+    assert_says(
+        &short,
+        "test_mse: by cell 0.9000–0.9025 before, 0.8754–0.9000 after; better in 1",
     );
 }
 
@@ -202,10 +203,8 @@ fn with_all_every_cost_is_listed_with_its_reason_and_waiting_is_told_in_any_case
         comparison.cells.len()
     );
     let (short, whole) = (flat(&printed(&comparison)), flat(&text(&comparison, ALL)));
-    assert!(
-        short.contains(&waiting) && whole.contains(&waiting),
-        "{short}"
-    );
+    assert_says(&short, &waiting);
+    assert_says(&whole, &waiting);
     assert!(!short.contains("CPU time 61.2 s"), "{short}");
     let line = "CPU time 61.2 s → 61.2 s, 1.000× (1.000–1.000) across environments, unclear, measured in two sessions, which can differ";
     assert_eq!(whole.matches(line).count(), 6, "{whole}");

@@ -221,6 +221,7 @@ impl TextSpec {
 mod tests {
     use super::super::testing::{known, read};
     use super::*;
+    use crate::testing::{assert_ends, assert_says};
 
     fn spec(path: &Path, tokens: TokenKind, length: usize) -> TextSpec {
         TextSpec {
@@ -294,21 +295,17 @@ mod tests {
         let message = |spec: TextSpec| spec.open().err().unwrap().to_string();
         let binary = file(&folder, "binary", b"ab\xffcd");
         let text = message(spec(&binary, TokenKind::Characters, 2));
-        assert!(
-            text.contains("at byte 2") && text.contains("tokens = \"bytes\""),
-            "{text}"
-        );
+        assert_says(&text, "at byte 2");
+        assert_says(&text, "tokens = \"bytes\"");
         let text = message(spec(&binary, TokenKind::Bytes, 9));
-        assert!(
-            text.ends_with(
-                "has 3 tokens to train on, too few for one window of 9 and the token after it"
-            ),
-            "{text}"
+        assert_ends(
+            &text,
+            "has 3 tokens to train on, too few for one window of 9 and the token after it",
         );
         let text = message(spec(&folder.path().join("*.md"), TokenKind::Bytes, 9));
-        assert!(
-            text.contains("no file matches this pattern; its folder has `binary`"),
-            "{text}"
+        assert_says(
+            &text,
+            "no file matches this pattern; its folder has `binary`",
         );
         let text = message(spec(&folder.path().join("none.txt"), TokenKind::Bytes, 9));
         assert!(text.starts_with("cannot read"), "{text}");

@@ -86,16 +86,30 @@ mod tests {
                0.832918 -1.8309433 0.33733916  0.11597718 -0.92905515
              0.77998227 -1.7753495  0.2904332 0.095949695  -0.9978996",
         );
+        // torch.optim.RMSprop([a, b], .01, momentum=.9, weight_decay=.2)
+        assert_steps(
+            "kind = 'rmsprop', momentum = 0.9, weight-decay = 0.2",
+            "       0.9       -1.9         0.4   0.15000004 -0.84999996
+             0.74291795 -1.7409433  0.24733916  0.021859523 -1.0193918
+              0.5529149  -1.54413 0.073657274 -0.095748775 -1.2476926",
+        );
     }
 
     #[test]
-    fn centred_steps_with_momentum_are_those_of_pytorch() {
+    fn centred_steps_with_and_without_momentum_are_those_of_pytorch() {
         // torch.optim.RMSprop([a, b], .01, alpha=.9, momentum=.9, centered=True, weight_decay=.01)
         assert_steps(
             "kind = 'rmsprop', alpha = 0.9, momentum = 0.9, centered = true, weight-decay = 0.01",
             "0.96666664 -1.9666667 0.46666667 0.21666667 -0.78333336
               0.9115901 -1.9113802 0.41202837 0.16487949 -0.83984256
              0.84059644  -1.839645 0.34263414 0.10530616  -0.9156564",
+        );
+        // torch.optim.RMSprop([a, b], .01, alpha=.9, centered=True)
+        assert_steps(
+            "kind = 'rmsprop', alpha = 0.9, centered = true",
+            " 0.9666667 -1.9666667 0.46666667 0.21666667 -0.7833333
+              0.9415902 -1.9413801 0.44202837 0.19490722 -0.8098403
+             0.91970056 -1.9191804  0.4207945  0.1777071 -0.8338124",
         );
     }
 }

@@ -20,7 +20,7 @@ use crate::losses::{CrossEntropySpec, LossSpec, MseSpec};
 use crate::models::ModelSpec;
 use crate::optim::{EmaSpec, OptimizerSpec, SgdSpec};
 use crate::plan::{self, CellSpec, EarlyStoppingSpec, TrainSpec};
-use crate::testing::spec;
+use crate::testing::{assert_begins, assert_says, spec};
 
 struct Recorded {
     events: Vec<Event>,
@@ -280,10 +280,8 @@ fn a_diverged_run_says_where() {
     }));
     let facts = told.facts();
     let reason = facts.diverged.as_ref().unwrap();
-    assert!(
-        reason.starts_with("loss became ") && reason.contains(" at step "),
-        "{reason}"
-    );
+    assert_begins(reason, "loss became ");
+    assert_says(reason, " at step ");
     assert_eq!(facts.eval_loss_after, None);
     assert_eq!(told.epochs().len(), facts.epochs);
 }

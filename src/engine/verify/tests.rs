@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{Verification, VerifyError, verify};
 use crate::device::DeviceKind;
 use crate::plan::{self, CellSpec};
-use crate::testing::spec;
+use crate::testing::{assert_ends, assert_says, spec};
 
 fn cell(model: &str, loss: &str, optimizer: &str) -> CellSpec {
     let mut cell = plan::testing::cell(model, "kind = 'regression-5d'", loss);
@@ -98,10 +98,7 @@ fn weights_by_training_rows_are_refused() {
     let mut cell = mlp(4, 1);
     cell.loss = Arc::new(spec("kind = 'cross-entropy', weights = 'balanced'"));
     let found = mistakes(verify(&cell, &folder()));
-    assert!(
-        found[0].ends_with("write the weights as a list"),
-        "{found:?}"
-    );
+    assert_ends(&found[0], "write the weights as a list");
 }
 
 #[test]
@@ -130,10 +127,7 @@ fn tensors_that_a_file_lacks_are_named() {
     copied(&outputs, "grads.safetensors");
     let found = mistakes(verify(&mlp(4, 1), copy.path()));
     assert_eq!(found.len(), 4);
-    assert!(
-        found[0].contains("`grads.safetensors` has no `layers.0.bias`"),
-        "{found:?}"
-    );
+    assert_says(&found[0], "`grads.safetensors` has no `layers.0.bias`");
     copied(&outputs, "inputs.safetensors");
     let found = mistakes(verify(&mlp(4, 1), copy.path()));
     assert_eq!(found, ["`inputs.safetensors` has no `x`"]);

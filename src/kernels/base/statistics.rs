@@ -149,7 +149,7 @@ pub fn fit_power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
         return None;
     }
     let logs: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x.ln(), y.ln())).collect();
-    let line = least_squares(&logs, |_| f64::EPSILON)?;
+    let line = least_squares(&logs)?;
     let (_, spread) = line.x;
     Some(PowerLaw {
         exponent: line.slope,
@@ -162,13 +162,13 @@ pub fn fit_power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
 
 /// A straight line `y = offset + slope · x`, fitted to points.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+struct Line {
     /// `y` at `x = 0`.
-    pub offset: f64,
+    offset: f64,
     /// Change of `y` per unit of `x`.
-    pub slope: f64,
+    slope: f64,
     /// Standard deviation of `y` around the line, with `n − 2` degrees of freedom.
-    pub residual: f64,
+    residual: f64,
     /// Its square; `None` for two points.
     variance: Option<f64>,
     n: usize,
@@ -177,36 +177,21 @@ pub struct Line {
 }
 
 impl Line {
-    /// `y` at `x`.
-    pub fn at(&self, x: f64) -> f64 {
-        self.offset + self.slope * x
-    }
-
     /// Standard error of a single value at `x`: `s √(1 + 1/n + (x − mean)² / spread)`; `None` below three points.
-    pub fn prediction_error(&self, x: f64) -> Option<f64> {
+    fn prediction_error(&self, x: f64) -> Option<f64> {
         let (mean, spread) = self.x;
         let distance = (x - mean).powi(2) / spread;
         (self.n > 2).then(|| self.residual * (1.0 + 1.0 / self.n as f64 + distance).sqrt())
     }
 }
 
-/// Fits a straight line by least squares.
-///
-/// Returns `None` for fewer than two different `x`.
-///
-/// # Source
-/// `numpy.polyfit(x, y, 1)`.
-pub fn fit_line(points: &[(f64, f64)]) -> Option<Line> {
-    least_squares(points, |mean_x| f64::EPSILON * mean_x.powi(2))
-}
-
-/// The line, if the squared deviations of `x` sum to more than `least` of their mean.
-fn least_squares(points: &[(f64, f64)], least: impl Fn(f64) -> f64) -> Option<Line> {
+/// A straight line by least squares; `None` for fewer than two different `x`.
+fn least_squares(points: &[(f64, f64)]) -> Option<Line> {
     let n = points.len() as f64;
     let mean_x = points.iter().map(|point| point.0).sum::<f64>() / n;
     let mean_y = points.iter().map(|point| point.1).sum::<f64>() / n;
     let spread: f64 = points.iter().map(|point| (point.0 - mean_x).powi(2)).sum();
-    if points.len() < 2 || spread <= least(mean_x) {
+    if points.len() < 2 || spread <= f64::EPSILON {
         return None;
     }
     let covariance: f64 = points

@@ -3,6 +3,7 @@ use super::golden::{batch_sizes, branch, branches, main};
 use super::*;
 use crate::plan::Only;
 use crate::results::Status;
+use crate::results::testing::assert_says;
 
 fn cell<'c>(comparison: &'c Comparison, label: &str) -> &'c CellPair {
     let found = comparison.cells.iter().find(|cell| cell.label == label);
@@ -246,10 +247,7 @@ fn wrong_axes_and_values_name_the_nearest() {
     };
     assert!(say("batchsize", "16").contains("did you mean `batch-size`?"));
     let said = say("batch-size", "12");
-    assert!(
-        said.contains("axis `batch-size` has no value `12`"),
-        "{said}"
-    );
+    assert_says(&said, "axis `batch-size` has no value `12`");
 }
 
 #[test]

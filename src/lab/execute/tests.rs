@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::*;
 use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason, Verdict};
 use crate::plan::{CellSpec, LimitsSpec};
+use crate::results::testing::assert_begins;
 use crate::results::testing::plan;
 
 pub(super) const HELLO: &str = r#"{"event":"hello","protocol":2,"code_hash":"c"}"#;
@@ -160,11 +161,7 @@ fn a_worker_that_does_not_start_is_a_result() {
         Verdict::Continue
     });
     assert_eq!(outcome.status, Status::Failed);
-    assert!(
-        outcome.reason.starts_with("cannot start a worker"),
-        "{}",
-        outcome.reason
-    );
+    assert_begins(&outcome.reason, "cannot start a worker");
 }
 
 #[test]

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use super::Recorder;
-use crate::event::{EpochRow, Job, Pruned, RunEvent, RunFacts, RunId, RunOutcome, Status, Trial};
+use crate::event::{EpochRow, Job, Pruned, RunEvent, RunFacts, RunId, RunOutcome, Status};
 use crate::plan::Plan;
 use crate::plan::search::{Point, PrunedInfo, TrialInfo, TrialRole, Value};
 use crate::results::store::{RunConditions, Store};
-use crate::results::testing::{conditions, plan};
+use crate::results::testing::{conditions, job, plan};
 use crate::results::{self, Environment, ResultSet, Session, plan_header};
 
 const MANIFEST: &str = r#"
@@ -68,7 +68,6 @@ impl Lab {
         let point = Point {
             values: vec![Some(Value::Float(1e-4 * (twin + 1) as f64))],
         };
-        let cell = self.plan.trial(0, &number.to_string(), &point);
         let info = TrialInfo {
             study: 0,
             number,
@@ -77,22 +76,12 @@ impl Lab {
             values: vec![Some(number as f64)],
             pruned: None,
         };
-        Job {
-            id: RunId {
-                cell: 3 * number,
-                seed: 42,
-                block: 0,
-            },
-            spec: Arc::new(cell.spec.clone()),
-            estimated_s: None,
-            resume: None,
-            trial: Some(Arc::new(Trial {
-                cell,
-                info,
-                awaits_verdicts: true,
-                members: Vec::new(),
-            })),
-        }
+        let id = RunId {
+            cell: 3 * number,
+            seed: 42,
+            block: 0,
+        };
+        job(&self.plan, id, info)
     }
 }
 

@@ -40,8 +40,8 @@ mod steps;
 pub mod store;
 mod table;
 mod tensorboard;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod textconv;

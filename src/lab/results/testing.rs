@@ -1,28 +1,89 @@
-//! Plans, and the conditions of their runs, for tests.
+//! Plans, the conditions and jobs of their runs, other times of results, and assertions on texts, for tests.
+#![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::store::RunConditions;
+use super::{ResultSet, timings};
+use crate::event::{Job, RunId, RunTimes, Trial};
 use crate::manifest::Manifest;
+use crate::plan::search::TrialInfo;
 use crate::plan::{Plan, PlanInputs, PlanOptions};
 
 /// The plan of a manifest, with `--set` of each of `sets`.
-pub(crate) fn plan(manifest: &str, sets: &[&str]) -> Plan {
+pub fn plan(manifest: &str, sets: &[&str]) -> Plan {
     let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
     let manifest = Manifest::new(Path::new("test.toml"), manifest.to_owned(), &sets);
-    let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
+    planned(&manifest.unwrap_or_else(|failure| panic!("{failure}")))
+}
+
+/// The plan of a manifest.
+#[track_caller]
+pub fn planned(manifest: &Manifest) -> Plan {
     let inputs = PlanInputs::of_this_machine();
-    let plan = Plan::new(&manifest, &inputs, PlanOptions::default());
+    let plan = Plan::new(manifest, &inputs, PlanOptions::default());
     plan.unwrap_or_else(|failure| panic!("{failure}"))
 }
 
 /// One run at a time on two cores.
-pub(crate) fn conditions() -> RunConditions {
+pub fn conditions() -> RunConditions {
     RunConditions {
         env_id: "5f3a9c01".into(),
         jobs: 1,
         cores: 2,
         classes: HashMap::new(),
     }
+}
+
+/// The run of a trial.
+pub fn job(plan: &Plan, id: RunId, info: TrialInfo) -> Job {
+    let cell = plan.trial(info.study, &info.number.to_string(), &info.point);
+    Job {
+        id,
+        spec: Arc::new(cell.spec.clone()),
+        estimated_s: None,
+        resume: None,
+        trial: Some(Arc::new(Trial {
+            cell,
+            info,
+            awaits_verdicts: true,
+            members: Vec::new(),
+        })),
+    }
+}
+
+impl ResultSet {
+    /// Changes the times of all measured runs, each with the key of its cell, and the medians with them.
+    pub fn change_times(&mut self, mut change: impl FnMut(&str, &mut RunTimes)) {
+        for run in &mut self.blocks {
+            let key = run.key.clone();
+            if let Some(times) = run.times_mut() {
+                change(&key, times);
+            }
+        }
+        self.timings = timings(&self.blocks);
+    }
+}
+
+/// Panics with the text unless `part` is in it.
+#[track_caller]
+pub fn assert_says(text: impl AsRef<str>, part: impl AsRef<str>) {
+    let (text, part) = (text.as_ref(), part.as_ref());
+    assert!(text.contains(part), "no `{part}` in\n{text}");
+}
+
+/// Panics with the text unless it begins with `part`.
+#[track_caller]
+pub fn assert_begins(text: impl AsRef<str>, part: impl AsRef<str>) {
+    let (text, part) = (text.as_ref(), part.as_ref());
+    assert!(text.starts_with(part), "no `{part}` begins\n{text}");
+}
+
+/// Panics with the text unless it ends with `part`.
+#[track_caller]
+pub fn assert_ends(text: impl AsRef<str>, part: impl AsRef<str>) {
+    let (text, part) = (text.as_ref(), part.as_ref());
+    assert!(text.ends_with(part), "no `{part}` ends\n{text}");
 }

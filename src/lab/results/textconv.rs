@@ -124,6 +124,7 @@ fn in_one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::testing::assert_says;
     use crate::results::{golden, write};
 
     fn golden_text(file: &str) -> String {
@@ -151,9 +152,9 @@ mod tests {
         assert!(text.contains("\nepoch 3: train_loss = "));
         assert_eq!(text.matches("# ").count(), 7);
         let text = golden_text("work.csv");
-        assert!(
-            text.contains("\nlayer down.conv1: op conv2d: tensor_bytes = 98304\n"),
-            "{text}"
+        assert_says(
+            &text,
+            "\nlayer down.conv1: op conv2d: tensor_bytes = 98304\n",
         );
         assert_eq!(text.matches("# ").count(), 7);
         let text = golden_text("blocks.csv");

@@ -245,6 +245,7 @@ fn from_results(folder: &Path, path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::testing::assert_says;
 
     #[test]
     fn paths_lead_from_the_results_folder_to_the_same_place() {
@@ -286,9 +287,6 @@ mod tests {
             serde_json::to_value(&read["train"]).expect("JSON"),
             Value::Object(expected)
         );
-        assert!(
-            text.contains("\"a.b\" = { kind = \"adam\", betas"),
-            "{text}"
-        );
+        assert_says(&text, "\"a.b\" = { kind = \"adam\", betas");
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::event::{PhaseTimes, RunTimes};
+use crate::results::ResultSet;
 use crate::results::golden::ddpm;
-use crate::results::{BlockRow, ResultSet, timings};
 
 use super::counsel::Counsel;
 use super::outcome::Outcome;
@@ -18,25 +18,14 @@ use crate::report::view::View;
 fn set(baseline: &Value, change: impl Fn(&mut RunTimes, f64, f64)) -> ResultSet {
     let mut set = ddpm();
     set.plan.report = json!({"templates": ["analysis"], "baseline": baseline});
-    for block in &mut set.blocks {
-        let (batch, workers) = axes(block);
-        if let Some(times) = block.times_mut() {
-            change(times, batch, workers);
-        }
-    }
-    set.timings = timings(&set.blocks);
+    set.change_times(|key, times| {
+        let value = |name: &str| -> f64 {
+            let part = key.split(',').find_map(|part| part.strip_prefix(name));
+            part.and_then(|text| text.parse().ok()).expect("a number")
+        };
+        change(times, value("batch-size="), value("workers="));
+    });
     set
-}
-
-fn axes(block: &BlockRow) -> (f64, f64) {
-    let value = |name: &str| -> f64 {
-        let part = block
-            .key
-            .split(',')
-            .find_map(|part| part.strip_prefix(name));
-        part.and_then(|text| text.parse().ok()).expect("a number")
-    };
-    (value("batch-size="), value("workers="))
 }
 
 /// Recommendations of a rule.

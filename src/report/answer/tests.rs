@@ -8,6 +8,7 @@ use super::Answer;
 use crate::report::tests::many::many;
 use crate::report::view::View;
 use crate::results::golden::ddpm;
+use crate::results::testing::{assert_begins, assert_ends, assert_says};
 use crate::results::{self, ResultSet, Status};
 
 fn answer(set: &ResultSet) -> Answer {
@@ -51,14 +52,8 @@ fn fastest_is_not_told_from_too_few_runs() {
         sentences[0],
         "The data do not show which cell is fastest: 2 runs per cell, 4 are needed."
     );
-    assert!(
-        sentences[1].starts_with("Fastest seen: workers 0, 79.96"),
-        "{sentences:?}"
-    );
-    assert!(
-        sentences[1].ends_with("no other range overlaps with this one."),
-        "{sentences:?}"
-    );
+    assert_begins(&sentences[1], "Fastest seen: workers 0, 79.96");
+    assert_ends(&sentences[1], "no other range overlaps with this one.");
     let overlapping = timed(2, 2, |_| 100.0);
     assert!(text(&overlapping).contains("one range overlaps with it: workers 4"));
     assert!(text(&timed(2, 1, |_| 100.0)).contains("a single value has no range"));
@@ -73,10 +68,7 @@ fn fastest_is_told_where_a_test_tells_it() {
         "{apart}"
     );
     let alike = text(&timed(2, 6, |_| 100.0));
-    assert!(
-        alike.contains("1 cell is not distinguishable from it (n = 6"),
-        "{alike}"
-    );
+    assert_says(&alike, "1 cell is not distinguishable from it (n = 6");
 }
 
 /// Cells that learned, with an accuracy for each of five seeds.
@@ -109,10 +101,7 @@ fn of_equal_medians_the_better_mean_comes_first() {
         [0.94, 0.94, 0.95, 0.96, 0.97],
     ]);
     let first = &answer(&set).sentences[0];
-    assert!(
-        first.starts_with("Highest validation accuracy: workers 4, 0.95"),
-        "{first}"
-    );
+    assert_begins(first, "Highest validation accuracy: workers 4, 0.95");
 }
 
 #[test]
@@ -128,11 +117,9 @@ fn cells_of_one_result_are_one_hypothesis() {
     };
     assert!(apart(0).contains("p = 0.0079"), "{}", apart(0));
     let copied = apart(2);
-    assert!(
-        copied.contains(
-            "2 cells have the same result (n = 5, Mann–Whitney, Holm); behind it: batch-size 16, workers 4, 0.8200."
-        ),
-        "{copied}"
+    assert_says(
+        &copied,
+        "2 cells have the same result (n = 5, Mann–Whitney, Holm); behind it: batch-size 16, workers 4, 0.8200.",
     );
 }
 
@@ -145,13 +132,10 @@ fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
     let found = answer(&set);
     assert_eq!(found.by, "validation accuracy, as the axes can change it");
     let first = &found.sentences[0];
-    assert!(
-        first.starts_with("Highest validation accuracy: workers 4, 0.92"),
-        "{first}"
-    );
-    assert!(
-        first.contains("workers 0 is behind it, 0.8200 (0.8000–0.8400) (n = 5"),
-        "{first}"
+    assert_begins(first, "Highest validation accuracy: workers 4, 0.92");
+    assert_says(
+        first,
+        "workers 0 is behind it, 0.8200 (0.8000–0.8400) (n = 5",
     );
     let mut idle = set.clone();
     let facts = idle.runs[3].facts.as_mut().expect("facts");
@@ -191,16 +175,12 @@ fn axes_that_change_only_speed_are_decided_by_speed() {
 fn several_measures_have_a_pareto_front_and_no_best() {
     let mut set = with_accuracy(&[[0.8; 5], [0.9; 5]]);
     set.plan.report = json!({"answer": ["val_accuracy", "samples_per_s"]});
-    for run in &mut set.blocks {
-        let is_first = run.key == set.plan.cells[0].key;
-        let times = run.times_mut().expect("a measured run");
-        times.samples_per_s = if is_first { 200.0 } else { 100.0 };
-    }
-    set.timings = results::timings(&set.blocks);
+    let first = set.plan.cells[0].key.clone();
+    set.change_times(|key, times| times.samples_per_s = if key == first { 200.0 } else { 100.0 });
     let both = text(&set);
-    assert!(
-        both.starts_with("No cell is best by validation accuracy and throughput at once; 2 of 2"),
-        "{both}"
+    assert_begins(
+        &both,
+        "No cell is best by validation accuracy and throughput at once; 2 of 2",
     );
     set.plan.report = json!({"answer": ["val_accuracy", "peak_train_bytes", "samples_per_s"]});
     assert!(text(&set).contains("on the Pareto front"));
@@ -261,24 +241,18 @@ fn where_speed_decides_quality_is_told_beside_it() {
         row.epoch.validation.insert("val_loss".into(), Some(0.05));
     }
     let told = text(&set);
-    assert!(
-        told.contains(
-            "Not of the same quality: best loss 0.04035 with workers 4, 0.08070 with the fastest (one seed each: no test)."
-        ),
-        "{told}"
+    assert_says(
+        &told,
+        "Not of the same quality: best loss 0.04035 with workers 4, 0.08070 with the fastest (one seed each: no test).",
     );
-    assert!(
-        told.contains("is reached soonest by workers 4, in ")
-            && told.contains("every other cell needs longer (n = 6"),
-        "{told}"
-    );
+    assert_says(&told, "is reached soonest by workers 4, in ");
+    assert_says(&told, "every other cell needs longer (n = 6");
     // The faster one is the better one.
     let mut set = timed(2, 6, |cell| [200.0, 100.0][cell]);
     halve_the_loss(&mut set, &key);
-    assert!(
-        text(&set).contains("No cell reaches a better loss than the fastest."),
-        "{}",
-        text(&set)
+    assert_says(
+        text(&set),
+        "No cell reaches a better loss than the fastest.",
     );
 }
 
@@ -293,12 +267,10 @@ fn one_cell_is_a_result_too_and_tasks_of_one_cell_are_not_ranked() {
     let facts = one.runs[0].facts.as_mut().unwrap();
     (facts.eval_loss_after, facts.final_loss) = (Some(0.995), facts.first_loss);
     let told = text(&one);
-    assert!(
-        told.starts_with("79.96 samples/s")
-            && told.contains(
-                "(1.00 before, 0.995 after 4 epochs): nothing shows that the model learned."
-            ),
-        "{told}"
+    assert_begins(&told, "79.96 samples/s");
+    assert_says(
+        &told,
+        "(1.00 before, 0.995 after 4 epochs): nothing shows that the model learned.",
     );
     let mut set = timed(2, 2, |_| 100.0);
     set.plan.cells[1].task_signature = "another".into();
@@ -319,11 +291,7 @@ fn several_tasks_have_a_sentence_each_and_then_a_count() {
     for (place, cell) in more.plan.cells.iter_mut().enumerate() {
         cell.task_signature = format!("task {}", place / 5);
     }
-    assert!(
-        text(&more).ends_with("4 more tasks: see the tables below."),
-        "{}",
-        text(&more)
-    );
+    assert_ends(text(&more), "4 more tasks: see the tables below.");
 }
 
 #[test]
@@ -342,9 +310,9 @@ fn where_a_step_decides_its_largest_phase_is_told() {
     let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
     set.plan.report = json!({"answer": ["step_ms"]});
     let told = text(&set);
-    assert!(
-        told.ends_with("backward in 2 cells (62 %); waiting for data takes at most 2.6 %."),
-        "{told}"
+    assert_ends(
+        &told,
+        "backward in 2 cells (62 %); waiting for data takes at most 2.6 %.",
     );
 }
 
@@ -361,10 +329,9 @@ fn treatments_are_told_against_their_baseline() {
     let mut set = timed(2, 6, |_| 100.0);
     set.plan.compare = json!({"treatment": "workers", "baseline": "4"});
     set.plan.report = json!({});
-    assert!(
-        text(&set).starts_with("No treatment is shown to differ from workers 4 (79."),
-        "{}",
-        text(&set)
+    assert_begins(
+        text(&set),
+        "No treatment is shown to differ from workers 4 (79.",
     );
     // Too few runs to tell: the fastest is only seen.
     let mut set = timed(2, 2, |cell| [100.0, 200.0][cell]);

@@ -61,12 +61,7 @@ pub(crate) fn comparison() -> Comparison {
 
 fn changed(before: &ResultSet) -> ResultSet {
     let mut after = before.clone();
-    for run in &mut after.blocks {
-        if let Some(times) = run.times_mut() {
-            change(times);
-        }
-    }
-    after.timings = results::timings(&after.blocks);
+    after.change_times(|_, times| change(times));
     let axis = "[0, 4]\nprecision = [\"f32\"]";
     after.plan.manifest = before.plan.manifest.replace("[0, 4]", axis);
     after

@@ -9,6 +9,7 @@ use super::{account, sections};
 use crate::compare::golden::branches;
 use crate::compare::testing::memory;
 use crate::compare::{Comparison, NotComparableReason, UnclearReason, Verdict, Waiting};
+use crate::results::testing::assert_says;
 
 /// Every file that a comparison writes, by name.
 fn rendered(of: &Comparison) -> Vec<(String, String)> {
@@ -240,10 +241,7 @@ fn named_searches_are_read_from_the_folders_beside() {
     };
     crate::report::render(&folder, &options).expect("renders");
     let text = fs::read_to_string(folder.join("comparison.en.md")).expect("a page");
-    assert!(
-        text.contains("\nSearch, makespan: detector-search-sequential "),
-        "{text}"
-    );
+    assert_says(&text, "\nSearch, makespan: detector-search-sequential ");
     assert!(!text.contains("Hyperparameter search: not measured"));
     assert!(text.contains("no results of “../detector” lie beside"));
 }

@@ -167,9 +167,7 @@ fn r1_provenance() {
     });
     // The runs say that their peaks come from the manifest: such a column is not measured.
     let mut set = ddpm();
-    for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
-        times.memory_source = "limits.memory of the manifest".into();
-    }
+    set.change_times(|_, times| times.memory_source = "limits.memory of the manifest".into());
     assert!(!broken("R1", &Subject::of(&set)).is_empty());
     caught_in_template("R1", "macros.md.j2", "{{ source.provenance }}", "figures");
     caught_in_template("R1", "macros.html.j2", "{{ source.provenance }}", "figures");
@@ -184,12 +182,7 @@ fn r2_plausible_ranges() {
     };
     told(clock, "of environment 5f3a9c01 is unknown: clock");
     told(
-        |set| {
-            for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
-                times.step_ms = -5.0;
-            }
-            set.timings = results::timings(&set.blocks);
-        },
+        |set| set.change_times(|_, times| times.step_ms = -5.0),
         "unknown",
     );
     caught_in("R2", |report| {

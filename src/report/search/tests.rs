@@ -7,10 +7,10 @@ use super::fixture::{ONE, Shape, TWO, searched};
 use crate::compare::golden::side;
 use crate::compare::{Comparison, Options};
 use crate::manifest::load;
-use crate::plan::{Plan, PlanInputs, PlanOptions};
 use crate::report::section::Section;
 use crate::report::view::View;
 use crate::report::{Language, Report, ReportOptions, render, render_comparison};
+use crate::results::testing::{assert_says, planned};
 use crate::results::{ResultSet, Status, write};
 
 /// Writes results and pages under `name` into the folder of `FIELDTRIAL_GALLERY`, else a temporary one.
@@ -76,10 +76,7 @@ fn pages_of_every_shape_render() {
 fn the_answer_is_the_first_row_of_its_table() {
     let answer = Report::of(&searched(ONE)).answer;
     let best = &answer.tables[0];
-    assert!(
-        answer.sentences[0].contains(&best.rows[0].fields[1].text),
-        "{answer:?}"
-    );
+    assert_says(&answer.sentences[0], &best.rows[0].fields[1].text);
     // The best of a table of losses rises from row to row.
     let losses: Vec<f64> = best
         .rows
@@ -175,10 +172,7 @@ fn what_depends_on_the_clock_is_said() {
     search.max_time_s = Some(60.0);
     search.objectives[0].depends_on_clock = true;
     let told = points(&set).remove(known);
-    assert!(
-        told.contains("the objective best_loss; the budget in time"),
-        "{told}"
-    );
+    assert_says(&told, "the objective best_loss; the budget in time");
 }
 
 #[test]
@@ -221,13 +215,7 @@ fn best_toml_is_a_manifest_of_the_best_configurations() {
             .into_owned();
         assert_eq!(read["name"].as_str(), Some(&*format!("{name}-best")));
         let manifest = load(&folder.join("best.toml"), &[]).expect("loads");
-        let plan = Plan::new(
-            &manifest,
-            &PlanInputs::of_this_machine(),
-            PlanOptions::default(),
-        );
-        let plan = plan.unwrap_or_else(|failure| panic!("{failure:?}\n{text}"));
-        assert_eq!(plan.cells().count(), cells, "{text}");
+        assert_eq!(planned(&manifest).cells().count(), cells, "{text}");
     }
 }
 

@@ -129,6 +129,7 @@ mod tests {
     use super::*;
     use crate::event::Confusion;
     use crate::results::golden::ddpm;
+    use crate::results::testing::assert_says;
     use crate::results::{ConfusionRecord, ResultSet};
 
     fn confused(entries: &[(u64, &str, &str, u64)]) -> ResultSet {
@@ -149,9 +150,7 @@ mod tests {
     }
 
     fn texts(table: &Table) -> Vec<Vec<&str>> {
-        let rows = table.rows.iter();
-        rows.map(|row| row.fields.iter().map(|field| &*field.text).collect())
-            .collect()
+        table.rows.iter().map(Row::texts).collect()
     }
 
     #[test]
@@ -175,11 +174,7 @@ mod tests {
                 ["fox", "0", "0", "9"]
             ]
         );
-        assert!(
-            table.about.contains("Calibration error 3.2 %"),
-            "{}",
-            table.about
-        );
+        assert_says(&table.about, "Calibration error 3.2 %");
     }
 
     #[test]

@@ -163,7 +163,7 @@ mod tests {
         let view = View::of(&set);
         let found = judged(&view).expect("a section");
         let row = &found.tables[0].rows[0];
-        let texts: Vec<&str> = row.fields.iter().map(|entry| &*entry.text).collect();
+        let texts = row.texts();
         let start = texts.len() - 6;
         assert_eq!(
             texts[start..],

@@ -109,9 +109,7 @@ mod tests {
         let mut set = ddpm();
         let columns = |set: &_| table(&View::of(set)).expect("a table").columns.len();
         let without = columns(&set);
-        for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
-            times.assessment_s = Some(2.0);
-        }
+        set.change_times(|_, times| times.assessment_s = Some(2.0));
         assert_eq!(columns(&set), without + 1);
     }
 }

@@ -2,14 +2,10 @@
 
 use serde_json::json;
 
-use crate::report::{Report, Row};
+use crate::report::Report;
 use crate::results;
 use crate::results::ResultSet;
 use crate::results::golden::ddpm;
-
-fn texts(row: &Row) -> Vec<&str> {
-    row.fields.iter().map(|field| &*field.text).collect()
-}
 
 /// The first two cells, with the values of a metric over four epochs and seconds of training.
 fn with_curves(metric: &str, cells: [([f64; 4], f64); 2]) -> ResultSet {
@@ -39,8 +35,8 @@ fn time_to_a_target_is_told_or_that_it_was_not_reached() {
     let table = report.shown("quality");
     let time = table.place("time to val_accuracy ≥ 0.9");
     // Three of four epochs of 8 s.
-    assert_eq!(texts(&table.rows[0])[time], "6.00");
-    assert_eq!(texts(&table.rows[1])[time], "not reached");
+    assert_eq!(table.rows[0].texts()[time], "6.00");
+    assert_eq!(table.rows[1].texts()[time], "not reached");
     assert_eq!(table.rows[1].fields[time].detail, "best 0.8700");
 }
 
@@ -51,7 +47,7 @@ fn a_loss_is_reached_from_above() {
     let report = Report::of(&set);
     let table = report.shown("quality");
     let time = table.place("time to train_loss ≤ 0.1");
-    assert_ne!(texts(&table.rows[0])[time], "not reached");
+    assert_ne!(table.rows[0].texts()[time], "not reached");
 }
 
 /// Four cells of two kinds of models with two losses each, at one batch size.
@@ -87,7 +83,7 @@ fn a_treatment_stands_beside_everything_that_differs() {
     set.plan.compare = json!({"treatment": "batch-size"});
     let report = Report::of(&set);
     let table = report.shown("treatments");
-    let first = texts(&table.rows[0]);
+    let first = table.rows[0].texts();
     assert_eq!(first[..2], ["batch-size 16", "2"]);
     assert_eq!(first[4], "train (batch-size 16 vs 8)");
     assert!(table.about.contains("no speed-ups"), "{}", table.about);

@@ -1,8 +1,9 @@
 //! Scaling exponents, the noise floor, and curves that lie on each other.
 
-use crate::report::{Report, Row};
+use crate::report::Report;
 use crate::results;
 use crate::results::golden::ddpm;
+use crate::results::testing::assert_says;
 
 /// The golden set as a series of dataset sizes: one cell each of 1,000 to 16,000 rows, training time ∝ samples^0.8.
 pub(in crate::report) fn sizes() -> results::ResultSet {
@@ -31,12 +32,6 @@ pub(in crate::report) fn sizes() -> results::ResultSet {
 fn r10_a_scaling_exponent_has_its_error_and_an_extrapolation_says_that_it_is_none() {
     let report = Report::of(&sizes());
     let scaling = report.shown("scaling");
-    let fields = |row: &Row| {
-        row.fields
-            .iter()
-            .map(|f| f.text.clone())
-            .collect::<Vec<_>>()
-    };
     // numpy: s = 1000·2**arange(5); t = .01·s**.8·[1.02, .97, 1, 1.03, .99], rounded to three significant digits;
     // b, a = polyfit(log(s), log(t), 1)
     let expected = [
@@ -49,7 +44,7 @@ fn r10_a_scaling_exponent_has_its_error_and_an_extrapolation_says_that_it_is_non
         "2.9",
         "2 min 27 s (×/÷ 1.06) at 160,000",
     ];
-    assert_eq!(fields(&scaling.rows[0]), expected);
+    assert_eq!(scaling.rows[0].texts(), expected);
     assert_eq!(scaling.rows.len(), 1, "no epoch time was measured");
     let last = scaling.columns.last().expect("columns");
     assert_eq!(last.heading, "extrapolated, not measured");
@@ -94,11 +89,7 @@ fn a_result_below_the_noise_floor_is_told() {
     assert!(finding.text.contains("test_r2 0.999"), "{}", finding.text);
     let report = Report::of(&set);
     let quality = report.shown("quality");
-    assert!(
-        quality.about.contains("MSE 0.00138, R² 0.99862"),
-        "{}",
-        quality.about
-    );
+    assert_says(&quality.about, "MSE 0.00138, R² 0.99862");
 }
 
 #[test]

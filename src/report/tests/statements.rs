@@ -8,6 +8,7 @@ use crate::report::measure::Measure;
 use crate::report::search::fixture as searched;
 use crate::report::view::View;
 use crate::results::golden::ddpm;
+use crate::results::testing::{assert_begins, assert_ends, assert_says};
 use crate::results::{self, ResultSet, TIMED};
 
 /// The sentences of the section `id`.
@@ -172,10 +173,7 @@ fn d9_fewer_epochs_are_not_taken_for_growth_below_proportional() {
     assert!(answer.starts_with("Epoch time grows"), "{answer}");
     assert!(answer.contains(" after 10 to 160 epochs, grows to the power of"));
     let verdicts = points(&report, "section-scaling");
-    assert!(
-        verdicts.contains(" after 10 to 160 epochs, grows to the power of"),
-        "{verdicts}"
-    );
+    assert_says(&verdicts, " after 10 to 160 epochs, grows to the power of");
     let equal = points(&Report::of(&sizes()), "section-scaling");
     assert!(equal.contains("Training time grows with the number of samples to the power of 0.801"));
 }
@@ -191,9 +189,9 @@ fn d10_runs_that_cells_share_are_counted_once_everywhere() {
     // Eight cells of three runs; two of the cells share theirs.
     assert!(report.summary.contains("; 21 runs"), "{}", report.summary);
     let measured = points(&report, "measured");
-    assert!(
-        measured.contains("1 of 21 runs shared the machine with another run of Fieldtrial"),
-        "{measured}"
+    assert_says(
+        &measured,
+        "1 of 21 runs shared the machine with another run of Fieldtrial",
     );
     assert_eq!(report.environments[0].runs, 21);
     let cost = report.shown("cost");
@@ -220,10 +218,7 @@ fn d13_counted_facts_that_differ_by_seed_are_medians_with_their_range() {
     let complexity = report.shown("complexity");
     let flops = &complexity.column("FLOPs per sample")[0];
     assert_eq!(flops.text, "9.00 MFLOP");
-    assert!(
-        flops.detail.starts_with("6.00 MFLOP–12.0 MFLOP"),
-        "{flops:?}"
-    );
+    assert_begins(&flops.detail, "6.00 MFLOP–12.0 MFLOP");
     let speed = set.timings[0].values["samples_per_s"].median;
     // No figure rests on the first seed alone.
     for table in report.themes.iter().flat_map(|theme| &theme.sections) {
@@ -264,9 +259,9 @@ fn d14_a_maximum_over_choices_on_the_split_that_chose_says_so() {
     assert_eq!(answer.last().map(|last| &**last), Some(expected));
     set.plan.report = json!({ "answer": ["best_loss"] });
     let answer = Report::of(&set).answer.sentences.join(" ");
-    assert!(
-        answer.contains("the best of 7 cells of up to 4 epochs each on the validation split"),
-        "{answer}"
+    assert_says(
+        &answer,
+        "the best of 7 cells of up to 4 epochs each on the validation split",
     );
     set.plan.report = json!({ "answer": ["samples_per_s"] });
     let answer = Report::of(&set).answer.sentences.join(" ");
@@ -282,14 +277,8 @@ fn d14_the_best_of_a_search_says_of_how_many_it_is_the_best() {
         .answer
         .sentences;
     let last = answer.last().expect("a sentence");
-    assert!(
-        last.starts_with("Optimistic: it is the best of "),
-        "{answer:?}"
-    );
-    assert!(
-        last.contains("on the validation split, which chose it"),
-        "{last}"
-    );
+    assert_begins(last, "Optimistic: it is the best of ");
+    assert_says(last, "on the validation split, which chose it");
     assert!(last.ends_with("best.toml trains the best anew."), "{last}");
 }
 
@@ -312,10 +301,7 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
         info.spec["train"]["steps-per-epoch"] = 6.into();
         info.whole_epoch_steps = Some(82);
     }
-    for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
-        times.epoch_s = None;
-    }
-    set.timings = results::timings(&set.blocks);
+    set.change_times(|_, times| times.epoch_s = None);
     let report = Report::of(&set);
     let speed = report.shown("speed");
     let epochs = speed.column("whole epoch, extrapolated, not measured");
@@ -327,16 +313,9 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
             field.interval,
             Some((seconds(step.low), seconds(step.high)))
         );
-        assert!(
-            field.detail.ends_with("not measured: 6 of 82 steps"),
-            "{field:?}"
-        );
+        assert_ends(&field.detail, "not measured: 6 of 82 steps");
     }
-    assert!(
-        speed.about.contains("without validation"),
-        "{}",
-        speed.about
-    );
+    assert_says(&speed.about, "without validation");
     // A column of dashes beside it would say that no epoch has a time.
     let headings = speed.columns.iter().map(|column| &*column.heading);
     assert!(!headings.collect::<Vec<_>>().contains(&"epoch"));

@@ -244,9 +244,5 @@ fn missing_files_and_other_folders_are_sentences() {
         "cannot read `FOLDER`: it has neither `data_batch_1.bin` (CIFAR-10) nor `train.bin` (CIFAR-100)"
     );
     write(other.path(), "data_batch_1", b"");
-    assert!(
-        message(&spec).contains("it has the version of CIFAR for Python"),
-        "{}",
-        message(&spec)
-    );
+    assert_says(message(&spec), "it has the version of CIFAR for Python");
 }

@@ -221,6 +221,7 @@ mod tests {
     use super::super::super::testing::gz;
     use super::super::tests::{message, table};
     use crate::base::Seed;
+    use crate::testing::assert_says;
 
     #[test]
     fn a_file_that_gzip_wrote_is_read_like_any_other() {
@@ -238,11 +239,7 @@ mod tests {
         assert!(message(&spec).contains("line 3, column 2 (`y`): `four` is not a number"));
         let cut = pack(text);
         fs::write(spec.path.first_path(), &cut[..cut.len() - 9]).unwrap();
-        assert!(
-            message(&spec).contains("cannot read `table.csv`"),
-            "{}",
-            message(&spec)
-        );
+        assert_says(message(&spec), "cannot read `table.csv`");
     }
 
     #[cfg(not(feature = "parquet"))]

@@ -208,10 +208,8 @@ mod tests {
         for (spec, line) in [(by(&spec, "by", "t"), 3), (grouped, 4)] {
             let text = message(&spec);
             let named = format!("line {line}, column");
-            assert!(
-                text.contains(&named) && text.contains("in no split"),
-                "{text}"
-            );
+            assert_says(&text, &named);
+            assert_says(&text, "in no split");
         }
         spec.columns =
             columns("t = { missing = \"leave-out\" }\nwho = { missing = \"leave-out\" }");

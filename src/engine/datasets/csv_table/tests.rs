@@ -6,6 +6,7 @@ use super::super::Target;
 use super::super::testing::read;
 use super::column_spec::Columns;
 use super::*;
+use crate::testing::assert_ends;
 
 pub(super) fn table(text: &str) -> (TempDir, CsvSpec) {
     let folder = tempfile::tempdir().unwrap();
@@ -93,10 +94,7 @@ fn every_column_that_is_not_what_it_is_said_to_be_is_reported_with_the_line_that
     let (_folder, spec) = table("a,y,b,c\n1,2,3,4\n,2,x,NA\n,2,x,5\n1,nan,3,4\n1,2\n");
     let error = spec.open(Seed(1)).err().unwrap();
     let (title, list, help) = error.parts();
-    assert!(
-        title.ends_with("is not what the manifest says in 5 places"),
-        "{title}"
-    );
+    assert_ends(&title, "is not what the manifest says in 5 places");
     assert_eq!(
         list,
         [

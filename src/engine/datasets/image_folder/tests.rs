@@ -7,6 +7,7 @@ use super::super::testing::{augmented, known};
 use super::super::{SampleMut, Target};
 use super::texture::{Class, render};
 use super::*;
+use crate::testing::{assert_begins, assert_ends, assert_says};
 
 mod damaged;
 mod decoding;
@@ -125,18 +126,12 @@ fn damaged_images_are_named_with_the_byte() {
     let good = grey(8, 8);
     for cut in [9, 20, 40, good.len() - 3] {
         let error = damaged(&good[..cut]);
-        assert!(
-            error.starts_with("`/a/0.png` is damaged at byte "),
-            "{error}"
-        );
+        assert_begins(&error, "`/a/0.png` is damaged at byte ");
     }
     let plum = include_bytes!("data/plum.jpg");
     for cut in [4, 300, plum.len() - 20] {
         let error = damaged(&plum[..cut]);
-        assert!(
-            error.starts_with("`/a/0.png` is damaged at byte "),
-            "{cut}: {error}"
-        );
+        assert_begins(&error, "`/a/0.png` is damaged at byte ");
     }
     assert_eq!(
         damaged(b""),
@@ -157,11 +152,9 @@ fn an_image_of_a_hundred_thousand_pixels_a_side_is_not_decoded() {
     bytes[29..33].copy_from_slice(&crc.to_be_bytes());
     let (_folder, spec) = folder("0.png", &bytes);
     let error = first_pixel(&spec).unwrap_err();
-    assert!(
-        error.ends_with(
-            "it has 100000 × 100000 pixels; at most 16384 a side and 64000000 in all are decoded"
-        ),
-        "{error}"
+    assert_ends(
+        &error,
+        "it has 100000 × 100000 pixels; at most 16384 a side and 64000000 in all are decoded",
     );
 }
 
@@ -286,10 +279,8 @@ fn generation_writes_once_and_the_stamp_guards_it() {
 
     spec.generate = Some(generate(5, 3, 1));
     let error = spec.prepare(&progress).unwrap_err().to_string();
-    assert!(
-        error.contains("abnormal = 2,") && error.contains("abnormal = 3,"),
-        "{error}"
-    );
+    assert_says(&error, "abnormal = 2,");
+    assert_says(&error, "abnormal = 3,");
     let planned = spec
         .facts(0.3, &mut FingerprintCache::default())
         .unwrap_err();

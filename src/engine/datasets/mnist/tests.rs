@@ -31,8 +31,11 @@ fn folder() -> (TempDir, MnistSpec) {
     (folder, MnistSpec { path })
 }
 
+/// What plan and run say, the same.
 fn message(spec: &MnistSpec) -> String {
     let error = spec.open(Seed(1), 0.0).err().unwrap().to_string();
+    let planned = spec.facts(0.0, &mut FingerprintCache::default());
+    assert_eq!(planned.unwrap_err().to_string(), error);
     error.replace(&format!("{}/", spec.path.display()), "")
 }
 

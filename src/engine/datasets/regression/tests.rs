@@ -1,6 +1,7 @@
 use super::super::Scale;
 use super::super::testing::{known, read};
 use super::*;
+use crate::ops::testing::numbers;
 
 fn spec(samples: usize, target: RegressionTarget) -> RegressionSpec {
     RegressionSpec {
@@ -13,23 +14,11 @@ fn spec(samples: usize, target: RegressionTarget) -> RegressionSpec {
 #[test]
 fn the_first_rows_are_the_same_on_every_machine() {
     let linear = spec(2, RegressionTarget::Linear).generate(2, Purpose::Data);
-    let first = [
-        0.507_534_9_f32,
-        -0.522_248_27,
-        0.500_584_24,
-        0.516_471_86,
-        -0.813_434_6,
-    ];
+    let first: Vec<f32> = numbers("0.5075349 -0.52224827 0.50058424 0.51647186 -0.8134346");
     assert_eq!(linear.numbers()[..5], first);
     assert_eq!(linear.targets.values, [0.746_662_26, 1.488_429]);
     let bent = spec(1, RegressionTarget::Nonlinear).generate(1, Purpose::Data);
-    let first = [
-        -0.534_154_95,
-        0.745_452_34,
-        -0.544_164_96,
-        -0.745_028,
-        0.010_752_037,
-    ];
+    let first: Vec<f32> = numbers("-0.53415495 0.74545234 -0.54416496 -0.745028 0.010752037");
     assert_eq!(bent.numbers(), first);
     assert_eq!(bent.targets.values, [1.653_741]);
 }

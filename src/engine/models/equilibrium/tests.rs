@@ -3,6 +3,7 @@ use crate::layers::checkpoint;
 use crate::models::testing::init;
 use crate::ops::testing::{self, TestDevice};
 use crate::ops::{count_parameters, cross_entropy};
+use crate::testing::assert_says;
 
 fn spec(hidden: usize, symmetric: bool) -> EquilibriumSpec {
     EquilibriumSpec {
@@ -61,10 +62,7 @@ fn what_types_cannot_rule_out_is_named() {
     let error = wrong
         .build(&mut init(&testing::device()), 64, 10)
         .unwrap_err();
-    assert!(
-        error.to_string().contains("`gamma` must be above 0"),
-        "{error}"
-    );
+    assert_says(error.to_string(), "`gamma` must be above 0");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::device::cuda::operations;
 use crate::device::{Backend, DeviceKind};
 use crate::event::{FailedStatus, OpWork};
 use crate::plan::Precision;
+use crate::testing::{assert_begins, assert_ends};
 
 fn on_gpu(change: impl FnOnce(&mut CellSpec)) -> CellSpec {
     let mut cell = with(|train| train.device = DeviceKind::Cuda(0));
@@ -108,10 +109,8 @@ fn more_than_a_gpu_has_is_out_of_memory_with_what_was_tried() {
     assert_eq!(error.status(), FailedStatus::Oom);
     let reason = error.to_string();
     let tried = format!("an allocation of {bytes} bytes on `cuda` failed, ");
-    assert!(
-        reason.starts_with(&tried) && reason.ends_with(" bytes free"),
-        "{reason}"
-    );
+    assert_begins(&reason, &tried);
+    assert_ends(&reason, " bytes free");
     assert!(device.zeros_buffer(8).is_ok());
 }
 

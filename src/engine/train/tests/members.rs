@@ -7,7 +7,7 @@ use crate::base::Seed;
 use crate::datasets::testing::read;
 use crate::event::{FailedStatus, Member, Metric};
 use crate::layers::checkpoint;
-use crate::testing::assert_says;
+use crate::testing::{assert_ends, assert_says};
 
 /// A trained model, and the results of its run.
 struct Trained {
@@ -231,10 +231,7 @@ fn members_that_cannot_be_averaged_are_told_in_one_sentence() {
     Arc::make_mut(&mut split.validation).fraction = Some(0.25);
     let split = trained(folder.path(), split);
     let reason = reason_of(&[&own, &split]);
-    assert!(
-        reason.ends_with("`hidden=7` has another validation split"),
-        "{reason}"
-    );
+    assert_ends(&reason, "`hidden=7` has another validation split");
 
     let paths = CellSpec {
         model: Arc::new(spec("kind = 'canned-net'")),

@@ -9,6 +9,7 @@ use crate::datasets::DatasetSpec;
 use crate::layers::checkpoint;
 use crate::optim::ClipBy;
 use crate::plan::Resume;
+use crate::testing::assert_begins;
 
 fn resume(folder: &Path, from: Option<PathBuf>) -> Resume {
     Resume {
@@ -192,10 +193,7 @@ fn a_damaged_state_is_told_and_the_run_begins_anew() {
             _ => None,
         });
         let warning = warning.expect("a warning");
-        assert!(
-            warning.starts_with("training begins anew: `state.safetensors` is no"),
-            "{warning}"
-        );
+        assert_begins(warning, "training begins anew: `state.safetensors` is no");
         assert_eq!(run.facts(), whole.facts());
     }
 }

@@ -72,7 +72,7 @@ fn a_straight_line_is_numpys() {
     // x = [8, 16, 32, 64]; y = [424, 677, 1189, 2188]
     // p = numpy.polyfit(x, y, 1); residual over n − 2; s √(1 + 1/n + (128 − mean)² / spread)
     let points = [(8.0, 424.0), (16.0, 677.0), (32.0, 1189.0), (64.0, 2188.0)];
-    let line = fit_line(&points).expect("four points");
+    let line = least_squares(&points).expect("four points");
     assert!((line.slope - 31.502_173_913).abs() < 1e-8, "{line:?}");
     assert!((line.offset - 174.434_782_6).abs() < 1e-6, "{line:?}");
     assert!((line.residual - 5.338_131_9).abs() < 1e-6, "{line:?}");
@@ -80,7 +80,7 @@ fn a_straight_line_is_numpys() {
         .prediction_error(128.0)
         .expect("two degrees of freedom");
     assert!((error - 13.577_720_0).abs() < 1e-6, "{error}");
-    assert_eq!(fit_line(&points[..1]), None);
-    let two = fit_line(&points[..2]).expect("two points");
+    assert_eq!(least_squares(&points[..1]), None);
+    let two = least_squares(&points[..2]).expect("two points");
     assert_eq!(two.prediction_error(128.0), None);
 }

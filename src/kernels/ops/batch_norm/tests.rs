@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, TestDevice, assert_close};
+use crate::ops::testing::{self, TestDevice, assert_close, numbers};
 
 const X: [f32; 8] = [1.0, -2.0, 3.0, 0.5, 4.0, -1.0, 2.0, 2.0];
 const GAMMA: [f32; 2] = [1.5, -0.5];
@@ -24,83 +24,38 @@ fn trained(activation: Activation, is_shifted: bool) -> (Vec<f32>, Vec<Vec<f32>>
 
 /// `F.batch_norm(x, mean, var, gamma, beta, True, 1.0, 1e-5)`, `+ shift`, the activation, `.backward(SEED)`.
 #[test]
-#[expect(clippy::too_many_lines, reason = "a list")]
 fn values_and_gradients_are_those_of_pytorch() {
     let (y, grads) = trained(Activation::Identity, false);
-    let expected = [
-        -1.762_453_3,
-        1.618_588_2,
-        0.920_817_6,
-        0.793_803_9,
-        2.262_453,
-        1.288_674_6,
-        -0.420_817_85,
-        0.298_933_33,
-    ];
+    let expected = numbers(
+        "-1.7624533 1.6185882 0.9208176 0.7938039 2.262453 1.2886746 -0.42081785 0.29893333",
+    );
     assert_close(&y, &expected, 1e-6);
-    let expected = [
-        2.414_932_5,
-        -0.141_392_23,
-        -2.146_613,
-        0.157_101_99,
-        2.280_791_3,
-        0.109_970_96,
-        -2.549_111,
-        -0.125_680_71,
-    ];
+    let expected = numbers(
+        "2.4149325 -0.14139223 -2.146613 0.15710199 2.2807913 0.10997096 -2.549111 -0.12568071",
+    );
     assert_close(&grads[0], &expected, 1e-5);
     assert_close(&grads[1], &[3.130_482_7, -1.443_372_6], 1e-5);
     assert_close(&grads[2], &[1.0, 4.5], 1e-6);
 
     let (y, grads) = trained(Activation::Relu, true);
-    let expected = [
-        0.0,
-        0.618_588_2,
-        0.920_817_6,
-        1.793_803_9,
-        0.0,
-        3.288_674_6,
-        0.579_182_15,
-        0.0,
-    ];
+    let expected = numbers("0 0.6185882 0.9208176 1.7938039 0 3.2886746 0.57918215 0");
     assert_close(&y, &expected, 1e-6);
-    let expected = [
-        1.207_470_2,
-        -0.080_796_44,
-        -0.402_490_08,
-        0.026_932_15,
-        0.804_982_9,
-        0.094_260_49,
-        -1.609_963,
-        -0.040_396_18,
-    ];
+    let expected = numbers(
+        "1.2074702 -0.08079644 -0.40249008 0.02693215 0.8049829 0.09426049 -1.609963 -0.04039618",
+    );
     assert_close(&grads[0], &expected, 1e-5);
     assert_close(&grads[1], &[0.447_211_8, -2.845_506], 1e-5);
     assert_close(&grads[2], &[-3.0, 3.5], 1e-6);
     assert_close(&grads[3], &[0.0, 2.0, -1.0, 0.5, 0.0, 1.0, -2.0, 0.0], 1e-6);
 
     let (y, grads) = trained(Activation::Silu, false);
-    let expected = [
-        -0.258_170_07,
-        1.350_874_3,
-        0.658_576_7,
-        0.546_651_07,
-        2.049_147_4,
-        1.010_221_4,
-        -0.166_778_98,
-        0.171_642_05,
-    ];
+    let expected = numbers(
+        "-0.25817007 1.3508743 0.6585767 0.54665107 2.0491474 1.0102214 -0.16677898 0.17164205",
+    );
     assert_close(&y, &expected, 1e-6);
-    let expected = [
-        1.293_289_2,
-        -0.136_623_89,
-        -2.448_466,
-        0.132_487_88,
-        1.870_904_2,
-        0.115_919_74,
-        -0.715_727_2,
-        -0.111_783_67,
-    ];
+    let expected = numbers(
+        "1.2932892 -0.13662389 -2.448466 0.13248788 1.8709042 0.11591974 -0.7157272 -0.11178367",
+    );
     assert_close(&grads[0], &expected, 1e-5);
     assert_close(&grads[1], &[4.382_832_5, -2.111_924_4], 1e-5);
     assert_close(&grads[2], &[1.728_828_2, 4.194_972], 1e-5);
@@ -128,27 +83,9 @@ fn given_statistics_are_used_as_in_pytorch() {
             Activation::Relu,
         )
     });
-    let expected = [
-        0.25,
-        1.999_98,
-        1.749_998_2,
-        0.0,
-        2.499_997_4,
-        1.0,
-        0.999_999_1,
-        0.0,
-    ];
+    let expected = numbers("0.25 1.99998 1.7499982 0 2.4999974 1 0.9999991 0");
     assert_close(&y, &expected, 1e-6);
-    let expected = [
-        0.749_999_05,
-        -1.999_96,
-        -0.749_999_05,
-        0.0,
-        2.249_997,
-        -0.999_98,
-        -1.499_998,
-        0.0,
-    ];
+    let expected = numbers("0.74999905 -1.99996 -0.74999905 0 2.249997 -0.99998 -1.499998 0");
     assert_close(&grads[0], &expected, 1e-6);
     assert_close(&grads[1], &[2.499_997, -3.999_92], 1e-6);
     assert_close(&grads[2], &[1.0, 3.0], 1e-6);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing;
+use crate::ops::testing::{self, assert_close, numbers};
 
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
@@ -21,45 +21,31 @@ fn values_and_gradients_are_those_of_pytorch() {
         &[1.0, 2.0, -0.5, 1.0, -1.0, 0.5, 1.0, 3.0],
         |pass, v| group_norm(pass, &v[0], &v[1], &v[2], 2, Some(&v[3]), Activation::Silu),
     );
-    testing::assert_close(
+    assert_close(
         &y,
-        &[
-            -0.007_675,
-            1.159_104_7,
-            0.803_694_3,
-            -0.153_672_8,
-            -0.276_915_6,
-            0.706_310_7,
-            -0.209_692_9,
-            0.278_165,
-        ],
+        &numbers(
+            "-0.007675 1.1591047 0.8036943 -0.1536728 -0.2769156 0.7063107 -0.2096929 0.278165",
+        ),
         2e-6,
     );
-    testing::assert_close(
+    assert_close(
         &grads[0],
-        &[
-            0.078_824_1,
-            0.161_724_6,
-            -0.305_910_4,
-            -0.515_723_3,
-            0.061_150_8,
-            -0.301_699_5,
-            -0.926_538_8,
-            1.748_172_8,
-        ],
+        &numbers(
+            "0.0788241 0.1617246 -0.3059104 -0.5157233 0.0611508 -0.3016995 -0.9265388 1.7481728",
+        ),
         5e-6,
     );
-    testing::assert_close(
+    assert_close(
         &grads[1],
         &[-0.093_686, 2.777_311_3, 0.440_490_1, 0.726_415_2],
         5e-6,
     );
-    testing::assert_close(
+    assert_close(
         &grads[2],
         &[0.516_810_3, 2.520_923_1, -0.252_439_7, 2.067_280_5],
         5e-6,
     );
-    testing::assert_close(
+    assert_close(
         &grads[3],
         &[0.516_810_3, 2.520_923_1, -0.252_439_7, 2.067_280_5],
         5e-6,
@@ -181,11 +167,11 @@ fn hold_against_host(size: GroupNormSize, mean: f32, tolerance: f32) {
         group_norm(pass, &v[0], &v[1], &v[2], groups, shift, act)
     });
     let host = on_host(size, &leaves, &weights);
-    testing::assert_close(&y, &host.y, tolerance);
-    testing::assert_close(&grads[0], &host.x, tolerance);
-    testing::assert_close(&grads[1], &host.gamma, SUMS);
-    testing::assert_close(&grads[2], &host.beta, SUMS);
-    testing::assert_close(&grads[3], &host.shift, SUMS);
+    assert_close(&y, &host.y, tolerance);
+    assert_close(&grads[0], &host.x, tolerance);
+    assert_close(&grads[1], &host.gamma, SUMS);
+    assert_close(&grads[2], &host.beta, SUMS);
+    assert_close(&grads[3], &host.shift, SUMS);
 }
 
 #[test]
@@ -246,5 +232,5 @@ fn one_value_may_play_several_parts() {
     });
     let sum = |k: usize| apart[1][k] + apart[2][k] + apart[3][k];
     let sums: Vec<f32> = (0..8).map(sum).collect();
-    testing::assert_close(&shared[1], &sums, 1e-6);
+    assert_close(&shared[1], &sums, 1e-6);
 }

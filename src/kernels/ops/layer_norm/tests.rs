@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, assert_close};
+use crate::ops::testing::{self, assert_close, numbers};
 
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
@@ -14,23 +14,9 @@ fn values_and_gradients_are_those_of_pytorch() {
         &[1.0, -2.0, 3.0, 0.5, 1.0, -1.0],
         |pass, x| layer_norm(pass, &x[0], &x[1], &x[2], 1e-5),
     );
-    let expected = [
-        -1.069_041_4,
-        0.866_369_84,
-        -2.572_603_7,
-        -1.111_165_8,
-        0.898_984_9,
-        -2.526_391_7,
-    ];
+    let expected = numbers("-1.0690414 0.86636984 -2.5726037 -1.1111658 0.8989849 -2.5263917");
     assert_close(&y, &expected, 1e-6);
-    let dx = [
-        -0.114_523_41,
-        0.171_814_44,
-        -0.057_290_554,
-        0.139_151_81,
-        -0.222_645_74,
-        0.083_493_92,
-    ];
+    let dx = numbers("-0.11452341 0.17181444 -0.057290554 0.13915181 -0.22264574 0.08349392");
     assert_close(&grads[0], &dx, 1e-6);
     assert_close(&grads[1], &[-1.624_624_3, 0.332_490_44, 2.695_709_5], 1e-6);
     assert_close(&grads[2], &[1.5, -1.0, 2.0], 1e-6);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, TestDevice, assert_close};
+use crate::ops::testing::{self, TestDevice, assert_close, numbers};
 
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
@@ -13,23 +13,9 @@ fn values_and_gradients_are_those_of_pytorch() {
         &[1.0, -2.0, 3.0, 0.5, 1.0, -1.0],
         |pass, x| rms_norm(pass, &x[0], &x[1], 1e-5),
     );
-    let expected = [
-        0.377_964_2,
-        0.377_964_2,
-        -3.023_713_6,
-        -0.541_000_96,
-        0.135_250_24,
-        -3.246_005_8,
-    ];
+    let expected = numbers("0.3779642 0.3779642 -3.0237136 -0.54100096 0.13525024 -3.2460058");
     assert_close(&y, &expected, 1e-6);
-    let dx = [
-        0.827_920_9,
-        0.521_949_3,
-        -0.467_958_1,
-        0.573_987_96,
-        0.118_756_756,
-        0.171_539_55,
-    ];
+    let dx = numbers("0.8279209 0.5219493 -0.4679581 0.57398796 0.118756756 0.17153955");
     assert_close(&grads[0], &dx, 1e-6);
     assert_close(&grads[1], &[0.107_463_72, -1.241_356_4, 2.912_567_1], 1e-6);
 }

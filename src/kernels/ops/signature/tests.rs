@@ -36,25 +36,13 @@ impl WithSimd for Prefixes<'_> {
 
 #[test]
 fn the_signature_of_p_is_the_golden_one() {
-    const GOLDEN: [f64; 14] = [
-        1.0,
-        1.0,
-        0.5,
-        0.725,
-        0.275,
-        0.5,
-        0.166_666_666_7,
-        0.322_916_666_7,
-        0.079_166_666_7,
-        0.304_166_666_7,
-        0.097_916_666_7,
-        0.116_666_666_7,
-        0.079_166_666_7,
-        0.166_666_666_7,
-    ];
+    let golden: Vec<f64> = numbers(
+        "1 1 0.5 0.725 0.275 0.5 0.1666666667 0.3229166667 0.0791666667 0.3041666667 0.0979166667
+         0.1166666667 0.0791666667 0.1666666667",
+    );
     let found = prefixes(&P, 2, 3).pop().unwrap();
     // The values of P are single precision here.
-    for (found, golden) in found.iter().zip(GOLDEN) {
+    for (found, golden) in found.iter().zip(&golden) {
         assert!((found - golden).abs() < 1e-7, "{found} instead of {golden}");
     }
     let float = testing::forward(
@@ -65,7 +53,7 @@ fn the_signature_of_p_is_the_golden_one() {
         ],
         |pass, v| signature_projection(pass, &v[0], &v[1], &v[2], 3),
     );
-    let sum: f64 = GOLDEN.iter().sum();
+    let sum: f64 = golden.iter().sum();
     assert_close(&float[3..], &[sum as f32], 1e-6);
 }
 

@@ -113,15 +113,15 @@ impl UpdateKernel for Cpu {
         _control: Option<&Self::Control>,
     ) -> Result<()> {
         // One parallel region for all parameters, as in a step of an optimizer.
-        let (mut averages, mut values) = (averages.buffers.iter_mut(), 0);
+        let mut averages = averages.buffers.iter_mut();
         let mut pairs = Vec::new();
         for_each_trained(module, |_, parameter| {
             let [x] = averages.next().ok_or_else(stateless)?;
             same_length("lerp_all", x.len(), parameter.len())?;
-            values += x.len();
             pairs.push((x, parameter.var()));
             Ok(())
         })?;
+        let values: usize = pairs.iter().map(|(x, _)| x.len()).sum();
         let chunks = pairs
             .iter_mut()
             .flat_map(|(x, y)| x.chunks_mut(CHUNK).zip(y.data().chunks(CHUNK)));

@@ -4,192 +4,6 @@ use crate::ops::testing::{self, TestDevice, assert_close, filled};
 
 const START: [f32; 4] = [1.0, -2.0, 0.5, 3.0];
 
-/// The gradient of step `step` (from 0): torch.tensor([.1, -.2, .3, 0.]) * (step + 1) + w * torch.tensor([1., .5, 0., -.1])
-fn gradient(step: usize, w: &[f32]) -> Vec<f32> {
-    let constant = [0.1, -0.2, 0.3, 0.0].map(|g: f32| g * (step + 1) as f32);
-    let slope = [1.0, 0.5, 0.0, -0.1];
-    constant
-        .iter()
-        .zip(slope)
-        .zip(w)
-        .map(|((constant, slope), w)| constant + w * slope)
-        .collect()
-}
-
-/// Three steps from `START`, each compared with PyTorch's weights.
-fn check(
-    expected: [[f32; 4]; 3],
-    step: impl FnMut(&TestDevice, usize, &mut One<TestDevice>, &mut Grads<TestDevice>),
-) {
-    check_within(1.5e-7, expected, step);
-}
-
-fn check_within(
-    tolerance: f32,
-    expected: [[f32; 4]; 3],
-    mut step: impl FnMut(&TestDevice, usize, &mut One<TestDevice>, &mut Grads<TestDevice>),
-) {
-    let device = testing::device();
-    let mut model = One::new(&device, START.to_vec()).unwrap();
-    for (index, expected) in expected.iter().enumerate() {
-        let gradient = gradient(index, &model.values(&device).unwrap());
-        let mut grads = model.gradients(&device, gradient).unwrap();
-        step(&device, index, &mut model, &mut grads);
-        assert_close(&model.values(&device).unwrap(), expected, tolerance);
-    }
-}
-
-fn check_adam(weight_decay: f64, expected: [[f32; 4]; 3]) {
-    let mut state = StepState::default();
-    check(expected, |device, index, model, grads| {
-        let step = AdamStep::new(0.1, (0.9, 0.999), 1e-8, weight_decay, index as u64 + 1);
-        state.begin(device, model).unwrap();
-        let done = device.adam_steps(model, grads, &mut state, (step, 0.0), &[], None);
-        done.unwrap();
-    });
-}
-
-fn check_sgd(nesterov: bool, weight_decay: f64, expected: [[f32; 4]; 3]) {
-    let mut state = StepState::default();
-    let step = SgdStep {
-        lr: 0.1,
-        momentum: 0.9,
-        nesterov,
-        weight_decay,
-        only_matrices: false,
-    };
-    check(expected, |device, _, model, grads| {
-        state.begin(device, model).unwrap();
-        let done = device.sgd_steps(model, grads, &mut state, step, &[], None);
-        done.unwrap();
-    });
-}
-
-#[test]
-fn three_steps_of_adam_are_those_of_pytorch() {
-    // torch.optim.Adam([w], lr=.1)
-    let expected = [
-        [0.9, -1.9, 0.4, 3.1],
-        [0.8, -1.799_866_4, 0.303_481_8, 3.200_071_8],
-        [0.699_999_9, -1.699_507, 0.207_681_66, 3.300_261],
-    ];
-    check_adam(0.0, expected);
-}
-
-#[test]
-fn three_steps_of_adamw_are_those_of_pytorch() {
-    // torch.optim.AdamW([w], lr=.1, weight_decay=.2)
-    let expected = [
-        [0.88, -1.86, 0.390_000_02, 3.04],
-        [0.762_452, -1.722_664_2, 0.285_681_8, 3.079_232_5],
-        [0.647_333_56, -1.587_851, 0.184_168_04, 3.117_732_8],
-    ];
-    check_adam(0.2, expected);
-}
-
-#[test]
-fn three_steps_of_sgd_are_those_of_pytorch() {
-    // torch.optim.SGD([w], lr=.1, momentum=.9, weight_decay=.2)
-    let expected = [
-        [0.87, -1.84, 0.46, 2.97],
-        [0.6286, -1.5272, 0.354_8, 2.9133],
-        [0.305_908, -1.078_776, 0.163_024_01, 2.833_137],
-    ];
-    check_sgd(false, 0.2, expected);
-}
-
-#[test]
-fn three_steps_of_nesterov_are_those_of_pytorch() {
-    // torch.optim.SGD([w], lr=.1, momentum=.9, nesterov=True)
-    let expected = [
-        [0.791, -1.772, 0.443, 3.057],
-        [0.513_61, -1.430_46, 0.304_7, 3.139_382_8],
-        [0.198_563_11, -0.988_920_3, 0.063_229_98, 3.245_663],
-    ];
-    check_sgd(true, 0.0, expected);
-}
-
-fn check_rmsprop(step: RmspropStep, is_centred: bool, expected: [[f32; 4]; 3]) {
-    let mut state = StepState::default();
-    let used = [true, is_centred, step.momentum > 0.0];
-    // The difference of two means that are close loses digits.
-    let tolerance = if is_centred { 1e-6 } else { 1.5e-7 };
-    check_within(tolerance, expected, |device, _, model, grads| {
-        state.begin_with(device, model, used).unwrap();
-        let done = device.rmsprop_steps(model, grads, &mut state, step, &[], None);
-        done.unwrap();
-    });
-}
-
-fn rmsprop(alpha: f64, momentum: f64, weight_decay: f64) -> RmspropStep {
-    RmspropStep {
-        lr: 0.1,
-        alpha,
-        eps: 1e-8,
-        momentum,
-        weight_decay,
-        only_matrices: false,
-    }
-}
-
-#[test]
-fn three_steps_of_rmsprop_are_those_of_pytorch() {
-    // torch.optim.RMSprop([w], lr=.1)
-    let expected = [
-        [0.0, -1.0, -0.499_999_7, 3.999_999_8],
-        [-0.179_757_6, -0.398_070_87, -1.395_322_6, 4.801_443_6],
-        [-0.287_739_37, 0.075_095_594, -2.198_827, 5.496_540_5],
-    ];
-    check_rmsprop(rmsprop(0.99, 0.0, 0.0), false, expected);
-    // torch.optim.RMSprop([w], lr=.1, momentum=.9, weight_decay=.2)
-    let expected = [
-        [
-            0.000_000_080_466_27,
-            -1.000_000_1,
-            -0.499_999_73,
-            2.000_000_2,
-        ],
-        [-1.052_805_3, 0.468_462, -2.182_396_4, 0.543_370_25],
-        [-1.405_619_3, 1.930_000_8, -4.285_621, -0.917_860_9],
-    ];
-    check_rmsprop(rmsprop(0.99, 0.9, 0.2), false, expected);
-}
-
-#[test]
-fn three_steps_of_centred_rmsprop_are_those_of_pytorch() {
-    // torch.optim.RMSprop([w], lr=.1, alpha=.9, centered=True)
-    let expected = [
-        [0.666_666_6, -1.666_666_6, 0.166_666_69, 3.333_333_3],
-        [0.442_549_6, -1.408_484_3, -0.147_254_38, 3.600_462],
-        [0.258_343_3, -1.173_848_6, -0.443_388_58, 3.842_664],
-    ];
-    check_rmsprop(rmsprop(0.9, 0.0, 0.0), true, expected);
-    // torch.optim.RMSprop([w], lr=.1, alpha=.9, centered=True, momentum=.9, weight_decay=.2)
-    let expected = [
-        [0.666_666_6, -1.666_666_6, 0.166_666_69, 2.666_666_7],
-        [0.145_809_47, -1.114_320_9, -0.433_077_45, 2.126_524],
-        [-0.431_784_96, -0.411_886_84, -1.250_099_7, 1.456_505_1],
-    ];
-    check_rmsprop(rmsprop(0.9, 0.9, 0.2), true, expected);
-}
-
-#[test]
-fn three_steps_of_lion_are_those_of_the_paper() {
-    // p.mul_(1 - lr * wd); p.add_((m * b1 + g * (1 - b1)).sign(), alpha=-lr); m.mul_(b2).add_(g, alpha=1 - b2)
-    // with lr=.1, b1=.9, b2=.99, wd=.2
-    let expected = [
-        [0.88, -1.86, 0.390_000_02, 3.04],
-        [0.762_4, -1.722_8, 0.282_200_04, 3.079_2],
-        [0.647_151_95, -1.588_344, 0.176_556_05, 3.117_616],
-    ];
-    let mut state = StepState::default();
-    check(expected, |device, _, model, grads| {
-        state.begin(device, model).unwrap();
-        let done = device.lion_steps(model, grads, &mut state, LION, &[], None);
-        done.unwrap();
-    });
-}
-
 const LION: LionStep = LionStep {
     lr: 0.1,
     beta1: 0.9,
@@ -335,12 +149,19 @@ fn updated<D: UpdateKernel>(device: &D, len: usize) -> Vec<Vec<f32>> {
         let done = device.sgd_steps(&mut model, &mut grads, state, sgd, &[], None);
         done.unwrap();
     }
+    let rmsprop = RmspropStep {
+        lr: 0.1,
+        alpha: 0.9,
+        eps: 1e-8,
+        momentum: 0.9,
+        weight_decay: 0.1,
+        only_matrices: false,
+    };
     let mut moved = Vec::new();
     for used in [[true, false, true], [true, true, false], [true; 3]] {
         let mut state = StepState::default();
         state.begin_with(device, &mut model, used).unwrap();
-        let step = rmsprop(0.9, 0.9, 0.1);
-        let done = device.rmsprop_steps(&mut model, &mut grads, &mut state, step, &[], None);
+        let done = device.rmsprop_steps(&mut model, &mut grads, &mut state, rmsprop, &[], None);
         done.unwrap();
         moved.extend(state.buffers.remove(0));
     }

@@ -86,16 +86,12 @@ impl Conditions {
 impl RunKeys {
     /// Whether facts measured under `other` are this run's facts.
     pub fn share_facts(&self, other: &Self) -> bool {
-        self.share_training_curve(other) && self.until == other.until
-    }
-
-    /// Whether a run under `other` had the same training curve, up to the last epoch that both have.
-    pub fn share_training_curve(&self, other: &Self) -> bool {
         self.cell_hash == other.cell_hash
             && self.code_hash == other.code_hash
             && self.numeric_class == other.numeric_class
             && self.seed == other.seed
             && self.block == other.block
+            && self.until == other.until
     }
 
     /// Whether the IDs are digests. They become names of files, and journals come from other machines.

@@ -106,20 +106,6 @@ impl Store {
         self.runs.get(cell_hash).map_or(&[], Vec::as_slice)
     }
 
-    /// Runs with the same training curve as a run under `keys`, complete or ended early, under any measurement conditions:
-    /// complete runs first, then those that a search ended, longest first; ties in a fixed order.
-    pub fn runs_sharing(&self, keys: &RunKeys) -> Vec<&StoredRun> {
-        let runs = self.runs_of(&keys.cell_hash).iter();
-        let mut runs: Vec<&StoredRun> = runs
-            .filter(|run| run.keys.share_training_curve(keys))
-            .collect();
-        runs.sort_by_key(|run| {
-            let epochs = run.keys.until.unwrap_or(usize::MAX);
-            (std::cmp::Reverse(epochs), run.keys.path(""))
-        });
-        runs
-    }
-
     /// All runs, in unspecified order.
     pub fn runs(&self) -> impl Iterator<Item = &StoredRun> {
         self.runs.values().flatten()

@@ -9,6 +9,7 @@ use crate::results::write;
 
 use super::super::next::prediction;
 use super::*;
+use crate::results::testing::{assert_begins, assert_says};
 
 /// Results that test every recommendation of `set`: the one of the batch size on cells that were measured, each predicted
 /// to be `low` to 3 times as fast; the others on cells that `is_measured` says.
@@ -90,10 +91,7 @@ fn what_was_not_measured_yet_keeps_its_prediction_and_its_command() {
     let text = page(root.path(), &set, &followed(&set, 2.0, false));
     assert!(text.contains("tested: refuted: measured "), "{text}");
     assert!(text.contains("predicted at most "), "{text}");
-    assert!(
-        text.contains("`fieldtrial run reports/followed/next.toml`"),
-        "{text}"
-    );
+    assert_says(&text, "`fieldtrial run reports/followed/next.toml`");
 }
 
 #[test]
@@ -102,9 +100,9 @@ fn no_headline_says_what_the_test_did_not() {
     let next = followed(&set, 2.0, true);
     let report = crate::report::Report::of(&next);
     let first = &report.answer.sentences[0];
-    assert!(
-        first.starts_with("train.batch-size = 16 instead of 8: refuted: measured 1."),
-        "{first}"
+    assert_begins(
+        first,
+        "train.batch-size = 16 instead of 8: refuted: measured 1.",
     );
     assert!(
         report

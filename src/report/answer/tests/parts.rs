@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{answer, timed};
+use crate::results::testing::{assert_begins, assert_ends, assert_says};
 use crate::results::{self, ResultSet};
 
 /// What an answer says where `parts` is asked for.
@@ -32,10 +33,7 @@ fn along_an_axis_each_value_stands_against_the_first_with_a_verdict() {
     );
     // The cells' own ten-thousandths are no effect.
     let idle = told(four([100.0, 100.0, 200.0, 200.0]), &parts);
-    assert!(
-        idle[0].contains("in none of 2 pairs of cells shown to differ"),
-        "{idle:?}"
-    );
+    assert_says(&idle[0], "in none of 2 pairs of cells shown to differ");
     let few = timed(4, 2, |_| 100.0);
     assert!(told(few, &parts)[0].ends_with("(n = 2; a test needs 5)."));
     let alone = timed(1, 6, |_| 100.0);
@@ -53,9 +51,9 @@ fn a_larger_batch_stops_paying_at_the_knee() {
         &json!([{ "along": "batch-size" }]),
     );
     assert_eq!(knees.len(), 2, "{knees:?}");
-    assert!(
-        knees[0].starts_with("workers 0: From batch size 8 on (79.80 samples/s"),
-        "{knees:?}"
+    assert_begins(
+        &knees[0],
+        "workers 0: From batch size 8 on (79.80 samples/s",
     );
 }
 
@@ -63,22 +61,16 @@ fn a_larger_batch_stops_paying_at_the_knee() {
 fn a_treatment_that_gains_nothing_is_told_so() {
     let parts = json!([{ "gain": "workers" }]);
     let nothing = told(timed(2, 6, |_| 100.0), &parts);
-    assert!(
-        nothing[0].starts_with("No treatment is shown to differ from workers 0 ("),
-        "{nothing:?}"
+    assert_begins(
+        &nothing[0],
+        "No treatment is shown to differ from workers 0 (",
     );
     let gains = told(timed(2, 6, |cell| [100.0, 50.0][cell]), &parts);
-    assert!(
-        gains[0].starts_with("Against workers 0 (")
-            && gains[0].contains("workers 4 has 2.00× the throughput"),
-        "{gains:?}"
-    );
+    assert_begins(&gains[0], "Against workers 0 (");
+    assert_says(&gains[0], "workers 4 has 2.00× the throughput");
     // Where cells differ in more, pairs of them do not.
     let pairs = told(four([100.0, 50.0, 200.0, 100.0]), &parts);
-    assert!(
-        pairs[0].starts_with("workers 4 instead of 0: 2.00×"),
-        "{pairs:?}"
-    );
+    assert_begins(&pairs[0], "workers 4 instead of 0: 2.00×");
 }
 
 #[test]
@@ -173,18 +165,13 @@ fn memory_cost_and_where_name_the_ends() {
 #[test]
 fn a_share_below_one_percent_has_no_more_digits_than_are_known() {
     let mut set = timed(2, 6, |_| 100.0);
-    for run in &mut set.blocks {
-        let times = run.times_mut().expect("a run");
+    set.change_times(|_, times| {
         let waits = 0.007_51 * times.phase_step_ms();
         times.phases.other_ms += times.phases.data_wait_ms - waits;
         times.phases.data_wait_ms = waits;
-    }
-    set.timings = results::timings(&set.blocks);
+    });
     let told = told(set, &json!(["where"]));
-    assert!(
-        told[0].ends_with("waiting for data takes at most 0.8 %."),
-        "{told:?}"
-    );
+    assert_ends(&told[0], "waiting for data takes at most 0.8 %.");
 }
 
 #[test]
@@ -204,27 +191,17 @@ fn names_of_the_manifest_stand_for_axes_and_values() {
     set.plan.report =
         json!({ "answer": ["samples_per_s"], "names": { "workers": "loader processes" } });
     let found = answer(&set);
-    assert!(
-        found.sentences[0].starts_with("Fastest: loader processes 0, "),
-        "{found:?}"
-    );
+    assert_begins(&found.sentences[0], "Fastest: loader processes 0, ");
     assert_eq!(found.tables[0].columns[0].heading, "loader processes");
     set.plan.report = json!({ "answer": ["samples_per_s"], "names": { "4": "four workers" } });
     let found = answer(&set);
-    assert!(
-        found.sentences[0].contains("; four workers is behind it"),
-        "{found:?}"
-    );
+    assert_says(&found.sentences[0], "; four workers is behind it");
 }
 
 #[test]
 fn programs_that_are_only_timed_are_told_apart() {
     let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
-    for run in &mut set.blocks {
-        let times = run.times_mut().expect("a measured run");
-        times.total_s = times.step_ms;
-    }
-    set.timings = results::timings(&set.blocks);
+    set.change_times(|_, times| times.total_s = times.step_ms);
     for row in &mut set.runs {
         row.facts = None;
     }

@@ -11,7 +11,8 @@ use crate::plan::Language;
 use crate::report::comparison::scene::Scene;
 use crate::report::section::Section;
 use crate::report::table::{Row, Table};
-use crate::results::{ResultSet, timings};
+use crate::results::ResultSet;
+use crate::results::testing::assert_begins;
 
 /// The sections of the scripted results, from before to after, in English; several tests look at them.
 fn whole() -> &'static [Section] {
@@ -60,10 +61,7 @@ fn names(table: &Table) -> Vec<&str> {
 
 /// The texts of a row behind its name.
 fn texts<'t>(table: &'t Table, name: &str) -> Vec<&'t str> {
-    row(table, name).fields[1..]
-        .iter()
-        .map(|field| &*field.text)
-        .collect()
+    row(table, name).texts().split_off(1)
 }
 
 /// The number behind a field of a row.
@@ -129,9 +127,8 @@ fn a_factor_that_no_cell_changes_alone_has_the_lines_that_would() {
         .rows
         .iter()
         .find(|row| row.fields[1].text == "model.layers");
-    let texts = layers.expect("a changed setting").fields[..4].iter();
-    let texts: Vec<&str> = texts.map(|field| &*field.text).collect();
-    assert_eq!(texts, ["Model", "model.layers", "4", "6"]);
+    let texts = layers.expect("a changed setting").texts();
+    assert_eq!(texts[..4], ["Model", "model.layers", "4", "6"]);
 }
 
 #[test]
@@ -171,11 +168,7 @@ fn steps_of_other_size_are_held_against_each_other_by_sample() {
     let table = table(&all, "phases");
     // 33 ÷ 64 against 20 ÷ 32.
     is_near(value(table, "step", 5), 33.0 / 64.0 / (20.0 / 32.0));
-    assert!(
-        table.about.starts_with("Times of a sample"),
-        "{}",
-        table.about
-    );
+    assert_begins(&table.about, "Times of a sample");
 }
 
 #[test]
@@ -200,17 +193,14 @@ fn a_target_that_a_side_does_not_reach_is_not_reached() {
 #[test]
 fn what_was_measured_on_neither_side_has_no_row() {
     let mut set = results();
-    for run in &mut set.blocks {
-        if let Some(times) = run.times_mut() {
-            times.checkpoint_bytes = None;
-            times.assessment_s = None;
-            times.peak_validation_bytes = None;
-        }
-    }
+    set.change_times(|_, times| {
+        times.checkpoint_bytes = None;
+        times.assessment_s = None;
+        times.peak_validation_bytes = None;
+    });
     set.epochs
         .iter_mut()
         .for_each(|row| row.epoch.validation.clear());
-    set.timings = timings(&set.blocks);
     let all = sections(&set, "before", "after");
     let names = names(table(&all, "summary"));
     assert!(!names.contains(&"verification and selection"), "{names:?}");

@@ -7,6 +7,7 @@ use super::{broken, caught, caught_in, caught_in_template, caught_in_template_of
 use crate::report::table::{Column, ColumnKind, Entry};
 use crate::report::{Report, number::Provenance};
 use crate::results::golden::ddpm;
+use crate::results::testing::assert_ends;
 use crate::results::{self, ResultSet, Status};
 
 #[test]
@@ -69,10 +70,7 @@ fn cut_short(set: &mut ResultSet) {
         info.spec["train"]["steps-per-epoch"] = 6.into();
         info.whole_epoch_steps = Some(652_u64.div_ceil(size));
     }
-    for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
-        times.epoch_s = None;
-    }
-    set.timings = results::timings(&set.blocks);
+    set.change_times(|_, times| times.epoch_s = None);
 }
 
 #[test]
@@ -236,8 +234,5 @@ fn failed_runs_stay_in_the_counts() {
         .filter(|run| run.status == Status::Oom)
         .count();
     let summary = Report::of(&set).summary;
-    assert!(
-        summary.ends_with(&format!("{failed} of them failed")),
-        "{summary}"
-    );
+    assert_ends(&summary, format!("{failed} of them failed"));
 }

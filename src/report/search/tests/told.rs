@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::search::TrialInfo;
+use crate::results::testing::assert_says;
 use crate::results::timings;
 
 #[test]
@@ -43,10 +44,8 @@ fn the_speed_up_is_against_the_sequential_search_that_was_measured() {
         .lines()
         .find(|line| line.starts_with("The best here, "));
     let found = found.expect("when it was found");
-    assert!(
-        found.contains(" was found after ") && found.contains("; the best there, "),
-        "{found}"
-    );
+    assert_says(found, " was found after ");
+    assert_says(found, "; the best there, ");
     for cell in &mut alone.plan.cells {
         cell.code_hash = Some("another".into());
     }

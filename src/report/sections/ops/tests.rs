@@ -1,6 +1,7 @@
 use super::*;
 use crate::event::OpRow;
 use crate::results::golden::{ddpm, profile};
+use crate::results::testing::assert_ends;
 use crate::results::{ProfiledRun, ResultSet, op_records};
 
 /// The golden set with a profile of its first cells.
@@ -57,10 +58,7 @@ fn of_many_profiles_the_fastest_is_shown_in_detail() {
     let sections = sections(&View::of(&set));
     assert_eq!(sections.len(), 2);
     let note = &sections[0].paragraphs[0];
-    assert!(
-        note.ends_with("This is the fastest cell; all are in ops.csv."),
-        "{note}"
-    );
+    assert_ends(note, "This is the fastest cell; all are in ops.csv.");
 }
 
 #[test]

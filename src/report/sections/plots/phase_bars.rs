@@ -26,7 +26,7 @@ pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
         text: fixed(share, 1),
     };
     let bars = shown.map(|(cell, found)| Bar {
-        label: view.name(cell, None),
+        label: view.bar_name(cell),
         segments: phases
             .iter()
             .map(|&place| segment(found.shares[place]))

@@ -1,7 +1,7 @@
 //! What is wrong with files, shapes and settings.
 
 use super::*;
-use crate::testing::assert_says;
+use crate::testing::{assert_begins, assert_says};
 
 /// What plan says without folders; a run says it, too, or a part of it.
 fn message(spec: &ArraysSpec) -> String {
@@ -125,23 +125,15 @@ fn damaged_archives_are_sentences() {
         .position(|four| four == 2.0_f32.to_le_bytes())
         .unwrap();
     other[place + 2] ^= 1;
-    assert!(
-        of(&other).contains("in array `x`: Invalid checksum"),
-        "{}",
-        of(&other)
-    );
+    assert_says(of(&other), "in array `x`: Invalid checksum");
     let named = of(&npz(&[("a", &x), ("b", &y)], CompressionMethod::Stored));
-    assert!(
-        named.contains("there is no array `x`; it has `a`, `b`: say which by `x`"),
-        "{named}"
+    assert_says(
+        &named,
+        "there is no array `x`; it has `a`, `b`: say which by `x`",
     );
     assert!(named.contains("there is no array `y`; it has"), "{named}");
     let (_folder, spec) = file("data.safetensors", &whole, "");
-    assert!(
-        message(&spec).starts_with("`data.safetensors` is damaged"),
-        "{}",
-        message(&spec)
-    );
+    assert_begins(message(&spec), "`data.safetensors` is damaged");
 }
 
 #[test]
@@ -224,11 +216,7 @@ fn targets_that_do_not_fit_are_sentences() {
         assert!(message(&spec).contains(expected), "{}", message(&spec));
     }
     let (_folder, spec) = folder(&floats(&[0, 1], []), &ints([]), "");
-    assert!(
-        message(&spec).contains("it has 0 rows; from 1 to"),
-        "{}",
-        message(&spec)
-    );
+    assert_says(message(&spec), "it has 0 rows; from 1 to");
 }
 
 #[test]

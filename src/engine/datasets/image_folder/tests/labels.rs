@@ -5,7 +5,7 @@ use std::fs;
 use super::super::*;
 use super::splits::{images, message, sizes};
 use crate::datasets::{Dataset, Target, testing};
-use crate::testing::assert_says;
+use crate::testing::{assert_ends, assert_says};
 
 const FILES: [&str; 4] = ["0.png", "1.png", "more/2.png", "more/3.png"];
 
@@ -110,10 +110,7 @@ fn every_mistake_has_its_line_and_column() {
     let error = spec.open(Seed(1), 0.0).err().unwrap();
     assert_eq!(error.key(), Some("labels"));
     let (title, list, _) = error.parts();
-    assert!(
-        title.ends_with("labels.csv` has mistakes in 9 places"),
-        "{title}"
-    );
+    assert_ends(&title, "labels.csv` has mistakes in 9 places");
     assert_eq!(
         list,
         [

@@ -9,6 +9,7 @@ use super::*;
 use crate::base::hash::Digest;
 use crate::event::{EpochRow, Profile, RunFacts, Sample, Span, StepRow};
 use crate::results::Environment;
+use crate::results::testing::{assert_ends, assert_says};
 
 struct Lab(tempfile::TempDir);
 
@@ -244,9 +245,9 @@ fn a_journal_of_another_version_is_refused_with_a_sentence() {
     lab.shard("1/1").put(run(A, 1)).unwrap();
     lab.rewrite(|text| unsealed(text).replacen("\"journal\":1", "\"journal\":7", 1));
     let error = refused(&lab, "1/1");
-    assert!(
-        error.contains("has format 7, this program reads and writes format 1"),
-        "{error}"
+    assert_says(
+        &error,
+        "has format 7, this program reads and writes format 1",
     );
 }
 
@@ -255,10 +256,7 @@ fn a_second_program_is_refused_and_another_shard_is_not() {
     let lab = Lab::new();
     let _first = lab.shard("1/2");
     let error = refused(&lab, "1/2");
-    assert!(
-        error.ends_with("1-of-2.jsonl` is in use by another program"),
-        "{error}"
-    );
+    assert_ends(&error, "1-of-2.jsonl` is in use by another program");
     let files = |lab: &Lab| journals(lab.0.path()).unwrap();
     assert!(files(&lab)[0].is_in_use());
     let _second = lab.shard("2/2");

@@ -7,6 +7,7 @@ use crate::report::search::fixture::{ONE, Shape, searched};
 use crate::report::sections::ranking::is_baseline;
 use crate::report::sections::treatment::undeclared;
 use crate::report::view::View;
+use crate::results::testing::{assert_begins, assert_says};
 
 #[test]
 fn both_languages_have_the_same_numbers() {
@@ -57,11 +58,8 @@ fn the_answer_has_the_verdict_with_its_interval_and_what_was_not_tested() {
     );
     let plot = answer::figure(scene).expect("factors");
     assert_eq!(plot.id, "factors");
-    assert!(
-        plot.svg.contains("all together") && plot.svg.contains("product of"),
-        "{}",
-        plot.svg
-    );
+    assert_says(&plot.svg, "all together");
+    assert_says(&plot.svg, "product of");
 }
 
 #[test]
@@ -87,23 +85,20 @@ fn the_answer_names_the_phases_that_the_change_is_in() {
     // After waits for data for 2 ms a step, and has the other phases of before.
     let slower = |waits: f64| {
         let mut set = results();
-        let runs = set.blocks.iter_mut();
-        for run in runs.filter(|run| run.key == "variant=after") {
-            let times = run.times_mut().expect("measured");
+        set.change_times(|key, times| {
+            if key != "variant=after" {
+                return;
+            }
             let drift = times.step_ms / 33.0;
             let wait = waits * drift;
             times.phases = fixture::phases(20.0 * drift);
             times.phases.data_wait_ms = wait;
             times.step_mean_ms = 20.0 * drift + wait;
-        }
-        set.timings = timings(&set.blocks);
+        });
         set
     };
     let only_data = said(&slower(2.0));
-    assert!(
-        only_data.starts_with("By phase of a step: data wait "),
-        "{only_data}"
-    );
+    assert_begins(&only_data, "By phase of a step: data wait ");
     assert!(only_data.ends_with("100 % of the change."), "{only_data}");
     assert!(!only_data.contains(';'), "{only_data}");
     assert_eq!(said(&slower(0.0)), "By phase: none alone shows the change.");
@@ -128,18 +123,17 @@ fn rows(sections: &[Section]) -> impl Iterator<Item = (&Table, &Row)> {
 
 /// The scripted results with runs of the side after that are now slower, now faster than those before.
 fn noisy() -> ResultSet {
-    let mut set = results();
-    let after = set
-        .blocks
-        .iter_mut()
-        .filter(|run| run.key == "variant=after");
-    for (place, run) in after.enumerate() {
-        let times = run.times_mut().expect("measured");
+    let (mut set, mut place) = (results(), 0);
+    set.change_times(|key, times| {
+        if key != "variant=after" {
+            return;
+        }
         let factor = if place % 2 == 0 {
             0.6
         } else {
-            0.55 + 0.08 * place as f64
+            0.55 + 0.08 * f64::from(place)
         };
+        place += 1;
         for value in [
             &mut times.train_s,
             &mut times.total_s,
@@ -148,8 +142,7 @@ fn noisy() -> ResultSet {
         ] {
             *value *= factor;
         }
-    }
-    set.timings = timings(&set.blocks);
+    });
     set
 }
 
