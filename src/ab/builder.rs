@@ -54,7 +54,7 @@ pub fn build(
         return Err(AbError::Interrupted);
     }
     program.filter(|_| status.success()).ok_or_else(|| {
-        let last = outputs.last_words.join("\n");
+        let last = outputs.stderr_tail.join("\n");
         let title = format!("cannot build {}:\n{last}", what.label);
         let folder = what.folder.display();
         let help = format!("`cargo build --release` in `{folder}` shows all of it");

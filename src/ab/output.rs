@@ -26,7 +26,7 @@ pub(super) enum Output {
 pub(super) struct Outputs {
     lines: Receiver<Output>,
     /// The last lines of standard error.
-    pub(super) last_words: Vec<String>,
+    pub(super) stderr_tail: Vec<String>,
 }
 
 impl Outputs {
@@ -37,7 +37,7 @@ impl Outputs {
         pass_lines(child.stderr.take(), sender, Output::Words);
         Self {
             lines,
-            last_words: Vec::new(),
+            stderr_tail: Vec::new(),
         }
     }
 
@@ -45,9 +45,9 @@ impl Outputs {
         match self.lines.recv_timeout(LOOK) {
             Ok(output) => {
                 if let Output::Words(text) = &output {
-                    self.last_words.push(text.clone());
-                    if self.last_words.len() > LAST_LINES {
-                        self.last_words.remove(0);
+                    self.stderr_tail.push(text.clone());
+                    if self.stderr_tail.len() > LAST_LINES {
+                        self.stderr_tail.remove(0);
                     }
                 }
                 output

@@ -108,7 +108,7 @@ mod tests {
             wall_s: 1.5,
             step_ms: Some(2.0),
             sample_ms: Some(0.25),
-            last_words: Vec::new(),
+            stderr_tail: Vec::new(),
         });
         let line = r#"{"ended":{"key":"model=mlp,batch-size=8","seed":42,"block":1,"status":"done","reason":"","wall_s":1.5,"step_ms":2.0,"sample_ms":0.25,"last_words":[]}}"#;
         assert_eq!(serde_json::to_string(&ended).unwrap(), line);

@@ -210,7 +210,7 @@ impl Process {
     /// The error of a side that ended before it could plan.
     fn no_greeting(&mut self, label: &str) -> AbError {
         let code = self.child.wait().ok().and_then(|status| status.code());
-        let words = self.outputs.last_words.join("\n");
+        let words = self.outputs.stderr_tail.join("\n");
         let unknown = ["unrecognized subcommand", "unexpected argument"];
         if unknown.iter().any(|known| words.contains(known)) {
             return unlike(format!(
@@ -227,7 +227,7 @@ impl Process {
     fn died(&mut self, label: &str) -> AbError {
         let status = self.child.wait();
         let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-        let words = match &*self.outputs.last_words {
+        let words = match &*self.outputs.stderr_tail {
             [] => String::new(),
             lines => format!(":\n{}", lines.join("\n")),
         };

@@ -59,8 +59,13 @@ impl Turns {
     ///
     /// The pairs come as [`in_block_order`] has them over the common cells; `order` says which side of a pair runs first.
     ///
-    /// A pair is kept if both runs exist, in one session that `counts` accepts.
-    pub fn of(before: &Hello, after: &Hello, order: Order, counts: impl Fn(&str) -> bool) -> Self {
+    /// A pair is kept if both runs exist, in one session that `is_counted` accepts.
+    pub fn of(
+        before: &Hello,
+        after: &Hello,
+        order: Order,
+        is_counted: impl Fn(&str) -> bool,
+    ) -> Self {
         let keys = |hello: &Hello| {
             let mut keys: Vec<String> = hello.runs.iter().map(|run| run.name.key.clone()).collect();
             keys.dedup();
@@ -81,11 +86,17 @@ impl Turns {
             keys: both.cloned().collect(),
             ..Self::default()
         };
-        turns.pair(before, after, order, counts);
+        turns.pair(before, after, order, is_counted);
         turns
     }
 
-    fn pair(&mut self, before: &Hello, after: &Hello, order: Order, counts: impl Fn(&str) -> bool) {
+    fn pair(
+        &mut self,
+        before: &Hello,
+        after: &Hello,
+        order: Order,
+        is_counted: impl Fn(&str) -> bool,
+    ) {
         let offered = before.runs.iter().map(|run| (&run.name, run));
         let offered: HashMap<&RunName, &OfferedRun> = offered.collect();
         let places: HashMap<&str, usize> =
@@ -101,7 +112,7 @@ impl Turns {
                 continue;
             };
             let session = run.kept_in.as_ref();
-            if session.is_some_and(|id| other.kept_in.as_ref() == Some(id) && counts(id)) {
+            if session.is_some_and(|id| other.kept_in.as_ref() == Some(id) && is_counted(id)) {
                 self.kept += 1;
                 continue;
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::base::units::{human, human_seconds};
 use crate::event::{EpochRow, Event, RunEvent, RunId, RunOutcome};
 
-use super::line::{Names, last_words, said};
+use super::line::{Names, said, stderr_tail};
 
 /// Output during runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,7 +32,7 @@ impl Detail {
     /// The lines of a worker's standard error that are printed once it has ended.
     pub(super) fn words(self, outcome: &RunOutcome) -> Vec<&str> {
         if self < Self::Verbose {
-            last_words(outcome)
+            stderr_tail(outcome)
         } else {
             said(outcome)
         }

@@ -110,7 +110,7 @@ pub(super) fn said(outcome: &RunOutcome) -> Vec<&str> {
 }
 
 /// The last lines of the standard error of a failed run.
-pub fn last_words(outcome: &RunOutcome) -> Vec<&str> {
+pub fn stderr_tail(outcome: &RunOutcome) -> Vec<&str> {
     const SHOWN: usize = 6;
     if !outcome.status.is_failure() {
         return Vec::new();

@@ -18,7 +18,7 @@ mod summary;
 
 pub use detail::{Detail, Show};
 pub use json_lines::{EVENTS_VERSION, write_line};
-pub use line::{counts, fitted, last_words};
+pub use line::{counts, fitted, stderr_tail};
 pub use pairs::{Ended, Pairs, PairsShape, RunName};
 pub use people::Now;
 pub use run_state::{EpochLoss, RunState};

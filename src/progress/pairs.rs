@@ -64,7 +64,8 @@ pub struct Ended {
     #[serde(default)]
     pub sample_ms: Option<f64>,
     /// The last lines of a failed run's standard error.
-    pub last_words: Vec<String>,
+    #[serde(rename = "last_words")]
+    pub stderr_tail: Vec<String>,
 }
 
 /// Displays pairs.
@@ -164,7 +165,7 @@ impl Pairs {
             let place = place(self.ended, self.shape.pairs);
             self.say(&fitted(&format!("{place} {text}"), place.len() + 1));
         }
-        for line in before.last_words.iter().chain(&after.last_words) {
+        for line in before.stderr_tail.iter().chain(&after.stderr_tail) {
             let line = self
                 .bars
                 .as_ref()
@@ -246,7 +247,7 @@ mod tests {
             step_ms: Some(step_ms),
             sample_ms: None,
             wall_s: 1.5,
-            last_words: Vec::new(),
+            stderr_tail: Vec::new(),
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct View<'a> {
     /// Places of the axes that have more than one value among the cells.
     pub(crate) varying: Vec<usize>,
     /// The same among the measured cells: what names need to tell them apart.
-    pub(crate) telling: Vec<usize>,
+    pub(crate) axes_in_names: Vec<usize>,
     /// How many threads computed at one time in runs that shared a machine.
     pub(crate) busy: Busy<'a>,
     /// See [`View::shown`].
@@ -97,7 +97,7 @@ impl<'a> View<'a> {
         let measured = cells.iter().filter(|cell| cell.is_measured());
         let measured: Vec<&CellInfo> = measured.map(|cell| cell.info).collect();
         let varying_there = varying(set, &measured);
-        let telling = without_matrix(set, &varying_there, std::slice::from_ref(&measured));
+        let axes_in_names = without_matrix(set, &varying_there, std::slice::from_ref(&measured));
         let tasks = grouped(measured, |cell| &*cell.task_signature);
         let telling_in_task = without_matrix(set, &varying_there, &tasks);
         let varying = varying(set, &set.plan.cells.iter().collect::<Vec<_>>());
@@ -105,7 +105,7 @@ impl<'a> View<'a> {
             set,
             folder,
             varying,
-            telling,
+            axes_in_names,
             cells,
             busy: Busy::of(set),
             shown: None,
@@ -174,10 +174,10 @@ impl<'a> View<'a> {
     fn shown_axes(&self, within_task: bool) -> &[usize] {
         if within_task && !self.telling_in_task.is_empty() {
             &self.telling_in_task
-        } else if self.telling.is_empty() {
+        } else if self.axes_in_names.is_empty() {
             &self.varying
         } else {
-            &self.telling
+            &self.axes_in_names
         }
     }
 
@@ -257,7 +257,7 @@ impl<'a> View<'a> {
             let first = texts.next();
             texts.all(|text| Some(text) == first)
         };
-        let places = self.telling.iter().filter(shared);
+        let places = self.axes_in_names.iter().filter(shared);
         self.on_axes(cells[0], places, "all")
     }
 
@@ -352,9 +352,13 @@ fn varying(set: &ResultSet, cells: &[&CellInfo]) -> Vec<usize> {
 
 /// The axes without the name of the matrix, which is a word of the manifest's author, where the others tell the cells of each
 /// group apart.
-fn without_matrix(set: &ResultSet, telling: &[usize], groups: &[Vec<&CellInfo>]) -> Vec<usize> {
+fn without_matrix(
+    set: &ResultSet,
+    axes_in_names: &[usize],
+    groups: &[Vec<&CellInfo>],
+) -> Vec<usize> {
     let is_matrix = |place: &usize| set.plan.axes[*place].name == "matrix";
-    let places = telling.iter().copied();
+    let places = axes_in_names.iter().copied();
     let others: Vec<usize> = places.filter(|place| !is_matrix(place)).collect();
     let are_different = |cells: &Vec<&CellInfo>| {
         let values = cells.iter().map(|cell| {
@@ -366,7 +370,7 @@ fn without_matrix(set: &ResultSet, telling: &[usize], groups: &[Vec<&CellInfo>])
     if !others.is_empty() && groups.iter().all(are_different) {
         others
     } else {
-        telling.to_vec()
+        axes_in_names.to_vec()
     }
 }
 

@@ -203,7 +203,7 @@ pub struct TrainSpec {
 
 impl TrainSpec {
     /// Batches and optimizer steps of a whole pass over `rows` rows, whatever [`Self::steps_per_epoch`] leaves of it.
-    pub fn whole_epoch(&self, rows: usize) -> (usize, usize) {
+    pub fn batches_and_steps(&self, rows: usize) -> (usize, usize) {
         let size = self.batch_size.max(1);
         let batches = if self.drop_last {
             rows / size

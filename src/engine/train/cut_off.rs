@@ -20,7 +20,7 @@ impl<D: Kernels> Session<'_, D> {
     pub(super) fn end_here(mut self, emit: &mut Emit<'_>) -> Result<Outcome, TrainError> {
         self.add_cost()?;
         if self.log.facts.diverged.is_none() {
-            self.log.facts.eval_loss_after = self.evaluate_fixed()?;
+            self.log.facts.eval_loss_after = self.fixed_batch_loss()?;
             self.log.facts.metrics = self.validated.take().unwrap_or_default();
             self.log.facts.metrics.extend(self.accuracies.metrics());
         }

@@ -12,7 +12,7 @@ impl<D: Kernels> Session<'_, D> {
         if self.log.facts.diverged.is_some() {
             return Ok(());
         }
-        self.log.facts.eval_loss_after = self.evaluate_fixed()?;
+        self.log.facts.eval_loss_after = self.fixed_batch_loss()?;
         if self.validated.is_none() {
             self.validate_now()?;
         }

@@ -75,7 +75,7 @@ impl<D: Kernels> Session<'_, D> {
             is_over,
         } = self.go_on(emit)?;
         if (epoch, &begun) == (0, &None) {
-            self.log.facts.eval_loss_before = self.evaluate_fixed()?;
+            self.log.facts.eval_loss_before = self.fixed_batch_loss()?;
         }
         self.log.begin_training();
         let left = if is_over { 0..0 } else { epoch..epochs };
@@ -232,7 +232,7 @@ impl<D: Kernels> Session<'_, D> {
     }
 
     /// The loss of the fixed batch with the raw weights.
-    pub(super) fn evaluate_fixed(&mut self) -> Result<Option<f64>, TrainError> {
+    pub(super) fn fixed_batch_loss(&mut self) -> Result<Option<f64>, TrainError> {
         let (task, evaluation) = (&mut self.learner.task, &self.evaluation);
         let score = self.log.validation(|| evaluation.fixed(&mut **task))?;
         Ok(score.loss())

@@ -33,7 +33,7 @@ impl Steps {
     /// [`TrainError::NoBatch`] when there is no step.
     pub(super) fn new(rows: usize, train: &TrainSpec) -> Result<Self, TrainError> {
         let batch_size = train.batch_size.max(1);
-        let (batches, all) = train.whole_epoch(rows);
+        let (batches, all) = train.batches_and_steps(rows);
         if batches == 0 {
             return Err(TrainError::NoBatch { rows, batch_size });
         }

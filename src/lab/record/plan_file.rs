@@ -22,7 +22,7 @@ pub(super) fn cell_info(
     );
     let (code_hash, numeric_class) = measured.unzip();
     let train = &cell.spec.train;
-    let (_, steps) = train.whole_epoch(cell.facts.train_samples);
+    let (_, steps) = train.batches_and_steps(cell.facts.train_samples);
     let is_cut = train.steps_per_epoch.is_some_and(|most| most < steps);
     CellInfo {
         key: cell.spec.key.clone(),

@@ -36,7 +36,7 @@ pub struct Staleness {
     /// The numeric class in which cells were measured, if this machine has another: the same code gives other last bits here.
     pub other_class: Option<String>,
     /// Whether the manifest's text changed, perhaps only in comments.
-    pub has_other_text: bool,
+    pub manifest_text_differs: bool,
 }
 
 impl Staleness {
@@ -51,7 +51,7 @@ impl Staleness {
         let infos = std::mem::take(&mut file.cells);
         let mut stale = Self {
             settings: differing_settings(&file, &header),
-            has_other_text: file.manifest != header.manifest,
+            manifest_text_differs: file.manifest != header.manifest,
             ..Self::default()
         };
         let has_same_space = || !stale.settings.iter().any(|name| SPACE.contains(&&**name));
@@ -137,7 +137,7 @@ impl Staleness {
         if let Some(class) = &self.other_class {
             notes.push(format!("measured as {class}, which this machine is not"));
         }
-        if self.has_other_text && self.is_fresh() {
+        if self.manifest_text_differs && self.is_fresh() {
             notes.push("the text of its manifest changed, no setting did".to_owned());
         }
         notes

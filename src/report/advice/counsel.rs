@@ -42,13 +42,13 @@ impl<'v, 'a> Counsel<'v, 'a> {
     fn ask(&mut self) {
         for rule in RULES {
             for (number, study) in self.studies.iter().enumerate() {
-                for draft in (rule.find)(study).into_iter().flatten() {
+                for proposed in (rule.find)(study).into_iter().flatten() {
                     let one = Recommendation {
                         rule: rule.id,
                         study: number,
                         cell: study.anchor.info.key.clone(),
                         name: study.view.name(study.anchor, None),
-                        draft,
+                        proposed,
                     };
                     if !is_refused(&one, study, &self.tested, &self.recommendations) {
                         self.recommendations.push(one);
@@ -82,19 +82,23 @@ fn is_refused(
     tested: &[TestedSpec],
     known: &[Recommendation],
 ) -> bool {
-    let (draft, column) = (&one.draft, one.draft.column);
+    let (proposed, column) = (&one.proposed, one.proposed.column);
     let is_no_gain = || {
-        let measured = study.at(&draft.setting, &draft.to);
+        let measured = study.at(&proposed.setting, &proposed.to);
         let measured = measured.and_then(|cell| paired(cell, study.anchor, column));
         measured.is_some_and(|measured| measured.improvement(column)[0] < 1.0)
     };
     let is_same = |other: &Recommendation| {
         other.study == one.study
-            && other.draft.column == column
-            && other.is_change(&draft.setting, &text(&draft.from), &text(&draft.to))
+            && other.proposed.column == column
+            && other.is_change(
+                &proposed.setting,
+                &text(&proposed.from),
+                &text(&proposed.to),
+            )
     };
     tested.iter().any(|tested| one.is_settled(tested))
-        || draft.claim == Claim::Gain && is_no_gain()
+        || proposed.claim == Claim::Gain && is_no_gain()
         || known.iter().any(is_same)
 }
 
@@ -102,16 +106,16 @@ fn is_refused(
 pub(super) fn surpassed(counsel: &Counsel<'_, '_>) -> Vec<TestedSpec> {
     let mut tested = counsel.tested.clone();
     for one in &counsel.recommendations {
-        let (setting, column) = (&*one.draft.setting, one.draft.column);
+        let (setting, column) = (&*one.proposed.setting, one.proposed.column);
         let study = &counsel.studies[one.study];
-        let Some(best) = study.at(setting, &one.draft.to) else {
+        let Some(best) = study.at(setting, &one.proposed.to) else {
             continue;
         };
         for other in study.others(setting) {
             let known = TestedSpec {
                 rule: one.rule.to_owned(),
                 setting: setting.to_owned(),
-                from: text(&one.draft.to),
+                from: text(&one.proposed.to),
                 to: text(study.setting(other, setting)),
                 verdict: Verdict::Refuted,
             };

@@ -45,7 +45,7 @@ impl Next<'_, '_> {
                 let name = cell_name(one);
                 if cells.matrices.iter().all(|(known, _)| *known != name) {
                     let mut set = set.clone();
-                    set.insert(placed(&set, &one.draft.setting), one.draft.to.clone());
+                    set.insert(placed(&set, &one.proposed.setting), one.proposed.to.clone());
                     cells.matrices.push((name, set));
                 }
             }
@@ -117,8 +117,8 @@ fn baseline_name(study: usize) -> String {
 
 /// Name of the matrix of a changed cell: `batch-size-16`.
 fn cell_name(one: &Recommendation) -> String {
-    let key = one.draft.setting.rsplit('.').next().unwrap_or_default();
-    let value = match &one.draft.to {
+    let key = one.proposed.setting.rsplit('.').next().unwrap_or_default();
+    let value = match &one.proposed.to {
         Value::Object(_) => "on".to_owned(),
         value => text(value),
     };
@@ -132,21 +132,21 @@ fn cell_name(one: &Recommendation) -> String {
 /// The prediction of a recommendation, as the manifest carries it.
 pub(super) fn prediction(one: &Recommendation) -> PredictionSpec {
     let axes = |name: String| Map::from_iter([("matrix".to_owned(), Value::from(name))]);
-    let draft = &one.draft;
+    let proposed = &one.proposed;
     let round = |end: f64| round_significant(end, 5);
     PredictionSpec {
         rule: one.rule.to_owned(),
-        setting: draft.setting.to_string(),
-        from: text(&draft.from),
-        to: text(&draft.to),
+        setting: proposed.setting.to_string(),
+        from: text(&proposed.from),
+        to: text(&proposed.to),
         origin: one.cell.clone(),
         against: axes(baseline_name(one.study)),
         cell: axes(cell_name(one)),
-        column: draft.column,
-        claim: draft.claim,
-        predicted: draft.predicted.estimate.map(round),
-        low: round(draft.predicted.low),
-        high: round(draft.predicted.high),
-        reasoning: draft.reasoning.clone(),
+        column: proposed.column,
+        claim: proposed.claim,
+        predicted: proposed.predicted.estimate.map(round),
+        low: round(proposed.predicted.low),
+        high: round(proposed.predicted.high),
+        reasoning: proposed.reasoning.clone(),
     }
 }

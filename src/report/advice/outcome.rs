@@ -13,7 +13,7 @@ pub(super) struct Outcome {
     /// Key of the cell with the change; empty where the plan has none.
     pub(super) cell: String,
     /// Key of the cell without.
-    pub(super) against: String,
+    pub(super) reference: String,
     /// The measured ratio; `None` where a cell was not measured.
     pub(super) measured: Option<Measured>,
     /// Verdict on the prediction.
@@ -31,22 +31,22 @@ impl Outcome {
     }
 
     fn of(view: &View<'_>, prediction: PredictionSpec) -> Self {
-        let (cell, against) = (view.find(&prediction.cell), view.find(&prediction.against));
+        let (cell, reference) = (view.find(&prediction.cell), view.find(&prediction.against));
         let key = |cell: Option<&Cell<'_>>| cell.map(|cell| cell.info.key.clone());
         let measured = cell
-            .zip(against)
-            .and_then(|(cell, against)| paired(cell, against, prediction.column));
+            .zip(reference)
+            .and_then(|(cell, reference)| paired(cell, reference, prediction.column));
         let (verdict, reason) = match &measured {
             Some(measured) => {
                 let ends = [prediction.low, prediction.high];
                 let (found, why) = verdict(prediction.column, prediction.claim, ends, measured);
                 (found, why.to_owned())
             }
-            None => (Verdict::Unclear, why_missing(cell, against)),
+            None => (Verdict::Unclear, why_missing(cell, reference)),
         };
         Self {
             cell: key(cell).unwrap_or_default(),
-            against: key(against).unwrap_or_default(),
+            reference: key(reference).unwrap_or_default(),
             prediction,
             measured,
             verdict,
@@ -89,10 +89,10 @@ impl Outcome {
     }
 }
 
-fn why_missing(cell: Option<&Cell<'_>>, against: Option<&Cell<'_>>) -> String {
-    match (cell, against) {
+fn why_missing(cell: Option<&Cell<'_>>, reference: Option<&Cell<'_>>) -> String {
+    match (cell, reference) {
         (Some(cell), _) if !cell.is_measured() => cell.why_missing(),
-        (_, Some(against)) if !against.is_measured() => against.why_missing(),
+        (_, Some(reference)) if !reference.is_measured() => reference.why_missing(),
         (Some(_), Some(_)) => "not measured in the same block".to_owned(),
         _ => "the plan has no such cell".to_owned(),
     }

@@ -14,7 +14,7 @@ use super::effect::improvement;
 
 /// A change that a rule proposes, before it is known of which cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Draft {
+pub(super) struct ProposedChange {
     /// Setting, by its long path.
     pub(super) setting: Cow<'static, str>,
     /// Present value of the setting; null for none.
@@ -84,21 +84,21 @@ pub(super) struct Recommendation {
     /// The cell's name in sentences.
     pub(super) name: String,
     /// The recommended change, with its prediction.
-    pub(super) draft: Draft,
+    pub(super) proposed: ProposedChange,
 }
 
 impl Recommendation {
     /// How many times better the column is predicted to get; where only a bound is known, at best.
     pub(super) fn gain(&self) -> f64 {
-        let Predicted { low, high, .. } = self.draft.predicted;
-        let ends = self.draft.predicted.ends();
-        let [middle, _, best] = improvement(self.draft.column, ends.unwrap_or([1.0, low, high]));
+        let Predicted { low, high, .. } = self.proposed.predicted;
+        let ends = self.proposed.predicted.ends();
+        let [middle, _, best] = improvement(self.proposed.column, ends.unwrap_or([1.0, low, high]));
         ends.map_or(best, |_| middle)
     }
 
     /// Estimates before bounds, each by their gain, the largest first.
     pub(super) fn rank(&self, other: &Self) -> Ordering {
-        let is_bound = |one: &Self| one.draft.predicted.estimate.is_none();
+        let is_bound = |one: &Self| one.proposed.predicted.estimate.is_none();
         is_bound(self)
             .cmp(&is_bound(other))
             .then(other.gain().total_cmp(&self.gain()))
@@ -106,21 +106,23 @@ impl Recommendation {
 
     /// `train.batch-size = 16 instead of 8`
     pub(super) fn change(&self) -> String {
-        let (from, to) = (text(&self.draft.from), text(&self.draft.to));
-        format!("{} = {to} instead of {from}", self.draft.setting)
+        let (from, to) = (text(&self.proposed.from), text(&self.proposed.to));
+        format!("{} = {to} instead of {from}", self.proposed.setting)
     }
 
     /// Whether the recommendation is this change of this setting.
     pub(super) fn is_change(&self, setting: &str, from: &str, to: &str) -> bool {
-        let draft = &self.draft;
-        draft.setting == setting && text(&draft.from) == from && text(&draft.to) == to
+        let proposed = &self.proposed;
+        proposed.setting == setting && text(&proposed.from) == from && text(&proposed.to) == to
     }
 
     /// Whether the change needs no further test: its value was refuted, or the very change tested.
     pub(super) fn is_settled(&self, tested: &TestedSpec) -> bool {
-        let draft = &self.draft;
+        let proposed = &self.proposed;
         match tested.verdict {
-            Verdict::Refuted => draft.setting == tested.setting && text(&draft.to) == tested.to,
+            Verdict::Refuted => {
+                proposed.setting == tested.setting && text(&proposed.to) == tested.to
+            }
             Verdict::Confirmed | Verdict::Unclear => {
                 self.is_change(&tested.setting, &tested.from, &tested.to)
             }

@@ -16,7 +16,7 @@ use crate::results::{IntervalKind, grouped};
 use super::counsel::Counsel;
 use super::effect::Measured;
 use super::outcome::Outcome;
-use super::recommendation::{Draft, Recommendation, ratio_with_ends};
+use super::recommendation::{ProposedChange, Recommendation, ratio_with_ends};
 
 /// Recommendations, and what came of those of the followed report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -125,33 +125,33 @@ impl Advice {
 }
 
 fn item(one: &Recommendation) -> AdviceItem {
-    let draft = &one.draft;
+    let proposed = &one.proposed;
     AdviceItem {
         rule: one.rule,
         change: one.change(),
         cell: one.name.clone(),
-        triggers: draft.triggers.clone(),
-        predicted: predicted(draft),
-        formula: draft.formula.clone(),
-        reasoning: draft.reasoning.clone(),
+        triggers: proposed.triggers.clone(),
+        predicted: predicted(proposed),
+        formula: proposed.formula.clone(),
+        reasoning: proposed.reasoning.clone(),
         outcome: String::new(),
-        is_bound: draft.predicted.estimate.is_none(),
+        is_bound: proposed.predicted.estimate.is_none(),
     }
 }
 
 /// A prediction in words.
-fn predicted(draft: &Draft) -> String {
-    let (words, found) = (draft.column.words(), draft.predicted);
+fn predicted(proposed: &ProposedChange) -> String {
+    let (words, found) = (proposed.column.words(), proposed.predicted);
     if let Some(ends) = found.ends() {
-        let claim = match draft.claim {
+        let claim = match proposed.claim {
             Claim::Gain => "",
             Claim::NoWorse => ", no worse than its end",
             Claim::Value => ", within it",
         };
         return format!("{} the {words}{claim}", ratio_with_ends(ends));
     }
-    let bound = bound(draft.column, found.low, found.high);
-    let side = if draft.column.is_better_high() {
+    let bound = bound(proposed.column, found.low, found.high);
+    let side = if proposed.column.is_better_high() {
         "an upper bound"
     } else {
         "a lower bound"

@@ -13,7 +13,7 @@ use crate::report::view::{Cell, View};
 use crate::results::by_key;
 
 use super::outcome::Outcome;
-use super::recommendation::{Draft, Predicted};
+use super::recommendation::{Predicted, ProposedChange};
 
 /// Studies that a report gives advice about: those that take most of its time.
 const STUDIES: usize = 3;
@@ -92,9 +92,9 @@ impl<'v, 'a> Study<'v, 'a> {
         to: impl Into<Value>,
         column: PredictedColumn,
         predicted: Predicted,
-    ) -> Draft {
+    ) -> ProposedChange {
         let setting = setting.into();
-        Draft {
+        ProposedChange {
             from: self.setting(self.anchor, &setting).clone(),
             setting,
             to: to.into(),
@@ -192,7 +192,7 @@ fn confirmed<'v, 'a>(
 ) -> &'v Cell<'a> {
     let of_start = outcomes
         .iter()
-        .filter(|outcome| outcome.against == start.info.key && outcome.is_gained());
+        .filter(|outcome| outcome.reference == start.info.key && outcome.is_gained());
     let mut best: Vec<&Outcome> = of_start.collect();
     best.sort_by(|a, b| b.gain().total_cmp(&a.gain()));
     let cell = |outcome: &&Outcome| cells.iter().find(|cell| cell.info.key == outcome.cell);

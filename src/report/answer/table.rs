@@ -132,7 +132,7 @@ fn axis_columns(view: &View<'_>, within_task: bool) -> Vec<Column> {
 }
 
 fn is_short(view: &View<'_>) -> bool {
-    (1..=AXES).contains(&view.telling.len())
+    (1..=AXES).contains(&view.axes_in_names.len())
 }
 
 /// The baseline of the manifest, where it is one of the cells.

@@ -22,7 +22,7 @@ const EXPLAINED: [usize; 2] = [6, 3];
 /// where there is nothing to explain.
 pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let plan = &view.set.plan;
-    let mut axes = view.telling.iter();
+    let mut axes = view.axes_in_names.iter();
     let Some(&place) = axes.find(|&&place| plan.axes[place].is_called("variant")) else {
         return String::new();
     };

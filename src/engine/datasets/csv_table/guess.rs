@@ -90,7 +90,7 @@ impl CsvGuess {
             named => (named, None),
         };
         let (classes, why_classes) = match &targets[..] {
-            [only] => columns[*only].classes(rows, decimal),
+            [only] => columns[*only].guess_classes(rows, decimal),
             several => together(several.iter().map(|place| &columns[*place]), decimal)?,
         };
         let only = Some(&columns[targets[0]]).filter(|_| targets.len() == 1);

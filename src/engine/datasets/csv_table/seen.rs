@@ -114,7 +114,7 @@ impl Column {
     }
 
     /// Whether the column holds classes, and why.
-    pub(super) fn classes(&self, rows: usize, decimal: Decimal) -> (bool, String) {
+    pub(super) fn guess_classes(&self, rows: usize, decimal: Decimal) -> (bool, String) {
         let (values, of) = (self.values.len(), count(rows, "row"));
         if !self.is_number(decimal) {
             return (true, format!("text, of {values} kinds in {of}"));

@@ -106,7 +106,7 @@ impl Product {
         B: Factor,
         C: DevicePtrMut<f32> + DeviceSlice<f32>,
     {
-        self.run_at((a, 0), (b, 0), (c, 0))
+        self.run_with_offsets((a, 0), (b, 0), (c, 0))
     }
 
     /// As [`Product::run`], with an offset into each slice.
@@ -116,7 +116,7 @@ impl Product {
     ///
     /// # Panics
     /// As [`Product::run`].
-    pub fn run_at<A, B, C>(
+    pub fn run_with_offsets<A, B, C>(
         self,
         (a, a_start): (&A, usize),
         (b, b_start): (&B, usize),

@@ -236,7 +236,7 @@ impl Places {
             batches: self.count,
             ..product
         };
-        Ok(product.run_at((a, at_a.start), (b, at_b.start), (c, at_c.start))?)
+        Ok(product.run_with_offsets((a, at_a.start), (b, at_b.start), (c, at_c.start))?)
     }
 
     /// Separate heads: `(3, B, heads, T, d)`, or with `dy` as a fourth part.

@@ -84,7 +84,7 @@ fn add_square_gradients(
     for (index, [_, _, weight, ..]) in inputs.fields.iter().enumerate() {
         if weight.needs_grad() {
             let target = slots.of(weight)?;
-            product.run_at(
+            product.run_with_offsets(
                 (hidden, 2 * index * layer),
                 (slopes, index * layer),
                 (target, 0),

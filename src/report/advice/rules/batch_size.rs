@@ -3,7 +3,7 @@
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::line::Line;
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
@@ -21,7 +21,7 @@ const KNEE: f64 = 0.95;
 /// Smallest predicted gain of the next size.
 const NEXT: f64 = 1.05;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let along = study.along(SETTING);
     let speeds: Vec<(f64, f64)> = along
         .iter()
@@ -37,7 +37,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let next = 2.0 * largest.0;
     let grows = line.gain(largest.0, next, 1).map_or(1.0, |gain| gain[0]);
     let more = human((grows - 1.0) * 100.0, 2);
-    let mut drafts = Vec::new();
+    let mut proposals = Vec::new();
     if knee.0 > size {
         let why = format!(
             "A step costs {} whatever its size, so that larger batches spread it over more samples; beyond {} the measured \
@@ -46,7 +46,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
             knee.0,
             (100.0 * (1.0 - KNEE)).round()
         );
-        drafts.extend(draft(study, &line, &speeds, (size, knee.0), WORTH, why));
+        proposals.extend(proposed(study, &line, &speeds, (size, knee.0), WORTH, why));
     }
     if grows >= NEXT && fits(study, next) {
         let why = format!(
@@ -54,9 +54,9 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
              size was measured.",
             largest.0
         );
-        drafts.extend(draft(study, &line, &speeds, (size, next), NEXT, why));
+        proposals.extend(proposed(study, &line, &speeds, (size, next), NEXT, why));
     }
-    Some(drafts)
+    Some(proposals)
 }
 
 /// The fit of step times over batch sizes, to every run of the cells.
@@ -74,21 +74,21 @@ pub(super) fn fits(study: &Study<'_, '_>, size: f64) -> bool {
     most.max().is_some_and(|most| most as f64 >= size)
 }
 
-fn draft(
+fn proposed(
     study: &Study<'_, '_>,
     line: &Line,
     speeds: &[(f64, f64)],
     (from, to): (f64, f64),
     smallest: f64,
     reasoning: String,
-) -> Option<Draft> {
+) -> Option<ProposedChange> {
     let runs = study.anchor.counted.len().max(3);
     let predicted = line.gain(from, to, runs)?;
     let curve: Vec<String> = speeds
         .iter()
         .map(|(size, speed)| format!("{} at {size}", human(*speed, 3)))
         .collect();
-    (predicted[0] >= smallest).then(|| Draft {
+    (predicted[0] >= smallest).then(|| ProposedChange {
         triggers: format!("Median throughput in samples/s: {}.", curve.join(", ")),
         formula: format!(
             "step time t(n) = {} + {} × n, fitted to the runs; ratio = (t({from}) ÷ {from}) ÷ (t({to}) ÷ {to}), with its 95 % \

@@ -3,7 +3,7 @@
 use crate::base::text::capitalised;
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
@@ -27,7 +27,7 @@ const OPTIMIZER: f64 = 0.1;
 const LOSS_PHASE: usize = 3;
 const OPTIMIZER_PHASE: usize = 5;
 
-pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let share = share(study.anchor, LOSS_PHASE)?;
     let takes = format!("the loss takes {} of a step", percent(share));
     if share < LOSS {
@@ -47,7 +47,7 @@ pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     if bound < WORTH {
         return None;
     }
-    Some(vec![Draft {
+    Some(vec![ProposedChange {
         triggers: format!(
             "{}: {} ms a sample at batch size {own}, {} ms at {size}.",
             capitalised(&takes),
@@ -71,7 +71,7 @@ fn loss_ms(cell: &Cell<'_>) -> Option<f64> {
     over_runs(cell, |times| Some(times.phases.loss_ms))
 }
 
-pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let share = share(study.anchor, OPTIMIZER_PHASE)?;
     let takes = format!("the optimizer takes {} of a step", percent(share));
     if share < OPTIMIZER {
@@ -86,7 +86,7 @@ pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
         ACCUMULATE
     };
     let from = study.number(study.anchor, setting)?;
-    Some(vec![Draft {
+    Some(vec![ProposedChange {
         triggers: format!("{}.", capitalised(&takes)),
         formula: "at most 1 ÷ (1 − share of the optimizer ÷ 2), at least 1.02".to_owned(),
         reasoning: "An update costs the same for every batch, so that half as many updates a sample halve it; it changes \

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
 use crate::plan::{EarlyStoppingSpec, PredictedColumn};
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
@@ -25,7 +25,7 @@ const PATIENCE: [usize; 7] = [3, 5, 10, 15, 20, 30, 50];
 /// Largest share of the epochs that is worth a test.
 const LEFT: f64 = 0.9;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let anchor = study.anchor;
     if !study.setting(anchor, SETTING).is_null() {
         return None;
@@ -42,7 +42,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     }
     let (patience, middle, (low, high)) = shortest(&curves, epochs)?;
     let spread = spread(anchor);
-    Some(vec![Draft {
+    Some(vec![ProposedChange {
         triggers: format!(
             "The validation loss is best at epoch {best} of {epochs} at the latest, over {}.",
             count(curves.len(), "seed")

@@ -12,7 +12,7 @@ mod validation_cost;
 mod values;
 mod workers;
 
-use super::recommendation::Draft;
+use super::recommendation::ProposedChange;
 use super::study::Study;
 pub(super) use values::WORTH;
 
@@ -24,13 +24,13 @@ pub struct Rule {
     /// When the rule recommends what, with its thresholds.
     pub about: &'static str,
     /// The changes of a study to try; `None` where nothing calls for one.
-    pub(super) find: fn(&Study<'_, '_>) -> Option<Vec<Draft>>,
+    pub(super) find: fn(&Study<'_, '_>) -> Option<Vec<ProposedChange>>,
 }
 
 const fn rule(
     id: &'static str,
     about: &'static str,
-    find: fn(&Study<'_, '_>) -> Option<Vec<Draft>>,
+    find: fn(&Study<'_, '_>) -> Option<Vec<ProposedChange>>,
 ) -> Rule {
     Rule { id, about, find }
 }

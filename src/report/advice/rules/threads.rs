@@ -4,7 +4,7 @@ use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::effect::paired;
 use crate::report::advice::line::Line;
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
@@ -22,7 +22,7 @@ const NEXT: f64 = 1.05;
 /// Throughput that fewer threads must keep.
 const KEPT: f64 = 0.95;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let others = study.others(SETTING);
     let all = others.iter().copied().chain([study.anchor]);
     let mut measured: Vec<(f64, &Cell<'_>)> = all
@@ -38,8 +38,8 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     }
     let why = "The best number of threads among those measured.";
     best_measured(study, SETTING, COLUMN, &others, why)
-        .or_else(|| all_cores(study, &measured, own).map(|draft| vec![draft]))
-        .or_else(|| fewer(study, &measured, own).map(|draft| vec![draft]))
+        .or_else(|| all_cores(study, &measured, own).map(|proposed| vec![proposed]))
+        .or_else(|| fewer(study, &measured, own).map(|proposed| vec![proposed]))
 }
 
 /// Threads that the runs of a cell computed with.
@@ -48,7 +48,11 @@ fn threads(cell: &Cell<'_>) -> Option<f64> {
 }
 
 /// As many threads as the machine has cores, where that is more than was measured.
-fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<Draft> {
+fn all_cores(
+    study: &Study<'_, '_>,
+    measured: &[(f64, &Cell<'_>)],
+    own: f64,
+) -> Option<ProposedChange> {
     let cores = study.cores()?;
     let (most, _) = measured.last().filter(|(most, _)| *most < cores)?;
     let points = measured.iter().flat_map(|(threads, cell)| {
@@ -58,7 +62,7 @@ fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> 
     let line = Line::fit(&points.collect::<Vec<_>>())?;
     let runs = study.anchor.counted.len().max(3);
     let predicted = line.growth(1.0 / cores, 1.0 / own, runs)?;
-    (predicted[0] >= NEXT).then(|| Draft {
+    (predicted[0] >= NEXT).then(|| ProposedChange {
         triggers: format!("At most {most} threads were measured, on {cores} cores."),
         formula: format!(
             "step time t(p) = {} ms + {} ms ÷ p, fitted to the runs; ratio = t({own}) ÷ t({cores}), with its 95 % prediction \
@@ -72,14 +76,14 @@ fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> 
 }
 
 /// The fewest measured threads that keep the throughput.
-fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<Draft> {
+fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<ProposedChange> {
     let mut less = measured.iter().filter(|(threads, _)| *threads < own);
     let (cell, found) = less.find_map(|(_, cell)| {
         let found = paired(cell, study.anchor, COLUMN)?;
         (found.ratio.low >= KEPT).then_some((*cell, found))
     })?;
     let ratio = found.ratio;
-    Some(Draft {
+    Some(ProposedChange {
         claim: Claim::NoWorse,
         triggers: measured_here(&found, COLUMN),
         formula: "ratio of the medians over these pairs; at least 0.95".to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::recommendation::ProposedChange;
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
@@ -21,7 +21,7 @@ const WAITING: f64 = 0.05;
 /// to 0.013 ms until a batch was handed over (`reports/digits/blocks.csv`).
 const HANDING_OVER_MS: f64 = 0.01;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let anchor = study.anchor;
     let (workers, waiting) = (study.number(anchor, SETTING)?, share(anchor, 0)?);
     if waiting < WAITING {
@@ -35,10 +35,10 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     if timing_value(anchor, "data_wait_ms").is_some_and(|ms| ms < HANDING_OVER_MS) {
         return None;
     }
-    more(study, workers, waiting).map(|draft| vec![draft])
+    more(study, workers, waiting).map(|proposed| vec![proposed])
 }
 
-fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<Draft> {
+fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<ProposedChange> {
     let anchor = study.anchor;
     let wait = timing_value(anchor, "loader_wait_s")?;
     // A program tells how long it waits, and not how long its workers work; without workers it is the same.
@@ -48,7 +48,7 @@ fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<Draft> {
     let computing = (training - wait).max(f64::MIN_POSITIVE);
     let needed = (work / computing).ceil().max(workers + 1.0);
     let to = needed.min(study.cores().unwrap_or(needed));
-    (to > workers).then(|| Draft {
+    (to > workers).then(|| ProposedChange {
         triggers: format!(
             "Training waits for data in {} of a step; over a run loading works {} s while training computes {} s.",
             percent(waiting),

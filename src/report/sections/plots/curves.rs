@@ -183,7 +183,10 @@ fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String
         }
         seen
     };
-    let fitting = view.telling.iter().map(|&place| (place, values(place)));
+    let fitting = view
+        .axes_in_names
+        .iter()
+        .map(|&place| (place, values(place)));
     let chosen = fitting
         .filter(|(_, values)| (2..=SERIES).contains(&values.len()))
         .max_by_key(|(place, values)| (values.len(), usize::MAX - place));

@@ -53,7 +53,7 @@ pub(crate) fn deciding(
         let medians: Vec<f64> = medians.collect();
         range(&medians).map_or(0.0, |(low, high)| high - low)
     };
-    let places = view.telling.iter().copied();
+    let places = view.axes_in_names.iter().copied();
     let widest = places.max_by(|a, b| spread(*a).total_cmp(&spread(*b)).then(b.cmp(a)));
     let numeric = drawing.numeric_axes();
     let plot = match widest.filter(|place| numeric.contains(place)) {

@@ -39,7 +39,7 @@ pub(super) fn forward(
             ..Product::new(images * results(size), k / groups, row / groups)
         }
         .batched(groups)
-        .run_at((&windows, 0), (weight, 0), (y, start))?;
+        .run_with_offsets((&windows, 0), (weight, 0), (y, start))?;
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ pub(super) fn backward_weight(
         .batched(groups)
         .transposed_a()
         .adding(adds || first > 0)
-        .run_at((&windows, 0), (grad, start), (grad_weight, 0))?;
+        .run_with_offsets((&windows, 0), (grad, start), (grad_weight, 0))?;
     }
     Ok(())
 }
@@ -90,7 +90,7 @@ pub(super) fn backward_x(
         }
         .batched(groups)
         .transposed_b()
-        .run_at((grad, start), (weight, 0), (&mut windows, 0))?;
+        .run_with_offsets((grad, start), (weight, 0), (&mut windows, 0))?;
         let across = (width * size.channels.0).div_ceil(THREADS);
         let launch = Launch::new("conv2d_gather")
             .grid([images * height, across.min(MOST_BLOCKS), 1])

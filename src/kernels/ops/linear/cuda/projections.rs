@@ -38,7 +38,7 @@ impl ProjectionsKernel for Cuda {
         for (index, (x, &(first, features))) in inputs.iter().zip(&sizes.inputs).enumerate() {
             Product::new(rows, width, features)
                 .adding(index > 0)
-                .run_at((&**x.held(), 0), (&joined, first * width), (&mut sums, 0))?;
+                .run_with_offsets((&**x.held(), 0), (&joined, first * width), (&mut sums, 0))?;
         }
         for index in 0..inputs.len() {
             Launch::new("linear_finish")
@@ -78,11 +78,9 @@ impl ProjectionsKernel for Cuda {
         copies.run()?;
         let mut weights = self.spare_buffer(sizes.features * width)?;
         for (x, &(first, features)) in inputs.iter().zip(&sizes.inputs) {
-            Product::new(features, width, rows).transposed_a().run_at(
-                (&**x.held(), 0),
-                (&grad, 0),
-                (&mut weights, first * width),
-            )?;
+            Product::new(features, width, rows)
+                .transposed_a()
+                .run_with_offsets((&**x.held(), 0), (&grad, 0), (&mut weights, first * width))?;
         }
         let mut bias = self.spare_buffer(width)?;
         Sums::of(rows * width, &bias).write(&grad, More::NONE, (&mut bias, Accumulate::Replace))?;
@@ -103,7 +101,7 @@ impl ProjectionsKernel for Cuda {
             Product::new(rows, features, width)
                 .transposed_b()
                 .adding(accumulate.adds())
-                .run_at((&grad, 0), (joined, first * width), (grad_x, 0))?;
+                .run_with_offsets((&grad, 0), (joined, first * width), (grad_x, 0))?;
         }
         Ok(())
     }
