@@ -29,7 +29,7 @@ impl Source {
         }
     }
 
-    /// Whether the experiments are folders on disk, not in a commit.
+    /// Whether the experiments are folders on disk, rather than in a commit.
     pub fn is_on_disk(&self) -> bool {
         let is_folder = |one: &Experiment| matches!(one.place, Place::Folder(_));
         self.experiments.iter().all(is_folder)
@@ -149,7 +149,8 @@ pub fn searches_beside(folder: &Path, set: &ResultSet) -> Vec<ResultSet> {
     named_searches(set).filter_map(beside).collect()
 }
 
-/// The same in a commit, in which `folder` has the results of `set`.
+/// The results of the searches that the manifest of `set` names, from a commit in which `folder` has the results of
+/// `set`.
 fn searches_in_commit(reference: &str, folder: &str, set: &ResultSet) -> Vec<ResultSet> {
     let parent = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
     let of_name = |name: String| {

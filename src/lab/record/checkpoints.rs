@@ -20,7 +20,7 @@ impl View<'_> {
 
     fn checkpoints_of(&self, shown: Shown<'_>, results: &Path) -> Vec<CheckpointRow> {
         let spec = &shown.cell.spec;
-        // A pruned trial writes none; an existing file comes from a run that went on to the end.
+        // A pruned trial writes no checkpoint; an existing file comes from a repeated run that was not pruned.
         let trial = shown.trial;
         let is_pruned = trial.is_some_and(|trial| trial.status == Status::Pruned);
         let seeds = spec.measure.seeds.iter().filter(|seed| {

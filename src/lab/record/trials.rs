@@ -10,7 +10,7 @@ use crate::plan::search::TrialInfo;
 /// Finished trials by row; other rows have no entry.
 pub(super) type Trials = BTreeMap<usize, TrialRow>;
 
-/// A trial that has ended.
+/// Status, reason and search data of a trial that has ended.
 #[derive(Debug, Clone)]
 pub struct TrialRow {
     cell: PlannedCell,
@@ -52,7 +52,7 @@ impl TrialRow {
         parts.for_each(|((_, own), (_, other))| share(own, other));
     }
 
-    /// Number of epochs of its run, if the search ended it.
+    /// Number of epochs of the trial's run, if the search ended it early.
     pub(super) fn until(&self) -> Option<usize> {
         let pruned = self.info.pruned.as_ref();
         let pruned = pruned.filter(|_| self.status == Status::Pruned);

@@ -68,7 +68,7 @@ impl View<'_> {
         for shown in self.shown() {
             let rows = self.rows(shown, previous.as_ref())?;
             let mut info = cell_info(shown, self.manifest_folder, rows.measured, rows.samples);
-            // Only the first cell is stored in full.
+            // Only the first cell's specification is stored in full.
             match &first {
                 Some(first) => info.spec = spec_difference(first, &info.spec),
                 None => first = Some(info.spec.clone()),
@@ -98,7 +98,7 @@ impl View<'_> {
         cells.find_map(|cell| declared_column(name, cell))
     }
 
-    /// Adds the columns of times that commands told.
+    /// Adds the columns of times that programs of `kind = "command"` reported.
     fn add_times(&self, all: &mut ResultSet) {
         let times = all.blocks.iter().filter_map(|block| block.times.as_deref());
         let names: BTreeSet<&String> = times.flat_map(|times| times.own.keys()).collect();
@@ -154,7 +154,7 @@ impl View<'_> {
         })
     }
 
-    /// Rows of `blocks.csv`, each with the best stored run that `is_wanted` accepts.
+    /// Rows of `blocks.csv`, each with the best-fitting stored run that `is_wanted` accepts.
     pub(super) fn runs<'r>(
         &'r self,
         results: &'r ResultSet,
@@ -208,8 +208,8 @@ impl View<'_> {
         for id in used {
             let before = self.previous.and_then(|before| before.environments.get(id));
             let stored = self.store.environments().get(id);
-            // The store keeps the last environment of an ID, perhaps with another branch's commit: rows that were not
-            // measured again keep the commit of their measurement.
+            // The store has the latest environment of an ID, perhaps with the commit of another branch; rows that were
+            // not measured again keep the environment with their own commit.
             let found = if self.has_measured {
                 stored.or(before)
             } else {
@@ -270,12 +270,12 @@ pub(super) fn best<'a>(
     runs.min_by_key(|run| {
         let conditions = &run.keys.conditions;
         let differences = conditions.differences(&keys.conditions).len();
-        // Among equals, runs measured alone come first; then any fixed order.
+        // Among equally fitting runs, runs measured alone come first; then any fixed order.
         (differences, !conditions.is_exclusive, conditions.threads)
     })
 }
 
-/// The previous content of the files, by key.
+/// The previous content of the files, by cell key.
 struct Previous<'a> {
     cells: BTreeMap<&'a str, Vec<&'a CellInfo>>,
     runs: BTreeMap<&'a str, Vec<&'a RunRow>>,
@@ -364,7 +364,7 @@ fn merge(now: CellRows, before: CellRows) -> CellRows {
     merged
 }
 
-/// Puts the rows that `is_it` accepts in place of such rows.
+/// Replaces the rows that `is_it` accepts by those of `others` that it accepts.
 fn replace<T: Clone>(rows: &mut Vec<T>, others: &[T], is_it: impl Fn(&T) -> bool) {
     rows.retain(|row| !is_it(row));
     rows.extend(others.iter().filter(|row| is_it(row)).cloned());

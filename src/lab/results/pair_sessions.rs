@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{ResultsError, write_if_changed};
 use crate::base::hash::Digest;
 
-/// Digests of two programs' files, and whether the pairs of a cell ended as soon as its verdict was sure.
+/// Digests of two programs' files, and whether the pairs of a cell were stopped as soon as the verdict was significant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairPrograms {
     before: String,
@@ -20,7 +20,7 @@ pub struct PairPrograms {
 }
 
 impl PairPrograms {
-    /// Computes the digests of two files; `until_sure` as [`Self`] has it.
+    /// Computes the digests of two files; `until_sure` says whether pairs stop as soon as the verdict is significant.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -34,8 +34,8 @@ impl PairPrograms {
     }
 }
 
-/// `sessions.json` beside the two folders of results of `ab`. A kept run has the same code, but perhaps another build; times count
-/// only if the same two programs were run in turns.
+/// `sessions.json` beside the two folders of results of `ab`. A stored run with the same code hash may come from
+/// another build; its time counts only if the same two executables were run in turns.
 #[derive(Debug)]
 pub struct PairSessions {
     path: PathBuf,
@@ -70,7 +70,7 @@ impl PairSessions {
         Ok(())
     }
 
-    /// The sessions whose pairs ended as soon as their cell's verdict was sure.
+    /// The sessions in which pairs stopped as soon as their cell's verdict was significant.
     pub fn until_sure(self) -> BTreeSet<String> {
         let own = self.by_id.into_iter().filter(|(_, of)| of.until_sure);
         own.map(|(id, _)| id).collect()

@@ -1,8 +1,9 @@
 //! [`Search`]: the source of a search's runs.
 //!
-//! What the sampler proposes is looked up among the known runs, and executed if it is not found. A resumed search therefore
-//! proposes everything again, and finds its earlier trials. Decisions about trial `i` of a study wait for its trials up to
-//! `i − lag − 1` and use no others but for their points, so that they do not depend on the number of concurrent trials.
+//! What the sampler proposes is looked up among the known runs, and executed if it is not found. A resumed search
+//! therefore proposes everything again, and finds its earlier trials. Decisions about trial `i` of a study wait for its
+//! trials up to `i − lag − 1` and use only the points of later ones, so that they do not depend on the number of
+//! concurrent trials.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,11 +25,11 @@ use super::values::Reader;
 /// Options of a search.
 #[derive(Default)]
 pub struct SearchOptions {
-    /// Ignore runs of earlier invocations.
+    /// Whether to ignore runs of earlier invocations.
     pub fresh: bool,
-    /// Run failed trials again.
+    /// Whether to run failed trials again.
     pub retry: bool,
-    /// Run nothing: a study ends at the first trial without a stored run.
+    /// Whether to run nothing; then a study ends at the first trial without a stored run.
     pub only_kept: bool,
     /// Whether this invocation owns a trial, given by study and number; without it, all trials. Searches whose sampler or
     /// pruner learns are divided by study: the function is then called only for the first trial of each study.
@@ -49,7 +50,8 @@ pub struct Search<'a> {
     pub(super) weights: Weights,
     pub(super) opened: Instant,
     pub(super) earlier_s: f64,
-    /// Keys of trials without a stored run, if nothing may run; for a search that learns only the first of each study.
+    /// Keys of trials without a stored run, if nothing may run; if the sampler or the pruner learns, only the first of
+    /// each study.
     pub missing: Vec<String>,
     /// Why no further trial started, if a limit of the search was reached.
     pub spent: Option<String>,

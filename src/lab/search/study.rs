@@ -39,7 +39,7 @@ pub(super) struct Ranked {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Finale {
-    /// A pruned trial, run to its end.
+    /// A regret run: a pruned trial, repeated without pruning.
     Regret(usize, Point),
     /// One of the best trials, run again because its weights are missing.
     Member(usize, Point),
@@ -144,7 +144,7 @@ pub(super) fn info(study: usize, number: usize, role: TrialRole, point: Point) -
 
 /// The one-line reason of a pruned trial.
 ///
-/// `limit` names the threshold: "the median of".
+/// `limit` describes the threshold, for example "the median of".
 pub(super) fn reason(pruned: &PrunedInfo, limit: &str) -> String {
     let trials = &pruned.trials;
     let numbers: Vec<String> = trials.iter().map(ToString::to_string).collect();

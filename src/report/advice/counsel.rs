@@ -1,4 +1,4 @@
-//! [`Counsel`]: what the rules say of results.
+//! [`Counsel`]: the recommendations that the rules derive from results.
 
 use crate::plan::{Claim, TestedSpec, Verdict};
 use crate::report::view::View;
@@ -9,24 +9,24 @@ use super::recommendation::{Recommendation, text};
 use super::rules::{self, RULES};
 use super::study::Study;
 
-/// Recommendations of a report: one sitting tests no more.
+/// Largest number of recommendations in a report, as many as can be tested at once.
 const MOST: usize = 6;
 
-/// What the rules say of a view.
+/// Recommendations, measured predictions and tested changes for a view of results.
 pub(super) struct Counsel<'v, 'a> {
-    /// Predictions of the followed report, measured here.
+    /// Predictions of the followed report with their measurements from these results.
     pub(super) outcomes: Vec<Outcome>,
     pub(super) studies: Vec<Study<'v, 'a>>,
-    /// Those with an estimate first, by predicted gain, the largest first.
+    /// Recommendations: those with an estimate first, then by predicted gain, the largest first.
     pub(super) recommendations: Vec<Recommendation>,
-    /// Changes that need no test any more.
+    /// Changes that have been tested.
     tested: Vec<TestedSpec>,
 }
 
 impl<'v, 'a> Counsel<'v, 'a> {
     pub(super) fn of(view: &'v View<'a>) -> Self {
         let outcomes = Outcome::all(view);
-        // Changes that the manifest knows to be tested already.
+        // Changes that the manifest lists as tested.
         let mut tested: Vec<TestedSpec> = view.set.plan.reported("tested");
         tested.extend(outcomes.iter().filter_map(Outcome::settled));
         let mut counsel = Self {
@@ -61,7 +61,7 @@ impl<'v, 'a> Counsel<'v, 'a> {
         self.renumber();
     }
 
-    /// Leaves out studies without a recommendation.
+    /// Removes studies without a recommendation and numbers the others anew.
     fn renumber(&mut self) {
         let mut kept: Vec<usize> = self.recommendations.iter().map(|one| one.study).collect();
         kept.sort_unstable();
@@ -75,7 +75,7 @@ impl<'v, 'a> Counsel<'v, 'a> {
     }
 }
 
-/// Whether a change is not recommended after all: it is tested already, measured to be no better, or said before.
+/// Whether a change is not recommended, because it was tested, measured to be no better, or is already recommended.
 fn is_refused(
     one: &Recommendation,
     study: &Study<'_, '_>,
@@ -102,7 +102,8 @@ fn is_refused(
         || known.iter().any(is_same)
 }
 
-/// What later reports need not try: values that these results show to be no better than what is recommended.
+/// Changes that later reports need not recommend: values that these results show to be no better than the recommended
+/// ones.
 pub(super) fn surpassed(counsel: &Counsel<'_, '_>) -> Vec<TestedSpec> {
     let mut tested = counsel.tested.clone();
     for one in &counsel.recommendations {

@@ -1,4 +1,5 @@
-//! `recommendations.csv`, `next.toml` and `best.toml` beside a report, and the outcome that results of `next.toml` give.
+//! `recommendations.csv`, `next.toml` and `best.toml` beside a report, and the outcomes of predictions that results of
+//! `next.toml` show.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,8 @@ pub(crate) struct AdviceFiles {
     best: OwnFile,
 }
 
-/// Recommendations for results in `folder`, with how to test each and what a test measured, and the files that belong to them.
+/// Recommendations for results in `folder`, with the command that tests them and the measured outcomes, and the files
+/// to write.
 pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
     let counsel = Counsel::of(view);
     let mut advice = Advice::from(view, &counsel);
@@ -52,7 +54,7 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
         rows.push(row(&prediction, &one.cell, status, outcome));
     }
     let followed = counsel.outcomes.iter();
-    rows.extend(followed.map(|one| row(&one.prediction, &one.against, "followed", Some(one))));
+    rows.extend(followed.map(|one| row(&one.prediction, &one.reference, "followed", Some(one))));
     let mut items = advice.recommendations.iter();
     if manifest.is_some() && items.any(|item| item.outcome.is_empty()) {
         advice.command = format!("fieldtrial run reports/{name}/next.toml");
@@ -72,7 +74,8 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
 }
 
 impl AdviceFiles {
-    /// Writes the files and returns their paths. A file without content is removed, but for a manifest of the user's own.
+    /// Writes the files and returns their paths. A file without content is removed, except a manifest that the user
+    /// wrote.
     ///
     /// # Errors
     /// [`ReportError::Results`] for a file that cannot be written or removed.
@@ -90,8 +93,8 @@ impl AdviceFiles {
     }
 }
 
-/// What results of `next.toml`, where there are some, measured of the predictions. A cell that was not measured yet tests
-/// nothing.
+/// Measured outcomes of the predictions in `next.toml`; none without its results. Predictions for cells that are not
+/// measured yet are left out.
 fn outcomes(folder: &Path, name: &str) -> Vec<Outcome> {
     let beside = results::read(&folder.join("..").join(format!("{name}-next"))).ok();
     let follows = |set: &ResultSet| set.plan.follows.as_deref() == Some(name);
@@ -103,7 +106,7 @@ fn outcomes(folder: &Path, name: &str) -> Vec<Outcome> {
     outcomes
 }
 
-/// Whether an outcome is that of a prediction: of the same change of the same cell.
+/// Whether an outcome belongs to a prediction: the same change of the same cell.
 fn is_of(outcome: &Outcome, own: &PredictionSpec) -> bool {
     let what = |one: &PredictionSpec| {
         let texts = [&one.rule, &one.origin, &one.setting, &one.from, &one.to];

@@ -12,7 +12,7 @@ use super::manifests::{Cells, Settings, head, section};
 use super::recommendation::{Recommendation, text};
 use super::study::parameter_of;
 
-/// Begin of every manifest that is written here.
+/// First line of every `next.toml` that this program writes.
 pub(super) const FIRST_LINE: &str =
     "# Written by Fieldtrial: the cells that test the recommendations of";
 
@@ -22,17 +22,17 @@ const TESTED: &str = ": recommendations tested";
 /// Content of the next manifest.
 pub(super) struct Next<'v, 'a> {
     pub(super) view: &'v View<'a>,
-    /// Name of the results folder that it follows.
+    /// Name of the results folder whose recommendations are tested.
     pub(super) name: &'v str,
-    /// The cells that recommendations change, by study.
+    /// The unchanged cell of each study, which recommendations change.
     pub(super) anchors: Vec<&'v Cell<'a>>,
     pub(super) recommendations: &'v [Recommendation],
-    /// Changes that need no test any more.
+    /// Changes that have been tested.
     pub(super) tested: &'v [TestedSpec],
 }
 
 impl Next<'_, '_> {
-    /// The manifest's text; `None` where the results do not say what a cell is.
+    /// The manifest's text; `None` if the results lack the specification of a cell.
     pub(super) fn text(&self) -> Option<String> {
         let mut cells = Cells::default();
         for (study, anchor) in self.anchors.iter().enumerate() {
@@ -89,7 +89,7 @@ fn entry(name: &str, value: &Value) -> String {
     section(&format!("[[report.{name}]]"), &fields)
 }
 
-/// The path of a setting in `next.toml`, where the model may have another name than in the manifest as run.
+/// The path of a setting in `next.toml`, where the model may have a different name than in the original manifest.
 fn placed(set: &Settings, setting: &str) -> String {
     let model = set.get("train.model").and_then(Value::as_str);
     match parameter_of(setting).zip(model) {
@@ -98,7 +98,8 @@ fn placed(set: &Settings, setting: &str) -> String {
     }
 }
 
-/// How often to repeat a cell for the [`FEWEST_PAIRS`] pairs of runs of a verdict; `None` where it is often enough.
+/// Number of repeats that gives a cell the [`FEWEST_PAIRS`] pairs of runs that a verdict needs; `None` if it already
+/// has them.
 fn repeats(view: &View<'_>, cell: &Cell<'_>) -> Option<usize> {
     let own = view.section(cell, "measure")?.clone();
     let own: MeasureSpec = serde_json::from_value(own).ok()?;
@@ -129,7 +130,7 @@ fn cell_name(one: &Recommendation) -> String {
     }
 }
 
-/// The prediction of a recommendation, as the manifest carries it.
+/// The prediction of a recommendation, for the manifest.
 pub(super) fn prediction(one: &Recommendation) -> PredictionSpec {
     let axes = |name: String| Map::from_iter([("matrix".to_owned(), Value::from(name))]);
     let proposed = &one.proposed;

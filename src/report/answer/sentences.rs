@@ -1,4 +1,4 @@
-//! The sentences of an [`super::Answer`], by what the data tell.
+//! The sentences of an [`super::Answer`], by what the tests show.
 
 use crate::base::text::count;
 use crate::base::units::human;
@@ -11,14 +11,14 @@ use super::asked::has_parts;
 use super::choice::{self, Choice, Ranked, Standing};
 use super::{equal, gains};
 
-/// Share of the best cell's value by which another cell's further measure must be better to be named.
+/// Fraction by which a further measure of another cell must be better than the best cell's to be mentioned.
 const LESS: f64 = 0.05;
-/// Cells behind the best, or dominated, that a sentence names.
+/// Largest number of worse or dominated cells in a sentence.
 const NAMED: usize = 4;
-/// Cells of a Pareto front that a sentence names.
+/// Largest number of cells of a Pareto front in a sentence.
 const FRONT: usize = 4;
 
-/// Sentences on the cells of a task; for several tasks one paragraph each.
+/// Sentences on the cells of a task; with several tasks, joined to one paragraph.
 pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let name = &choice.measures[0].name;
     let mut sentences = match (choice.cells.as_slice(), choice.measures.len()) {
@@ -49,11 +49,11 @@ pub(super) fn names(choice: &Choice<'_, '_>) -> String {
     names.collect::<Vec<_>>().join(" and ")
 }
 
-/// A cell with its deciding and further measures: `batch-size 8, 10.3 samples/s (10.1–10.6), 424 MiB`.
+/// A cell as text with its deciding and further measures: `batch-size 8, 10.3 samples/s (10.1–10.6), 424 MiB`.
 fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> String {
     let own = choice.measures.iter().zip(&one.numbers).enumerate();
     let own = own.map(|(place, (measure, number))| match place {
-        // The first measure's name is in the head of the sentence.
+        // The first measure's name is already at the beginning of the sentence.
         0 => number.shown(),
         _ => measure.told(number),
     });
@@ -69,7 +69,8 @@ fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> Strin
     name.chain(own).chain(beside).collect::<Vec<_>>().join(", ")
 }
 
-/// Cells that may be as good as the best: of several the one best by the further measures, else the next best.
+/// Cells that may be as good as the best: if there are several, the one that is best in the further measures, else the
+/// second best.
 fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -> String {
     let [first, ..] = cells else {
         return String::new();
@@ -88,7 +89,7 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
             cost(measure, a).total_cmp(&cost(measure, b))
         };
         let one = cells.iter().min_by(order)?;
-        // A cost that is better by a few percent is no reason for another cell.
+        // Another cell is mentioned only if its cost is better by more than a few percent.
         let of_best = cost(measure, choice.cells.first()?);
         let gains = of_best - cost(measure, one) > LESS * of_best.abs();
         gains.then(|| (lowered(&measure.superlative()), one))
@@ -99,7 +100,7 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
     }
 }
 
-/// The best by one measure, and which cells a test separates from it.
+/// Sentences: the best cell by one measure, and which cells a test separates from it.
 fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let (best, measure) = (&choice.cells[0], &choice.measures[0]);
     let by = measure.superlative();
@@ -160,7 +161,8 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     )]
 }
 
-/// `; behind it: boosting, 0.8948; linear, 0.8180`: the cells that a test tells from the best; empty for none.
+/// `; behind it: boosting, 0.8948; linear, 0.8180`: the cells that a test separates from the best; empty without such
+/// cells.
 fn behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     let is_behind = |one: &&Ranked<'_, '_>| matches!(one.standing, Standing::Behind(_));
     let cells: Vec<&Ranked<'_, '_>> = choice.cells.iter().filter(is_behind).collect();
@@ -175,7 +177,7 @@ fn behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     }
 }
 
-/// Sentence: the test tells all others from the best.
+/// Sentence: the test separates all other cells from the best.
 fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     let p = choice.cells.iter().filter_map(|one| match one.standing {
         Standing::Behind(p) => Some(p),
@@ -191,7 +193,7 @@ fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     }
 }
 
-/// The Pareto front of several measures.
+/// Sentences on the Pareto front of several measures.
 fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let on_front = choice.cells.iter();
     let front: Vec<&Ranked<'_, '_>> = on_front
@@ -232,7 +234,7 @@ fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     sentences
 }
 
-/// A phrase with a small first letter, inside a sentence.
+/// A phrase with its first letter in lower case, for the middle of a sentence.
 fn lowered(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().into_iter().flat_map(char::to_lowercase);

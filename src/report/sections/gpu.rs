@@ -1,4 +1,4 @@
-//! GPUs during training, by their own counters (NVML): load, clocks, temperature, energy, throttling.
+//! GPUs during training, from their counters (NVML): load, clocks, temperature, energy, throttling.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::results::{Interval, interval_over_runs};
 use super::cost::is_on_gpu;
 use super::field::{self, OfCell};
 
-/// Stands before the share of a cell whose clocks were held down.
+/// Mark of a cell whose GPU clocks were throttled.
 const WARNING: &str = "⚠";
 
-/// The table of counters; `None` where no cell is of a GPU.
+/// The table of counters; `None` if no cell was trained on a GPU.
 pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     view.cells.iter().find(|cell| is_on_gpu(view, cell))?;
     let about = "Of the whole device while a run trained, whoever used it, as medians over the runs of a cell."
@@ -69,7 +69,7 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
     ]
 }
 
-/// Source of a cell's figures.
+/// Whether a cell's counters were read, or why not.
 fn state(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
     let readings = median(cell, |gpu| Some(gpu.samples? as f64));
     if readings.is_some() {
@@ -89,7 +89,7 @@ fn median(cell: &Cell<'_>, value: impl Fn(&GpuUsage) -> Option<f64>) -> Option<I
     interval_over_runs(&cell.info.key, &values)
 }
 
-/// The share of readings at which the clocks were held down, with the reason.
+/// Percentage of readings at which the clocks were throttled, with the reason.
 fn throttled(cell: &Cell<'_>) -> Entry {
     let Some(share) = median(cell, |gpu| gpu.throttled_share) else {
         return Entry::text("–");
@@ -111,7 +111,7 @@ fn throttled(cell: &Cell<'_>) -> Entry {
     }
 }
 
-/// Reasons that limited the clocks of a cell's GPU in any of its runs; empty for none.
+/// Reasons that limited the clocks of a cell's GPU in any of its runs; empty without any.
 fn reasons(cell: &Cell<'_>) -> String {
     let all = cell
         .times()

@@ -14,7 +14,7 @@ use super::field::{self, OfCell};
 use super::leak;
 use super::reach::{Target, equal_loss};
 
-/// Metrics that the table shows at most; all of them are in `runs.csv`.
+/// Largest number of metrics in the table; all of them are in `runs.csv`.
 const METRICS: usize = 3;
 
 /// The table of losses and metrics.
@@ -74,8 +74,8 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     field::of_cells(view, ("quality", "Quality", about), &fields, has_facts)
 }
 
-/// The metrics that tell most: the one that decides and its value on the test split, then others of the test split; and how
-/// many are left out.
+/// The most important metrics: the deciding one and its value on the test split, then others of the test split. Also
+/// returns how many are left out.
 fn shown_metrics<'n>(view: &View<'_>, names: &'n [String]) -> (Vec<&'n str>, usize) {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let deciding = column(view, &cells);

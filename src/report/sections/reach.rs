@@ -1,4 +1,4 @@
-//! The time until a stated value of a metric is reached.
+//! The time until a metric reaches a target value.
 
 use std::cmp::Ordering;
 

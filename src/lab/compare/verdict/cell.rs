@@ -62,7 +62,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// The verdict; sessions differ by up to `between`.
+    /// The verdict; `between` is the noise floor between sessions.
     pub(super) fn verdict(&self, design: Design, between: Option<f64>) -> Verdict {
         match design {
             Design::Interleaved | Design::UntilSure => self.within_a_session(),
@@ -90,7 +90,7 @@ impl Finding {
         }
     }
 
-    /// The verdict if the sides also differ by session, by up to `between`.
+    /// The verdict if the sides also differ by session, by up to `between` (a relative difference).
     fn between_sessions(&self, between: Option<f64>) -> Verdict {
         let Some(floor) = between else {
             return Verdict::Unclear(UnclearReason::NoSessionFloor);

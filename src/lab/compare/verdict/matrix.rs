@@ -125,7 +125,7 @@ impl Family {
     }
 }
 
-/// Interleaved if every cell is ruled so.
+/// The design of the matrix: interleaved if the verdict on every cell uses that design.
 fn design(cells: &[&Samples]) -> Design {
     let mut designs = cells.iter().map(|cell| cell.ruled_as());
     let apart = designs.find(|design| *design == Design::Sessions);
@@ -186,7 +186,7 @@ fn mean_ratio(cells: &[&Samples], drawn: &[&[f64]]) -> Ratio {
     }
 }
 
-/// Column means.
+/// Means of the columns of a matrix given by rows.
 fn means(rows: &[impl AsRef<[f64]>]) -> Vec<f64> {
     let places = rows.iter().map(|row| row.as_ref().len()).min();
     let sum = |place: usize| rows.iter().map(|row| row.as_ref()[place]).sum::<f64>();

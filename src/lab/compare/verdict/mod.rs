@@ -90,7 +90,6 @@ fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Ve
     });
     Verdicts {
         cells: cells.collect(),
-        // The matrix is the last test.
         matrix: tested
             .matrix
             .zip(tested.adjusted.last())

@@ -51,7 +51,7 @@ pub(in crate::compare) struct Samples {
     pub design: Design,
     /// Noise floor of this cell on this machine.
     pub floor: Floor,
-    /// Whether this value differs between sessions of a machine without a change: times do, the memory of a run does not.
+    /// Whether this value differs between sessions of a machine even for equal builds: times do, memory does not.
     pub drifts: bool,
     /// Whether the times can be compared; if not, the reasons.
     pub comparable: Result<(), Vec<NotComparableReason>>,
@@ -81,7 +81,7 @@ impl Samples {
         }
     }
 
-    /// The design that decides what a difference may be called: what does not drift is compared as in one session.
+    /// The design whose rules decide the verdict: values that do not drift are treated as measured in one session.
     pub(super) fn ruled_as(&self) -> Design {
         match self.design() {
             Design::Sessions if self.drifts => Design::Sessions,
@@ -89,7 +89,7 @@ impl Samples {
         }
     }
 
-    /// Whether all runs of both sides have one value.
+    /// Whether all runs of both sides have the same value.
     pub(in crate::compare) fn are_equal(&self) -> bool {
         let mut all = self.before.iter().chain(&self.after);
         let first = all.next();

@@ -1,4 +1,4 @@
-//! `batch-size`: the knee of the measured curve, or the next size where it still rises.
+//! `batch-size`: recommends the size at which the measured throughput levels off, or a larger size if it still rises.
 
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
@@ -16,9 +16,9 @@ pub(super) const ABOUT: &str = "Recommends the knee of the measured batch sizes 
     to the runs";
 
 pub(super) const SETTING: &str = "train.batch-size";
-/// Share of the best throughput that the knee has at least.
+/// Fraction of the best throughput from which on a batch size counts as good enough.
 const KNEE: f64 = 0.95;
-/// Smallest predicted gain of the next size.
+/// Smallest predicted ratio of throughputs for which a larger size is recommended.
 const NEXT: f64 = 1.05;
 
 pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
@@ -67,7 +67,7 @@ pub(super) fn fit(along: &[(f64, &Cell<'_>)]) -> Option<Line> {
     Line::fit(&points.collect::<Vec<_>>())
 }
 
-/// Whether an epoch was seen to have so many samples: a larger batch than the data is no cell.
+/// Whether an epoch has at least `size` samples; a batch cannot be larger than the data.
 pub(super) fn fits(study: &Study<'_, '_>, size: f64) -> bool {
     let facts = study.cells.iter().flat_map(|cell| cell.facts());
     let most = facts.map(|facts| facts.samples / facts.epochs.max(1) as u64);

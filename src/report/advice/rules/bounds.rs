@@ -1,4 +1,4 @@
-//! `loss-bound` and `optimizer-bound`: phases whose cost does not follow the samples.
+//! `loss-bound` and `optimizer-bound`: recommend larger batches if the loss or the optimizer takes much of a step.
 
 use crate::base::text::capitalised;
 use crate::base::units::human;
@@ -19,11 +19,11 @@ pub(super) const ABOUT_OPTIMIZER: &str = "Where the optimizer takes 10 % of a st
     batch. Prediction: at most 1 ÷ (1 − share ÷ 2): half as many updates a sample";
 
 const ACCUMULATE: &str = "train.accumulate";
-/// Share of a step's time from which on the loss has a recommendation.
+/// Fraction of a step's time from which on the rule for the loss applies.
 const LOSS: f64 = 0.15;
-/// Share of a step's time from which on the optimizer has a recommendation.
+/// Fraction of a step's time from which on the rule for the optimizer applies.
 const OPTIMIZER: f64 = 0.1;
-/// Places of the phases in the table of phases.
+/// Index of the loss in the table of phases.
 const LOSS_PHASE: usize = 3;
 const OPTIMIZER_PHASE: usize = 5;
 

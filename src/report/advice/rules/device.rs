@@ -1,4 +1,4 @@
-//! `device` and `precision`: only where the machine has a GPU.
+//! `device` and `precision`: recommend training on a GPU or in lower precision, if the machine has a GPU.
 
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::ProposedChange;
@@ -51,7 +51,7 @@ pub(super) fn find_precision(study: &Study<'_, '_>) -> Option<Vec<ProposedChange
     }])
 }
 
-/// `None` on a machine without a GPU.
+/// `Some(())` if the machine has a GPU.
 fn needs_gpu(study: &Study<'_, '_>) -> Option<()> {
     let devices = study.environment("devices")?;
     (!["none", "unknown"].contains(&devices)).then_some(())

@@ -1,4 +1,4 @@
-//! `memory-headroom`: whether a larger batch still fits, where it would be faster.
+//! `memory-headroom`: recommends a larger batch if it would be faster and still fits into memory.
 
 use crate::base::units::{human, human_bytes};
 use crate::plan::{Claim, PredictedColumn};
@@ -15,7 +15,7 @@ pub(super) const ABOUT: &str = "Recommends twice the largest measured batch size
     more for it and the fit of the peak memory stays, with its error, below 80 % of the machine's. Prediction: peak \
     memory = a + b × batch size, fitted to the runs";
 
-/// Share of the machine's memory that a cell may take.
+/// Fraction of the machine's memory that a cell may use.
 const USABLE: f64 = 0.8;
 
 pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {

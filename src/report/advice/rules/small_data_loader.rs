@@ -1,4 +1,4 @@
-//! `small-data-loader`: no workers, or workers that stay, where starting them costs more than loading.
+//! `small-data-loader`: recommends no workers, or persistent ones, if starting workers costs more time than they save.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     });
     let (each, epochs) = (each?, epochs(anchor)?);
     let training = timing_value(anchor, "train_s")?;
-    // A program tells how long it waits, and not how long its workers work.
+    // A program reports how long it waits for data, but not how long its workers compute.
     let work = timing_value(anchor, "loader_work_s").filter(|work| *work > 0.0)?;
     let wait = timing_value(anchor, "loader_wait_s").unwrap_or(0.0);
     let starts = each * epochs as f64;

@@ -17,13 +17,13 @@ pub(super) const ABOUT: &str = "Of a program with a parameter for it (`roles` of
     autocast there on a GPU, and pinned memory on a GPU where the rest of a step, copies among it, takes 5 % or more. \
     Prediction: Amdahl's bound of these phases";
 
-/// Phases that a role shortens.
+/// The phases of a step that a role of a parameter (such as `torch.compile`) shortens.
 struct Phases {
-    /// Begin of the sentence with their share.
+    /// Beginning of the sentence that states the phases' share.
     words: &'static str,
     /// Positions of these phases in the table of phases.
     places: &'static [usize],
-    /// Share of the step below which the role is not recommended.
+    /// Fraction of the step's time below which the role is not recommended.
     least: f64,
 }
 
@@ -38,7 +38,7 @@ const COPIES: Phases = Phases {
     least: 0.05,
 };
 
-/// A role by its name in the manifest.
+/// A role that a parameter of a program can have, by its name in the manifest.
 struct Role {
     name: &'static str,
     shortens: Phases,

@@ -1,4 +1,4 @@
-//! `threads`: as many as were measured, or fitted to measurements, to be of use.
+//! `threads`: recommends the number of threads that measurements, or a fit to them, show to be best.
 
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
@@ -17,9 +17,9 @@ pub(super) const ABOUT: &str = "Where two numbers of threads or more were measur
 
 const SETTING: &str = "train.threads";
 const COLUMN: PredictedColumn = PredictedColumn::SamplesPerS;
-/// Smallest predicted gain of a number of threads that was not measured.
+/// Smallest predicted gain (ratio of throughputs) of a number of threads that was not measured.
 const NEXT: f64 = 1.05;
-/// Throughput that fewer threads must keep.
+/// Fraction of the throughput that fewer threads must keep.
 const KEPT: f64 = 0.95;
 
 pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
@@ -32,7 +32,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let mut numbers: Vec<f64> = measured.iter().map(|(threads, _)| *threads).collect();
     numbers.dedup();
     let own = threads(study.anchor)?;
-    // The effect of another number is known only where two were measured.
+    // The effect of another number of threads can be predicted only from two measured numbers.
     if numbers.len() < 2 {
         return None;
     }
@@ -42,12 +42,12 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
         .or_else(|| fewer(study, &measured, own).map(|proposed| vec![proposed]))
 }
 
-/// Threads that the runs of a cell computed with.
+/// Number of threads that the runs of a cell computed with.
 fn threads(cell: &Cell<'_>) -> Option<f64> {
     over_runs(cell, |times| Some(times.threads as f64)).filter(|threads| *threads > 0.0)
 }
 
-/// As many threads as the machine has cores, where that is more than was measured.
+/// Proposes as many threads as the machine has cores, if that is more than was measured.
 fn all_cores(
     study: &Study<'_, '_>,
     measured: &[(f64, &Cell<'_>)],
@@ -75,7 +75,7 @@ fn all_cores(
     })
 }
 
-/// The fewest measured threads that keep the throughput.
+/// Proposes the smallest measured number of threads that keeps the throughput.
 fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<ProposedChange> {
     let mut less = measured.iter().filter(|(threads, _)| *threads < own);
     let (cell, found) = less.find_map(|(_, cell)| {

@@ -1,4 +1,4 @@
-//! `validation-cost`: validation less often, where it takes much of the run.
+//! `validation-cost`: recommends validation less often if it takes much of the run's time.
 
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
@@ -14,11 +14,11 @@ pub(super) const ABOUT: &str = "Recommends validating less often (`validation.ev
     brings it below. Prediction: at best 1 − validation ÷ run × share of the validations left out";
 
 const SETTING: &str = "validation.every";
-/// Share of the run from which on the rule recommends rarer validation.
+/// Fraction of the run's time from which on the rule applies.
 const SHARE: f64 = 0.1;
-/// Seconds of a run that are worth it.
+/// Shortest run in seconds for which the rule applies.
 const SHORTEST: f64 = 1.0;
-/// Epochs from one validation to the next that are tried.
+/// Intervals between validations, in epochs, that are tried.
 const EVERY: [usize; 5] = [2, 5, 10, 20, 50];
 
 pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
@@ -67,7 +67,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     }])
 }
 
-/// Validations of a run: every `every` epochs, and after the last.
+/// Number of validations of a run: every `every` epochs, and after the last epoch.
 fn validations(epochs: usize, every: usize) -> f64 {
     epochs.div_ceil(every.max(1)) as f64
 }

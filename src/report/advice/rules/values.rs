@@ -1,4 +1,4 @@
-//! Values of cells that several rules look at.
+//! Values of cells that several rules use.
 
 use crate::base::statistics::median;
 use crate::base::units::human;
@@ -14,28 +14,28 @@ use crate::report::view::Cell;
 /// Smallest improvement worth a recommendation, as a ratio.
 pub(in crate::report::advice) const WORTH: f64 = 1.02;
 
-/// Share of a phase in the step, from 0 to 1, as the table of phases shows it; by its place there.
+/// Fraction of the step's time in a phase, from 0 to 1; `phase` is its index in the table of phases.
 pub(super) fn share(cell: &Cell<'_>, phase: usize) -> Option<f64> {
     Some(breakdown(cell)?.shares.get(phase)? / 100.0)
 }
 
-/// Median over the runs of a cell.
+/// Median of `value` over the runs of a cell.
 pub(super) fn over_runs(cell: &Cell<'_>, value: impl Fn(&RunTimes) -> Option<f64>) -> Option<f64> {
     median(&cell.times().filter_map(value).collect::<Vec<_>>())
 }
 
-/// Epochs of a run; the fewest of its seeds.
+/// Number of epochs of a cell's runs; the smallest over its seeds.
 pub(super) fn epochs(cell: &Cell<'_>) -> Option<usize> {
     cell.facts().map(|facts| facts.epochs).min()
 }
 
-/// `12.3 %`, without a decimal where that is 0: `5 %`.
+/// A fraction as text: `12.3 %`, or `5 %` if the decimal is 0.
 pub(super) fn percent(share: f64) -> String {
     let text = fixed(share * 100.0, 1);
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Amdahl's bound: the speed-up of the whole if a share of its time falls to 0.
+/// Amdahl's bound: the speed-up of the whole if a part with this fraction of its time takes no time.
 pub(super) fn amdahl(share: f64) -> Predicted {
     Predicted::bound(WORTH, 1.0 / (1.0 - share.min(0.99)))
 }
@@ -47,8 +47,8 @@ pub(super) fn measured_here(found: &Measured, column: PredictedColumn) -> String
     format!("Measured here over {pairs} pairs of runs: {ratio}× the {words}.")
 }
 
-/// The change to the cell among `others` that was measured to be the best in `column`, where it is worth while; its
-/// prediction is that measurement.
+/// Proposes the change to the cell among `others` with the best measured `column`, if the improvement is at least
+/// [`WORTH`]; the measurement is its prediction.
 pub(super) fn best_measured<'a>(
     study: &Study<'_, 'a>,
     setting: &'static str,

@@ -1,4 +1,4 @@
-//! [`Alone`]: a factor that some cell of the same results changes alone, to the value that the comparison changes it to.
+//! [`Alone`]: two cells of the results that differ in one factor only, which isolates the effect of that factor.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use super::factor::Factor;
 pub(crate) struct Alone<'v, 'a> {
     /// The cell without the change.
     pub(crate) without: At<'v, 'a>,
-    /// The cell with the factor.
+    /// The cell with the change.
     pub(crate) with: At<'v, 'a>,
 }
 
-/// Leaves out comparisons whose every change is also one of a larger comparison among them: such a value of a treatment
-/// is a part of the other one, and stands there as a factor that is measured alone.
+/// Removes comparisons whose changes are all contained in those of a larger comparison; that one shows them as factors
+/// measured alone.
 pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
     let changes: Vec<BTreeSet<Change>> = comparisons.iter().map(all_changes).collect();
     let is_part = |own: &BTreeSet<Change>| {
@@ -33,7 +33,7 @@ pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
         .collect()
 }
 
-/// Path, value before, value after.
+/// A changed setting: path, value before, value after.
 type Change = (String, Option<String>, Option<String>);
 
 fn all_changes(comparison: &Comparison) -> BTreeSet<Change> {
@@ -50,8 +50,8 @@ pub(crate) fn factors(duo: &Duo<'_, '_>) -> BTreeSet<Factor> {
     paths.filter(|path| counts(path)).map(Factor::of).collect()
 }
 
-/// Finds the cell that changes `factor` alone: added to what was before, or, where there is none, as the last that is
-/// missing to what is after.
+/// Finds a pair of cells that isolates `factor`: the cell before and one with only this factor added; or, if there is
+/// none, the cell after and one with only this factor removed.
 pub(crate) fn find<'v, 'a>(duo: &Duo<'v, 'a>, factor: Factor) -> Option<Alone<'v, 'a>> {
     let [before, after] = duo.both;
     let wanted = differing(before, after);
@@ -81,7 +81,7 @@ pub(crate) fn find<'v, 'a>(duo: &Duo<'v, 'a>, factor: Factor) -> Option<Alone<'v
     added.chain(last).find(is_one)
 }
 
-/// The settings in which two cells differ, without those that decide neither work nor result.
+/// The settings in which two cells differ, without those that affect neither work nor results.
 pub(crate) fn differing(one: At<'_, '_>, other: At<'_, '_>) -> Vec<SpecChange> {
     let mut changes = setting_changes(
         (&one.view.set.plan, one.cell.info),

@@ -1,4 +1,5 @@
-//! The answer of a comparison: the verdict on times, then memory and quality, and what the data do not show; with the plot of its factors.
+//! The answer of a comparison: the verdict on times, then memory and quality, and what the data do not show; and the
+//! plot of the factors.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ use super::rows::{Shown, direction};
 use super::search;
 use super::{phases, qualities};
 
-/// Metrics that are named.
+/// Largest number of metrics in a sentence.
 const NAMED: usize = 4;
 messages! {
     answer_title() = "Answer" | "Antwort";
@@ -50,7 +51,7 @@ messages! {
     forest_open() = "no direction shown" | "keine Richtung nachgewiesen";
 }
 
-/// The sentences.
+/// The sentences of the answer.
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     let mut duos = scene.duos();
     let searches = search::sentences(scene);
@@ -60,7 +61,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
         (Some(duo), None) => all.extend(of_one(scene, &duo)),
         _ => all.extend(summary::sentences(scene)),
     }
-    // Searches that are compared come first, those beside the comparison last.
+    // If the sides are searches, their sentence comes first; searches named by `[report] searches` come last.
     let place = if scene.searches.is_empty() {
         0
     } else {
@@ -78,7 +79,7 @@ fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     all.extend(phases::sentence(scene, duo));
     let told = duo.pair.costs.iter().filter(|own| costs::is_told(own));
     all.extend(told.filter_map(|own| cost(scene, own)));
-    // Sides with a run that has not learned.
+    // Sides that have a run which did not learn.
     let idle = duo.both.into_iter().zip([words.before(), words.after()]);
     let idle: Vec<String> = idle
         .filter(|(at, _)| at.cell.facts().filter_map(has_learned).any(|has| !has))
@@ -125,7 +126,7 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     }
 }
 
-/// The medians of the time that the verdict is on: `0.0500 ms → 0.150 ms`.
+/// The medians of the judged time: `0.0500 ms → 0.150 ms`.
 fn medians(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     let timed = scene.timed();
     let found = duo.both.map(|at| timed.over_runs(at));
@@ -138,7 +139,8 @@ fn medians(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     found.map(show).join(" → ")
 }
 
-/// Effect of each factor alone on the time per sample; `None` where at most one differs, or none was measured alone.
+/// Sentence: effect of each factor alone on the time per sample; `None` if at most one factor differs, or none was
+/// measured alone.
 fn alone(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
     let taken = FactorEffects::of(duo)?;
@@ -169,7 +171,7 @@ fn alone(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     Some(words.answer_alone(told.join("; ")))
 }
 
-/// A cost with its medians, the interval of its ratio and its verdict; `None` where it has no ratio.
+/// A cost with its medians, the interval of its ratio and its verdict; `None` if the ratio is undefined.
 fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     let (words, judgement) = (scene.words, &own.judgement);
     let direction = scene.across(words.direction(judgement.ratio.as_ref()?));
@@ -186,7 +188,7 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     Some(words.answer_cost(name, verdict, before, after, ends))
 }
 
-/// Text of a metric in a sentence: its name, or its medians too.
+/// Formats a metric for a sentence: its name, with or without its medians.
 type MetricText<'s> = &'s dyn Fn(&QualityChange) -> String;
 
 /// Sentences on losses and metrics over seeds, by verdict.
@@ -194,9 +196,10 @@ fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
     let deciding = duo.metric();
     let mut metrics: Vec<&QualityChange> = duo.pair.quality.iter().collect();
-    // If there are too many metrics, the deciding one is the first.
+    // If there are too many metrics, the deciding one is listed first.
     metrics.sort_by_key(|metric| Some(&metric.column) != deciding.as_ref());
-    // A metric that repeats another (the best loss of a last epoch is its validation loss) is named once.
+    // Metrics with equal values are named once (the best loss equals the validation loss if the last epoch is the
+    // best).
     let mut seen = BTreeSet::new();
     metrics.retain(|metric| {
         let (before, after) = metric.medians;
@@ -239,7 +242,8 @@ fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     all
 }
 
-/// The plot: of several factors each alone, their product and all together; else the ratio of every cell.
+/// The plot: with several factors, the effect of each alone, their product, and all together; else the ratio of every
+/// cell.
 pub(crate) fn figure(scene: &Scene<'_>) -> Option<PlotContext> {
     let words = scene.words;
     let Some(rows) = scene.duos().find_map(|duo| forest(scene, &duo)) else {
@@ -256,7 +260,8 @@ pub(crate) fn figure(scene: &Scene<'_>) -> Option<PlotContext> {
     ))
 }
 
-/// The rows of the plot; `None` where no factor was measured alone. Only what a test shows is faster or slower.
+/// The rows of the plot; `None` if no factor was measured alone. Only effects that a test shows are coloured as faster
+/// or slower.
 fn forest(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<DotRow>> {
     let words = scene.words;
     let taken = FactorEffects::of(duo)?;

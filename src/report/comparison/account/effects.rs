@@ -24,13 +24,13 @@ messages! {
 
 /// A pair of cells that differs in several factors, with the effect of each.
 pub(crate) struct FactorEffects<'v, 'a> {
-    /// Each factor, with the cells that differ in it only.
+    /// Each factor, with the cells that differ only in it, if there are any.
     pub(crate) factors: Vec<(Factor, Option<Alone<'v, 'a>>)>,
     key: &'a str,
 }
 
 impl<'v, 'a> FactorEffects<'v, 'a> {
-    /// `None` where at most one factor differs.
+    /// The effects of a pair's factors; `None` if at most one factor differs.
     pub(crate) fn of(duo: &Duo<'v, 'a>) -> Option<Self> {
         let factors = factors(duo);
         (factors.len() > 1).then(|| Self {
@@ -46,7 +46,7 @@ impl<'v, 'a> FactorEffects<'v, 'a> {
         self.factors.iter().filter_map(|(_, alone)| alone.as_ref())
     }
 
-    /// The product of the single factors' ratios.
+    /// The product of the single factors' ratios, with its interval.
     pub(crate) fn product(&self, figure: &Figure) -> Option<Ratio> {
         let single = self
             .measured()
@@ -60,7 +60,7 @@ impl<'v, 'a> FactorEffects<'v, 'a> {
 }
 
 impl Alone<'_, '_> {
-    /// `with ÷ without`, and what its test shows.
+    /// The ratio `with ÷ without` of a figure, and what its test shows.
     pub(crate) fn effect(&self, figure: &Figure) -> Option<(Ratio, Shown)> {
         let label = format!("{} {figure:?}", self.with.cell.info.key);
         let runs = [figure.runs(self.without), figure.runs(self.with)];
@@ -69,7 +69,7 @@ impl Alone<'_, '_> {
     }
 }
 
-/// Lines of a manifest that measure the factors which no cell of these results changes alone; `None` where there are none.
+/// Lines of a manifest that measure the factors which no cell of these results changes alone; `None` if there are none.
 pub(crate) fn missing(scene: &Scene<'_>) -> Option<Code> {
     let first = scene
         .shown()
@@ -80,8 +80,8 @@ pub(crate) fn missing(scene: &Scene<'_>) -> Option<Code> {
     Some(Code::of("toml", &manifest_lines(scene, &duo, &missing)?))
 }
 
-/// Lines of a manifest that measure factors alone: the variant before with a factor's settings of the variant after. `None`
-/// where the sides are no variants, or none of these factors is a setting of one.
+/// Lines of a manifest that measure factors alone: the variant before with a factor's settings of the variant after.
+/// `None` if the sides are not variants, or their settings contain none of these factors.
 fn manifest_lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, factors: &[Factor]) -> Option<String> {
     let plan = &scene.comparison.after.set.plan;
     let place = plan

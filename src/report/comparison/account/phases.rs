@@ -1,5 +1,5 @@
-//! Throughput by phase: where a step's time went before and after, how much a phase can do for the step (Amdahl), and
-//! which phases a change of the step's time is in.
+//! Phases of a step: their times before and after, the largest possible gain from each (Amdahl), and the phases that
+//! explain a change of the step's time.
 
 use crate::base::statistics::median;
 use crate::compare::{Design, Ratio, Verdict};
@@ -15,10 +15,10 @@ use crate::results::{BOOTSTRAP_FROM, Interval, interval_over_runs, value};
 use super::rows::{ROWS, Shown, interval, is_comparable, over_pairs, ratio_entry, shown};
 use super::spread::{Runs, of_runs, over_blocks, p_value, quotient};
 
-/// Part of the step's change from which on a phase is named.
+/// Fraction of the step's change from which on a phase is named.
 const NAMED_FROM: f64 = 0.1;
 
-/// The names of the phases, in the order of their shares.
+/// The names of the phases, in the order of the table of phases.
 const NAMES: [fn(Words) -> String; 7] = [
     Words::phase_data_wait,
     Words::phase_transfer,
@@ -57,7 +57,7 @@ messages! {
     phase_other() = "other" | "Rest";
 }
 
-/// The section; `None` where no cell has phases on both sides.
+/// The section; `None` if no cell has phases on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let has_phases = |duo: &Duo<'_, '_>| duo.both.iter().all(|at| breakdown(at.cell).is_some());
@@ -89,7 +89,7 @@ fn columns(scene: &Scene<'_>) -> Vec<Column> {
     ]
 }
 
-/// Samples of a step of both sides, where they differ.
+/// Samples per step of both sides, if they differ.
 fn step_sizes(duo: &Duo<'_, '_>) -> Option<[f64; 2]> {
     let samples = |at: At<'_, '_>| at.view.set.plan.samples_per_step(at.cell.info);
     let [before, after] = duo.both.map(samples);
@@ -97,12 +97,12 @@ fn step_sizes(duo: &Duo<'_, '_>) -> Option<[f64; 2]> {
     (before != after).then_some([before as f64, after as f64])
 }
 
-/// A phase of both sides, or the whole step.
+/// A phase, or the whole step, with its times on both sides.
 struct Phase {
     name: String,
     /// Percent of the step, before and after.
     shares: [f64; 2],
-    /// Milliseconds of every run: of a step, or of a sample where the steps of both sides differ in size.
+    /// Milliseconds per step in every run, before and after; per sample if the step sizes differ.
     runs: [Runs; 2],
     ratio: Option<Ratio>,
 }
@@ -132,8 +132,8 @@ impl Phase {
         }
     }
 
-    /// Whether its test shows this direction. A phase whose time is 0 on one side has no ratio and no sign-flip test: its
-    /// direction is shown from six runs a side on, the fewest with which that test can show one.
+    /// Whether the phase's test shows this direction. A phase whose time is 0 on one side has no ratio and no sign-flip
+    /// test: its direction is shown if each side has at least six runs, as many as that test needs.
     fn shows(&self, wanted: Shown) -> bool {
         let [before, after] = &self.runs;
         let (absent, present) = match wanted {
@@ -157,7 +157,7 @@ impl Phase {
     }
 }
 
-/// The phases that either side has, the residual among them, and the step; `None` where a side's phases do not sum to its
+/// The phases that either side has, including the residual, and the step; `None` if a side's phases do not sum to its
 /// step.
 fn phases(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<(Vec<Phase>, Phase)> {
     let words = scene.words;
@@ -175,7 +175,7 @@ fn phases(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<(Vec<Phase>, Phase)> {
     Some((named.collect(), Phase::of(duo, step, sums, sizes)))
 }
 
-/// The lines of [`phases`]; none where they do not sum to the step.
+/// The lines of [`phases`]; empty if they do not sum to the step.
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Vec<Entry>> {
     let Some((phases, step)) = phases(scene, duo) else {
         return Vec::new();
@@ -188,7 +188,7 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Vec<Entry>> {
     lines
 }
 
-/// One phase of both sides: times, shares, ratio, and Amdahl's bound, `1 ÷ (1 − s)`, which the whole step has not.
+/// One phase of both sides: times, shares, ratio, and Amdahl's bound, `1 ÷ (1 − s)`, except for the whole step.
 fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>, phase: &Phase) -> Option<Vec<Entry>> {
     let words = scene.words;
     let show = |ms: f64| words.seconds(ms / 1e3);
@@ -207,16 +207,16 @@ fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>, phase: &Phase) -> Option<Vec<Ent
     ])
 }
 
-/// A phase that a change of the step's time is in.
+/// A phase that contributes to the change of the step's time.
 struct Changed {
     phase: Phase,
     medians: [f64; 2],
-    /// The phase's part of the change.
+    /// Fraction of the step's change that is in the phase.
     part: f64,
 }
 
-/// The phases whose own test shows the direction of the step's change and that make up a tenth of it, the largest first;
-/// `None` where the cell has no verdict on its time, or where the runs of both sides were not made in turns.
+/// The phases whose own test shows the direction of the step's change and that make up at least a tenth of it, the
+/// largest first; `None` if the cell has no verdict on its time, or the runs were not interleaved.
 fn changed(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<Changed>> {
     let judgement = &duo.pair.judgement;
     let wanted = match judgement.verdict {
@@ -247,7 +247,7 @@ fn changed(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<Changed>> {
     Some(named)
 }
 
-/// The sentence of an answer that says in which phases the change of one cell's time is.
+/// Sentence for one cell: which phases explain the change of its time.
 pub(crate) fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
     let named = changed(scene, duo)?;
@@ -277,7 +277,7 @@ pub(crate) fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     })
 }
 
-/// Sentence for several cells: in how many of those with a verdict each phase is named.
+/// Sentence for several cells: for each phase, in how many of those with a verdict it explains the change.
 pub(crate) fn sentence_of_cells(scene: &Scene<'_>) -> Option<String> {
     let words = scene.words;
     let found = scene.duos().filter_map(|duo| changed(scene, &duo));

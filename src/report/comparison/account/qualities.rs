@@ -1,4 +1,5 @@
-//! Losses and metrics of both sides: the one that decides, and those whose seeds show a direction, with what its seeds allow to say.
+//! Losses and metrics of both sides: the deciding one, and those whose test over seeds shows a direction, with their
+//! verdicts.
 
 use crate::compare::{QualityChange, QualityVerdict};
 use crate::event::RunFacts;
@@ -10,7 +11,7 @@ use crate::report::table::Entry;
 use crate::report::view::At;
 use crate::results::{ColumnInfo, Direction, fixed_column, metric_column, objective};
 
-/// Losses of a run's facts.
+/// Columns of losses in `runs.csv`.
 const LOSSES: [&str; 5] = [
     "best_loss",
     "final_loss",
@@ -30,14 +31,15 @@ messages! {
     qualities_no_direction() = "no direction is better" | "keine Richtung ist besser";
 }
 
-/// A line for each metric that decides between the cells or whose seeds show a direction, and for the best loss.
+/// A line for each metric that decides between the cells or whose test over seeds shows a direction, and for the best
+/// loss.
 pub(crate) fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
     let mut lines: Vec<(Vec<Entry>, bool)> = Vec::new();
     let told = columns_of(duo.both)
         .into_iter()
         .filter(|column| is_told(duo, column));
     for own in told.filter_map(|column| line(scene.words, duo, &column)) {
-        // A metric that repeats another has no row.
+        // A metric with the same values as another has no row.
         if lines.iter().all(|(other, _)| other[1..] != own[1..]) {
             lines.push((own, true));
         }
@@ -45,7 +47,7 @@ pub(crate) fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bo
     lines
 }
 
-/// Whether a metric decides between the cells, or its seeds show a direction.
+/// Whether a metric decides between the cells, or its test over seeds shows a direction.
 fn is_told(duo: &Duo<'_, '_>, column: &ColumnInfo) -> bool {
     let is_shown = |quality: &QualityChange| {
         matches!(
@@ -91,7 +93,7 @@ fn value_of(at: At<'_, '_>, column: &str) -> Option<Number> {
     over_seeds(at.cell, &fact)
 }
 
-/// The line of a metric; `None` where neither side has it.
+/// The line of a metric; `None` if neither side has it.
 fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Vec<Entry>> {
     let both = duo.both.map(|at| value_of(at, &column.name));
     if both == [None, None] {
@@ -114,7 +116,7 @@ fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Vec<Entr
     ])
 }
 
-/// Ratio of two values; `None` where one is not positive.
+/// Ratio of two values; `None` if one is not positive.
 fn ratio_of(one: &Number, other: &Number) -> Option<f64> {
     (one.value > 0.0 && other.value > 0.0).then(|| other.value / one.value)
 }
@@ -144,7 +146,7 @@ pub(crate) fn verdict(words: Words, quality: &QualityChange) -> String {
     }
 }
 
-/// By how much the best loss of two cells differs: `+12.4 %`; `None` where one has none.
+/// By how much the best loss of two cells differs: `+12.4 %`; `None` if one cell has no loss.
 pub(crate) fn best_loss(words: Words, both: [At<'_, '_>; 2]) -> Option<String> {
     let [one, other] = both.map(|at| value_of(at, "best_loss"));
     Some(words.signed_percent(ratio_of(&one?, &other?)? - 1.0))

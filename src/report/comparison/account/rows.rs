@@ -1,4 +1,4 @@
-//! Tables of figures: before, after, their ratio, and the direction that its test shows.
+//! Tables of figures: before, after, their ratio, and the direction that a test shows.
 
 use crate::compare::{CellPair, Design, Ratio, Verdict, needed_pairs};
 pub(crate) use crate::report::comparison::scene::ROWS;
@@ -32,22 +32,23 @@ messages! {
 pub(crate) enum Shown {
     Less,
     More,
-    /// Both sides are equal in every resample.
+    /// Both sides have equal values.
     Equal,
-    /// No direction, with the p-value.
+    /// The test shows no direction; contains the p-value.
     Open(f64),
-    /// So few pairs of runs that no outcome of the test could show a direction.
+    /// Too few pairs of runs for the test to show a direction at all.
     Few,
-    /// Times of two sessions: how far sessions differ is not in the test.
+    /// Times of two sessions: the test does not account for differences between sessions.
     Sessions,
     Untested,
 }
 
-/// A figure of a pair of cells.
+/// A figure of a pair of cells: medians, ratio and test.
 pub(crate) struct PairFigure {
     /// Medians with their intervals, before and after.
     pub(crate) medians: [Option<Interval>; 2],
-    /// `after ÷ before`: the comparison's own where it has one; `None` where the cells are not comparable.
+    /// `after ÷ before`: as computed by the comparison, if it has this figure; `None` where the cells are not
+    /// comparable.
     pub(crate) ratio: Option<Ratio>,
     /// Result of the test of the ratio.
     pub(crate) shown: Shown,
@@ -77,12 +78,12 @@ impl PairFigure {
     }
 }
 
-/// Whether ratios of a pair of cells mean something (R5).
+/// Whether ratios of a pair of cells are meaningful (rule R5 of `report::contract`).
 pub(crate) fn is_comparable(pair: &CellPair) -> bool {
     !matches!(pair.judgement.verdict, Verdict::NotComparable(_))
 }
 
-/// A direction needs a test that shows one, and an interval on one side of 1.
+/// The direction that a test shows: it must be significant, and the interval must not contain 1.
 pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> Shown {
     let is_off = |end: f64| (end - 1.0).abs() > f64::EPSILON;
     match p.filter(|_| ratio.kind != IntervalKind::Single) {
@@ -94,8 +95,7 @@ pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> Shown {
     }
 }
 
-/// The table over pairs of cells, which names them where there are several, of at most so many rows; `None`
-/// without a row.
+/// The table over pairs of cells, with their names if there are several, of at most `most` rows; `None` without rows.
 pub(crate) fn over_pairs<'a>(
     scene: &Scene<'a>,
     (id, title, about): (&str, String, String),
@@ -137,7 +137,7 @@ pub(crate) fn columns(scene: &Scene<'_>, figures: &Provenance, ratios: String) -
     ]
 }
 
-/// The line of a figure in such a table, and whether its test shows a direction; `None` where neither cell has it.
+/// The row of a figure in a table of figures, and whether its test shows a direction; `None` if neither cell has it.
 pub(crate) fn line(
     scene: &Scene<'_>,
     duo: &Duo<'_, '_>,
@@ -159,7 +159,7 @@ pub(crate) fn line(
     Some((fields, matches!(held.shown, Shown::Less | Shown::More)))
 }
 
-/// The medians of a figure of both sides, or what stands where there is none.
+/// The medians of a figure of both sides, or the text for a missing one.
 pub(crate) fn medians(words: Words, duo: &Duo<'_, '_>, figure: &Figure) -> [Entry; 2] {
     let show = |value| figure.show(words, value);
     duo.both.map(|at| match figure.over_runs(at) {
@@ -168,7 +168,7 @@ pub(crate) fn medians(words: Words, duo: &Duo<'_, '_>, figure: &Figure) -> [Entr
     })
 }
 
-/// A ratio with the ends of its interval below it: what they are stands once, below the table.
+/// A ratio with the ends of its interval below it; the kind of interval is stated once, below the table.
 pub(crate) fn ratio_entry(words: Words, ratio: Option<&Ratio>) -> Entry {
     let mut entry = words.ratio_entry(ratio);
     if let Some((low, high)) = ratio.and_then(Ratio::ends) {
@@ -177,7 +177,7 @@ pub(crate) fn ratio_entry(words: Words, ratio: Option<&Ratio>) -> Entry {
     entry
 }
 
-/// A median with its interval below it: `1.69 s`, `1.53–1.79 s`.
+/// A median and, below it, its interval: `1.69 s`, `1.53–1.79 s`.
 pub(crate) fn interval(words: Words, interval: &Interval, show: &dyn Fn(f64) -> String) -> Entry {
     let (low, high) = (show(interval.low), show(interval.high));
     let detail = match interval.kind {
@@ -192,7 +192,7 @@ pub(crate) fn interval(words: Words, interval: &Interval, show: &dyn Fn(f64) -> 
     }
 }
 
-/// The number of `low` alone, where both have the same unit.
+/// `low` without its unit if `high` has the same unit.
 fn without_unit_of<'t>(high: &str, low: &'t str) -> &'t str {
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => number,

@@ -1,4 +1,4 @@
-//! The verdict of every cell, with what it rests on.
+//! The verdict of every cell, with the numbers that it is based on.
 
 use crate::compare::{Ratio, Verdict, Work};
 use crate::report::comparison::Words;
@@ -11,15 +11,15 @@ use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry};
 
-/// Rows of the plot of ratios at most.
+/// Largest number of rows of the plot of ratios.
 const RATIOS: usize = 40;
 
-/// Series of each kind of verdict: form and colour both tell it.
+/// Plot series (marker and colour) of the verdict "faster".
 pub(crate) const FASTER: usize = 0;
-/// See [`FASTER`].
+/// Plot series of the verdict "slower".
 pub(crate) const SLOWER: usize = 1;
 const SAME: usize = 2;
-/// See [`FASTER`].
+/// Plot series of other verdicts.
 pub(crate) const OPEN: usize = 7;
 
 messages! {
@@ -38,7 +38,7 @@ messages! {
     no_ratio(why) = "no ratio: {why}" | "kein Verhältnis: {why}";
 }
 
-/// The table of verdicts; none for a single cell, of which the summary has all that counts.
+/// The table of verdicts; `None` for a single cell, which the summary describes fully.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     if scene.comparison.cells.len() == 1 {
@@ -87,7 +87,7 @@ fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
     fields
 }
 
-/// The ratio of every cell with its interval.
+/// The plot of every cell's ratio with its interval.
 pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
     let words = scene.words;
     let has_ratio = |duo: &Duo<'_, '_>| duo.pair.judgement.ratio.is_some();
@@ -113,7 +113,7 @@ pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
     ))
 }
 
-/// Ratios around 1; `open` is what neither has a direction nor is the same.
+/// A plot of ratios around 1; `open` is the name of the series without a shown direction.
 pub(crate) fn plot(
     words: Words,
     id: &str,
@@ -145,7 +145,7 @@ pub(crate) fn plot(
     }
 }
 
-/// A ratio of a pair of cells as a row of a plot; `None` for one that no logarithmic axis has.
+/// A ratio of a pair of cells as a row of a plot; `None` if it cannot be drawn on a logarithmic axis.
 pub(crate) fn row(
     words: Words,
     duo: &Duo<'_, '_>,
@@ -164,7 +164,7 @@ pub(crate) fn row(
     })
 }
 
-/// The time per sample of a pair of cells, as its verdict has it.
+/// The time per sample of a pair of cells, with its verdict, as a row of the plot.
 pub(crate) fn verdict_row(words: Words, duo: &Duo<'_, '_>, label: String) -> Option<DotRow> {
     let judgement = &duo.pair.judgement;
     let kind = match judgement.verdict {

@@ -1,4 +1,4 @@
-//! Every factor that changed, and what shows that nothing else did.
+//! Every factor that changed, and evidence that nothing else did.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::Cell;
 
-/// Rows of the table at most.
+/// Largest number of rows of the table.
 const ROWS: usize = 60;
-/// Reasons and names in a sentence at most.
+/// Largest number of reasons or names in a sentence.
 const NAMED: usize = 6;
 
 messages! {
@@ -41,7 +41,7 @@ messages! {
     different_work_in(count, why) = "Work: compared cells that do other work: {count} ({why}); no ratio of their times is drawn." | "Arbeit: verglichene Zellen mit anderer Arbeit: {count} ({why}); ein Verhältnis ihrer Zeiten wird nicht gebildet.";
 }
 
-/// The section: changed settings as a table, and below it what is equal.
+/// The section: changed settings as a table, and below it what is equal on both sides.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     if scene.comparison.cells.is_empty() {
         return None;
@@ -84,7 +84,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     })
 }
 
-/// Path, value before, value after.
+/// A changed setting: path, value before, value after.
 type Change<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
 /// Every change with the number of cells that have it, by path.
@@ -154,10 +154,10 @@ fn both(scene: &Scene<'_>, value: fn(&Cell<'_>) -> Option<String>) -> (Vec<Strin
     (before.into_iter().collect(), after.into_iter().collect())
 }
 
-/// Equal work signatures, or declared unequal with the reason.
+/// Sentences: pairs with equal work signatures, and pairs of different work with the reason.
 fn work(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
-    // How many pairs, and why, of each kind.
+    // Number of pairs of each kind of [`Work`], with the reasons.
     let mut found = [0; 4].map(|count: usize| (count, BTreeSet::new()));
     let programs = scene.comparison.programs();
     for pair in &scene.comparison.cells {

@@ -1,4 +1,5 @@
-//! Before, after, and what changed: every figure of a single pair of cells, of several their means and what each shows.
+//! Before, after, and what changed: every figure of a single pair of cells; of several pairs the means and the numbers
+//! of verdicts.
 
 use crate::base::statistics::{geometric_mean, range};
 use crate::base::text::capitalised;
@@ -22,7 +23,7 @@ use crate::report::sections::reach::Target;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::Direction;
 
-/// Metrics beside the best loss in a table over cells.
+/// Largest number of metrics besides the best loss in a table over cells.
 const METRICS: usize = 4;
 const BEST_LOSS: &str = "best_loss";
 
@@ -52,7 +53,7 @@ messages! {
     best_loss_name() = "best loss" | "bester Loss";
 }
 
-/// The section: of one cell every figure, of several the means over them; `None` if no cell is on both sides.
+/// The section: every figure of a single cell, or the means over several; `None` if no cell is on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     if is_one(scene) {
@@ -63,7 +64,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         })
         .map(Section::table);
     }
-    // Cells that were not measured have no part in any mean.
+    // Cells that were not measured are left out of all means.
     let cells = scene.duos().filter(|duo| is_comparable(duo.pair)).count();
     let how = Provenance::Derived(words.mean_over_cells());
     let columns = columns(scene, &how, words.of_the_means());
@@ -76,12 +77,12 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     (!rows.is_empty()).then(|| Section::table(Table::of_rows(naming, columns, rows)))
 }
 
-/// With several cells: figures, cost and metrics with a change, and the deciding metric.
+/// The section for several cells, one row per cell: figures, costs and metrics that changed, and the deciding metric.
 pub(crate) fn by_cell(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let naming = ("by-cell", words.by_cell_title(), words.by_cell_about());
     let told = |duo: &Duo<'_, '_>| {
-        // The time that is judged has a table of its own.
+        // The time that is judged is in another table.
         let lines = lines(scene, duo).into_iter().skip(1);
         let told = lines.filter(|(_, is_told)| *is_told);
         told.map(|(fields, _)| fields).collect()
@@ -96,7 +97,7 @@ fn columns_of_one(scene: &Scene<'_>) -> Vec<Column> {
     columns(scene, &how, scene.words.of_the_medians())
 }
 
-/// Every figure, cost and metric of a pair of cells, each with whether a change is shown; the time that is judged first.
+/// Every figure, cost and metric of a pair of cells, each with whether a change is shown; the judged time first.
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
     let timed = scene.timed();
     let mut figures = vec![Figure::Startup, Figure::Training, Figure::Validation];
@@ -118,7 +119,7 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
     lines
 }
 
-/// The time that is judged, with its verdict.
+/// The row of the judged time, with its verdict.
 fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>, timed: &Figure) -> Vec<Entry> {
     let words = scene.words;
     let judgement = &duo.pair.judgement;
@@ -153,7 +154,7 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Vec<Entry> {
     ]
 }
 
-/// The verdict over all cells, how the cells' own are distributed, and the metric that decides.
+/// The verdict over all cells, the numbers of cells by verdict, and the metric that decides.
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     let matrix = scene.comparison.matrix.as_ref();
@@ -190,7 +191,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     sentences
 }
 
-/// The metric that decides in every cell in which one does; `None` where cells have different ones.
+/// The deciding metric of all cells that have one; `None` if cells have different ones.
 fn deciding(scene: &Scene<'_>) -> Option<String> {
     let mut all = scene.duos().filter_map(|duo| duo.metric());
     let first = all.next()?;
@@ -218,8 +219,8 @@ fn is_one(scene: &Scene<'_>) -> bool {
     scene.comparison.cells.len() == 1
 }
 
-/// The rows over several cells: times and costs as geometric means, losses and metrics as ranges, since means over different losses
-/// say nothing.
+/// The rows over several cells: times and costs as geometric means, losses and metrics as ranges, since a mean over
+/// different losses is meaningless.
 fn over_cells(scene: &Scene<'_>) -> Vec<Vec<Entry>> {
     let words = scene.words;
     let mut rows = Vec::new();
@@ -281,7 +282,7 @@ fn mean_row(
     )
 }
 
-/// A row of the geometric means of both sides, with the verdict over all cells where there is one; `None` for no values.
+/// A row of the geometric means of both sides, with the verdict over all cells if there is one; `None` without values.
 fn means(
     words: Words,
     name: String,
@@ -313,7 +314,7 @@ fn means(
     ])
 }
 
-/// A metric over cells: its range, and in how many cells it is better or worse.
+/// The row of a metric over cells: its range, and in how many cells it is better or worse.
 fn quality(scene: &Scene<'_>, column: &str) -> Option<Vec<Entry>> {
     let words = scene.words;
     let cells = scene.comparison.cells.iter();
@@ -341,7 +342,7 @@ fn quality(scene: &Scene<'_>, column: &str) -> Option<Vec<Entry>> {
     ])
 }
 
-/// In how many cells a metric is better, worse, equal, or of no direction.
+/// In how many cells a metric is better, worse, equal, or without a verdict.
 fn counted(words: Words, found: &[&QualityChange]) -> String {
     let count = |is: fn(&QualityVerdict) -> bool| {
         let found = found.iter();
@@ -359,7 +360,7 @@ fn counted(words: Words, found: &[&QualityChange]) -> String {
     ])
 }
 
-/// The verdicts that some cells have, of all with the numbers of their cells.
+/// From verdicts with their numbers of cells, those that occur, as text.
 fn occurring<const N: usize>(verdicts: [(usize, String); N]) -> String {
     let occurring = verdicts.into_iter().filter(|(cells, _)| *cells > 0);
     let told: Vec<String> = occurring.map(|(_, told)| told).collect();
