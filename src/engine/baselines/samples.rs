@@ -27,7 +27,7 @@ pub(super) enum Goal {
 }
 
 impl Goal {
-    /// Outputs of a row.
+    /// Number of outputs per row.
     pub(super) fn outputs(self) -> usize {
         match self {
             Self::Values(len) | Self::Labels(len) => len,

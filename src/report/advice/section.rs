@@ -311,7 +311,7 @@ mod tests {
         let outcome = |reason: &str| Outcome {
             prediction: prediction.clone(),
             cell: String::new(),
-            against: String::new(),
+            reference: String::new(),
             measured: None,
             verdict: Verdict::Confirmed,
             reason: reason.to_owned(),

@@ -17,7 +17,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let mut fields = vec![OfCell::n()];
     let timed = TIMES.map(|(heading, column)| OfCell::timed(heading, column));
     fields.extend(timed);
-    // Nothing smaller is known of commands.
+    // For commands only the time of the whole run is known.
     if view
         .measured()
         .any(|cell| timing_value(cell, THROUGHPUT).is_none())
@@ -48,20 +48,20 @@ const TIMES: [(&str, &str); 3] = [
     ("step, median", "step_ms"),
     ("epoch", "epoch_s"),
 ];
-/// Place of the time of an epoch, after `n`.
+/// Index of the column for the time of an epoch.
 const EPOCH: usize = 3;
 
 /// Note of a table with extrapolated epochs.
 const EXTRAPOLATED: &str = " Epochs were cut short (`train.steps-per-epoch`): the time of a whole one is extrapolated from \
                             the measured steps, without validation.";
 
-/// Steps of an epoch that was cut short, and of a whole one.
+/// Number of steps in an epoch that was cut short, and in a whole one.
 fn cut(view: &View<'_>, cell: &Cell<'_>) -> Option<(u64, u64)> {
     let trained = view.section(cell, "train")?.get("steps-per-epoch")?;
     Some((trained.as_u64()?, cell.info.whole_epoch_steps?))
 }
 
-/// The extrapolated time of a whole epoch; of one run there is no error, and so no extrapolation.
+/// The extrapolated time of a whole epoch; none for a single run, which gives no error estimate.
 fn whole_epoch(view: &View<'_>, cell: &Cell<'_>) -> Entry {
     const STEP: &str = "step_mean_ms";
     let step = cell.timing.and_then(|row| row.values.get(STEP));
@@ -102,7 +102,7 @@ pub(crate) fn below(view: &View<'_>) -> String {
     format!("below each the {intervals}{alone}")
 }
 
-/// Until when cells were repeated, where that depended on their intervals.
+/// The setting `measure.until`, if cells were repeated until their intervals were narrow enough.
 pub(super) fn until(view: &View<'_>) -> Option<UntilSpec> {
     let plan = &view.set.plan;
     let measure = plan.section(plan.cells.first()?, "measure")?;

@@ -1,4 +1,5 @@
-//! The effect of loader workers, as an answer tells it: waiting that they save, threads started and stopped.
+//! The effect of loader workers, for the answer: time waiting for data that they save, and time to start and stop
+//! threads.
 
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ fn epochs(cell: &Cell<'_>) -> Option<f64> {
     median(&epochs.collect::<Vec<f64>>())
 }
 
-/// How often the workers of a run were started: none at all, once, or each epoch.
+/// How often the workers of a run were started: not at all, once, or each epoch.
 fn starts(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
     match part(view, cell, AXIS)?.as_u64()? {
         0 => Some(0.0),

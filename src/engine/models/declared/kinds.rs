@@ -1,4 +1,4 @@
-//! From a word with its settings to a [`LayerKind`]: defaults, ranges, the form that it reads, shared weights.
+//! Converts a word with its settings to a [`LayerKind`]: defaults, ranges, input form, shared weights.
 
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -41,7 +41,7 @@ impl Expander<'_> {
         Ok((kind, Some(output)))
     }
 
-    /// The kind with what its input decides, and its output.
+    /// Completes a kind with the sizes that its input determines, and returns it with its output form.
     fn fit(
         &mut self,
         item: &Item,
@@ -195,7 +195,7 @@ impl Reading<'_, '_> {
             "patches" => LayerKind::Patches { size: argument },
             "tokens" => LayerKind::Tokens,
             "embedding" => LayerKind::Embedding {
-                // The features, until the input's vocabulary is known.
+                // Temporarily the number of features; replaced when the input's vocabulary is known.
                 vocabulary: argument,
                 std: self.positive("std", 1.0)?,
             },

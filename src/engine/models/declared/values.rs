@@ -76,7 +76,7 @@ impl Expander<'_> {
             name => match name.strip_prefix("here.") {
                 Some(size) => match state.form {
                     Some(form) => form.size(size),
-                    // An earlier mistake is the cause: it has its message.
+                    // The cause is an earlier mistake, which is already reported.
                     None => return Ok(Amount::Whole(1)),
                 },
                 None => self.data.size(name),

@@ -1,4 +1,4 @@
-//! The original model ("alt") of founding report 004: dense layers only.
+//! The original model ("alt") of founding report 004: linear layers only.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct DetectorAltSpec {
     /// Hidden layers.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub layers: usize,
-    /// Width of the time embedding and its layer.
+    /// Number of features of the time embedding and its layer.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub time_embedding: usize,
 }
