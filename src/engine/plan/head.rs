@@ -115,7 +115,8 @@ pub(super) fn top(manifest: &Manifest) -> &Table {
     manifest.root.as_table().unwrap_or(&EMPTY)
 }
 
-/// The sections that cells are resolved from. The matrices, whose lists can be long, are read already.
+/// The sections that cells are resolved from. The matrices are left out: they are already read, and their lists can be
+/// long.
 fn without_matrices(root: &Table) -> Table {
     let is_matrix = |key: &Key| ["matrix", "matrices"].contains(&key.name.as_str());
     let entries = root.entries.iter().filter(|(key, _)| !is_matrix(key));
@@ -207,7 +208,7 @@ fn expect_table(key: &Key, node: &Node, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Form of a section in TOML.
+/// Example of a section in TOML, for messages.
 fn section_form(name: &str) -> String {
     match name {
         "models" | "datasets" | "losses" => {

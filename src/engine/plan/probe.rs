@@ -27,9 +27,9 @@ const LOOK: Duration = Duration::from_millis(2);
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 static KNOWN: Mutex<BTreeMap<DeviceKind, DeviceAnswer>> = Mutex::new(BTreeMap::new());
 
-/// Makes `device_facts` query GPUs by `program probe DEVICE`; without this call, by this process.
+/// Makes `device_facts` query GPUs through `program probe DEVICE`; without this call, this process queries them.
 pub fn probe_devices_by(program: PathBuf) {
-    // The first call wins: it is made once, by the program itself.
+    // Further calls have no effect; the program calls this once.
     let _ = PROGRAM.set(program);
 }
 
