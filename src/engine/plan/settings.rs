@@ -1,4 +1,4 @@
-//! The sections that other modules read: what to measure, when to stop a run, what to report, compare and charge.
+//! The sections that other modules read: measurement, limits, report, comparison and prices.
 
 use std::collections::BTreeMap;
 
@@ -73,12 +73,12 @@ impl Default for MeasureSpec {
 }
 
 impl MeasureSpec {
-    /// Whether the runs of a block profile their operations: only in the first block, and if `ops` is set.
+    /// Whether the runs of a block profile their operations: true in the first block if `ops` is set.
     pub fn profiles(&self, block: usize) -> bool {
         self.ops && block == 0
     }
 
-    /// Most repeats: with `until`, cells end with fewer when they are precise.
+    /// Largest number of repeats; with `until`, cells may end earlier.
     pub fn most_repeats(&self) -> usize {
         let most = self.until.map_or(0, |until| until.most);
         most.max(self.repeats)
@@ -236,7 +236,6 @@ impl Language {
         }
     }
 
-    /// The language with this code; `None` for an unknown code.
     pub fn of_code(code: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|language| language.code() == code)

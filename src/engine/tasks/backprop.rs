@@ -1,4 +1,4 @@
-//! [`Backprop`]: the task of every objective with one forward pass, one loss and backpropagation.
+//! [`Backprop`]: a task that consists of a forward pass, a loss and backpropagation.
 
 use super::{
     Assess, Assessment, Drawing, Image, Meaning, Micro, Outputs, Place, ReferenceInputs, Score,
@@ -23,12 +23,13 @@ pub(super) trait Objective<D: Kernels> {
     /// Makes the random draws for a batch.
     fn draw(&self, batch: Batch, draw: Draw) -> Self::Drawn;
 
-    /// The draws of a reference step.
+    /// The fixed draws of a verification step, from reference inputs.
     fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn>;
 
     fn upload(&self, device: &D, drawn: Self::Drawn) -> Result<Self::Inputs>;
 
-    /// Draws and moves, and marks the end of [`Phase::Transfer`]; the time of the draws counts as the step's residual.
+    /// Makes the draws, moves the batch to the device, and marks the end of [`Phase::Transfer`]; the time of the draws
+    /// counts as the step's residual.
     fn inputs(
         &self,
         device: &D,

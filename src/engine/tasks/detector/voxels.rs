@@ -15,17 +15,17 @@ use crate::ops::{Kernels, Pass, Result, Var, mse};
 use crate::tasks::Assessment;
 
 const BATCH: usize = 256;
-/// First parts of the keys of random streams; the verification uses 1 and 2.
+/// First part of the keys of random streams; 1 and 2 are used by the verification.
 const NOISE: u64 = 3;
 const ORDER: u64 = 4;
 
-/// Events with noise added at one diffusion time, and the first layer's result.
+/// Events with noise added at one diffusion time, and the output of the model's first layer.
 pub(super) struct Asked<D: Kernels> {
     time: usize,
     noised: Var<D>,
     phi: Vec<Vec<f32>>,
     noise: Vec<Vec<f32>>,
-    /// By event: the voxels hit, each with its input to the first layer, `√ᾱ x_i`.
+    /// For each event the indices of the hit voxels with their input to the first layer, `√ᾱ x_i`.
     hits: Vec<Vec<(usize, f32)>>,
     /// Output of the first layer, `(events, hidden)`.
     signal: Vec<f32>,
@@ -101,7 +101,8 @@ impl<D: Kernels> Detector<D> {
         let len = estimate.shape().len();
         let zeros = Var::constant(device, vec![0.0; len], estimate.shape())?;
         let square = mse(&mut pass, &estimate, &zeros)?;
-        // The sum over all values is their mean times their number; rows are independent, so one pass serves all events.
+        // The loss is a sum, computed as mean times number of values; rows are independent, so one backward pass gives
+        // the gradients of all events.
         let mut grads = pass.backward(&square, len as f32)?;
         let gradient = device.download(grads.of(&x)?)?;
         let mut scores = vec![0.0; self.size.voxels];
