@@ -8,11 +8,11 @@ use crate::ops::{Kernels, Pass, Result, Var};
 
 const RANGE: (f32, f32) = (-1.0, 1.0);
 
-/// A sample's class and its index in the class: it depends on these, the seed and the weights only.
+/// A sample's class and its index in the class: a sample depends only on these, the seed and the weights.
 type Place = (usize, usize);
 
 impl<D: Kernels> Diffusion<D> {
-    /// Images by the first sampler, each named after its class.
+    /// Draws images with the first sampler; each is named after its class.
     pub(super) fn draw_each(
         &self,
         device: &D,
@@ -52,7 +52,7 @@ impl<D: Kernels> Diffusion<D> {
         Ok(())
     }
 
-    /// `(places, H, W, C)`, in batches; `told` is called with the steps that are done and all.
+    /// Draws images `(places, H, W, C)` in batches; `told` is called with the number of finished steps and the total.
     fn draw_all(
         &self,
         device: &D,
@@ -72,7 +72,7 @@ impl<D: Kernels> Diffusion<D> {
         Ok(values)
     }
 
-    /// `(places, H, W, C)`.
+    /// Draws one batch of images, `(places, H, W, C)`.
     fn draw_batch(
         &self,
         device: &D,
@@ -93,7 +93,7 @@ impl<D: Kernels> Diffusion<D> {
         denoiser.draw(&mut streams, self.image.shape(1).len(), estimate, told)
     }
 
-    /// `u + w (c - u)`: u estimated without class, c with it, both in one batch.
+    /// The guided noise `u + w (c - u)`: u is estimated without the class, c with it, both in one batch.
     fn guided_noise(
         &self,
         device: &D,

@@ -1,4 +1,4 @@
-//! Several labels of a sample, each there or not: outputs are a logit for each.
+//! Several labels of a sample, each present or absent; the outputs are a logit for each.
 
 use super::goal::Goal;
 use super::{Meaning, ReferenceInputs, Score, TaskError};
@@ -6,10 +6,10 @@ use crate::loader::Batch;
 use crate::losses::BinaryCrossEntropySpec;
 use crate::ops::{BinaryTargets, Kernels, Pass, Result, Var, binary_cross_entropy};
 
-/// `len` labels of each sample.
+/// The goal for `len` labels per sample.
 pub(super) struct Labels {
     len: usize,
-    /// Weight of the loss of each label where it is 1; empty where all weights are 1.
+    /// Weight of the loss of each label where it is 1; empty if all weights are 1.
     pos_weight: Vec<f64>,
 }
 
@@ -25,7 +25,7 @@ impl Labels {
     }
 }
 
-/// The labels of a batch, on the host and as the loss reads them.
+/// The labels of a batch, on the host and on the device for the loss.
 pub(super) struct OfBatch<D: Kernels> {
     labels: Vec<f32>,
     targets: BinaryTargets<D>,

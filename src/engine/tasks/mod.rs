@@ -1,8 +1,8 @@
 //! Tasks: computation of gradients and loss from a batch, and of metrics from a split. One file per task.
 //!
-//! Owns [`Task`], which the training loop calls, and [`Workload`], what each family of models is trained on and by which task.
-//! Most tasks are an `Objective` under `backprop`; an algorithm that computes gradients differently, or needs several
-//! forward passes, implements [`Task`] itself. The training loop is in [`crate::train`].
+//! Owns [`Task`], which the training loop calls, and [`Workload`], which defines the data and the task of each family
+//! of models. Most tasks are an `Objective` under `backprop`; an algorithm that computes gradients differently, or
+//! needs several forward passes, implements [`Task`] itself. The training loop is in [`crate::train`].
 //!
 //! All random numbers of a step are drawn on the host from streams seeded by the step's [`Place`], so that they depend
 //! neither on the order of batches nor on threads.
@@ -56,7 +56,7 @@ use crate::measure::Stopwatch;
 use crate::models::ModelSpec;
 use crate::ops::{Convolution, Grads, Kernels, Module, Result, Var, Work};
 
-/// A model with its loss and metrics, as the training loop uses it.
+/// A model with its loss and metrics, with the functions that the training loop calls.
 pub trait Task<D: Kernels> {
     /// The parameters.
     fn module(&mut self) -> &mut dyn Module<D>;
@@ -78,7 +78,7 @@ pub trait Task<D: Kernels> {
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>>;
 
-    /// Called after every optimizer step, with whether the step was taken: updates running statistics, which are no
+    /// Called after every optimizer step, with whether the step was taken: updates running statistics, which are not
     /// parameters, unless `control` skips the step.
     ///
     /// # Errors
@@ -87,7 +87,8 @@ pub trait Task<D: Kernels> {
         Ok(())
     }
 
-    /// Forgets running statistics and computes them from `batches`, one after another: those of weights that no step led to.
+    /// Recomputes running statistics from `batches`, for weights (such as averaged ones) that were never trained on
+    /// batches directly.
     ///
     /// # Errors
     /// Any error of the device.
@@ -127,8 +128,8 @@ pub trait Task<D: Kernels> {
         Ok(())
     }
 
-    /// Draws images: the same for the same request; `None` of a model that draws none. `told` is called with the steps that are
-    /// done and all.
+    /// Draws images: equal requests give equal images; `None` for a model that generates none. `told` is called with
+    /// the number of finished steps and the total.
     ///
     /// # Errors
     /// Any error of an operation.
@@ -136,7 +137,7 @@ pub trait Task<D: Kernels> {
         Ok(None)
     }
 
-    /// The loss of reference inputs in evaluation; `None` where it is that of training.
+    /// The loss of reference inputs in evaluation; `None` if it equals the loss in training.
     ///
     /// # Errors
     /// As [`Task::reference`].
@@ -192,7 +193,8 @@ pub struct TaskParts<'a> {
     /// Features of all rows of the training split, `(rows, features)`, for losses that compare with the whole split
     /// ([`LossSpec::compares_paths`]), else empty.
     pub training: &'a [f32],
-    /// Name of each class and its rows in the training split; empty where the target is not a class, or there is no training split.
+    /// Name of each class and its number of rows in the training split; empty if the target is not a class, or there is
+    /// no training split.
     pub rows_by_class: &'a [(String, usize)],
     /// Seed of weights, noise and dropout.
     pub seed: Seed,
@@ -201,7 +203,7 @@ pub struct TaskParts<'a> {
 /// Builds the task for a model, a loss and a dataset; the model has initial weights.
 ///
 /// # Errors
-/// [`TaskError::Misfit`] when they do not fit each other, [`TaskError::Op`] when the device fails.
+/// [`TaskError::Misfit`] if they do not fit together, [`TaskError::Op`] when the device fails.
 pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
     Workload::build(parts.model, device, parts)
 }

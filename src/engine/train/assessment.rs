@@ -30,7 +30,7 @@ pub(super) struct Costly {
 }
 
 impl Costly {
-    /// Evaluates `task`; returns its metrics, or `None` where nothing was to be evaluated.
+    /// Evaluates `task`; returns its metrics, or `None` if there was nothing to evaluate.
     pub(super) fn assess<D: Kernels>(
         &self,
         task: &mut dyn Task<D>,

@@ -140,8 +140,9 @@ impl<D: Kernels> Detector<D> {
         Ok(scores)
     }
 
-    /// Shapley values of the voxels for the decrease of the noise's mean squared error, by sampling: the mean over events
-    /// and `orders` random orders of the marginal contribution of a voxel after those before it.
+    /// Shapley values of the voxels for the decrease of the noise's mean squared error, by sampling: the mean over
+    /// events and `orders` random orders of a voxel's marginal contribution when it is added to the voxels earlier in
+    /// the order.
     ///
     /// # Source
     /// Castro, Gómez & Tejada 2009.

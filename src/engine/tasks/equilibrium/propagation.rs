@@ -39,7 +39,7 @@ impl Propagation {
         let nudged = model.solve_nudged(&mut pass, &source, &free, &inputs.labels, beta)?;
         Ok(Phases {
             nudged: nudged.state,
-            // Nothing was recorded on this pass, but the key is that of a recordable result.
+            // Detached, because the result has a key of the tape although this pass recorded nothing.
             free: free.detach(&classifier.device)?,
             work: pass.work(),
         })
