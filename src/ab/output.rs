@@ -1,4 +1,4 @@
-//! [`Outputs`]: what a child process prints, line by line.
+//! [`Outputs`]: the output of a child process, line by line.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Number of last lines of standard error that are kept.
 const LAST_LINES: usize = 20;
 
-/// Longest wait for a line.
+/// Longest wait for a line before [`Output::Silence`] is returned.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) enum Output {
@@ -17,7 +17,7 @@ pub(super) enum Output {
     Line(String),
     /// A line of standard error.
     Words(String),
-    /// No output for a while.
+    /// No output within the waiting time.
     Silence,
     End,
 }

@@ -9,7 +9,7 @@ use crate::execute::in_block_order;
 use super::RunName;
 use super::protocol::{Hello, OfferedRun};
 
-/// One of the two sides; as a number, its index in an array of both.
+/// One of the two sides; converted to a number, its index in an array of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// The reference (the older commit).
@@ -25,7 +25,6 @@ pub struct Pair {
     pub name: RunName,
     /// The side that runs first.
     pub first: Which,
-    /// Expected duration of both runs in seconds; `None` if one is unknown.
     pub estimated_s: Option<f64>,
 }
 
@@ -44,7 +43,7 @@ impl Pair {
 pub struct Turns {
     /// Pairs to run, in order.
     pub to_do: Vec<Pair>,
-    /// Pairs that are kept: both runs are of one session with these two programs.
+    /// Number of pairs that are kept, because stored runs of both exist from one session with these two programs.
     pub kept: usize,
     /// Keys of cells that both sides can run, in the order of the side after.
     pub keys: Vec<String>,
@@ -57,9 +56,10 @@ pub struct Turns {
 impl Turns {
     /// Pairs the runs of both sides by key, seed and block.
     ///
-    /// The pairs come as [`in_block_order`] has them over the common cells; `order` says which side of a pair runs first.
+    /// The pairs are in the order of [`in_block_order`] over the common cells; `order` determines which side of a pair
+    /// runs first.
     ///
-    /// A pair is kept if both runs exist, in one session that `is_counted` accepts.
+    /// A pair is kept if both runs exist and are from one session for which `is_counted` returns true.
     pub fn of(
         before: &Hello,
         after: &Hello,
@@ -143,12 +143,12 @@ impl Turns {
 /// Which side of a pair runs first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// It alternates over the blocks and over the seeds of a cell, and neighbouring cells start with different sides: over two
-    /// blocks a cell's order is A B B A or B A A B, so that a linear drift within the session adds nothing to the mean
-    /// difference. For a number of pairs that is fixed before.
+    /// It alternates over the blocks and over the seeds of a cell, and neighbouring cells start with different sides:
+    /// over two blocks a cell's order is A B B A or B A A B, so that a linear drift within the session adds nothing to
+    /// the mean difference. Used if the number of pairs is fixed in advance.
     Alternates,
-    /// A coin decides, seeded by the name of the pair. Tests that may be looked at after every pair need it: nothing that has
-    /// been seen tells which side the next pair favours.
+    /// A coin decides, seeded by the name of the pair. Anytime-valid tests need this: earlier pairs must not determine
+    /// which side runs first in the next one.
     ByCoin,
 }
 

@@ -4,8 +4,8 @@ use crate::event::RunId;
 use crate::plan::PlannedCell;
 use crate::results::Share;
 
-/// Numbers the runs of a plan: cells in row order, and in each its seeds in the manifest's order. All blocks of a cell and
-/// seed have one number, so that one machine measures them all.
+/// Numbers the runs of a plan: cells in row order, and within a cell by seeds in the manifest's order. All blocks of a
+/// cell and seed have one number, so that one machine measures them all.
 #[derive(Debug, Clone)]
 pub struct Deal<'a> {
     cells: &'a [PlannedCell],

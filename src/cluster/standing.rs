@@ -18,11 +18,11 @@ use crate::results::store::{Entries, JournalFile, RunConditions, Store, StoreErr
 pub struct Standing {
     /// The shard.
     pub share: Share,
-    /// Runs that are done, in any journal or store.
+    /// Number of runs that are done, in any journal or the store.
     pub done: usize,
-    /// Runs that failed.
+    /// Number of runs that failed.
     pub failed: usize,
-    /// Runs that remain.
+    /// Number of runs that remain.
     pub left: usize,
     /// Last modification of the shard's journal; `None` if it has none.
     pub changed: Option<SystemTime>,
@@ -48,7 +48,7 @@ pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
 
 /// By cell hash: the numeric class of most runs of the cell by the current code, unless it is this machine's class.
 ///
-/// A machine that only shows or merges results may be of another kind than those that measured.
+/// A machine that only shows or merges results may have another numeric class than those that measured.
 pub fn classes(store: &Store) -> HashMap<String, String> {
     let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(|of| code_hash(of).into());
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();

@@ -14,7 +14,7 @@ pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t T
     found.find(|task| task.phase.is_active()).or(last)
 }
 
-/// The job that merges, if Slurm lists it.
+/// The job that merges the journals, if Slurm lists it.
 pub fn merging<'t>(jobs: &Jobs, tasks: &'t [Task]) -> Option<&'t Task> {
     let job = jobs.merge.as_ref()?;
     let mut tasks = tasks.iter();
@@ -31,7 +31,7 @@ pub fn is_stuck(standing: &Standing, task: Option<&Task>) -> bool {
     standing.left > 0 && !is_active(standing, task)
 }
 
-/// State of a shard in words for the user.
+/// State of a shard as text for the user.
 pub fn state(standing: &Standing, task: Option<&Task>) -> String {
     match task.map(|task| &task.phase) {
         Some(phase) if phase.is_active() => phase.text(),

@@ -118,7 +118,7 @@ pub struct PowerLaw {
     pub exponent: f64,
     /// Standard error of the exponent; `None` for two points.
     pub exponent_error: Option<f64>,
-    /// `y` at `x = 1`.
+    /// Factor of the power law: `y` at `x = 1`.
     pub factor: f64,
     /// Standard deviation of `ln y` around the fit; 0 for two points.
     pub residual: f64,
@@ -163,13 +163,13 @@ pub fn fit_power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
 /// A straight line `y = offset + slope · x`, fitted to points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
-    /// `y` at `x = 0`.
+    /// Intercept of the line: `y` at `x = 0`.
     pub offset: f64,
     /// Change of `y` per unit of `x`.
     pub slope: f64,
     /// Standard deviation of `y` around the line, with `n − 2` degrees of freedom.
     pub residual: f64,
-    /// Its square; `None` for two points.
+    /// Square of the residual standard deviation; `None` for two points.
     variance: Option<f64>,
     n: usize,
     /// Mean of `x`, and the sum of squared deviations from the mean.
@@ -182,7 +182,8 @@ impl Line {
         self.offset + self.slope * x
     }
 
-    /// Standard error of a single value at `x`: `s √(1 + 1/n + (x − mean)² / spread)`; `None` below three points.
+    /// Standard error of the prediction of a single value at `x`: `s √(1 + 1/n + (x − mean)² / spread)`; `None` below
+    /// three points.
     pub fn prediction_error(&self, x: f64) -> Option<f64> {
         let (mean, spread) = self.x;
         let distance = (x - mean).powi(2) / spread;
@@ -200,7 +201,7 @@ pub fn fit_line(points: &[(f64, f64)]) -> Option<Line> {
     least_squares(points, |mean_x| f64::EPSILON * mean_x.powi(2))
 }
 
-/// The line, if the squared deviations of `x` sum to more than `least` of their mean.
+/// The line, if the sum of squared deviations of `x` is large enough relative to the mean.
 fn least_squares(points: &[(f64, f64)], least: impl Fn(f64) -> f64) -> Option<Line> {
     let n = points.len() as f64;
     let mean_x = points.iter().map(|point| point.0).sum::<f64>() / n;

@@ -1,4 +1,4 @@
-//! Files under a temporary name: marked while they are written, removed where a killed program left them.
+//! Files under a temporary name: locked while they are written, and removed if a killed program left them behind.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-/// How the names of temporary files begin.
+/// Prefix of the names of temporary files.
 const PREFIX: &str = ".writing-";
 
-/// Age from which a file is taken for left over where the file system has no locks.
+/// Age from which on a temporary file counts as abandoned, on file systems without locks.
 const OLD: Duration = Duration::from_mins(1);
 
-/// Creates a temporary file in `folder`, locked: until it is closed, [`remove_left`] of another program leaves it.
+/// Creates a temporary file in `folder`, and locks it, so that [`remove_left`] in another program does not remove it.
 ///
 /// # Errors
 /// Those of creating a file.
@@ -24,7 +24,7 @@ pub fn create(folder: &Path) -> io::Result<NamedTempFile> {
             .tempfile_in(folder)?;
         // Not every file system has locks; there the file's age decides.
         let _ = file.as_file().lock();
-        // Before the lock, another program may have removed the file as left over.
+        // Another program may have removed the file before it was locked.
         if file.path().exists() {
             return Ok(file);
         }
@@ -86,7 +86,7 @@ pub fn remove_left(folder: &Path) {
     }
 }
 
-/// The file, locked, if no program is writing it.
+/// The file, now locked, if no other program is writing it.
 fn left(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
     match file.try_lock() {
