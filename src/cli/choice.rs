@@ -41,7 +41,7 @@ pub(super) struct Chosen {
 }
 
 impl PlanChoice {
-    /// Makes the plan, and generates missing data, because cells are named by the content of their data.
+    /// Makes the plan, and generates missing data, because cell hashes depend on the content of data.
     pub(super) fn plan(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
         let known = Fingerprints::beside(&choice.manifest);
@@ -90,7 +90,7 @@ impl PlanChoice {
                 results_name: jobs.results_name,
             });
         }
-        // Not submitted to a cluster: use the results of the last `run` or `merge`.
+        // If nothing was submitted to a cluster, the results of the last `run` or `merge` name the manifest.
         let plan = results::read(&folder).map_err(mistake)?.plan;
         let manifest = project_folder(&folder).join(&plan.manifest_path);
         let name = folder.file_name().unwrap_or_default().to_string_lossy();

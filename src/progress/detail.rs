@@ -16,7 +16,7 @@ pub struct Show {
     pub events: bool,
 }
 
-/// How much is printed for people.
+/// Amount of text printed for users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Detail {
     /// Only warnings and failed runs.
@@ -29,7 +29,7 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// The lines of a worker's standard error that are printed once it has ended.
+    /// The lines of a worker's standard error that are printed after its end.
     pub(super) fn words(self, outcome: &RunOutcome) -> Vec<&str> {
         if self < Self::Verbose {
             stderr_tail(outcome)

@@ -44,8 +44,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Bars if standard error is a terminal, else one line per run; JSON lines if requested. What the keys of all jobs have
-    /// in common is not repeated.
+    /// Bars if standard error is a terminal, else one line per run; JSON lines if requested. Parts that the keys of all
+    /// jobs share are left out.
     pub fn new(jobs: &[Job], show: Show) -> Self {
         let names = Names::new(jobs.iter().map(|job| job.spec.key.as_str()));
         Self::of(People::new(names, Eta::of(jobs), None, show.detail), show)
@@ -74,12 +74,12 @@ impl Progress {
         }
     }
 
-    /// Where the runs are now.
+    /// The current state of all runs.
     pub fn now(&self) -> Now<'_> {
         self.people.now()
     }
 
-    /// The name of a run; while it goes on, also how far it is.
+    /// The name of a run; during its execution, also its progress.
     pub fn run(&self, job: &Job) -> (String, Option<&RunState>) {
         self.people.run(job)
     }

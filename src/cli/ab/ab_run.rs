@@ -117,7 +117,7 @@ impl AbRun<'_> {
         Ok((turns, until_sure.transpose()?))
     }
 
-    /// The stored pairs, of cells with their thresholds.
+    /// The stored pairs and each cell's threshold, to decide when its verdict is significant.
     fn until_sure(
         &self,
         after: &Side,
@@ -125,7 +125,7 @@ impl AbRun<'_> {
         counts: impl Fn(&str) -> bool,
     ) -> Result<UntilSure, AbError> {
         let noise = read_noise(&self.frame.results)?;
-        // `check_alike` has found the environments equal.
+        // `check_alike` has checked that both environments are equal.
         let floors = Floors::new(&noise, &env_id(&after.hello.environment));
         let threshold = |key: &str| session_threshold(self.frame.threshold, floors.of(key, ""));
         let mut cells = UntilSure::new(&turns.keys, threshold);

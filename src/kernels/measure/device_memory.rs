@@ -2,7 +2,7 @@
 
 use super::memory::Peaks;
 
-/// Reads the peak in bytes and resets it to what is held; `None` if it cannot be read.
+/// Returns the peak in bytes and resets it to the current size; `None` if it cannot be read.
 type Take = Box<dyn Fn() -> Option<u64>>;
 
 /// Peak device memory that this process holds, counted by the device's allocator.
@@ -21,12 +21,12 @@ impl DeviceMemory {
         }
     }
 
-    /// Resets the peak: it counts neither for training nor for validation.
+    /// Resets the peak, so that it is attributed neither to training nor to validation.
     pub fn leave_out(&self) {
         self.take();
     }
 
-    /// A part of training has ended, validation begins.
+    /// Called when a part of training has ended and validation begins.
     pub fn end_training(&mut self) {
         self.peaks.train_bytes = self.peaks.train_bytes.max(self.take());
     }

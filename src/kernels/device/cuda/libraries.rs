@@ -146,8 +146,8 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Prefixes in which `python3` looks for packages, found without starting it: its own, the user's (`pip install --user`),
-/// and those for packages that the administrator installed beside the system's.
+/// Prefixes in which `python3` looks for packages, found without starting it: its own, the user's (`pip install
+/// --user`), and `/usr/local`, for packages installed by the administrator.
 fn prefixes() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let programs = std::env::split_paths(&path).map(|folder| folder.join("python3"));
