@@ -32,7 +32,8 @@ impl Fingerprints {
         PlanInputs::remembering(Arc::clone(&self.cache))
     }
 
-    /// Writes the cache if it has new digests and a results root. Errors are ignored: they only make planning slower.
+    /// Writes the cache to disk if it has new digests and there is a results folder. Errors are ignored, since they
+    /// only make planning slower.
     pub(super) fn keep(&self) {
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(folder) = self.path.parent() else {

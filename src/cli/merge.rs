@@ -48,7 +48,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let collected = cluster::collect(&mut store, &chosen.plan.results_folder);
     let collected = collected.map_err(record_problem)?;
     say(&chosen, &collected);
-    // The machines that measured may be of another kind than this one.
+    // The measuring machines may have another numeric class than this one.
     conditions.classes = cluster::classes(&store);
     let setup = Setup::of(&chosen.plan, &chosen.cells, &conditions, &environment);
     let previous = setup.previous(&store)?;
@@ -61,7 +61,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
         baselines::of_plan(&chosen.plan, &chosen.cells, true)?;
     }
     say_files(arguments, &chosen)?;
-    // Where nothing is missing, the run of a damaged line was done again.
+    // If no run is missing, the run of a damaged line was repeated.
     for place in collected.damaged.iter().filter(|_| is_missing) {
         eprintln!("warning: `{place}` is damaged: it counts as not there");
     }
@@ -158,7 +158,7 @@ struct Missing {
     /// Names of the first few.
     examples: Vec<String>,
     runs: usize,
-    /// Runs after the last trial of a search, which belong to no shard.
+    /// Keys of missing runs after the last trial of a search, which belong to no shard.
     after: Vec<String>,
 }
 

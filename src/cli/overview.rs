@@ -1,4 +1,4 @@
-//! [`Overview`]: every shard with its journal and task, for `submit` and `status`.
+//! [`Overview`]: state of every shard, with its journal and task, for `submit` and `status`.
 
 use std::convert::Infallible;
 
@@ -122,7 +122,7 @@ fn trials(
     ended.chain(left.map(|name| (name, None))).collect()
 }
 
-/// Whether tasks get devices that this machine may not have.
+/// Whether the job requests devices that this machine may lack.
 fn asks_for_devices(chosen: &Chosen) -> bool {
     chosen.plan.slurm.gpus.is_some()
 }

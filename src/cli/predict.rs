@@ -1,4 +1,4 @@
-//! `fieldtrial predict`: what a trained model says about new data.
+//! `fieldtrial predict`: predictions of a trained model for new data.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

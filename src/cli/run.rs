@@ -1,4 +1,4 @@
-//! `fieldtrial run`: plans, prepares data, runs what is not finished, writes results and report.
+//! `fieldtrial run`: plans, prepares data, executes unfinished runs, writes results and report.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -101,7 +101,7 @@ pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> R
 }
 
 impl Invocation<'_> {
-    /// `--dry-run`: prints what would happen with every run.
+    /// `--dry-run`: prints for every run whether it would be executed.
     fn show(&self) -> Outcome {
         let (setup, cells) = (&self.setup, self.setup.cells);
         let store = shard::read(setup.plan, self.arguments.shard)?;
@@ -112,8 +112,8 @@ impl Invocation<'_> {
         Ok(exit_code::GOOD)
     }
 
-    /// Every run of the selected cells, with the decision whether it runs; and what is known of cells that repeat until they are
-    /// precise. A shard has only a part of a cell's runs, and does `measure.repeats`.
+    /// Every run of the selected cells, with the decision whether it is executed, and the known times for
+    /// `measure.until`. A shard has only some of a cell's runs, so it ignores `measure.until`.
     fn decisions(&self, store: &Store) -> (Vec<(RunId, Decision)>, UntilPrecise) {
         let (arguments, setup) = (self.arguments, &self.setup);
         let options = ResumeOptions {
@@ -129,7 +129,7 @@ impl Invocation<'_> {
         (shard::own(arguments.shard, setup.cells, decisions), until)
     }
 
-    /// Does the runs. `tree` is git's scan of the working tree, if it is still running.
+    /// Executes the runs. `tree` is git's scan of the working tree, if it is still running.
     fn run(&self, tree: Option<GitStatus>) -> Outcome {
         let session = Session::begin();
         let (arguments, setup, cells) = (self.arguments, &self.setup, self.setup.cells);
@@ -168,7 +168,7 @@ impl Invocation<'_> {
         self.end(kept, summary, results, &mut progress)
     }
 
-    /// Does the runs of `source`; also counts those that are kept from before.
+    /// Executes the runs of `source`, and counts those with kept results.
     pub(super) fn execute(
         &self,
         source: &mut dyn Source,
@@ -258,7 +258,7 @@ impl Invocation<'_> {
     }
 }
 
-/// Whether the page could not be written, which is a warning: the runs go on without it.
+/// Prints a warning if the page could not be written, and returns whether that happened; the runs continue without it.
 fn could_not_write(written: &Result<(), ReportError>) -> bool {
     if let Err(error) = written {
         eprintln!("warning: the page of `--live` is no longer written: {error}");
@@ -266,7 +266,7 @@ fn could_not_write(written: &Result<(), ReportError>) -> bool {
     written.is_err()
 }
 
-/// The runs to do, in the order in which they are done.
+/// The runs to execute, in their order.
 fn jobs(
     cells: &[PlannedCell],
     decisions: &[(RunId, Decision)],

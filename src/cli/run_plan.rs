@@ -35,7 +35,7 @@ pub(super) fn planned(
     Plan::new(manifest, inputs, options)
 }
 
-/// The plan with its cells. Generates missing data, and then plans again: the hashes of cells depend on their data.
+/// The plan with its cells. Generates missing data, and then plans again: because cell hashes depend on data.
 pub(super) fn with_data(
     plan: Plan,
     again: impl FnOnce() -> Result<Plan, Problem>,
@@ -74,7 +74,7 @@ pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
     Err(Failure::plain(title, Some(help.into())).into())
 }
 
-/// Prints what is held out if the manifest does not say, a warning if nothing is, and what else is to be said of the data.
+/// Prints which data are held out by default, a warning if none are, and other remarks about the data.
 pub(super) fn say_of_data(plan: &Plan, detail: Detail) {
     for remark in &plan.data_notes.remarks {
         eprintln!("warning: {remark}");
@@ -129,7 +129,8 @@ pub(super) fn here_as(env_id: String, jobs: usize) -> RunConditions {
     }
 }
 
-/// Cores for runs: those of the Slurm task if Slurm names them, since it does not always restrict a task to them.
+/// Cores for runs: those of the Slurm task if Slurm names them, because Slurm does not always restrict a task to its
+/// cores.
 fn cores() -> usize {
     let given = std::env::var("SLURM_CPUS_PER_TASK").unwrap_or_default();
     let given: usize = given.parse().unwrap_or_default();
@@ -178,7 +179,7 @@ impl StoredRuns {
     }
 }
 
-/// `seed 42 block 0: keep (done)`, `seed 43 block 0: run (new), goes on after 3 epochs`
+/// A decision as text: `seed 42 block 0: keep (done)`, `seed 43 block 0: run (new), goes on after 3 epochs`.
 fn decided(cell: &PlannedCell, (id, decision): &(RunId, Decision), earlier: &Earlier) -> String {
     let what = match decision {
         Decision::Keep(status) => format!("keep ({status})"),
@@ -206,7 +207,7 @@ pub(super) fn announce(
     }
 }
 
-/// A line for every run: whether it is kept, or runs and why.
+/// A line for every run: whether its result is kept, or it is executed and why.
 pub(super) fn each_run(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> String {
     let earlier = Earlier::of(cells);
     let line = |run: &(RunId, Decision)| {
@@ -252,7 +253,7 @@ fn summary(
 
 /// ` (7 not selected, 1 skipped)`: cells without runs.
 fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> String {
-    // Count each cell once: an unselected cell counts as that, even if it is also infeasible.
+    // Each cell is counted once: an unselected cell as unselected, even if it is also infeasible.
     let why = |cell: &PlannedCell| match cell.feasibility {
         _ if !plan.is_selected(cell) => "not selected",
         Feasibility::Infeasible(_) => "infeasible",

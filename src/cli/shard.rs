@@ -43,7 +43,7 @@ pub(super) fn read(plan: &Plan, share: Option<Share>) -> Result<Store, Problem> 
     store.map_err(mistake)
 }
 
-/// The runs of the shard; all runs without one.
+/// The runs of the shard; all runs without `--shard`.
 pub(super) fn own(
     share: Option<Share>,
     cells: &[PlannedCell],

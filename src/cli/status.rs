@@ -48,7 +48,7 @@ pub(super) fn status(arguments: &StatusArguments) -> Outcome {
     Ok(exit_code::failed_if(stuck > 0 || failed > 0))
 }
 
-/// Shards with runs left that are neither queued nor running.
+/// Number of shards with remaining runs that are neither queued nor running.
 fn stuck(overview: &Overview) -> usize {
     let stuck = |standing: &&Standing| cluster::is_stuck(standing, overview.task(standing));
     overview.standings.iter().filter(stuck).count()

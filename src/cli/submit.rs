@@ -50,7 +50,7 @@ pub(super) struct SubmitArguments {
 }
 
 pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
-    // Generate data here, once; otherwise all tasks would generate it at the same time.
+    // Data are generated here, once; otherwise all tasks would generate it at the same time.
     let chosen = arguments.choice.plan()?;
     refuse_if_nothing_can_run(&chosen.plan, &chosen.cells)?;
     let shards = arguments.shards.map(usize::from);
@@ -120,7 +120,7 @@ impl Submission<'_> {
             job: job.clone(),
             tasks: wanted,
         });
-        // Write the job id down before anything else can fail.
+        // The job id is stored before anything else can fail.
         self.write(&jobs)?;
         eprintln!("submitted job {job}: {what}, {}", count(self.left(), "run"));
         self.submit_merge(&mut jobs, &merge_script)?;
@@ -128,7 +128,7 @@ impl Submission<'_> {
         Ok(exit_code::GOOD)
     }
 
-    /// Shards that have runs left and no active task.
+    /// Shards with remaining runs and without an active task.
     fn wanted(&self) -> impl Iterator<Item = usize> {
         let is_wanted = |standing: &&Standing| {
             let to_retry = self.arguments.retry && standing.failed > 0;
@@ -181,7 +181,7 @@ impl Submission<'_> {
             .map_err(mistake)
     }
 
-    /// Submits one merge job after all active arrays; cancels an earlier one that waits for fewer.
+    /// Submits one merge job after all active arrays; cancels an earlier merge job, which waits for fewer arrays.
     fn submit_merge(&self, jobs: &mut Jobs, script: &Path) -> Result<(), Problem> {
         if let Some(task) = self.overview.merging()
             && task.phase.is_active()

@@ -101,7 +101,7 @@ fn template(is_image: bool, is_class: bool) -> String {
         .fold(text, |text, (word, filling)| text.replace(word, filling))
 }
 
-/// The lines of the dataset that say where the arrays are.
+/// The lines of a dataset section with the locations of the arrays.
 fn files(spot: &Spot, spec: &ArraysSpec) -> String {
     let seen = |path: &Path| quoted(&spot.seen_from_manifest(path));
     if spec.path.is_dir() || spec.path.as_os_str().is_empty() {

@@ -1,12 +1,12 @@
-//! [`Draft`]: the text of a new manifest, from a template and what fills it.
+//! [`Draft`]: the text of a new manifest, from a template with placeholders.
 
 use crate::plan::toml_text;
 
 use super::place::Spot;
 
-/// Names that a line shows.
+/// Largest number of names in a line.
 pub(super) const NAMED: usize = 12;
-/// Column in which comments begin, minus one.
+/// Number of characters before a comment.
 const COMMENT: usize = 36;
 const BATCH: usize = 32;
 
@@ -18,7 +18,7 @@ pub(super) struct Draft {
     pub(super) example: Option<String>,
 }
 
-/// Placeholders `{name}` of a form, and their values.
+/// Names of placeholders `{name}` in a template, with their values.
 type Fillings<'a> = &'a [(&'a str, String)];
 
 impl Draft {
@@ -45,7 +45,7 @@ pub(super) fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -
             text.replace(&format!("{{{word}}}"), filling)
         })
     };
-    // Editors complete by the schema that the first line names; name it only if the file exists.
+    // Editors use the schema named in the first line; the line is written only if the schema file exists.
     let schema = spot
         .manifest
         .with_file_name("manifest.schema.json")

@@ -13,7 +13,7 @@ use super::super::problem::{mistake, refused};
 use super::draft::{Draft, batch_size, filled, named, quoted};
 use super::place::Spot;
 
-/// Models of images, as a new manifest has them.
+/// Text for a new manifest: models of images.
 pub(super) const IMAGE_MODELS: &str = include_str!("images-models.toml");
 
 pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {

@@ -1,4 +1,4 @@
-//! `fieldtrial new`: writes a commented manifest to begin with, which plans and runs unchanged.
+//! `fieldtrial new`: writes a commented example manifest that can be run unchanged.
 
 mod arrays;
 mod draft;
@@ -121,7 +121,7 @@ fn form(arguments: &NewArguments) -> Result<Form, Problem> {
     }
 }
 
-/// The manifest, by what it is to begin with.
+/// The draft of the manifest for the chosen example or data.
 fn draft(
     form: Form,
     data: Option<&Path>,
@@ -192,7 +192,7 @@ fn refuse_to_overwrite(path: &Path) -> Result<(), Problem> {
 
 /// Plans the manifest before it is written, so that nothing is left behind if the data do not fit.
 fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
-    // A path through `..` exists only below a folder that does.
+    // The folder is created first, because a path with `..` is valid only if it exists.
     let folder = path.parent().unwrap_or(Path::new("."));
     let new: Vec<&Path> = folder
         .ancestors()
@@ -203,7 +203,7 @@ fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
     let checked = plans(path, text);
     if checked.is_err() {
         for folder in new {
-            // Only if the folder is empty still.
+            // Removes the folder if it is still empty.
             let _ = fs::remove_dir(folder);
         }
     }

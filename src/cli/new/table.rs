@@ -12,7 +12,7 @@ use super::draft::{Draft, NAMED, batch_size, filled, named, quoted, toml_inner};
 use super::example;
 use super::place::{Spot, tables_in};
 
-/// Models of rows of numbers, as a new manifest has them.
+/// Text for a new manifest: models of rows of numbers.
 pub(super) const ROW_MODELS: &str = include_str!("csv-models.toml");
 
 pub(super) fn draft(spot: &Spot, path: &Path, targets: &[String]) -> Result<Draft, Problem> {
@@ -60,7 +60,7 @@ pub(super) fn draft(spot: &Spot, path: &Path, targets: &[String]) -> Result<Draf
     })
 }
 
-/// The file or the pattern `path`; of a folder a pattern that its tables match, or a list of them.
+/// The file or the pattern `path`; for a folder, a pattern that matches its tables, or a list of them.
 fn tables(path: &Path) -> FilePaths {
     let tables = if path.is_dir() {
         tables_in(path)
@@ -84,7 +84,7 @@ fn written(spot: &Spot, paths: &FilePaths) -> String {
     one_or_list(&seen.collect::<Vec<String>>())
 }
 
-/// A text as TOML, or a list of them.
+/// A single text, or a list of texts, as TOML.
 fn one_or_list(texts: &[String]) -> String {
     match texts {
         [only] => quoted(only),
@@ -143,7 +143,7 @@ fn answer(guess: &CsvGuess) -> (&'static str, String) {
     ("val_accuracy", "what decides".to_owned())
 }
 
-/// Lines of a table that say how it is read, each after a line break; none where it is read as usual.
+/// Lines of a dataset section with non-default reading options, each after a line break.
 fn reading(guess: &CsvGuess) -> String {
     let mut lines = vec![String::new()];
     if guess.separator != ',' {
@@ -173,7 +173,7 @@ fn reading(guess: &CsvGuess) -> String {
     lines.join("\n")
 }
 
-/// The section of columns that are not numbers in every row; empty where all are.
+/// The section of columns that are not numbers in every row; empty if all columns are numeric.
 fn columns(guess: &CsvGuess) -> String {
     if guess.columns.is_empty() {
         return String::new();

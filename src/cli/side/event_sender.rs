@@ -27,7 +27,7 @@ impl<W: Write> EventSender<W> {
         }
     }
 
-    /// Sends a message. Errors are ignored: a parent that is gone has also closed stdin, which ends this process.
+    /// Sends a message. Errors are ignored: if the parent has exited, stdin is closed too, which ends this process.
     pub(super) fn send(&mut self, what: &SideMessage) {
         let _ = write_line(&mut self.out, what);
     }

@@ -1,5 +1,5 @@
-//! `fieldtrial side` (hidden): one side of `fieldtrial ab`, another build perhaps. It plans its manifest and keeps its
-//! results as `run` does, and does one run for each request on stdin.
+//! `fieldtrial side` (hidden): one side of `fieldtrial ab`, possibly of another build. Like `run` it plans a manifest
+//! and stores results, but it executes runs only on request on stdin.
 
 mod event_sender;
 mod source;
