@@ -118,7 +118,7 @@ fn write_windows(
     sized(launch, size, size.options.groups).run()
 }
 
-/// Results of an image, which are the rows of its windows.
+/// Number of results per image, which are the rows of its matrix of windows.
 fn results(size: &Conv2dSize) -> usize {
     size.output.0 * size.output.1
 }
@@ -141,7 +141,7 @@ fn parts(size: &Conv2dSize, part: usize) -> impl Iterator<Item = (usize, usize)>
         .map(move |first| (first, part.min(batch - first)))
 }
 
-/// The trailing arguments of own kernels; the last is the results' channels or the number of groups.
+/// The trailing arguments of own kernels; the last one is the number of result channels or of groups.
 pub(super) fn sized(launch: Launch, size: &Conv2dSize, last: usize) -> Launch {
     let Conv2dOptions {
         stride,

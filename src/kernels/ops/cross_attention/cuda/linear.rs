@@ -148,7 +148,7 @@ fn with_ones(v: &Buffer<Cuda>, rows: usize, width: usize) -> Result<CudaSlice<f3
     Ok(values)
 }
 
-/// The array that holds a matrix of one head.
+/// The array that contains a matrix of one head.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Of {
     /// A part of `(B, N, C)`.
@@ -159,7 +159,7 @@ enum Of {
     QueryOnes,
     /// A part of `(B, M, heads, d + 1)`.
     KeyOnes,
-    /// One of `(B, heads, d, d + 1)`.
+    /// A matrix in the sums of keys and values, `(B, heads, d, d + 1)`.
     Sums,
 }
 

@@ -103,7 +103,7 @@ enum Form {
     TransposedB,
 }
 
-/// Positions of the matrices of a head.
+/// Computes offsets and strides of the matrices of a head.
 #[derive(Debug, Clone, Copy)]
 struct Views(CrossAttentionSize);
 
