@@ -80,7 +80,7 @@ pub fn softplus(x: f32) -> f32 {
     let p = p * square + 2.001_085e-1;
     let p = p * square + 3.333_320_7e-1;
     let log = 2.0 * (s + s * square * p);
-    // Not `max`, which would swallow NaN.
+    // Not `max`: it would turn NaN into 0.
     let positive = if x <= 0.0 { 0.0 } else { x };
     positive + log
 }

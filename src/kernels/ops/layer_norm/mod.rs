@@ -19,7 +19,8 @@ pub struct Saved<D: Backend> {
 
 /// Kernels of [`layer_norm`] on one device.
 pub trait LayerNormKernel: Backend {
-    /// The result, and what backward needs; with `keeps` that follows, with x as [`super::KeepFactors::kept`] gives it.
+    /// The result, and what backward needs; with `keeps` also x in the form that backward reads, from
+    /// [`super::KeepFactors::kept`].
     fn layer_norm(
         &self,
         x: &PooledBuffer<Self>,
@@ -29,7 +30,7 @@ pub trait LayerNormKernel: Backend {
         keeps: bool,
     ) -> Result<(Buffer<Self>, Saved<Self>)>;
 
-    /// Writes the gradient of the input to `dx`, or adds it.
+    /// Writes the gradient of the input to `dx`, or adds it to `dx`.
     fn layer_norm_backward_x(
         &self,
         x: &PooledBuffer<Self>,
@@ -39,7 +40,7 @@ pub trait LayerNormKernel: Backend {
         dx: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
-    /// Writes the gradient of the scale to `dgamma`, or adds it.
+    /// Writes the gradient of the scale to `dgamma`, or adds it to `dgamma`.
     fn layer_norm_backward_gamma(
         &self,
         x: &PooledBuffer<Self>,
@@ -48,7 +49,7 @@ pub trait LayerNormKernel: Backend {
         dgamma: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
-    /// Writes the gradient of the offset to `dbeta`, or adds it.
+    /// Writes the gradient of the offset to `dbeta`, or adds it to `dbeta`.
     fn layer_norm_backward_beta(
         &self,
         dy: &Buffer<Self>,

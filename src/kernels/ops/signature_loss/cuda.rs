@@ -29,14 +29,14 @@ pub struct Saved {
     columns: CudaSlice<f64>,
     /// Factors of the gradients of the signatures.
     slopes: CudaSlice<f64>,
-    /// Dilations of the T-statistic.
+    /// Dilations: the factor by which the T-statistic shrinks each signature.
     dilations: Option<CudaSlice<f64>>,
     kernels: Option<Kernels>,
 }
 
 #[derive(Debug)]
 struct Kernels {
-    /// `(B, B)`, if the rule needs it.
+    /// Kernels of pairs of generated paths, `(B, B)`, if the rule needs them.
     own: Option<CudaSlice<f64>>,
     /// `(B, r)`
     cross: CudaSlice<f64>,

@@ -31,7 +31,7 @@ use crate::ops::scratch::with_scratch;
 const DEPTH: usize = 1024;
 /// With AMX a panel of B (32 KiB) is in the L1 cache, from which its tiles are loaded for every 32 rows.
 const AMX_DEPTH: usize = 512;
-/// Rows of A that are copied at a time (1 MiB with the largest depth).
+/// Number of rows of A that are copied at a time (1 MiB with the largest depth).
 const BLOCK: usize = 512;
 
 /// `C = A · B` or `C += A · B` of values rounded to bf16.
@@ -120,10 +120,10 @@ pub(super) unsafe fn tiled_product(
     }
 }
 
-/// `m` rows of up to 64 columns of C, over `pairs` pairs of depths.
+/// Computes `m` rows of up to 64 columns of C, over `pairs` pairs of depths.
 ///
 /// # Safety
-/// The copies hold them; for C as [`product_at`].
+/// The copies hold those rows, columns and pairs; for C as [`product_at`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn multiply(
     left: Left,
@@ -188,7 +188,7 @@ impl Tile {
         }
     }
 
-    /// `R` rows of `C` vectors, kept in registers over the whole depth.
+    /// Computes `R` rows of `C` vectors, kept in registers over the whole depth.
     ///
     /// # Safety
     /// As [`multiply`].

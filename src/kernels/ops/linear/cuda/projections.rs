@@ -110,9 +110,9 @@ impl ProjectionsKernel for Cuda {
 /// Where the parts of the joined matrix are.
 struct Sizes {
     rows: usize,
-    /// Sum of the layers' outputs.
+    /// Sum of the numbers of outputs of all layers.
     width: usize,
-    /// Sum of the inputs' features.
+    /// Sum of the numbers of features of all inputs.
     features: usize,
     /// First row and number of rows of each input.
     inputs: Vec<(usize, usize)>,
@@ -148,7 +148,7 @@ impl Sizes {
 #[derive(Default)]
 struct Copies {
     table: Vec<u64>,
-    /// Values of the largest.
+    /// Number of values in the largest rectangle.
     most: usize,
 }
 
@@ -161,7 +161,8 @@ impl Copies {
         self.add(size, from, to, Accumulate::Replace);
     }
 
-    /// As [`Copies::push`], to the gradient of `var`, whose rows have no gaps; nothing if that gradient is not needed.
+    /// As [`Copies::push`], to the gradient of `var`, whose rows have no gaps; adds nothing if that gradient is not
+    /// needed.
     fn push_to(
         &mut self,
         slots: &mut GradSlots<'_, Cuda>,
