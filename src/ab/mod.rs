@@ -26,5 +26,5 @@ pub use error::AbError;
 pub use protocol::{Hello, OfferedRun, SIDE_PROTOCOL, SideMessage, SideRequest};
 pub use run_pairs::{PairEvent, Score, run_pairs};
 pub use side::{Side, SideOrder};
-pub use turns::{Order, Pair, Turns, Which};
+pub use turns::{BeforeOrAfter, Order, Pair, Turns};
 pub use until_sure::UntilSure;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::protocol::SideMessage;
 use super::side::Side;
-use super::turns::{Pair, Which};
+use super::turns::{BeforeOrAfter, Pair};
 use super::{AbError, Ended, UntilSure};
 
 /// An event for the caller.
@@ -16,7 +16,7 @@ pub enum PairEvent<'a> {
         /// The pair.
         pair: &'a Pair,
         /// The side.
-        which: Which,
+        which: BeforeOrAfter,
     },
     /// A message of the running side.
     SideMessage(SideMessage),
@@ -92,7 +92,7 @@ pub fn run_pairs(
             see(PairEvent::LeftOut);
             continue;
         }
-        let mut turn = |which: Which| {
+        let mut turn = |which: BeforeOrAfter| {
             if interrupted.load(Ordering::SeqCst) {
                 return Err(AbError::Interrupted);
             }
@@ -101,7 +101,7 @@ pub fn run_pairs(
             sides[which as usize].run(&pair.name, interrupted, tell)
         };
         let mut ended = [turn(pair.first)?, turn(pair.second())?];
-        if pair.first == Which::After {
+        if pair.first == BeforeOrAfter::After {
             ended.reverse();
         }
         let [before, after] = &ended;

@@ -11,7 +11,7 @@ use super::protocol::{Hello, OfferedRun};
 
 /// One of the two sides; converted to a number, its index in an array of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum BeforeOrAfter {
     /// The reference (the older commit).
     Before,
     /// The side that is compared with the reference.
@@ -24,16 +24,17 @@ pub struct Pair {
     /// Cell, seed and block of both runs.
     pub name: RunName,
     /// The side that runs first.
-    pub first: Which,
+    pub first: BeforeOrAfter,
+    /// Estimated seconds of both runs together; `None` if unknown.
     pub estimated_s: Option<f64>,
 }
 
 impl Pair {
     /// The side that runs second.
-    pub fn second(&self) -> Which {
+    pub fn second(&self) -> BeforeOrAfter {
         match self.first {
-            Which::Before => Which::After,
-            Which::After => Which::Before,
+            BeforeOrAfter::Before => BeforeOrAfter::After,
+            BeforeOrAfter::After => BeforeOrAfter::Before,
         }
     }
 }
@@ -153,7 +154,7 @@ pub enum Order {
 }
 
 impl Order {
-    fn first(self, name: &RunName, place: usize) -> Which {
+    fn first(self, name: &RunName, place: usize) -> BeforeOrAfter {
         let is_before = match self {
             Self::Alternates => place.is_multiple_of(2),
             Self::ByCoin => {
@@ -163,9 +164,9 @@ impl Order {
             }
         };
         if is_before {
-            Which::Before
+            BeforeOrAfter::Before
         } else {
-            Which::After
+            BeforeOrAfter::After
         }
     }
 }
@@ -205,8 +206,14 @@ mod tests {
     fn letters(turns: &Turns, key: &str) -> String {
         let own = turns.to_do.iter().filter(|pair| pair.name.key == key);
         let both = own.flat_map(|pair| [pair.first, pair.second()]);
-        both.map(|side| if side == Which::Before { 'A' } else { 'B' })
-            .collect()
+        both.map(|side| {
+            if side == BeforeOrAfter::Before {
+                'A'
+            } else {
+                'B'
+            }
+        })
+        .collect()
     }
 
     #[test]

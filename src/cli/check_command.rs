@@ -110,7 +110,7 @@ fn proposed(model: &str, command: &CommandSpec, printed: &str) -> String {
     format!("{head}{}", sections.concat())
 }
 
-/// Reports of the command.
+/// What the command has reported in its trial run.
 #[derive(Debug, Default)]
 struct Seen {
     epochs: usize,

@@ -15,7 +15,7 @@ use super::Problem;
 use super::fingerprints::Fingerprints;
 use super::problem::mistake;
 use super::run_arguments::experiment_name;
-use super::run_plan::{planned, refuse_namesakes, with_data};
+use super::run_plan::{planned, refuse_shared_name, with_data};
 use super::words::Words;
 
 /// Which plan is meant, by the options of `run`.
@@ -44,7 +44,7 @@ impl PlanChoice {
     /// Makes the plan, and generates missing data, because cell hashes depend on the content of data.
     pub(super) fn plan(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
-        let known = Fingerprints::beside(&choice.manifest);
+        let known = Fingerprints::of_results_root(&choice.manifest);
         let plan = || choice.plan_in(&known.inputs());
         let (plan, cells) = with_data(plan()?, plan)?;
         known.keep();
@@ -54,7 +54,7 @@ impl PlanChoice {
     /// Makes the plan without generating data.
     pub(super) fn look(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
-        let known = Fingerprints::beside(&choice.manifest);
+        let known = Fingerprints::of_results_root(&choice.manifest);
         let plan = choice.plan_in(&known.inputs())?;
         let cells = plan.cells().collect();
         Ok(Chosen { plan, cells })
@@ -105,7 +105,7 @@ impl PlanChoice {
         let manifest = manifest::load(&self.manifest, &self.set)?;
         let (only, name) = (self.only.as_ref(), self.results_name.as_ref());
         let plan = planned(&manifest, inputs, only, name)?;
-        refuse_namesakes(&plan)?;
+        refuse_shared_name(&plan)?;
         Ok(plan)
     }
 }

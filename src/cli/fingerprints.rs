@@ -17,7 +17,7 @@ pub(super) struct Fingerprints {
 
 impl Fingerprints {
     /// The cache in the manifest's results root; empty if the file is missing or cannot be read.
-    pub(super) fn beside(manifest: &Path) -> Self {
+    pub(super) fn of_results_root(manifest: &Path) -> Self {
         let path = results_root(manifest).join(".store/fingerprints.json");
         let text = file::read(&path).unwrap_or_default();
         let cache: FingerprintCache = serde_json::from_slice(&text).unwrap_or_default();

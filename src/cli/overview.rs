@@ -2,7 +2,9 @@
 
 use std::convert::Infallible;
 
-use crate::cluster::{self, Deal, Jobs, SlurmError, Standing, Task, TrialShare, changed, slurm};
+use crate::cluster::{
+    self, Deal, Jobs, ShardProgress, SlurmError, Task, TrialShare, changed, slurm,
+};
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status};
 use crate::execute::Decision;
@@ -18,7 +20,7 @@ use super::run_plan::conditions;
 use super::trials::{Replay, TrialName};
 
 pub(super) struct Overview {
-    pub(super) standings: Vec<Standing>,
+    pub(super) shards_progress: Vec<ShardProgress>,
     /// The submitted jobs, if there are any.
     pub(super) jobs: Option<Jobs>,
     /// Slurm's state of each task.
@@ -42,28 +44,28 @@ impl Overview {
             Err(error) => (Vec::new(), Some(error)),
         };
         Ok(Self {
-            standings: standings(chosen, shards)?,
+            shards_progress: shards_progress(chosen, shards)?,
             jobs,
             tasks,
             slurm_error,
         })
     }
 
-    pub(super) fn task(&self, standing: &Standing) -> Option<&Task> {
+    pub(super) fn task(&self, shard_progress: &ShardProgress) -> Option<&Task> {
         let jobs = self.jobs.as_ref()?;
-        cluster::task_of(jobs, &self.tasks, standing.share.index())
+        cluster::task_of(jobs, &self.tasks, shard_progress.share.index())
     }
 
     pub(super) fn merging(&self) -> Option<&Task> {
         cluster::merging(self.jobs.as_ref()?, &self.tasks)
     }
 
-    pub(super) fn total(&self, of: impl Fn(&Standing) -> usize) -> usize {
-        self.standings.iter().map(of).sum()
+    pub(super) fn total(&self, of: impl Fn(&ShardProgress) -> usize) -> usize {
+        self.shards_progress.iter().map(of).sum()
     }
 }
 
-fn standings(chosen: &Chosen, shards: usize) -> Result<Vec<Standing>, Problem> {
+fn shards_progress(chosen: &Chosen, shards: usize) -> Result<Vec<ShardProgress>, Problem> {
     let plan = &chosen.plan;
     let store = cluster::everything(plan).map_err(mistake)?;
     let (_, mut conditions) = conditions(&plan.manifest_path);
@@ -76,7 +78,7 @@ fn standings(chosen: &Chosen, shards: usize) -> Result<Vec<Standing>, Problem> {
             trials.map(|(name, trial)| (index(name), trial)).collect()
         }
     };
-    cluster::standings(&plan.results_folder, shards, runs).map_err(mistake)
+    cluster::shards_progress(&plan.results_folder, shards, runs).map_err(mistake)
 }
 
 /// Every run with the index of its shard.

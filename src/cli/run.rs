@@ -29,8 +29,8 @@ use super::interrupt::Interrupt;
 use super::live::Live;
 use super::run_arguments::{Invocation, RunArguments};
 use super::run_plan::{
-    announce, each_run, folder_or_here, here_as, planned, refuse_namesakes, say_of_data, selected,
-    with_data,
+    announce, each_run, folder_or_here, here_as, planned, refuse_shared_name, say_of_data,
+    selected, with_data,
 };
 use super::search_run::{self, SearchRun};
 use super::setup::{Setup, record_problem};
@@ -39,12 +39,12 @@ use super::{Outcome, Problem, exit_code, shard};
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
     let tree = GitStatus::begin(folder_or_here(arguments.manifest.parent()));
-    let known = Fingerprints::beside(&arguments.manifest);
+    let known = Fingerprints::of_results_root(&arguments.manifest);
     let plan = || -> Result<Plan, Problem> {
         let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
         let (only, name) = (&arguments.only, &arguments.results_name);
         let plan = planned(&manifest, &known.inputs(), only.as_ref(), name.as_ref())?;
-        refuse_namesakes(&plan)?;
+        refuse_shared_name(&plan)?;
         Ok(plan)
     };
     let first = plan()?;
@@ -126,7 +126,10 @@ impl Invocation<'_> {
         let mut until = UntilPrecise::of(setup.plan, selected.clone());
         let repeats = arguments.shard.is_none().then_some(&mut until);
         let decisions = execute::decide(selected, store, setup.conditions, options, repeats);
-        (shard::own(arguments.shard, setup.cells, decisions), until)
+        (
+            shard::runs_of_shard(arguments.shard, setup.cells, decisions),
+            until,
+        )
     }
 
     /// Executes the runs. `tree` is git's scan of the working tree, if it is still running.

@@ -11,7 +11,9 @@ use crate::diag::Failure;
 use crate::event::RunId;
 use crate::execute::{self, Decision, Estimate, Estimator, ResumeOptions, UntilPrecise};
 use crate::manifest::Manifest;
-use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell, namesakes};
+use crate::plan::{
+    Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell, manifests_with_name,
+};
 use crate::progress::{Detail, counts, fitted};
 use crate::results::environment::{self, env_id};
 use crate::results::store::{RunConditions, Store};
@@ -59,13 +61,13 @@ pub(super) fn selected<'a>(
 }
 
 /// Refuses a second manifest of the same name, which would write to the same folder.
-pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
+pub(super) fn refuse_shared_name(plan: &Plan) -> Result<(), Problem> {
     let (name, path) = (&plan.name, &plan.manifest_path);
     // `--as NAME` chooses another folder.
     if plan.results_folder.file_name() != Some(OsStr::new(name)) {
         return Ok(());
     }
-    let Some(other) = namesakes(path, name).into_iter().next() else {
+    let Some(other) = manifests_with_name(path, name).into_iter().next() else {
         return Ok(());
     };
     let (own, other) = (path.display(), other.display());

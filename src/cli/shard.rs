@@ -44,7 +44,7 @@ pub(super) fn read(plan: &Plan, share: Option<Share>) -> Result<Store, Problem> 
 }
 
 /// The runs of the shard; all runs without `--shard`.
-pub(super) fn own(
+pub(super) fn runs_of_shard(
     share: Option<Share>,
     cells: &[PlannedCell],
     decisions: Vec<(RunId, Decision)>,

@@ -97,7 +97,7 @@ fn state(folder: &Path, file: Option<PlanFile>) -> Result<Staleness, String> {
 }
 
 fn of_manifest(file: PlanFile, manifest: &Path) -> Result<Staleness, Problem> {
-    let known = Fingerprints::beside(manifest);
+    let known = Fingerprints::of_results_root(manifest);
     let manifest = manifest::load(manifest, &[])?;
     let plan = || Ok(planned(&manifest, &known.inputs(), None, None)?);
     let (plan, cells) = with_data(plan()?, plan)?;

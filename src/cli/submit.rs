@@ -9,7 +9,7 @@ use clap::Args;
 use crate::base::shell;
 use crate::base::text::count;
 use crate::cluster::{
-    self, Array, Jobs, Scripts, SlurmError, Standing, array_text, slurm, slurm_folder,
+    self, Array, Jobs, Scripts, ShardProgress, SlurmError, array_text, slurm, slurm_folder,
 };
 use crate::diag::Failure;
 use crate::plan::project_folder;
@@ -130,17 +130,17 @@ impl Submission<'_> {
 
     /// Shards with remaining runs and without an active task.
     fn wanted(&self) -> impl Iterator<Item = usize> {
-        let is_wanted = |standing: &&Standing| {
-            let to_retry = self.arguments.retry && standing.failed > 0;
-            let has_work = standing.left > 0 || to_retry;
-            has_work && !cluster::is_active(standing, self.overview.task(standing))
+        let is_wanted = |shard_progress: &&ShardProgress| {
+            let to_retry = self.arguments.retry && shard_progress.failed > 0;
+            let has_work = shard_progress.left > 0 || to_retry;
+            has_work && !cluster::is_active(shard_progress, self.overview.task(shard_progress))
         };
-        let wanted = self.overview.standings.iter().filter(is_wanted);
-        wanted.map(|standing| standing.share.index())
+        let wanted = self.overview.shards_progress.iter().filter(is_wanted);
+        wanted.map(|shard_progress| shard_progress.share.index())
     }
 
     fn left(&self) -> usize {
-        self.overview.total(|standing| standing.left)
+        self.overview.total(|shard_progress| shard_progress.left)
     }
 
     fn say_nothing(&self) {

@@ -86,7 +86,7 @@ pub(super) fn parse_scontrol(text: &str) -> Vec<Task> {
         };
         let job = field("ArrayJobId").or_else(|| field("JobId"))?.to_owned();
         let task = field("ArrayTaskId");
-        // Waiting tasks are in one line: `3-8%4`. they are left out, because `squeue` lists them one by one.
+        // Waiting tasks are in one line: `3-8%4`. They are left out here, because `squeue` lists them one by one.
         if task.is_some_and(|task| task.parse::<usize>().is_err()) {
             return None;
         }

@@ -8,8 +8,8 @@ mod collect;
 mod deal;
 mod jobs;
 mod script;
+mod shard_progress;
 pub mod slurm;
-mod standing;
 mod state;
 mod trials;
 
@@ -19,7 +19,7 @@ pub use collect::{Collected, collect};
 pub use deal::Deal;
 pub use jobs::{Array, Jobs, JobsError, slurm_folder};
 pub use script::{Scripts, array_text};
+pub use shard_progress::{ShardProgress, changed, classes, decisions, everything, shards_progress};
 pub use slurm::SlurmError;
-pub use standing::{Standing, changed, classes, decisions, everything, standings};
 pub use state::{is_active, is_stuck, merging, state, task_of};
 pub use trials::{TooFewStudies, TrialShare};

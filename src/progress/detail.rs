@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::base::units::{human, human_seconds};
 use crate::event::{EpochRow, Event, RunEvent, RunId, RunOutcome};
 
-use super::line::{Names, said, stderr_tail};
+use super::line::{Names, stderr_lines, stderr_tail};
 
 /// Output during runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,7 +34,7 @@ impl Detail {
         if self < Self::Verbose {
             stderr_tail(outcome)
         } else {
-            said(outcome)
+            stderr_lines(outcome)
         }
     }
 }

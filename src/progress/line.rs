@@ -83,7 +83,10 @@ pub(super) fn result_text(outcome: &RunOutcome) -> String {
     let loss = facts.and_then(|facts| facts.final_loss);
     words.extend(loss.map(|loss| format!("loss {}", human(loss, 3))));
     // For a command, its metrics are shown.
-    let is_of_command = outcome.times.as_ref().is_some_and(RunTimes::are_told);
+    let is_of_command = outcome
+        .times
+        .as_ref()
+        .is_some_and(RunTimes::are_reported_by_program);
     let metrics = facts.into_iter().flat_map(|facts| &facts.metrics);
     let metrics = metrics.filter(|(name, _)| is_of_command && !name.starts_with("best_"));
     let metrics = metrics.filter_map(|(name, value)| Some((name, (*value)?)));
@@ -104,7 +107,7 @@ pub(super) fn without_status(status: Status, reason: &str) -> &str {
 }
 
 /// The lines of a worker's standard error.
-pub(super) fn said(outcome: &RunOutcome) -> Vec<&str> {
+pub(super) fn stderr_lines(outcome: &RunOutcome) -> Vec<&str> {
     let lines = outcome.stderr.lines();
     lines.filter(|line| !line.trim().is_empty()).collect()
 }
@@ -115,7 +118,7 @@ pub fn stderr_tail(outcome: &RunOutcome) -> Vec<&str> {
     if !outcome.status.is_failure() {
         return Vec::new();
     }
-    let lines = said(outcome);
+    let lines = stderr_lines(outcome);
     lines[lines.len().saturating_sub(SHOWN)..].to_vec()
 }
 

@@ -70,7 +70,7 @@ pub struct Ended {
     pub stderr_tail: Vec<String>,
 }
 
-/// Displays pairs.
+/// Shows the progress of a comparison of two sides, whose runs come in pairs.
 #[derive(Debug)]
 pub struct Pairs {
     names: Names,

@@ -1,4 +1,4 @@
-//! [`People`]: displays runs for users: bars on a terminal, else one plain line for every run, for logs and pipes.
+//! [`HumanOutput`]: displays runs for users: bars on a terminal, else one plain line for every run, for logs and pipes.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -14,7 +14,7 @@ use super::run_state::RunState;
 use super::search::{Tally, is_counted};
 
 #[derive(Debug)]
-pub(super) struct People {
+pub(super) struct HumanOutput {
     names: Names,
     search: Option<Tally>,
     detail: Detail,
@@ -27,7 +27,7 @@ pub(super) struct People {
     failed: usize,
 }
 
-impl People {
+impl HumanOutput {
     pub(super) fn new(names: Names, eta: Eta, search: Option<Tally>, detail: Detail) -> Self {
         let draws = io::stderr().is_terminal() && detail > Detail::Quiet;
         Self {
@@ -173,13 +173,13 @@ impl People {
     }
 
     /// The current state of all runs.
-    pub(super) fn now(&self) -> Now<'_> {
+    pub(super) fn now(&self) -> ProgressSnapshot<'_> {
         let (goes_on, rest) = match &self.search {
             None => (self.ended < self.runs, counts(&[(self.failed, "failed")])),
             Some(tally) => (tally.goes_on(), tally.counts()),
         };
         let (ended, of) = self.place();
-        Now {
+        ProgressSnapshot {
             ended,
             of,
             left: time_left(&self.eta, goes_on),
@@ -233,7 +233,7 @@ impl People {
 
 /// State of all runs.
 #[derive(Debug)]
-pub struct Now<'a> {
+pub struct ProgressSnapshot<'a> {
     /// Runs, or trials, that have ended.
     pub ended: usize,
     /// Total number of runs, as far as known.

@@ -127,7 +127,7 @@ fn has_fallen(facts: &RunFacts) -> Option<bool> {
 
 /// Why the quality of cells cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Untold {
+pub(crate) enum NotComparableQuality {
     /// Some run did not learn, or was not evaluated before and after.
     NotLearned,
     /// The runs were trained on different numbers of samples.
@@ -135,7 +135,7 @@ pub(crate) enum Untold {
 }
 
 /// Whether the quality of cells can be compared.
-pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), Untold> {
+pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), NotComparableQuality> {
     if are_of_commands(cells) && !are_silent(cells) {
         // A metric that a command declares can always be compared.
         return Ok(());
@@ -143,11 +143,11 @@ pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), Untold> {
     let own = cells.iter().filter(|cell| !cell.is_of_command);
     let facts: Vec<&RunFacts> = own.flat_map(|cell| cell.facts()).collect();
     if facts.is_empty() || !facts.iter().all(|facts| has_learned(facts) == Some(true)) {
-        return Err(Untold::NotLearned);
+        return Err(NotComparableQuality::NotLearned);
     }
     let is_other = |own: &&RunFacts| own.samples != facts[0].samples;
     if facts.iter().any(is_other) {
-        return Err(Untold::OtherSamples);
+        return Err(NotComparableQuality::OtherSamples);
     }
     Ok(())
 }

@@ -88,7 +88,7 @@ impl Section {
         table.rows.truncate(ROWS);
         Self {
             rule: rule.into(),
-            ..Self::table(table).saying(verdicts)
+            ..Self::table(table).with_sentences(verdicts)
         }
     }
 
@@ -104,7 +104,7 @@ impl Section {
     }
 
     /// Sets the sentences; at most [`VERDICTS`] are kept, with the number of the others.
-    pub(crate) fn saying(self, mut sentences: Vec<String>) -> Self {
+    pub(crate) fn with_sentences(self, mut sentences: Vec<String>) -> Self {
         let all = sentences.len();
         if all > VERDICTS {
             sentences.truncate(VERDICTS - 1);

@@ -102,7 +102,7 @@ impl AbRun<'_> {
         let is_until_sure = self.arguments.is_until_sure();
         let programs = PairPrograms::of(&old.program, &new.program, is_until_sure)?;
         let mut sessions = PairSessions::of(&self.frame.folder());
-        let counts = |id: &str| sessions.counts(id, &programs);
+        let counts = |id: &str| sessions.was_run_by(id, &programs);
         let order = if is_until_sure {
             Order::ByCoin
         } else {
@@ -112,7 +112,7 @@ impl AbRun<'_> {
         if !turns.to_do.is_empty() {
             sessions.begin(session.id(), programs.clone())?;
         }
-        let counts = |id: &str| sessions.counts(id, &programs);
+        let counts = |id: &str| sessions.was_run_by(id, &programs);
         let until_sure = is_until_sure.then(|| self.until_sure(after, &turns, counts));
         Ok((turns, until_sure.transpose()?))
     }

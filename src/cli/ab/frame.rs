@@ -36,7 +36,7 @@ pub(super) struct Frame {
 impl Frame {
     /// Plans the working tree's manifest; refuses `--aa` with too few pairs.
     pub(super) fn of(arguments: &AbArguments) -> Result<Self, Problem> {
-        let known = Fingerprints::beside(&arguments.manifest);
+        let known = Fingerprints::of_results_root(&arguments.manifest);
         let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
         let plan = planned(&manifest, &known.inputs(), arguments.only.as_ref(), None)?;
         known.keep();

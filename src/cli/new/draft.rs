@@ -2,7 +2,7 @@
 
 use crate::plan::toml_text;
 
-use super::place::Spot;
+use super::place::NewManifest;
 
 /// Largest number of names in a line.
 pub(super) const NAMED: usize = 12;
@@ -14,7 +14,7 @@ pub(super) struct Draft {
     pub(super) text: String,
     /// How the data were interpreted, one line each.
     pub(super) guesses: Vec<String>,
-    /// Content of the file [`Spot::example`], if the manifest uses it.
+    /// Content of the file [`NewManifest::example`], if the manifest uses it.
     pub(super) example: Option<String>,
 }
 
@@ -32,11 +32,16 @@ impl Draft {
     }
 }
 
-pub(super) fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -> String {
-    let name = &spot.name;
+pub(super) fn filled(
+    new_manifest: &NewManifest,
+    form: &str,
+    about: &str,
+    more: Fillings<'_>,
+) -> String {
+    let name = &new_manifest.name;
     let own = [
         ("name", name.clone()),
-        ("file", spot.manifest.to_string_lossy().into_owned()),
+        ("file", new_manifest.manifest.to_string_lossy().into_owned()),
         ("title", toml_inner(&format!("{name}: {about}"))),
     ];
     let fill = |text: &str| {
@@ -46,7 +51,7 @@ pub(super) fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -
         })
     };
     // Editors use the schema named in the first line; the line is written only if the schema file exists.
-    let schema = spot
+    let schema = new_manifest
         .manifest
         .with_file_name("manifest.schema.json")
         .is_file();

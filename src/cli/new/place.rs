@@ -1,4 +1,4 @@
-//! [`Spot`]: where to write a new manifest and its data, and the paths between them.
+//! [`NewManifest`]: where to write a new manifest and its data, and the paths between them.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -7,13 +7,13 @@ use super::super::Problem;
 use super::super::problem::refused;
 
 /// Where a new manifest is written.
-pub(super) struct Spot {
+pub(super) struct NewManifest {
     pub(super) name: String,
     /// Path relative to the current folder.
     pub(super) manifest: PathBuf,
 }
 
-impl Spot {
+impl NewManifest {
     /// The place for manifest `name`: in `folder`; by default in `experiments` if that exists or the current folder is
     /// empty, else in the current folder.
     pub(super) fn of(name: &str, folder: Option<&Path>) -> Result<Self, Problem> {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_path_is_named_as_seen_from_the_manifest() {
-        let spot = |manifest: &str| Spot {
+        let new_manifest = |manifest: &str| NewManifest {
             name: "x".to_owned(),
             manifest: manifest.into(),
         };
@@ -138,17 +138,17 @@ mod tests {
             ("/a/b/x.toml", "/disk/images", "/disk/images"),
         ] {
             assert_eq!(
-                spot(manifest).seen_from_manifest(Path::new(path)),
+                new_manifest(manifest).seen_from_manifest(Path::new(path)),
                 seen,
                 "{manifest}"
             );
         }
         assert_eq!(
-            spot("experiments/x.toml").example(),
+            new_manifest("experiments/x.toml").example(),
             Path::new("data/x.csv")
         );
         assert_eq!(
-            spot("elsewhere/x.toml").data(),
+            new_manifest("elsewhere/x.toml").data(),
             Path::new("elsewhere/data/x")
         );
     }

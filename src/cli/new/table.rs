@@ -10,12 +10,16 @@ use super::super::Problem;
 use super::super::problem::mistake;
 use super::draft::{Draft, NAMED, batch_size, filled, named, quoted, toml_inner};
 use super::example;
-use super::place::{Spot, tables_in};
+use super::place::{NewManifest, tables_in};
 
 /// Text for a new manifest: models of rows of numbers.
 pub(super) const ROW_MODELS: &str = include_str!("csv-models.toml");
 
-pub(super) fn draft(spot: &Spot, path: &Path, targets: &[String]) -> Result<Draft, Problem> {
+pub(super) fn draft(
+    new_manifest: &NewManifest,
+    path: &Path,
+    targets: &[String],
+) -> Result<Draft, Problem> {
     let paths = tables(path);
     let guess = CsvGuess::of(&paths, targets).map_err(mistake)?;
     let why_target = guess.why_target.as_ref();
@@ -56,7 +60,7 @@ pub(super) fn draft(spot: &Spot, path: &Path, targets: &[String]) -> Result<Draf
     guesses.extend(ignored.map(|(name, why)| format!("`{name}` is left out ({why})")));
     Ok(Draft {
         guesses,
-        ..Draft::plain(table_text(spot, &paths, &noted, &about))
+        ..Draft::plain(table_text(new_manifest, &paths, &noted, &about))
     })
 }
 
@@ -79,8 +83,10 @@ fn tables(path: &Path) -> FilePaths {
 }
 
 /// The files as TOML, relative to the manifest.
-fn written(spot: &Spot, paths: &FilePaths) -> String {
-    let seen = paths.iter().map(|path| spot.seen_from_manifest(path));
+fn written(new_manifest: &NewManifest, paths: &FilePaths) -> String {
+    let seen = paths
+        .iter()
+        .map(|path| new_manifest.seen_from_manifest(path));
     one_or_list(&seen.collect::<Vec<String>>())
 }
 
@@ -92,7 +98,12 @@ fn one_or_list(texts: &[String]) -> String {
     }
 }
 
-fn table_text(spot: &Spot, paths: &FilePaths, guess: &CsvGuess, about: &str) -> String {
+fn table_text(
+    new_manifest: &NewManifest,
+    paths: &FilePaths,
+    guess: &CsvGuess,
+    about: &str,
+) -> String {
     let rows = guess.rows;
     // 15 % of the rows are for validation and 15 % for testing.
     let train_rows = rows - 2 * (rows * 15).div_ceil(100).min(rows / 2);
@@ -105,7 +116,7 @@ fn table_text(spot: &Spot, paths: &FilePaths, guess: &CsvGuess, about: &str) -> 
     let why_target = guess.why_target.clone();
     let why_target = why_target.unwrap_or_else(|| "as `--target` says".to_owned());
     let fillings = [
-        ("path", written(spot, paths)),
+        ("path", written(new_manifest, paths)),
         ("target", one_or_list(&guess.targets)),
         ("target-name", toml_inner(&guess.targets.join("`, `"))),
         ("why-target", why_target),
@@ -121,7 +132,7 @@ fn table_text(spot: &Spot, paths: &FilePaths, guess: &CsvGuess, about: &str) -> 
         ("why-answer", answer(guess).1),
     ];
     let form = include_str!("csv.toml").replace("{models}", ROW_MODELS.trim_end());
-    filled(spot, &form, about, &fillings)
+    filled(new_manifest, &form, about, &fillings)
 }
 
 /// The metric that decides, and why.
@@ -187,7 +198,7 @@ fn columns(guess: &CsvGuess) -> String {
     format!("{head}{}", lines.collect::<String>())
 }
 
-pub(super) fn example(spot: &Spot) -> Draft {
+pub(super) fn example(new_manifest: &NewManifest) -> Draft {
     let features = ["weight_g", "length_mm", "width_mm"].map(str::to_owned);
     let table = example::table();
     let guess = CsvGuess {
@@ -208,6 +219,11 @@ pub(super) fn example(spot: &Spot) -> Draft {
     let about = "a table of fruit, made up as an example";
     Draft {
         example: Some(table),
-        ..Draft::plain(table_text(spot, &spot.example().into(), &guess, about))
+        ..Draft::plain(table_text(
+            new_manifest,
+            &new_manifest.example().into(),
+            &guess,
+            about,
+        ))
     }
 }

@@ -67,7 +67,7 @@ enum Format {
 }
 
 pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
-    let known = Fingerprints::beside(&arguments.manifest);
+    let known = Fingerprints::of_results_root(&arguments.manifest);
     let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
     let plan = planned(&manifest, &known.inputs(), arguments.only.as_ref(), None)?;
     let warnings = plan.warnings.render_each(Failure::is_stderr_coloured());

@@ -97,11 +97,11 @@ fn has_no_rows<R>(rows: &Shared<Vec<R>>) -> bool {
 /// An entry of a confusion matrix: how many samples of a class the trained model predicts to be of another, or of the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Confusion {
-    /// Class.
+    /// True class of the samples.
     pub class: String,
     /// Predicted class.
     pub predicted: String,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
 }
 
@@ -317,7 +317,7 @@ impl RunTimes {
     }
 
     /// Whether the times come from a program, which may have reported only some of them.
-    pub fn are_told(&self) -> bool {
+    pub fn are_reported_by_program(&self) -> bool {
         self.is_of_command() || self.is_observed
     }
 

@@ -127,7 +127,7 @@ pub enum Event {
     Failed {
         /// Status that the row gets.
         status: FailedStatus,
-        /// One line with its numbers, without folders of this machine.
+        /// The reason in one line, with the figures that explain it, and without paths of this machine.
         reason: String,
     },
 }

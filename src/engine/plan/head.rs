@@ -15,7 +15,7 @@ use super::program;
 use super::references;
 use super::reported::default_template;
 use super::resolve::{absolute, read as read_section};
-use super::results_root::{namesakes, results_root};
+use super::results_root::{manifests_with_name, results_root};
 use super::search::{self, SearchSpec, Searched};
 use super::slurm::{self, SlurmSpec};
 use super::texts::{Translated, text, texts};
@@ -301,7 +301,7 @@ fn unknown_variants(matrices: &[Matrix], variants: &Variants, mistakes: &mut Vec
 }
 
 fn same_name(manifest: &Manifest, root: &Table, name: &str, warnings: &mut Vec<Diagnostic>) {
-    for other in namesakes(&manifest.path, name) {
+    for other in manifests_with_name(&manifest.path, name) {
         let help = "results go to `reports/<name>/`; choose another name, or `run --as NAME`";
         let also = format!("also the name of {}", other.display());
         let warning = Diagnostic::warning(format!("`name = \"{name}\"` is taken"));

@@ -128,7 +128,7 @@ impl Axis {
         }
     }
 
-    /// Long path with dots.
+    /// The axis' setting as a full dotted path, such as `train.batch-size`.
     pub(super) fn long(&self) -> String {
         Key::dotted(&self.path)
     }

@@ -77,7 +77,7 @@ pub use reported::{
     COMPARISON, SEARCH, TEMPLATES, default_template, is_results_name, template_meant,
 };
 pub use resolve::absolute;
-pub use results_root::{experiment_folder, namesakes, project_folder, results_root};
+pub use results_root::{experiment_folder, manifests_with_name, project_folder, results_root};
 pub use resume::{Resume, STATE};
 pub use schema::manifest_schema;
 pub use settings::{
@@ -109,6 +109,7 @@ pub struct PlanOptions {
 /// All cells of a manifest, resolved on demand.
 #[derive(Debug)]
 pub struct Plan {
+    /// The experiment's name, `name` in the manifest.
     pub name: String,
     /// `title`; without one, the name.
     pub title: String,

@@ -44,7 +44,7 @@ fn is_side(results: &Path) -> bool {
 /// Manifests in the folder of `manifest` that have the same `name`, without itself, in alphabetical order.
 ///
 /// `run` refuses when there is one (two experiments would write the same results), `plan` warns.
-pub fn namesakes(manifest: &Path, name: &str) -> Vec<PathBuf> {
+pub fn manifests_with_name(manifest: &Path, name: &str) -> Vec<PathBuf> {
     let folder = match manifest.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),

@@ -33,14 +33,14 @@ const POLL: Duration = Duration::from_millis(10);
 const PRUNE_TIME: Duration = Duration::from_secs(2);
 
 /// Replies that the parent sends unasked.
-pub type Asked<'a> = dyn FnMut() -> Option<Reply> + 'a;
+pub type UnaskedReplies<'a> = dyn FnMut() -> Option<Reply> + 'a;
 
 /// Runs the command of the order's cell, and sends every event to `emit`, from [`Event::Hello`] to [`Event::Finished`]
 /// or [`Event::Failed`]. `asked` returns requests of the parent.
 ///
 /// After [`Reply::End`] the program is ended and neither of the two final events is sent, since the parent knows the
 /// reason.
-pub fn run(order: &Order<CellSpec>, asked: &mut Asked<'_>, emit: &mut Emit<'_>) {
+pub fn run(order: &Order<CellSpec>, asked: &mut UnaskedReplies<'_>, emit: &mut Emit<'_>) {
     let cell = &order.cell;
     let program = cell.program.as_deref();
     emit(Event::Hello {
@@ -78,7 +78,7 @@ impl Run<'_> {
     /// [`Event::Finished`] with facts and times; `None` if the parent ended the run.
     fn supervise(
         &self,
-        asked: &mut Asked<'_>,
+        asked: &mut UnaskedReplies<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<Option<Event>, Failure> {
         self.check_code("since it was planned")?;
@@ -204,7 +204,7 @@ impl Watch<'_> {
         &mut self,
         process: &mut Process,
         output: &Output,
-        asked: &mut Asked<'_>,
+        asked: &mut UnaskedReplies<'_>,
         emit: &mut Emit<'_>,
     ) -> Exit {
         let mut due: Option<(Instant, bool)> = None;

@@ -9,6 +9,7 @@ use crate::datasets::OpenDataset;
 /// Input of an expensive evaluation.
 #[derive(Clone, Copy)]
 pub struct Assess<'a> {
+    /// The opened dataset of the cell.
     pub data: &'a OpenDataset,
     /// Seed of the run.
     pub seed: Seed,
@@ -39,7 +40,7 @@ pub struct Drawing<'a> {
 }
 
 /// Progress of an assessment: called with the number of finished and of all parts.
-pub type Told<'a> = &'a mut dyn FnMut(usize, usize);
+pub type AssessmentProgress<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// An image of 8 bits per channel.
 #[derive(Debug, Clone, PartialEq, Eq)]

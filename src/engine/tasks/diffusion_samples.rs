@@ -2,7 +2,7 @@
 
 use super::diffusion::Diffusion;
 use super::sampling::{Denoiser, picture, sheet};
-use super::{Assess, Assessment, Drawing, Image, SamplerKind, SamplingSpec, Told};
+use super::{Assess, Assessment, AssessmentProgress, Drawing, Image, SamplerKind, SamplingSpec};
 use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, Pass, Result, Var};
 
@@ -17,7 +17,7 @@ impl<D: Kernels> Diffusion<D> {
         &self,
         device: &D,
         wanted: &Drawing<'_>,
-        told: Told<'_>,
+        told: AssessmentProgress<'_>,
     ) -> Result<Vec<Image>> {
         let Drawing { spec, seed, count } = *wanted;
         let sampler = spec.samplers.first().copied().unwrap_or(SamplerKind::Ddim);
@@ -59,7 +59,7 @@ impl<D: Kernels> Diffusion<D> {
         seed: Seed,
         (spec, sampler): (&SamplingSpec, SamplerKind),
         places: &[Place],
-        told: Told<'_>,
+        told: AssessmentProgress<'_>,
     ) -> Result<Vec<f32>> {
         let steps = spec.steps(sampler, self.schedule.timesteps());
         let mut values = Vec::new();

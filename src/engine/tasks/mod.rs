@@ -35,7 +35,7 @@ mod tokens;
 mod workload;
 
 pub use algorithm::Algorithm;
-pub use assess::{Assess, Assessment, Drawing, Image, Told};
+pub use assess::{Assess, Assessment, AssessmentProgress, Drawing, Image};
 pub use class_score::class_metrics;
 pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
@@ -76,7 +76,7 @@ pub trait Task<D: Kernels> {
         loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>>;
+    ) -> Result<MicroStepResult<D>>;
 
     /// Called after every optimizer step, with whether the step was taken: updates running statistics, which are not
     /// parameters, unless `control` skips the step.
@@ -133,7 +133,11 @@ pub trait Task<D: Kernels> {
     ///
     /// # Errors
     /// Any error of an operation.
-    fn draw(&mut self, _wanted: &Drawing<'_>, _told: Told<'_>) -> Result<Option<Vec<Image>>> {
+    fn draw(
+        &mut self,
+        _wanted: &Drawing<'_>,
+        _told: AssessmentProgress<'_>,
+    ) -> Result<Option<Vec<Image>>> {
         Ok(None)
     }
 
@@ -149,7 +153,7 @@ pub trait Task<D: Kernels> {
     ///
     /// # Errors
     /// [`crate::ops::OpError::Shape`] with all mismatches of `inputs`.
-    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>>;
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<MicroStepResult<D>>;
 }
 
 /// Position of a micro-step in training, which seeds its random streams.
@@ -162,7 +166,7 @@ pub struct Place {
 }
 
 /// Result of a micro-step.
-pub struct Micro<D: Kernels> {
+pub struct MicroStepResult<D: Kernels> {
     /// Gradients, summed with those of earlier micro-steps.
     pub grads: Grads<D>,
     /// The batch's mean loss, one value.

@@ -21,7 +21,7 @@ pub struct ReferenceTensor {
     pub values: ReferenceValues,
 }
 
-/// Values of a tensor.
+/// Values of a reference tensor, in one of two types.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReferenceValues {
     /// Floats.

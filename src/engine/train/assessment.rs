@@ -15,7 +15,7 @@ use crate::ops::Kernels;
 use crate::plan::ValidationSpec;
 use crate::tasks::{Assess, Assessment, Image, Task};
 
-/// Time between two events.
+/// Time between two events that report progress.
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Inputs of a costly evaluation.

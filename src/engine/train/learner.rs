@@ -11,7 +11,7 @@ use crate::loader::Epoch;
 use crate::measure::{Phase, Profiler, Stopwatch};
 use crate::ops::{Grads, Kernels, Result, StepControl, Var, Work, layers_by_key};
 use crate::optim::{ClipBy, Ema, Optimizer, clip_factors};
-use crate::tasks::{Micro, Place, Task};
+use crate::tasks::{MicroStepResult, Place, Task};
 
 /// The state that a step changes.
 pub(super) struct Learner<D: Kernels> {
@@ -163,7 +163,7 @@ impl<D: Kernels> Learner<D> {
         control.map_or(Ok(None), StepControl::skipped_steps)
     }
 
-    fn note_cost(&mut self, samples: usize, micro: &Micro<D>) {
+    fn note_cost(&mut self, samples: usize, micro: &MicroStepResult<D>) {
         self.cost.get_or_insert(Cost {
             samples,
             work: micro.work,

@@ -154,7 +154,7 @@ fn learner<D: Kernels>(
 ) -> Result<Learner<D>, TrainError> {
     let mut task = task(device, cell, data, seed)?;
     if let Some(path) = &cell.train.init_from {
-        checkpoint::load_but(path, device, task.module(), &cell.train.fresh)?;
+        checkpoint::load_except(path, device, task.module(), &cell.train.fresh)?;
     }
     if !cell.train.freeze.is_empty() {
         names::freeze(task.module(), &cell.train.freeze)?;

@@ -14,6 +14,6 @@ mod sample;
 
 pub use error::TrainedError;
 pub use evaluate::{ConfusionMatrix, Evaluated, Rows, WorstRow, evaluate};
-pub use predict::{PredictedRows, Predictions, Take, labels_there, predict};
+pub use predict::{PredictedRows, Predictions, ReceivePredictions, labels_there, predict};
 pub use record::Trained;
 pub use sample::{SampleOptions, Samples, sample};

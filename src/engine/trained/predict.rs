@@ -38,7 +38,7 @@ pub struct PredictedRows<'a> {
 }
 
 /// Receives predictions, in the order of the rows.
-pub type Take<'a> = dyn FnMut(PredictedRows<'_>) -> io::Result<()> + 'a;
+pub type ReceivePredictions<'a> = dyn FnMut(PredictedRows<'_>) -> io::Result<()> + 'a;
 
 /// Passes predictions for all rows of a file or folder to `take`; memory does not grow with the number of rows. Returns
 /// remarks for readers of the predictions, one sentence each.
@@ -50,7 +50,7 @@ pub fn predict(
     trained: &Trained,
     path: &Path,
     device: DeviceKind,
-    take: &mut Take<'_>,
+    take: &mut ReceivePredictions<'_>,
 ) -> Result<Vec<String>, TrainedError> {
     check(trained)?;
     let job = Predict {
@@ -85,7 +85,7 @@ struct Predict<'a> {
     trained: &'a Trained,
     path: &'a Path,
     kind: DeviceKind,
-    take: &'a mut Take<'a>,
+    take: &'a mut ReceivePredictions<'a>,
 }
 
 impl DeviceJob for Predict<'_> {
@@ -107,7 +107,7 @@ fn part_of<D: Kernels>(
     task: &mut dyn Task<D>,
     trained: &Trained,
     part: &Arc<dyn Dataset>,
-    take: &mut Take<'_>,
+    take: &mut ReceivePredictions<'_>,
 ) -> Result<(), TrainedError> {
     let rows = (0..part.rows() as u32).collect();
     let size = (BATCH / part.features().len().max(1)).clamp(1, MOST_ROWS);

@@ -8,7 +8,7 @@ use crate::datasets::{DatasetSpec, Features, Preparation, TokenKind};
 use crate::device::DeviceKind;
 use crate::loader::Batch;
 use crate::ops::{self, DeviceJob, Kernels};
-use crate::tasks::{Drawing, Image, Score, Task, Told};
+use crate::tasks::{AssessmentProgress, Drawing, Image, Score, Task};
 
 /// What to draw, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ pub fn sample(
     trained: &Trained,
     options: &SampleOptions,
     device: DeviceKind,
-    told: Told<'_>,
+    told: AssessmentProgress<'_>,
 ) -> Result<Samples, TrainedError> {
     let job = Draw {
         trained,
@@ -60,7 +60,7 @@ struct Draw<'a> {
     trained: &'a Trained,
     options: &'a SampleOptions,
     kind: DeviceKind,
-    told: Told<'a>,
+    told: AssessmentProgress<'a>,
 }
 
 impl DeviceJob for Draw<'_> {
@@ -200,7 +200,7 @@ impl<'a> Writer<'a> {
         &self,
         task: &mut dyn Task<D>,
         seed: Seed,
-        told: Told<'_>,
+        told: AssessmentProgress<'_>,
     ) -> Result<Vec<String>, TrainedError> {
         let count = self.options.count;
         let mut texts = vec![self.prompt.clone(); count];

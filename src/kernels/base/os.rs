@@ -87,6 +87,7 @@ pub fn exit_at_once(code: i32) -> ! {
     std::process::exit(code)
 }
 
+/// Exit code when memory is exhausted.
 pub const NO_MEMORY: i32 = 1;
 
 /// As [`exit_at_once`], after a message on standard error; of a long one only the beginning. It allocates nothing.

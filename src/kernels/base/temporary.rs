@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 /// Prefix of the names of temporary files.
 const PREFIX: &str = ".writing-";
 
-/// Age from which on a temporary file counts as abandoned, on file systems without locks.
+/// Age at which a temporary file counts as abandoned, on file systems without locks.
 const OLD: Duration = Duration::from_mins(1);
 
 /// Creates a temporary file in `folder`, and locks it, so that [`remove_left`] in another program does not remove it.
@@ -35,7 +35,7 @@ pub fn create(folder: &Path) -> io::Result<NamedTempFile> {
 ///
 /// # Errors
 /// As [`create`].
-pub fn beside(path: &Path) -> io::Result<NamedTempFile> {
+pub fn create_in_folder_of(path: &Path) -> io::Result<NamedTempFile> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => create(folder),
         _ => create(Path::new(".")),
@@ -48,7 +48,7 @@ pub fn beside(path: &Path) -> io::Result<NamedTempFile> {
 /// # Errors
 /// Those of writing; the old file is unchanged then.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let mut file = beside(path)?;
+    let mut file = create_in_folder_of(path)?;
     write(file.as_file_mut())?;
     // A full disk is detected here at the latest, before the old file is replaced.
     file.as_file().sync_all()?;

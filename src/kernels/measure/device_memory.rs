@@ -3,18 +3,18 @@
 use super::memory::Peaks;
 
 /// Returns the peak in bytes and resets it to the current size; `None` if it cannot be read.
-type Take = Box<dyn Fn() -> Option<u64>>;
+type TakePeak = Box<dyn Fn() -> Option<u64>>;
 
 /// Peak device memory that this process holds, counted by the device's allocator.
 #[derive(Default)]
 pub struct DeviceMemory {
-    take: Option<Take>,
+    take: Option<TakePeak>,
     peaks: Peaks,
 }
 
 impl DeviceMemory {
     /// Reads the peak with `take`, which also resets it.
-    pub fn read_by(take: Take) -> Self {
+    pub fn read_by(take: TakePeak) -> Self {
         Self {
             take: Some(take),
             peaks: Peaks::default(),

@@ -367,7 +367,9 @@ fn outcome(
     let of_worker = ended.peak_rss_bytes;
     let earlier_s = times.as_ref().and_then(|times| times.resumed_after_s);
     // For a command, the program is measured and not its worker.
-    let is_of_command = times.as_ref().is_some_and(RunTimes::are_told);
+    let is_of_command = times
+        .as_ref()
+        .is_some_and(RunTimes::are_reported_by_program);
     let peak = own_peak(times.as_ref()).max(of_worker.filter(|_| !is_of_command));
     RunOutcome {
         pruned,

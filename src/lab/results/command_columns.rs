@@ -49,7 +49,7 @@ pub(crate) fn show_fact(column: &Column<RunFacts>, facts: &RunFacts) -> String {
 /// The text of a time; empty if a command did not report it.
 pub(crate) fn show_time(column: &Column<RunTimes>, times: &RunTimes) -> String {
     let text = (column.show)(times);
-    let is_untold = text == "0" && times.are_told();
+    let is_untold = text == "0" && times.are_reported_by_program();
     if is_untold { String::new() } else { text }
 }
 

@@ -54,7 +54,7 @@ impl PairSessions {
     }
 
     /// Whether the pairs of session `id` were run by these programs.
-    pub fn counts(&self, id: &str, programs: &PairPrograms) -> bool {
+    pub fn was_run_by(&self, id: &str, programs: &PairPrograms) -> bool {
         self.by_id.get(id) == Some(programs)
     }
 
@@ -92,16 +92,16 @@ mod tests {
         let (old, new) = (file("old", "1"), file("new", "2"));
         let both = PairPrograms::of(&old, &new, true).unwrap();
         let mut sessions = PairSessions::of(folder.path());
-        assert!(!sessions.counts("mon", &both));
+        assert!(!sessions.was_run_by("mon", &both));
         sessions.begin("mon", both.clone()).unwrap();
         let sessions = PairSessions::of(folder.path());
-        assert!(sessions.counts("mon", &both));
+        assert!(sessions.was_run_by("mon", &both));
         let fixed = PairPrograms::of(&old, &new, false).unwrap();
         let others = PairPrograms::of(&old, &file("new", "3"), true).unwrap();
         for programs in [&fixed, &others] {
-            assert!(!sessions.counts("mon", programs), "{programs:?}");
+            assert!(!sessions.was_run_by("mon", programs), "{programs:?}");
         }
-        assert!(!sessions.counts("tue", &both));
+        assert!(!sessions.was_run_by("tue", &both));
         assert_eq!(sessions.until_sure(), ["mon".to_owned()].into());
     }
 }

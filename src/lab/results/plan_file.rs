@@ -94,7 +94,7 @@ impl PlanFile {
 /// Like [`PlanFile::sample_ms`], for a run that is not yet part of the results.
 pub fn run_sample_ms(spec: &CellSpec, times: &RunTimes) -> Option<f64> {
     let samples = (spec.train.batch_size * spec.train.accumulate) as u64;
-    sample_ms(times, times.are_told(), Some(samples))
+    sample_ms(times, times.are_reported_by_program(), Some(samples))
 }
 
 fn sample_ms(times: &RunTimes, is_of_command: bool, samples_per_step: Option<u64>) -> Option<f64> {

@@ -9,7 +9,7 @@ use crate::plan::{Feasibility, Resume};
 
 use super::memory::Known;
 use super::source::{Proposal, Running, Search};
-use super::{Ending, Record, finale, pruner};
+use super::{Ending, Record, follow_ups, pruner};
 
 /// Number of best trials whose weights are kept, unless `train.save-to` keeps those of all.
 const KEPT: usize = 5;
@@ -86,7 +86,7 @@ impl Search<'_> {
         self.missing.push(proposal.trial.cell.spec.key.clone());
         if proposal.trial.info.role.is_trial() {
             let study = &mut self.studies[proposal.study];
-            study.finale = Some(Vec::new());
+            study.follow_ups = Some(Vec::new());
             if self.spec.learns() {
                 study.close();
             }
@@ -182,7 +182,7 @@ impl Search<'_> {
         let trial = &proposal.trial;
         Job {
             id: RunId {
-                cell: finale::row(self.spec.trials, &trial.info),
+                cell: follow_ups::row(self.spec.trials, &trial.info),
                 seed: proposal.keys.seed,
                 block: 0,
             },

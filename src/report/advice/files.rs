@@ -9,8 +9,8 @@ use crate::report::names;
 use crate::report::view::View;
 use crate::results::{self, RecommendationRow, ResultSet, recommendations_csv, write_if_changed};
 
+use super::advice_data::{AdviceData, outperformed_values};
 use super::best::best_file;
-use super::counsel::{Counsel, surpassed};
 use super::manifests::{OwnFile, remove};
 use super::next::{FIRST_LINE, Next, prediction};
 use super::outcome::Outcome;
@@ -27,21 +27,28 @@ pub(crate) struct AdviceFiles {
 /// Recommendations for results in `folder`, with the command that tests them and the measured outcomes, and the files
 /// to write.
 pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
-    let counsel = Counsel::of(view);
-    let mut advice = Advice::from(view, &counsel);
+    let advice_data = AdviceData::of(view);
+    let mut advice = Advice::from(view, &advice_data);
     let name = names::of_results(folder, view.set);
-    let tested = surpassed(&counsel);
+    let tested = outperformed_values(&advice_data);
     let next = Next {
         view,
         name: &name,
-        anchors: counsel.studies.iter().map(|study| study.anchor).collect(),
-        recommendations: &counsel.recommendations,
+        anchors: advice_data
+            .studies
+            .iter()
+            .map(|study| study.anchor)
+            .collect(),
+        recommendations: &advice_data.recommendations,
         tested: &tested,
     };
-    let manifest = counsel.recommendations.first().and_then(|_| next.text());
+    let manifest = advice_data
+        .recommendations
+        .first()
+        .and_then(|_| next.text());
     let outcomes = outcomes(folder, &name);
     let mut rows = Vec::new();
-    let recommended = counsel.recommendations.iter();
+    let recommended = advice_data.recommendations.iter();
     for (item, one) in advice.recommendations.iter_mut().zip(recommended) {
         let prediction = prediction(one);
         let outcome = outcomes.iter().find(|outcome| is_of(outcome, &prediction));
@@ -53,7 +60,7 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
         };
         rows.push(row(&prediction, &one.cell, status, outcome));
     }
-    let followed = counsel.outcomes.iter();
+    let followed = advice_data.outcomes.iter();
     rows.extend(followed.map(|one| row(&one.prediction, &one.reference, "followed", Some(one))));
     let mut items = advice.recommendations.iter();
     if manifest.is_some() && items.any(|item| item.outcome.is_empty()) {

@@ -4,8 +4,8 @@
 //! `recommendations.csv` and `next.toml`. It measures nothing: `next.toml` is a manifest like any other, which carries
 //! the predictions, and the report of its results compares them with the measurement.
 
+mod advice_data;
 mod best;
-mod counsel;
 mod defaults;
 mod effect;
 mod files;

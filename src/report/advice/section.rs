@@ -13,7 +13,7 @@ use crate::report::table::{Column, Entry, Table};
 use crate::report::view::View;
 use crate::results::{IntervalKind, grouped};
 
-use super::counsel::Counsel;
+use super::advice_data::AdviceData;
 use super::effect::Measured;
 use super::outcome::Outcome;
 use super::recommendation::{ProposedChange, Recommendation, ratio_with_ends};
@@ -64,17 +64,18 @@ pub struct AdviceItem {
 impl Advice {
     /// Recommendations of the rules for these results; [`super::prepare`] adds files and later results.
     pub(crate) fn of(view: &View<'_>) -> Self {
-        Self::from(view, &Counsel::of(view))
+        Self::from(view, &AdviceData::of(view))
     }
 
-    pub(super) fn from(view: &View<'_>, counsel: &Counsel<'_, '_>) -> Self {
+    pub(super) fn from(view: &View<'_>, advice_data: &AdviceData<'_, '_>) -> Self {
         let follows = view.set.plan.follows.clone();
-        let follows = follows.unwrap_or_else(|| origins(&counsel.outcomes));
+        let follows = follows.unwrap_or_else(|| origins(&advice_data.outcomes));
         Self {
-            recommendations: counsel.recommendations.iter().map(item).collect(),
+            recommendations: advice_data.recommendations.iter().map(item).collect(),
             command: String::new(),
-            outcomes: told(&follows, &counsel.outcomes),
-            predictions: (!counsel.outcomes.is_empty()).then(|| table(&follows, &counsel.outcomes)),
+            outcomes: told(&follows, &advice_data.outcomes),
+            predictions: (!advice_data.outcomes.is_empty())
+                .then(|| table(&follows, &advice_data.outcomes)),
             follows,
         }
     }

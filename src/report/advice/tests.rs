@@ -6,7 +6,7 @@ use crate::event::{PhaseTimes, RunTimes};
 use crate::results::golden::ddpm;
 use crate::results::{BlockRow, ResultSet, timings};
 
-use super::counsel::Counsel;
+use super::advice_data::AdviceData;
 use super::outcome::Outcome;
 use super::recommendation::{Predicted, Recommendation};
 use super::study::Study;
@@ -42,8 +42,8 @@ fn axes(block: &BlockRow) -> (f64, f64) {
 /// Recommendations of a rule.
 fn of(set: &ResultSet, rule: &str) -> Vec<Recommendation> {
     let view = View::of(set);
-    let counsel = Counsel::of(&view);
-    let own = counsel
+    let advice_data = AdviceData::of(&view);
+    let own = advice_data
         .recommendations
         .into_iter()
         .filter(|one| one.rule == rule);

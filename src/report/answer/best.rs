@@ -1,6 +1,6 @@
 //! [`BestCells`]: the cells that the answer calls the best, so that commands can use their weights.
 
-use super::choice::{Choice, Standing};
+use super::choice::{Choice, ComparedToBest};
 use crate::report::search::Search;
 use crate::report::view::{Cell, View};
 
@@ -52,10 +52,13 @@ impl BestCells {
                 by: String::new(),
             };
         };
-        let is_first = |standing: &Standing| {
+        let is_first = |standing: &ComparedToBest| {
             matches!(
                 standing,
-                Standing::Best | Standing::Untested(_) | Standing::Alike(_) | Standing::OnFront
+                ComparedToBest::Best
+                    | ComparedToBest::Untested(_)
+                    | ComparedToBest::Alike(_)
+                    | ComparedToBest::OnFront
             )
         };
         let cells = choice

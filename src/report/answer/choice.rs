@@ -6,7 +6,7 @@ use crate::base::pareto;
 use crate::base::statistics::mean;
 use crate::compare::{QualityChange, against_best, runs_to_choose};
 use crate::report::number::Number;
-use crate::report::quality::{Untold, are_silent, column, told};
+use crate::report::quality::{NotComparableQuality, are_silent, column, told};
 use crate::report::sections::ranking::Pace;
 use crate::report::sections::tasks::{Task, tasks};
 use crate::report::view::{Cell, View};
@@ -55,7 +55,7 @@ pub(super) enum Why {
     OnlyTimes,
     CanChange,
     /// A time decides, because quality cannot; contains the reason.
-    Untold(Untold),
+    NotComparableQuality(NotComparableQuality),
 }
 
 impl Why {
@@ -68,17 +68,19 @@ impl Why {
             Self::OnlySpeed => "as the cells differ in speed only",
             Self::OnlyTimes => "as the runs report times only",
             Self::CanChange => "as the axes can change it",
-            Self::Untold(_) => "as quality cannot be compared",
+            Self::NotComparableQuality(_) => "as quality cannot be compared",
         }
     }
 
     /// Why quality cannot decide, as text; `None` if quality decides or cannot differ.
     pub(super) fn untold(self) -> Option<&'static str> {
         match self {
-            Self::Untold(Untold::NotLearned) => {
+            Self::NotComparableQuality(NotComparableQuality::NotLearned) => {
                 Some("in some run the evaluation loss did not fall by 1 %")
             }
-            Self::Untold(Untold::OtherSamples) => Some("the runs saw different numbers of samples"),
+            Self::NotComparableQuality(NotComparableQuality::OtherSamples) => {
+                Some("the runs saw different numbers of samples")
+            }
             _ => None,
         }
     }
@@ -92,12 +94,12 @@ pub(in crate::report) struct Ranked<'v, 'a> {
     /// The cell's values of the first measure, one per run or seed.
     pub(super) values: Vec<f64>,
     /// How the cell compares with the best one.
-    pub(super) standing: Standing,
+    pub(super) standing: ComparedToBest,
 }
 
 /// How a cell compares with the best one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Standing {
+pub(super) enum ComparedToBest {
     /// The cell with the best median.
     Best,
     /// Too few values for a test. Contains whether the ranges of this cell and the best one overlap; `None` if one of
@@ -152,7 +154,7 @@ impl<'v, 'a> Choice<'v, 'a> {
 
     /// The cells in the order of the answer: the best first; with several measures, cells on the Pareto front first.
     pub(in crate::report) fn in_order(&self) -> Vec<&'v Cell<'a>> {
-        let is_behind = |one: &&Ranked<'_, '_>| one.standing == Standing::Dominated;
+        let is_behind = |one: &&Ranked<'_, '_>| one.standing == ComparedToBest::Dominated;
         let (behind, front): (Vec<_>, Vec<_>) = self.cells.iter().partition(is_behind);
         let all = front.into_iter().chain(behind);
         all.map(|one| one.cell).collect()
@@ -172,7 +174,7 @@ impl<'v, 'a> Choice<'v, 'a> {
                 numbers: numbers.collect::<Option<Vec<Number>>>()?,
                 values: first.values(cell),
                 cell,
-                standing: Standing::Best,
+                standing: ComparedToBest::Best,
             })
         };
         let mut ranked: Vec<Ranked<'_, '_>> = cells.iter().filter_map(rank).collect();
@@ -213,7 +215,7 @@ impl<'v, 'a> Choice<'v, 'a> {
         }
     }
 
-    fn on_front(&self) -> Vec<Standing> {
+    fn on_front(&self) -> Vec<ComparedToBest> {
         let costs = |one: &Ranked<'_, '_>| -> Vec<f64> {
             let pairs = self.measures.iter().zip(&one.numbers);
             pairs.map(|(m, number)| m.cost(number.value)).collect()
@@ -222,37 +224,37 @@ impl<'v, 'a> Choice<'v, 'a> {
         let front = pareto::front(&points);
         let of = |place| {
             if front.contains(&place) {
-                Standing::OnFront
+                ComparedToBest::OnFront
             } else {
-                Standing::Dominated
+                ComparedToBest::Dominated
             }
         };
         (0..points.len()).map(of).collect()
     }
 
-    fn overlapping(&self) -> Vec<Standing> {
+    fn overlapping(&self) -> Vec<ComparedToBest> {
         let best = self.cells.first().map(Ranked::ends);
         let of = |(place, one): (usize, &Ranked<'_, '_>)| {
             if place == 0 {
-                return Standing::Best;
+                return ComparedToBest::Best;
             }
             let overlap = |((low, high), (own_low, own_high)): ((f64, f64), (f64, f64))| {
                 own_low <= high && low <= own_high
             };
-            Standing::Untested(best.flatten().zip(one.ends()).map(overlap))
+            ComparedToBest::Untested(best.flatten().zip(one.ends()).map(overlap))
         };
         self.cells.iter().enumerate().map(of).collect()
     }
 
     /// Tests all cells against the best. Cells with identical values (which differ only in the number of workers, for
     /// example) count as one hypothesis for Holm's correction.
-    fn tested(&self) -> Vec<Standing> {
+    fn tested(&self) -> Vec<ComparedToBest> {
         let (results, places) = results(&self.cells);
         let p = against_best(&results, 0);
         let of = |(place, own): (usize, usize)| match p[own] {
-            _ if place == 0 => Standing::Best,
-            p if p <= ALPHA => Standing::Behind(p),
-            p => Standing::Alike(p),
+            _ if place == 0 => ComparedToBest::Best,
+            p if p <= ALPHA => ComparedToBest::Behind(p),
+            p => ComparedToBest::Alike(p),
         };
         places.into_iter().enumerate().map(of).collect()
     }
@@ -295,7 +297,7 @@ fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
     }
     match quality(view, cells) {
         Ok(quality) => (quality, Why::CanChange),
-        Err(untold) => (pace, Why::Untold(untold)),
+        Err(untold) => (pace, Why::NotComparableQuality(untold)),
     }
 }
 
@@ -326,7 +328,10 @@ pub(in crate::report) fn deciding_metric(
 }
 
 /// The metric by which cells can be compared, or why there is none.
-pub(super) fn quality(view: &View<'_>, cells: &[&Cell<'_>]) -> Result<Measure, Untold> {
+pub(super) fn quality(
+    view: &View<'_>,
+    cells: &[&Cell<'_>],
+) -> Result<Measure, NotComparableQuality> {
     told(cells).map(|()| Measure::of_plan(&view.set.plan, &column(view, cells)))
 }
 
@@ -363,7 +368,7 @@ fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Mea
 /// Measures of cells that are not ranked: speed, quality if they learned, and memory.
 pub(super) fn usual(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<Measure> {
     let pace = Measure::of(Pace::of(cells).column());
-    let is_learned = told(cells) != Err(Untold::NotLearned);
+    let is_learned = told(cells) != Err(NotComparableQuality::NotLearned);
     let plan = &view.set.plan;
     let quality = is_learned.then(|| Measure::of_plan(plan, &column(view, cells)));
     let all = [pace]

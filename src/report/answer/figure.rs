@@ -5,7 +5,7 @@ use crate::report::plot::{Point, PointPlot, Series};
 use crate::report::sections::plots::{self, PlotContext, over_axis};
 use crate::report::view::{Cell, View};
 
-use super::choice::{Choice, Standing};
+use super::choice::{Choice, ComparedToBest};
 use super::table::{self, row_id};
 
 /// Largest number of point labels that stay legible.
@@ -44,7 +44,7 @@ fn front(
     id: String,
     number: Option<usize>,
 ) -> PlotContext {
-    let is_on = |standing: Standing| standing == Standing::OnFront;
+    let is_on = |standing: ComparedToBest| standing == ComparedToBest::OnFront;
     let count = choice
         .cells
         .iter()

@@ -7,8 +7,8 @@ use crate::report::language::Words;
 use crate::report::number::with_unit;
 use crate::report::quality::optimistic;
 use crate::report::search::{
-    BestSoFar, Ending, Objective, OfTrial, Search, Study, Trial, beside, front_of, front_plots,
-    front_verdict, progress_plot, regret, speed_up, trial_fields, whole,
+    BestSoFar, Ending, Objective, OfTrial, Search, Study, Trial, front_of, front_plots,
+    front_verdict, progress_plot, regret, related_results, speed_up, trial_fields, whole,
 };
 use crate::report::sections::field;
 use crate::report::sections::plots::PlotContext;
@@ -26,7 +26,7 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     let names: Vec<&str> = search.objectives.iter().map(|one| &*one.name).collect();
     let names = names.join(", ");
     let is_one = search.objectives.len() == 1;
-    let sequential = beside(view, "sequential");
+    let sequential = related_results(view, "sequential");
     let sequential = sequential.as_ref().map(View::of);
     let other = sequential.as_ref().and_then(Search::of);
     let told = other.as_ref().and_then(|other| speed_up(&search, other));

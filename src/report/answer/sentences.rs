@@ -8,7 +8,7 @@ use crate::report::quality::optimistic;
 use crate::report::view::View;
 
 use super::asked::has_parts;
-use super::choice::{self, Choice, Ranked, Standing};
+use super::choice::{self, Choice, ComparedToBest, Ranked};
 use super::{equal, gains};
 
 /// Fraction by which a further measure of another cell must be better than the best cell's to be mentioned.
@@ -104,7 +104,7 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
 fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let (best, measure) = (&choice.cells[0], &choice.measures[0]);
     let by = measure.superlative();
-    let with = |is: fn(&Standing) -> bool| -> Vec<&Ranked<'_, '_>> {
+    let with = |is: fn(&ComparedToBest) -> bool| -> Vec<&Ranked<'_, '_>> {
         choice
             .cells
             .iter()
@@ -120,7 +120,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         };
         let runs = if measure.is_clock { "run" } else { "seed" };
         let runs = count(n, runs);
-        let overlap = with(|standing| *standing == Standing::Untested(Some(true)));
+        let overlap = with(|standing| *standing == ComparedToBest::Untested(Some(true)));
         let beside = match overlap.len() {
             _ if n < 2 => "a single value has no range to hold others against".to_owned(),
             0 => "no other range overlaps with this one".to_owned(),
@@ -141,7 +141,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
             format!("{by} seen: {best_text}; {beside}."),
         ];
     }
-    let alike = with(|standing| matches!(standing, Standing::Alike(_)));
+    let alike = with(|standing| matches!(standing, ComparedToBest::Alike(_)));
     if alike.is_empty() {
         return vec![format!("{by}: {best_text}; {}.", all_behind(view, choice))];
     }
@@ -164,7 +164,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
 /// `; behind it: boosting, 0.8948; linear, 0.8180`: the cells that a test separates from the best; empty without such
 /// cells.
 fn behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
-    let is_behind = |one: &&Ranked<'_, '_>| matches!(one.standing, Standing::Behind(_));
+    let is_behind = |one: &&Ranked<'_, '_>| matches!(one.standing, ComparedToBest::Behind(_));
     let cells: Vec<&Ranked<'_, '_>> = choice.cells.iter().filter(is_behind).collect();
     let names = cells.iter().map(|one| {
         let (name, number) = (view.name(one.cell, None), &one.numbers[0]);
@@ -180,7 +180,7 @@ fn behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
 /// Sentence: the test separates all other cells from the best.
 fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     let p = choice.cells.iter().filter_map(|one| match one.standing {
-        Standing::Behind(p) => Some(p),
+        ComparedToBest::Behind(p) => Some(p),
         _ => None,
     });
     let (n, p) = (choice.n, human(p.fold(0.0, f64::max), 2));
@@ -197,7 +197,7 @@ fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
 fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let on_front = choice.cells.iter();
     let front: Vec<&Ranked<'_, '_>> = on_front
-        .filter(|one| one.standing == Standing::OnFront)
+        .filter(|one| one.standing == ComparedToBest::OnFront)
         .collect();
     let named = front.iter().take(FRONT).map(|one| {
         let values: Vec<String> = one.numbers.iter().map(Number::shown).collect();
@@ -212,7 +212,7 @@ fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         more => format!("; and {more} more"),
     };
     let dominated = choice.cells.iter();
-    let dominated = dominated.filter(|one| one.standing == Standing::Dominated);
+    let dominated = dominated.filter(|one| one.standing == ComparedToBest::Dominated);
     let dominated: Vec<String> = dominated.map(|one| view.name(one.cell, None)).collect();
     let worse = match dominated.len() {
         1..=NAMED => format!("; another is better by all than {}", dominated.join(", ")),

@@ -13,7 +13,7 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::IntervalKind;
 
-use super::choice::{Choice, Ranked, Standing};
+use super::choice::{Choice, ComparedToBest, Ranked};
 use super::sentences::names;
 
 /// Id of the table of cells that are not ranked.
@@ -195,15 +195,15 @@ pub(super) fn has_phases(choice: &Choice<'_, '_>) -> bool {
         .any(|measure| measure.column == "step_ms")
 }
 
-fn in_words(standing: Standing) -> String {
+fn in_words(standing: ComparedToBest) -> String {
     match standing {
-        Standing::Best => "best median".to_owned(),
-        Standing::Untested(None) => "not tested: a single value".to_owned(),
-        Standing::Untested(Some(true)) => "not tested: ranges overlap".to_owned(),
-        Standing::Untested(Some(false)) => "not tested: ranges apart".to_owned(),
-        Standing::Behind(p) => format!("behind (p = {})", human(p, 2)),
-        Standing::Alike(p) => format!("not distinguishable (p = {})", human(p, 2)),
-        Standing::OnFront => "on the front".to_owned(),
-        Standing::Dominated => "dominated".to_owned(),
+        ComparedToBest::Best => "best median".to_owned(),
+        ComparedToBest::Untested(None) => "not tested: a single value".to_owned(),
+        ComparedToBest::Untested(Some(true)) => "not tested: ranges overlap".to_owned(),
+        ComparedToBest::Untested(Some(false)) => "not tested: ranges apart".to_owned(),
+        ComparedToBest::Behind(p) => format!("behind (p = {})", human(p, 2)),
+        ComparedToBest::Alike(p) => format!("not distinguishable (p = {})", human(p, 2)),
+        ComparedToBest::OnFront => "on the front".to_owned(),
+        ComparedToBest::Dominated => "dominated".to_owned(),
     }
 }

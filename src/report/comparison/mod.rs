@@ -56,7 +56,9 @@ pub fn comparison_answer(comparison: &Comparison) -> Vec<String> {
 /// The metric that decides between the cells of a pair, by the key of the cell after; pairs without one are left out.
 pub fn deciding_metrics(comparison: &Comparison) -> BTreeMap<&str, String> {
     let scene = scene::Scene::of(comparison, Language::English);
-    let metrics = scene.duos().map(|duo| (&*duo.pair.after, duo.metric()));
+    let metrics = scene
+        .matched_cells()
+        .map(|matched| (&*matched.pair.after, matched.metric()));
     metrics
         .filter_map(|(key, metric)| Some((key, metric?)))
         .collect()

@@ -33,13 +33,13 @@ pub(crate) struct Scene<'a> {
 }
 
 /// A pair of matched cells with their result rows.
-pub(crate) struct Duo<'s, 'a> {
+pub(crate) struct MatchedCells<'s, 'a> {
     pub(crate) pair: &'a CellPair,
     /// The cells before and after.
     pub(crate) both: [At<'s, 'a>; 2],
 }
 
-impl Duo<'_, '_> {
+impl MatchedCells<'_, '_> {
     /// The metric that decides between the two cells, as in the answer of a result; `None` if there is none.
     pub(crate) fn metric(&self) -> Option<String> {
         let [before, after] = self.both;
@@ -84,24 +84,24 @@ impl<'a> Scene<'a> {
     }
 
     /// Every pair of cells, in plan order.
-    pub(crate) fn duos(&self) -> impl Iterator<Item = Duo<'_, 'a>> {
-        self.places.iter().map(|place| self.duo(place))
+    pub(crate) fn matched_cells(&self) -> impl Iterator<Item = MatchedCells<'_, 'a>> {
+        self.places.iter().map(|place| self.matched(place))
     }
 
     /// The pairs that have a row in tables: all, or, if there are very many, those with a verdict first.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = Duo<'_, 'a>> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = MatchedCells<'_, 'a>> {
         self.shown
             .iter()
-            .map(|&place| self.duo(&self.places[place]))
+            .map(|&place| self.matched(&self.places[place]))
     }
 
-    fn duo(&self, &(pair, before, after): &(usize, usize, usize)) -> Duo<'_, 'a> {
+    fn matched(&self, &(pair, before, after): &(usize, usize, usize)) -> MatchedCells<'_, 'a> {
         let both = [(&self.before, before), (&self.after, after)].map(|(view, place)| At {
             view,
             cell: &view.cells[place],
         });
         let pair = &self.comparison.cells[pair];
-        Duo { pair, both }
+        MatchedCells { pair, both }
     }
 
     /// The time that is judged.

@@ -246,5 +246,6 @@ fn method() -> Section {
          half as far away; p is multiplied by the number of sessions.",
         "Sessions of one machine differ by more than runs of one session: “fieldtrial ab --aa” measures by how much.",
     ];
-    Section::titled("method", "How changes are found").saying(points.map(str::to_owned).into())
+    Section::titled("method", "How changes are found")
+        .with_sentences(points.map(str::to_owned).into())
 }

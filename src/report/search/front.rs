@@ -90,11 +90,11 @@ pub(crate) fn chosen<'v, 'a>(
     front_of(search, study).first().copied()
 }
 
-/// A trial with its study, and a flag, for example whether the trial is on a front.
-pub(crate) type Told<'s, 'v, 'a> = (&'s Study<'v, 'a>, Trial<'v, 'a>, bool);
+/// A trial with its study, and whether a table marks the trial (for example because it is on the front).
+pub(crate) type FlaggedTrial<'s, 'v, 'a> = (&'s Study<'v, 'a>, Trial<'v, 'a>, bool);
 
 /// A column of a table of trials.
-pub(crate) type OfTrial<'s, 'v, 'a> = Field<'s, Told<'s, 'v, 'a>>;
+pub(crate) type OfTrial<'s, 'v, 'a> = Field<'s, FlaggedTrial<'s, 'v, 'a>>;
 
 /// The columns with the trial's number and objectives.
 pub(crate) fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<OfTrial<'s, 'v, 'a>> {

@@ -87,7 +87,7 @@ fn proposed(search: &Search<'_, '_>) -> String {
 
 /// Results of a related experiment in a neighbouring folder, whose name is that of the search with a suffix: `best`,
 /// `sequential`.
-pub(crate) fn beside(view: &View<'_>, what: &str) -> Option<ResultSet> {
+pub(crate) fn related_results(view: &View<'_>, what: &str) -> Option<ResultSet> {
     let folder = view.folder?;
     let name = format!("{}-{what}", super::names::of_results(folder, view.set));
     let set = results::read(&folder.join("..").join(&name)).ok()?;

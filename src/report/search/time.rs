@@ -2,7 +2,7 @@
 
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
-use crate::report::sections::parallel::{self, Together};
+use crate::report::sections::parallel::{self, ParallelRuns};
 use crate::report::sections::ranking::measured_apart;
 
 use super::ledger::Sum;
@@ -10,7 +10,7 @@ use super::trial::Trial;
 use super::trials::Search;
 
 /// All sessions of the search together; `None` if no start was recorded.
-pub(crate) fn whole(search: &Search<'_, '_>) -> Option<Together> {
+pub(crate) fn whole(search: &Search<'_, '_>) -> Option<ParallelRuns> {
     let runs = search.trials().flat_map(|trial| &trial.cell.blocks);
     let sessions = parallel::sessions(search.view, runs.copied()).into_iter();
     sessions.reduce(|one, next| one.and(&next))

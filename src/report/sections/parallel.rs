@@ -11,7 +11,7 @@ use super::machine;
 
 /// Runs of one session, in the order of their starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Together {
+pub(crate) struct ParallelRuns {
     pub(crate) runs: usize,
     /// Largest number of runs at the same time.
     pub(crate) at_once: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Together {
     pub(crate) core_s: Option<(f64, f64)>,
 }
 
-impl Together {
+impl ParallelRuns {
     /// Computes the sums of at least one run.
     fn of(view: &View<'_>, spans: &[Span<'_>]) -> Self {
         let ends = spans.iter().map(|span| span.end);
@@ -67,9 +67,9 @@ impl Together {
 pub(crate) fn sessions<'a>(
     view: &View<'_>,
     runs: impl Iterator<Item = &'a BlockRow>,
-) -> Vec<Together> {
+) -> Vec<ParallelRuns> {
     let sessions = by_session(runs);
-    let each = sessions.values().map(|spans| Together::of(view, spans));
+    let each = sessions.values().map(|spans| ParallelRuns::of(view, spans));
     each.collect()
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn ends<'a>(view: &View<'_>, runs: &[&'a BlockRow]) -> Vec<(&'a Block
     let mut clock = 0.0;
     for (session, spans) in &sessions {
         begins.insert(session, clock - first_start(spans));
-        clock += Together::of(view, spans).makespan_s;
+        clock += ParallelRuns::of(view, spans).makespan_s;
     }
     let end = |run: &&'a BlockRow| {
         let (session, span) = Span::of(run)?;
@@ -138,7 +138,7 @@ mod tests {
         set
     }
 
-    fn together(spans: &[(&str, f64, f64)]) -> Together {
+    fn together(spans: &[(&str, f64, f64)]) -> ParallelRuns {
         let set = set(spans);
         let all = sessions(&View::of(&set), set.blocks.iter());
         all.into_iter()
@@ -156,7 +156,7 @@ mod tests {
         ]);
         assert_eq!(
             found,
-            Together {
+            ParallelRuns {
                 runs: 4,
                 at_once: 2,
                 makespan_s: 6.0,

@@ -69,12 +69,14 @@ pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
         let changes = setting_changes((plan, reference.info), (plan, cell.info)).into_iter();
         found.extend(changes.map(|change| change.path));
     }
-    found.retain(|path| counts(path) && !declared.iter().any(|set| covers(set, path)));
+    found.retain(|path| {
+        changes_work_or_result(path) && !declared.iter().any(|set| covers(set, path))
+    });
     found.into_iter().collect()
 }
 
 /// Whether a setting decides work or result.
-pub(crate) fn counts(path: &str) -> bool {
+pub(crate) fn changes_work_or_result(path: &str) -> bool {
     !ASIDE.contains(&path.split('.').next().unwrap_or_default())
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
         "Of an epoch, medians over the runs of a cell: what workers save, and what they take.";
     let head = ("workers", "Loader workers", about.to_owned());
     let table = field::of_cells(view, head, &fields, |cell| waited_ms(cell).is_some());
-    Section::table(table).saying(told)
+    Section::table(table).with_sentences(told)
 }
 
 fn waited_ms(cell: &Cell<'_>) -> Option<f64> {

@@ -23,7 +23,7 @@ pub(super) struct Column {
     pub(super) name: String,
     /// Number of rows by value, for up to [`MOST_VALUES`] different ones.
     pub(super) values: HashMap<String, usize>,
-    /// Rows with a text.
+    /// Number of rows in which the text is not empty.
     pub(super) count: usize,
     /// Number of rows without a value.
     pub(super) empty: usize,

@@ -177,7 +177,7 @@ impl Draw {
         }
     }
 
-    /// Changes the values of an image, `(height, width, channels)` of `size`.
+    /// Fills the rectangle to erase, if there is one, in an image of `size` with values `(height, width, channels)`.
     pub(in super::super) fn erase(self, size: Size, features: &mut [f32]) {
         if let Some(rectangle) = self.erased {
             rectangle.erase(size, features);

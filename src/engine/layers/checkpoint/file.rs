@@ -68,7 +68,7 @@ pub fn stream(
     let header =
         header(metadata, entries).map_err(|error| CheckpointError::format(path, &error))?;
     let io = |source| CheckpointError::io(path, source);
-    let mut file = temporary::beside(path).map_err(io)?;
+    let mut file = temporary::create_in_folder_of(path).map_err(io)?;
     // Writes through the inner file, since errors of the temporary file would contain its path.
     file.as_file_mut().write_all(&header).map_err(io)?;
     fill(file.as_file_mut())?;

@@ -111,7 +111,7 @@ pub fn load<D: Backend>(
     device: &D,
     module: &mut dyn Module<D>,
 ) -> Result<(), CheckpointError> {
-    load_but(path, device, module, &[])
+    load_except(path, device, module, &[])
 }
 
 /// Like [`load`], except that parameters and buffers that a pattern of `fresh` matches keep their values; in the file
@@ -119,7 +119,7 @@ pub fn load<D: Backend>(
 ///
 /// # Errors
 /// As [`load`], and [`CheckpointError::Unmatched`] with patterns that match nothing in model and file.
-pub fn load_but<D: Backend>(
+pub fn load_except<D: Backend>(
     path: &FilePath,
     device: &D,
     module: &mut dyn Module<D>,

@@ -85,14 +85,14 @@ pub(super) struct Expander<'a> {
 }
 
 /// A mistake of the current item is noted.
-pub(super) struct Noted;
+pub(super) struct MistakeNoted;
 
-pub(super) type Found<T> = Result<T, Noted>;
+pub(super) type Found<T> = Result<T, MistakeNoted>;
 
 impl Expander<'_> {
-    pub(super) fn note(&mut self, path: &[String], message: String) -> Noted {
+    pub(super) fn note(&mut self, path: &[String], message: String) -> MistakeNoted {
         self.mistakes.push(Mistake::new(path, message));
-        Noted
+        MistakeNoted
     }
 
     /// Expands a list of layers; `after` names the preceding word in messages.
@@ -148,7 +148,7 @@ impl Expander<'_> {
         Some(layer)
     }
 
-    fn too_many(&mut self, path: &[String]) -> Noted {
+    fn too_many(&mut self, path: &[String]) -> MistakeNoted {
         let most = grouped(MOST_LAYERS);
         self.note(path, format!("the model has more than {most} layers"))
     }
@@ -297,7 +297,7 @@ impl Expander<'_> {
                 mistake = mistake.help("layers in `shortcut = [ … ]` can change the input's form");
             }
             self.mistakes.push(mistake);
-            return Err(Noted);
+            return Err(MistakeNoted);
         }
         Ok((LayerKind::Residual { layers, shortcut }, own.and(other)))
     }
@@ -326,7 +326,7 @@ impl Expander<'_> {
             let message = format!("`{}` cannot join {}", join.name(), shown.join(" and "));
             let path = item.path_of("parallel");
             self.mistakes.push(Mistake::new(&path, message).of_key());
-            return Err(Noted);
+            return Err(MistakeNoted);
         }
         let branches = lists;
         Ok((LayerKind::Parallel { branches, join }, output))

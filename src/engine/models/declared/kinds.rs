@@ -6,7 +6,7 @@ use serde::de::value::{self, StrDeserializer};
 use serde_json::Value as Json;
 
 use super::Mistake;
-use super::expand::{Expander, Found, Noted, State};
+use super::expand::{Expander, Found, MistakeNoted, State};
 use super::form::{Form, grouped};
 use super::items::{Item, Settings, Truth};
 use super::layer::{AttentionLayer, ConvLayer, Layer, LayerKind};
@@ -34,7 +34,7 @@ impl Expander<'_> {
         };
         let kind = reading.kind(item, argument)?;
         let Some(form) = state.form else {
-            return Err(Noted);
+            return Err(MistakeNoted);
         };
         let (kind, output) = self.fit(item, kind, form, after)?;
         let kind = self.tied(item, settings, kind, form)?;
@@ -62,7 +62,7 @@ impl Expander<'_> {
         };
         let mistake = Mistake::new(&item.path_of(word), message).of_key();
         self.mistakes.push(mistake);
-        Err(Noted)
+        Err(MistakeNoted)
     }
 
     /// Connects `tie`.
@@ -88,7 +88,7 @@ impl Expander<'_> {
                 mistake = mistake.help(format!("give it one: `name = \"{name}\"`"));
             }
             self.mistakes.push(mistake);
-            return Err(Noted);
+            return Err(MistakeNoted);
         };
         let (shape, parameter) = (named.shape.clone(), named.parameter.clone());
         let own = Layer {
@@ -234,13 +234,13 @@ impl Reading<'_, '_> {
                 eps: self.positive("eps", f64::from(f32::EPSILON))?,
             },
             "dropout" => {
-                let number = self.settings.argument.as_ref().ok_or(Noted)?;
+                let number = self.settings.argument.as_ref().ok_or(MistakeNoted)?;
                 let p = self.own.real(number, self.state, probability, below_one)?;
                 LayerKind::Dropout { p }
             }
             name => {
                 let name: StrDeserializer<'_, value::Error> = name.into_deserializer();
-                let function = Activation::deserialize(name).map_err(|_| Noted)?;
+                let function = Activation::deserialize(name).map_err(|_| MistakeNoted)?;
                 LayerKind::Activation { function }
             }
         })

@@ -9,7 +9,7 @@ use crate::ops::PoolOptions;
 pub(super) enum Refusal {
     /// The layer reads another form: "an image".
     Needs(&'static str),
-    /// A sentence about sizes.
+    /// For another reason, given as a sentence about the sizes.
     Because(String),
 }
 

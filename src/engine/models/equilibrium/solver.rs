@@ -3,7 +3,7 @@
 use crate::device::Backend;
 use crate::ops::{Damping, Kernels, Pass, Result, Var, blend, distance};
 
-/// Result of the solver.
+/// What the solver has found.
 #[derive(Debug)]
 pub struct Solved<D: Backend> {
     /// The final state.

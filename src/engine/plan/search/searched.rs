@@ -82,7 +82,7 @@ impl Searched {
             Some(written.axis(vec![value]))
         });
         for axis in std::iter::once(label.map(trial_axis)).chain(parameters) {
-            // A study needs parameter values to be resolved, but its key does not contain them.
+            // A study resolves its cells with parameter values, but the key of the study does not contain them.
             let column = axis.as_ref().filter(|_| label.is_some());
             matrix.columns.push(column.map(|_| matrix.axes.len()));
             matrix.axes.extend(axis);

@@ -113,7 +113,7 @@ impl<'a> Tried<'a> {
         self.plan.searched.parameters.get(index)
     }
 
-    /// Adds to `axes` those that determine whether one of them exists.
+    /// Adds to `axes` the axes and parameters on which their own existence depends (conditions `when`).
     fn with_parents(&self, mut axes: Vec<usize>) -> Vec<usize> {
         let mut next = 0;
         while let Some(axis) = axes.get(next).copied() {

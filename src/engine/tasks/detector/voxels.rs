@@ -20,7 +20,7 @@ const NOISE: u64 = 3;
 const ORDER: u64 = 4;
 
 /// Events with noise added at one diffusion time, and the output of the model's first layer.
-pub(super) struct Asked<D: Kernels> {
+pub(super) struct NoisedEvents<D: Kernels> {
     time: usize,
     noised: Var<D>,
     phi: Vec<Vec<f32>>,
@@ -34,7 +34,7 @@ pub(super) struct Asked<D: Kernels> {
     hidden: usize,
 }
 
-impl<D: Kernels> Asked<D> {
+impl<D: Kernels> NoisedEvents<D> {
     fn events(&self) -> usize {
         self.phi.len()
     }
@@ -60,7 +60,7 @@ impl<D: Kernels> Detector<D> {
         events: &Events,
         time: usize,
         seed: Seed,
-    ) -> Result<Asked<D>> {
+    ) -> Result<NoisedEvents<D>> {
         let voxels = self.size.voxels;
         let kept = self.schedule.alpha_bar(time).sqrt() as f32;
         let mut noised = events.values().to_vec();
@@ -78,7 +78,7 @@ impl<D: Kernels> Detector<D> {
             let hit = signal.iter().enumerate().filter(|(_, x)| **x != 0.0);
             hit.map(|(voxel, x)| (voxel, kept * x)).collect()
         };
-        Ok(Asked {
+        Ok(NoisedEvents {
             time,
             phi: events.numbers().map(<[f32]>::to_vec).collect(),
             noise,
@@ -91,7 +91,7 @@ impl<D: Kernels> Detector<D> {
     }
 
     /// Mean over events of `|d Σ ε̂² / d x_i|` at the noised signal.
-    pub(super) fn gradient_scores(&self, device: &D, asked: &Asked<D>) -> Result<Vec<f64>> {
+    pub(super) fn gradient_scores(&self, device: &D, asked: &NoisedEvents<D>) -> Result<Vec<f64>> {
         let events = asked.events();
         let x = asked.noised.leaf(device)?;
         let phi = Var::constant(device, asked.phi.concat(), [events, self.size.phi])?;
@@ -118,7 +118,7 @@ impl<D: Kernels> Detector<D> {
     pub(super) fn ablation_scores(
         &self,
         device: &D,
-        asked: &Asked<D>,
+        asked: &NoisedEvents<D>,
         found: &mut Assessment<'_>,
     ) -> Result<Vec<f64>> {
         let events = asked.events();
@@ -149,7 +149,7 @@ impl<D: Kernels> Detector<D> {
     pub(super) fn shapley_values(
         &self,
         device: &D,
-        asked: &Asked<D>,
+        asked: &NoisedEvents<D>,
         orders: u64,
         seed: Seed,
         found: &mut Assessment<'_>,
@@ -186,7 +186,7 @@ impl<D: Kernels> Detector<D> {
     fn errors(
         &self,
         device: &D,
-        asked: &Asked<D>,
+        asked: &NoisedEvents<D>,
         event: usize,
         rows: impl Iterator<Item = Vec<f32>>,
     ) -> Result<Vec<f64>> {
@@ -223,7 +223,10 @@ mod tests {
     use crate::losses::DetectorNoiseSpec;
     use crate::ops::testing::{self, TestDevice};
 
-    fn asked(task: &Detector<TestDevice>, device: &TestDevice) -> (Asked<TestDevice>, Events) {
+    fn asked(
+        task: &Detector<TestDevice>,
+        device: &TestDevice,
+    ) -> (NoisedEvents<TestDevice>, Events) {
         let data = data(6);
         let events = Events::read(&*data.dataset, &[0, 1, 2, 3]).unwrap();
         (task.ask(device, &events, 500, Seed(3)).unwrap(), events)
@@ -232,7 +235,7 @@ mod tests {
     /// The noise's mean squared error of event `event` with signal `x`, through the whole model.
     fn error(
         task: &Detector<TestDevice>,
-        asked: &Asked<TestDevice>,
+        asked: &NoisedEvents<TestDevice>,
         event: usize,
         x: &[f32],
     ) -> f64 {

@@ -93,7 +93,8 @@ impl Choice {
     /// `self.workspace` bytes at the address `workspace`; returns cuDNN's code.
     pub(super) fn run(&self, library: &Dnn, addresses: [u64; 3], workspace: u64) -> c_int {
         let ids = self.direction.ordered(IDS);
-        // `CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR`: identifiers, addresses, workspace.
+        // 16 is `CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR`; it contains the identifiers and addresses of the tensors, and
+        // the workspace.
         let pack = Descriptor::new(16)
             .and_then(|pack| pack.set(1000, INTEGER, &ids))
             .and_then(|pack| pack.set(1001, ADDRESS, &addresses))
@@ -116,7 +117,7 @@ struct Engine {
 impl Engine {
     /// The engine of a configuration.
     fn of(configuration: &Descriptor) -> Result<Self, c_int> {
-        // `CUDNN_BACKEND_ENGINE_DESCRIPTOR`; the configuration's engine; the engine's number and notes.
+        // 2 is `CUDNN_BACKEND_ENGINE_DESCRIPTOR`; 300 and the following numbers are cuDNN's names of attributes.
         let engine = [Descriptor::new(2)?];
         configuration.get_descriptors(300, &engine)?;
         let notes = |name, kind| {

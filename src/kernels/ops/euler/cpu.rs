@@ -285,7 +285,8 @@ fn last_layer(
     }
 }
 
-/// Gradients before the first tanh of one sample, from those after it, and the gradients of the first weights and biases.
+/// Backward pass of the first layer for one sample: turns the gradients after tanh in `slopes` into those before it, and adds
+/// the gradients of weights and biases.
 #[inline(always)]
 fn inner_layer(
     slopes: &mut [f32],

@@ -44,7 +44,7 @@ impl EulerKernel for Cuda {
         let mut slopes = scratch::<f32>(2 * rows * size.hidden)?;
         let mut parts = scratch::<f32>(2 * size.batch * (5 * size.hidden + 1))?;
         let launch = launch("euler_backward", "euler_backward_wide", size).arg(inputs.noise.data());
-        // Per field: the first, the square and the last weights.
+        // For each of the two fields (drift and diffusion): the weights of the first, the square and the last layer.
         let weights = inputs
             .fields
             .iter()

@@ -26,7 +26,7 @@ impl TransposeKernel for Cpu {
                 let mut at = 0;
                 while at < group.len() / len {
                     let (outer, column) = ((first + at) / columns, (first + at) % columns);
-                    // Number of columns of one matrix.
+                    // Number of columns processed together: those left in this matrix, or in this group of rows.
                     let width = (columns - column).min(group.len() / len - at);
                     let own = &mut group[at * len..(at + width) * len];
                     let matrix = &x[outer * rows * columns * inner..][..rows * columns * inner];

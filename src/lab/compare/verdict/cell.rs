@@ -15,7 +15,7 @@ impl Family {
         test: Option<CellTest>,
         p_holm: Option<f64>,
     ) -> Judgement {
-        let sides = Some(cell.sides()).filter(|_| cell.counts());
+        let sides = Some(cell.sides()).filter(|_| cell.has_usable_values());
         let ratio = sides.and_then(|sides| ratio_of_runs(sides, resampled));
         let threshold = threshold(cell.design(), self.manifest, cell.floor);
         let detectable = test.zip(ratio).and_then(|(test, ratio)| {

@@ -93,7 +93,7 @@ impl Samples {
     pub(in crate::compare) fn are_equal(&self) -> bool {
         let mut all = self.before.iter().chain(&self.after);
         let first = all.next();
-        self.counts() && all.all(|value| Some(value) == first)
+        self.has_usable_values() && all.all(|value| Some(value) == first)
     }
 
     pub(super) fn sides(&self) -> Sides<'_> {
@@ -104,7 +104,7 @@ impl Samples {
         }
     }
 
-    pub(super) fn counts(&self) -> bool {
+    pub(super) fn has_usable_values(&self) -> bool {
         self.comparable.is_ok() && self.sides().is_usable()
     }
 
@@ -132,7 +132,8 @@ pub fn needed_pairs(cells: usize) -> usize {
     fewest(|n| smallest_sign_flip(n) <= alpha)
 }
 
-/// The smallest sufficient number of runs. Each further run at least halves the p-value, so 1,100 always suffice.
+/// The smallest number of runs for which `is_enough` is true. Each further run at least halves the p-value, so 1,100
+/// always suffice.
 pub(in crate::compare) fn fewest(is_enough: impl Fn(usize) -> bool) -> usize {
     (1..1100).find(|&n| is_enough(n)).unwrap_or(1100)
 }

@@ -65,7 +65,10 @@ pub fn is_sure(before: &[f64], after: &[f64], cells: usize, threshold: f64) -> b
 /// Returns the verdicts on all cells. The matrix gets no verdict: its permutation test is valid only if the number of
 /// pairs was chosen in advance.
 pub(super) fn judge(samples: &[Samples], manifest: Option<f64>) -> Verdicts {
-    let cells = samples.iter().filter(|cell| cell.counts()).count();
+    let cells = samples
+        .iter()
+        .filter(|cell| cell.has_usable_values())
+        .count();
     let needed_runs = fewest_pairs(cells);
     let judged = samples.iter();
     let judged = judged.map(|cell| cell.judged(cells, needed_runs, manifest));
@@ -106,7 +109,7 @@ impl Samples {
 
     fn judged(&self, cells: usize, needed: usize, manifest: Option<f64>) -> Judgement {
         let threshold = threshold(Design::Interleaved, manifest, self.floor);
-        let found = Some(self).filter(|cell| cell.counts());
+        let found = Some(self).filter(|cell| cell.has_usable_values());
         let found = found.and_then(|cell| Finding::of(cell.sides(), cells, threshold.value));
         let verdict = match (&self.comparable, found) {
             (Err(reasons), _) => Verdict::NotComparable(reasons.clone()),

@@ -1,17 +1,17 @@
-//! [`Alone`]: two cells of the results that differ in one factor only, which isolates the effect of that factor.
+//! [`SingleChange`]: two cells of the results that differ in one factor only, which isolates the effect of that factor.
 
 use std::collections::BTreeSet;
 
 use crate::compare::{Comparison, SpecChange, setting_changes};
-use crate::report::comparison::scene::Duo;
-use crate::report::sections::treatment::counts;
+use crate::report::comparison::scene::MatchedCells;
+use crate::report::sections::treatment::changes_work_or_result;
 use crate::report::view::{At, View};
 
 use super::factor::Factor;
 
 /// Two cells that differ in one factor only.
 #[derive(Clone, Copy)]
-pub(crate) struct Alone<'v, 'a> {
+pub(crate) struct SingleChange<'v, 'a> {
     /// The cell without the change.
     pub(crate) without: At<'v, 'a>,
     /// The cell with the change.
@@ -38,22 +38,30 @@ type Change = (String, Option<String>, Option<String>);
 
 fn all_changes(comparison: &Comparison) -> BTreeSet<Change> {
     let changes = comparison.cells.iter().flat_map(|pair| &pair.changes);
-    let changes = changes.filter(|change| counts(&change.path)).cloned();
+    let changes = changes
+        .filter(|change| changes_work_or_result(&change.path))
+        .cloned();
     changes
         .map(|change| (change.path, change.before, change.after))
         .collect()
 }
 
 /// The factors in which a pair of cells differs.
-pub(crate) fn factors(duo: &Duo<'_, '_>) -> BTreeSet<Factor> {
-    let paths = duo.pair.changes.iter().map(|change| &*change.path);
-    paths.filter(|path| counts(path)).map(Factor::of).collect()
+pub(crate) fn factors(matched: &MatchedCells<'_, '_>) -> BTreeSet<Factor> {
+    let paths = matched.pair.changes.iter().map(|change| &*change.path);
+    paths
+        .filter(|path| changes_work_or_result(path))
+        .map(Factor::of)
+        .collect()
 }
 
 /// Finds a pair of cells that isolates `factor`: the cell before and one with only this factor added; or, if there is
 /// none, the cell after and one with only this factor removed.
-pub(crate) fn find<'v, 'a>(duo: &Duo<'v, 'a>, factor: Factor) -> Option<Alone<'v, 'a>> {
-    let [before, after] = duo.both;
+pub(crate) fn find<'v, 'a>(
+    matched: &MatchedCells<'v, 'a>,
+    factor: Factor,
+) -> Option<SingleChange<'v, 'a>> {
+    let [before, after] = matched.both;
     let wanted = differing(before, after);
     let wanted: Vec<&SpecChange> = wanted
         .iter()
@@ -62,7 +70,7 @@ pub(crate) fn find<'v, 'a>(duo: &Duo<'v, 'a>, factor: Factor) -> Option<Alone<'v
     if wanted.is_empty() {
         return None;
     }
-    let is_one = |alone: &Alone<'_, '_>| {
+    let is_one = |alone: &SingleChange<'_, '_>| {
         let is_measured = alone.with.cell.is_measured() && alone.without.cell.is_measured();
         is_measured
             && differing(alone.without, alone.with)
@@ -70,11 +78,11 @@ pub(crate) fn find<'v, 'a>(duo: &Duo<'v, 'a>, factor: Factor) -> Option<Alone<'v
                 .eq(wanted.iter().copied())
     };
     let of = |view: &'v View<'a>| view.cells.iter().map(move |cell| At { view, cell });
-    let added = of(before.view).map(|with| Alone {
+    let added = of(before.view).map(|with| SingleChange {
         without: before,
         with,
     });
-    let last = of(after.view).map(|without| Alone {
+    let last = of(after.view).map(|without| SingleChange {
         without,
         with: after,
     });
@@ -87,6 +95,6 @@ pub(crate) fn differing(one: At<'_, '_>, other: At<'_, '_>) -> Vec<SpecChange> {
         (&one.view.set.plan, one.cell.info),
         (&other.view.set.plan, other.cell.info),
     );
-    changes.retain(|change| counts(&change.path));
+    changes.retain(|change| changes_work_or_result(&change.path));
     changes
 }

@@ -3,7 +3,7 @@
 
 use crate::compare::{QualityChange, QualityVerdict};
 use crate::event::RunFacts;
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Number;
 use crate::report::quality::{arrowed, over_seeds};
@@ -33,12 +33,12 @@ messages! {
 
 /// A line for each metric that decides between the cells or whose test over seeds shows a direction, and for the best
 /// loss.
-pub(crate) fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
+pub(crate) fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
     let mut lines: Vec<(Vec<Entry>, bool)> = Vec::new();
-    let told = columns_of(duo.both)
+    let told = columns_of(matched.both)
         .into_iter()
-        .filter(|column| is_told(duo, column));
-    for own in told.filter_map(|column| line(scene.words, duo, &column)) {
+        .filter(|column| is_told(matched, column));
+    for own in told.filter_map(|column| line(scene.words, matched, &column)) {
         // A metric with the same values as another has no row.
         if lines.iter().all(|(other, _)| other[1..] != own[1..]) {
             lines.push((own, true));
@@ -48,21 +48,21 @@ pub(crate) fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bo
 }
 
 /// Whether a metric decides between the cells, or its test over seeds shows a direction.
-fn is_told(duo: &Duo<'_, '_>, column: &ColumnInfo) -> bool {
+fn is_told(matched: &MatchedCells<'_, '_>, column: &ColumnInfo) -> bool {
     let is_shown = |quality: &QualityChange| {
         matches!(
             quality.verdict,
             QualityVerdict::Better | QualityVerdict::Worse
         )
     };
-    let deciding = duo.metric();
+    let deciding = matched.metric();
     let deciding = deciding.as_deref().unwrap_or("best_loss");
-    deciding == column.name || change(duo, column).is_some_and(is_shown)
+    deciding == column.name || change(matched, column).is_some_and(is_shown)
 }
 
 /// The comparison's change of a metric.
-fn change<'d>(duo: &'d Duo<'_, '_>, column: &ColumnInfo) -> Option<&'d QualityChange> {
-    let mut known = duo.pair.quality.iter();
+fn change<'d>(matched: &'d MatchedCells<'_, '_>, column: &ColumnInfo) -> Option<&'d QualityChange> {
+    let mut known = matched.pair.quality.iter();
     known.find(|quality| quality.column == column.name)
 }
 
@@ -94,15 +94,15 @@ fn value_of(at: At<'_, '_>, column: &str) -> Option<Number> {
 }
 
 /// The line of a metric; `None` if neither side has it.
-fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Vec<Entry>> {
-    let both = duo.both.map(|at| value_of(at, &column.name));
+fn line(words: Words, matched: &MatchedCells<'_, '_>, column: &ColumnInfo) -> Option<Vec<Entry>> {
+    let both = matched.both.map(|at| value_of(at, &column.name));
     if both == [None, None] {
         return None;
     }
     let [one, other] = &both;
     let ratio = one.as_ref().zip(other.as_ref());
     let ratio = ratio.and_then(|(one, other)| ratio_of(one, other));
-    let said = match change(duo, column) {
+    let said = match change(matched, column) {
         _ if column.direction == Direction::None => words.qualities_no_direction(),
         None => "–".to_owned(),
         Some(quality) => verdict(words, quality),

@@ -2,7 +2,7 @@
 
 use crate::compare::{CellPair, Design, Ratio, Verdict, needed_pairs};
 pub(crate) use crate::report::comparison::scene::ROWS;
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -55,9 +55,9 @@ pub(crate) struct PairFigure {
 }
 
 impl PairFigure {
-    pub(crate) fn of(duo: &Duo<'_, '_>, figure: &Figure) -> Self {
-        let pair = duo.pair;
-        let runs = duo.both.map(|at| figure.runs(at));
+    pub(crate) fn of(matched: &MatchedCells<'_, '_>, figure: &Figure) -> Self {
+        let pair = matched.pair;
+        let runs = matched.both.map(|at| figure.runs(at));
         let label = format!("{} {figure:?}", pair.after);
         let ratio = figure.own_ratio(pair);
         let ratio = ratio.or_else(|| over_blocks(&label, &runs, &quotient));
@@ -72,7 +72,7 @@ impl PairFigure {
         };
         Self {
             shown,
-            medians: duo.both.map(|at| figure.over_runs(at)),
+            medians: matched.both.map(|at| figure.over_runs(at)),
             ratio,
         }
     }
@@ -101,17 +101,17 @@ pub(crate) fn over_pairs<'a>(
     (id, title, about): (&str, String, String),
     columns: Vec<Column>,
     most: usize,
-    lines: impl Fn(&Duo<'_, 'a>) -> Vec<Vec<Entry>>,
+    lines: impl Fn(&MatchedCells<'_, 'a>) -> Vec<Vec<Entry>>,
 ) -> Option<Table> {
     let words = scene.words;
-    let pairs = scene.duos().count();
+    let pairs = scene.matched_cells().count();
     let has_many = pairs > 1;
     let mut rows = Vec::new();
-    for duo in scene.shown() {
-        rows.extend(lines(&duo).into_iter().map(|fields| {
-            let cell = has_many.then(|| Entry::text(scene.label(duo.pair)));
+    for matched in scene.shown() {
+        rows.extend(lines(&matched).into_iter().map(|fields| {
+            let cell = has_many.then(|| Entry::text(scene.label(matched.pair)));
             let fields = cell.into_iter().chain(fields).collect();
-            Row::new(&*duo.pair.after, fields)
+            Row::new(&*matched.pair.after, fields)
         }));
     }
     let is_cut = rows.len() > most || scene.shown().count() < pairs;
@@ -140,15 +140,15 @@ pub(crate) fn columns(scene: &Scene<'_>, figures: &Provenance, ratios: String) -
 /// The row of a figure in a table of figures, and whether its test shows a direction; `None` if neither cell has it.
 pub(crate) fn line(
     scene: &Scene<'_>,
-    duo: &Duo<'_, '_>,
+    matched: &MatchedCells<'_, '_>,
     figure: &Figure,
 ) -> Option<(Vec<Entry>, bool)> {
     let words = scene.words;
-    let held = PairFigure::of(duo, figure);
+    let held = PairFigure::of(matched, figure);
     if held.medians == [None, None] {
         return None;
     }
-    let [before, after] = medians(words, duo, figure);
+    let [before, after] = medians(words, matched, figure);
     let fields = vec![
         Entry::text(figure.name(words)),
         before,
@@ -160,9 +160,9 @@ pub(crate) fn line(
 }
 
 /// The medians of a figure of both sides, or the text for a missing one.
-pub(crate) fn medians(words: Words, duo: &Duo<'_, '_>, figure: &Figure) -> [Entry; 2] {
+pub(crate) fn medians(words: Words, matched: &MatchedCells<'_, '_>, figure: &Figure) -> [Entry; 2] {
     let show = |value| figure.show(words, value);
-    duo.both.map(|at| match figure.over_runs(at) {
+    matched.both.map(|at| match figure.over_runs(at) {
         Some(median) => interval(words, &median, &show),
         None => Entry::text(figure.missing(words, at)),
     })

@@ -3,7 +3,7 @@
 use crate::compare::{Ratio, Verdict, Work};
 use crate::report::comparison::Words;
 use crate::report::comparison::account::rows::{ROWS, medians, over_pairs};
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Timed, messages};
 use crate::report::number::Provenance;
 use crate::report::plot::{DotPlot, DotRow};
@@ -63,20 +63,23 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     };
     let title = words.cells_title(words.timed_title());
     let naming = ("cells", title, words.cells_about(unit));
-    over_pairs(scene, naming, columns, ROWS, |duo| vec![line(scene, duo)]).map(Section::table)
+    over_pairs(scene, naming, columns, ROWS, |matched| {
+        vec![line(scene, matched)]
+    })
+    .map(Section::table)
 }
 
-fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
+fn line(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<Entry> {
     let words = scene.words;
-    let judgement = &duo.pair.judgement;
-    let verdict = match (&judgement.verdict, &duo.pair.work) {
+    let judgement = &matched.pair.judgement;
+    let verdict = match (&judgement.verdict, &matched.pair.work) {
         (Verdict::NotComparable(_), Work::Different(why)) => {
             Entry::detailed(words.not_comparable(), words.no_ratio(words.listed(why, 3)))
         }
         _ => words.judgement(judgement),
     };
     let detectable = judgement.detectable.map(|effect| effect * 100.0);
-    let mut fields = Vec::from(medians(words, duo, &scene.timed()));
+    let mut fields = Vec::from(medians(words, matched, &scene.timed()));
     fields.extend([
         words.ratio_entry(judgement.ratio.as_ref()),
         verdict,
@@ -90,11 +93,11 @@ fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
 /// The plot of every cell's ratio with its interval.
 pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
     let words = scene.words;
-    let has_ratio = |duo: &Duo<'_, '_>| duo.pair.judgement.ratio.is_some();
-    let all = scene.duos().filter(has_ratio).count();
+    let has_ratio = |matched: &MatchedCells<'_, '_>| matched.pair.judgement.ratio.is_some();
+    let all = scene.matched_cells().filter(has_ratio).count();
     let shown = scene.shown().filter(has_ratio).take(RATIOS);
     let rows: Vec<DotRow> = shown
-        .filter_map(|duo| verdict_row(words, &duo, scene.label(duo.pair)))
+        .filter_map(|matched| verdict_row(words, &matched, scene.label(matched.pair)))
         .collect();
     if rows.is_empty() {
         return None;
@@ -148,7 +151,7 @@ pub(crate) fn plot(
 /// A ratio of a pair of cells as a row of a plot; `None` if it cannot be drawn on a logarithmic axis.
 pub(crate) fn row(
     words: Words,
-    duo: &Duo<'_, '_>,
+    matched: &MatchedCells<'_, '_>,
     label: String,
     ratio: Ratio,
     kind: usize,
@@ -158,20 +161,24 @@ pub(crate) fn row(
         kind,
         value: ratio.value,
         interval: ratio.ends(),
-        threshold: duo.pair.judgement.threshold.value.clamp(0.0, 0.9),
+        threshold: matched.pair.judgement.threshold.value.clamp(0.0, 0.9),
         end: words.ratio(ratio.value),
         ..DotRow::default()
     })
 }
 
 /// The time per sample of a pair of cells, with its verdict, as a row of the plot.
-pub(crate) fn verdict_row(words: Words, duo: &Duo<'_, '_>, label: String) -> Option<DotRow> {
-    let judgement = &duo.pair.judgement;
+pub(crate) fn verdict_row(
+    words: Words,
+    matched: &MatchedCells<'_, '_>,
+    label: String,
+) -> Option<DotRow> {
+    let judgement = &matched.pair.judgement;
     let kind = match judgement.verdict {
         Verdict::Faster => FASTER,
         Verdict::Slower => SLOWER,
         Verdict::Same => SAME,
         _ => OPEN,
     };
-    row(words, duo, label, judgement.ratio?, kind)
+    row(words, matched, label, judgement.ratio?, kind)
 }

@@ -48,7 +48,10 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     }
     let words = scene.words;
     let changes = changes(scene);
-    let factors: BTreeSet<Factor> = scene.duos().flat_map(|duo| factors(&duo)).collect();
+    let factors: BTreeSet<Factor> = scene
+        .matched_cells()
+        .flat_map(|matched| factors(&matched))
+        .collect();
     let mut points = vec![settings(scene, &changes)];
     if let [only] = Vec::from_iter(&factors)[..] {
         points.push(words.factors_alone(only.name(words)));
@@ -147,9 +150,9 @@ fn settings(scene: &Scene<'_>, changes: &BTreeMap<Change<'_>, usize>) -> String 
 /// The different values that the compared cells of each side have, each once.
 fn both(scene: &Scene<'_>, value: fn(&Cell<'_>) -> Option<String>) -> (Vec<String>, Vec<String>) {
     let (mut before, mut after) = (BTreeSet::new(), BTreeSet::new());
-    for duo in scene.duos() {
-        before.extend(value(duo.both[0].cell));
-        after.extend(value(duo.both[1].cell));
+    for matched in scene.matched_cells() {
+        before.extend(value(matched.both[0].cell));
+        after.extend(value(matched.both[1].cell));
     }
     (before.into_iter().collect(), after.into_iter().collect())
 }

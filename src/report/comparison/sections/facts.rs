@@ -59,8 +59,10 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.column(words.relative(), "%", &relative),
     ];
     let naming = ("changed-facts", words.facts_table(), words.facts_about());
-    let table = over_pairs(scene, naming, columns, ROWS, |duo| {
-        changed(duo.pair).map(|fact| fields(words, fact)).collect()
+    let table = over_pairs(scene, naming, columns, ROWS, |matched| {
+        changed(matched.pair)
+            .map(|fact| fields(words, fact))
+            .collect()
     });
     Some(Section {
         paragraphs: vec![sentence],

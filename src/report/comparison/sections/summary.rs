@@ -12,7 +12,7 @@ use crate::report::comparison::account::rows::{
     PairFigure, ROWS, columns, is_comparable, line, medians, over_pairs, ratio_entry,
 };
 use crate::report::comparison::account::{phases, qualities};
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::comparison::sections::costs;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
@@ -58,14 +58,17 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     if is_one(scene) {
         let naming = ("summary", words.summary_title(), words.summary_about_one());
-        return over_pairs(scene, naming, columns_of_one(scene), ROWS, |duo| {
-            let lines = lines(scene, duo).into_iter();
+        return over_pairs(scene, naming, columns_of_one(scene), ROWS, |matched| {
+            let lines = lines(scene, matched).into_iter();
             lines.map(|(fields, _)| fields).collect()
         })
         .map(Section::table);
     }
     // Cells that were not measured are left out of all means.
-    let cells = scene.duos().filter(|duo| is_comparable(duo.pair)).count();
+    let cells = scene
+        .matched_cells()
+        .filter(|matched| is_comparable(matched.pair))
+        .count();
     let how = Provenance::Derived(words.mean_over_cells());
     let columns = columns(scene, &how, words.of_the_means());
     let rows: Vec<Row> = over_cells(scene)
@@ -81,13 +84,13 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
 pub(crate) fn by_cell(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let naming = ("by-cell", words.by_cell_title(), words.by_cell_about());
-    let told = |duo: &Duo<'_, '_>| {
+    let told = |matched: &MatchedCells<'_, '_>| {
         // The time that is judged is in another table.
-        let lines = lines(scene, duo).into_iter().skip(1);
+        let lines = lines(scene, matched).into_iter().skip(1);
         let told = lines.filter(|(_, is_told)| *is_told);
         told.map(|(fields, _)| fields).collect()
     };
-    let is_many = scene.duos().count() > 1;
+    let is_many = scene.matched_cells().count() > 1;
     let table = is_many.then(|| over_pairs(scene, naming, columns_of_one(scene), ROWS, told))?;
     table.map(Section::table)
 }
@@ -98,7 +101,7 @@ fn columns_of_one(scene: &Scene<'_>) -> Vec<Column> {
 }
 
 /// Every figure, cost and metric of a pair of cells, each with whether a change is shown; the judged time first.
-fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
+fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
     let timed = scene.timed();
     let mut figures = vec![Figure::Startup, Figure::Training, Figure::Validation];
     figures.extend([
@@ -108,28 +111,36 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
         Figure::Evaluation,
     ]);
     figures.retain(|figure| *figure != timed);
-    figures.extend(Figure::equal_loss(duo.both));
-    figures.extend(Target::all(duo.both[1].view).into_iter().map(Figure::Until));
+    figures.extend(Figure::equal_loss(matched.both));
+    figures.extend(
+        Target::all(matched.both[1].view)
+            .into_iter()
+            .map(Figure::Until),
+    );
     figures.extend(prices(&scene.after).map(Figure::Price));
-    let mut lines = vec![(time(scene, duo, &timed), true)];
-    lines.extend(figures.iter().filter_map(|figure| line(scene, duo, figure)));
-    let costs = duo.pair.costs.iter().filter(|own| costs::is_told(own));
+    let mut lines = vec![(time(scene, matched, &timed), true)];
+    lines.extend(
+        figures
+            .iter()
+            .filter_map(|figure| line(scene, matched, figure)),
+    );
+    let costs = matched.pair.costs.iter().filter(|own| costs::is_told(own));
     lines.extend(costs.map(|own| (cost(scene, own), own.is_effect())));
-    lines.extend(qualities::lines(scene, duo));
+    lines.extend(qualities::lines(scene, matched));
     lines
 }
 
 /// The row of the judged time, with its verdict.
-fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>, timed: &Figure) -> Vec<Entry> {
+fn time(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>, timed: &Figure) -> Vec<Entry> {
     let words = scene.words;
-    let judgement = &duo.pair.judgement;
+    let judgement = &matched.pair.judgement;
     let verdict = words.judgement(judgement);
     let p = words.family_p(judgement).unwrap_or_default();
     let why = [verdict.detail, p]
         .into_iter()
         .filter(|part| !part.is_empty());
     let why = why.collect::<Vec<String>>().join("; ");
-    let [before, after] = medians(words, duo, timed);
+    let [before, after] = medians(words, matched, timed);
     vec![
         Entry::text(timed.name(words)),
         before,
@@ -193,7 +204,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
 
 /// The deciding metric of all cells that have one; `None` if cells have different ones.
 fn deciding(scene: &Scene<'_>) -> Option<String> {
-    let mut all = scene.duos().filter_map(|duo| duo.metric());
+    let mut all = scene.matched_cells().filter_map(|matched| matched.metric());
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
 }
@@ -266,8 +277,8 @@ fn mean_row(
     matrix: Option<&MatrixJudgement>,
 ) -> Option<Vec<Entry>> {
     let words = scene.words;
-    let held = scene.duos().filter_map(|duo| {
-        let held = PairFigure::of(&duo, figure);
+    let held = scene.matched_cells().filter_map(|matched| {
+        let held = PairFigure::of(&matched, figure);
         held.ratio?;
         let [before, after] = held.medians;
         Some([before?.median, after?.median])

@@ -46,8 +46,8 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         column(words.launches()),
     ];
     let naming = ("changed-work", words.work_table(), words.work_about());
-    let table = over_pairs(scene, naming, columns, ROWS, |duo| {
-        duo.pair.operations.iter().map(fields_of).collect()
+    let table = over_pairs(scene, naming, columns, ROWS, |matched| {
+        matched.pair.operations.iter().map(fields_of).collect()
     });
     let sentence = words.work_equal(words.count(equal), words.count(counted.len()));
     (!counted.is_empty()).then(|| Section {

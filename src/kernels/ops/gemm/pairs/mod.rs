@@ -95,10 +95,12 @@ pub(super) unsafe fn product_at(
     });
 }
 
-/// `C = A · B` or `C += A · B` by AMX for bf16 values A, read where they are, and a copied B; `k` is a multiple of 32.
+/// `C = A · B` or `C += A · B` by AMX, where A has bf16 values that are read in place, and B is copied; `k` is a
+/// multiple of 32.
 ///
 /// # Safety
-/// The CPU has AMX; A has rows up to a multiple of 32 at even strides; for C as [`product_at`].
+/// The CPU has AMX; the number of A's rows in memory is a multiple of 32, and they have even strides; for C as
+/// [`product_at`].
 pub(super) unsafe fn tiled_product(
     (m, n, k): (usize, usize, usize),
     (c, c_row, accumulate): (*mut f32, usize, Accumulate),

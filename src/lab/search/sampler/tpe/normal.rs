@@ -1,4 +1,3 @@
-
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
 use rand::Rng;

@@ -1,4 +1,4 @@
-//! [`Counsel`]: the recommendations that the rules derive from results.
+//! [`AdviceData`]: the recommendations that the rules derive from results.
 
 use crate::plan::{Claim, TestedSpec, Verdict};
 use crate::report::view::View;
@@ -13,7 +13,7 @@ use super::study::Study;
 const MOST: usize = 6;
 
 /// Recommendations, measured predictions and tested changes for a view of results.
-pub(super) struct Counsel<'v, 'a> {
+pub(super) struct AdviceData<'v, 'a> {
     /// Predictions of the followed report with their measurements from these results.
     pub(super) outcomes: Vec<Outcome>,
     pub(super) studies: Vec<Study<'v, 'a>>,
@@ -23,20 +23,20 @@ pub(super) struct Counsel<'v, 'a> {
     tested: Vec<TestedSpec>,
 }
 
-impl<'v, 'a> Counsel<'v, 'a> {
+impl<'v, 'a> AdviceData<'v, 'a> {
     pub(super) fn of(view: &'v View<'a>) -> Self {
         let outcomes = Outcome::all(view);
         // Changes that the manifest lists as tested.
         let mut tested: Vec<TestedSpec> = view.set.plan.reported("tested");
         tested.extend(outcomes.iter().filter_map(Outcome::settled));
-        let mut counsel = Self {
+        let mut advice_data = Self {
             studies: Study::all(view, &outcomes),
             outcomes,
             recommendations: Vec::new(),
             tested,
         };
-        counsel.ask();
-        counsel
+        advice_data.ask();
+        advice_data
     }
 
     fn ask(&mut self) {
@@ -104,11 +104,11 @@ fn is_refused(
 
 /// Changes that later reports need not recommend: values that these results show to be no better than the recommended
 /// ones.
-pub(super) fn surpassed(counsel: &Counsel<'_, '_>) -> Vec<TestedSpec> {
-    let mut tested = counsel.tested.clone();
-    for one in &counsel.recommendations {
+pub(super) fn outperformed_values(advice_data: &AdviceData<'_, '_>) -> Vec<TestedSpec> {
+    let mut tested = advice_data.tested.clone();
+    for one in &advice_data.recommendations {
         let (setting, column) = (&*one.proposed.setting, one.proposed.column);
-        let study = &counsel.studies[one.study];
+        let study = &advice_data.studies[one.study];
         let Some(best) = study.at(setting, &one.proposed.to) else {
             continue;
         };
