@@ -1,4 +1,4 @@
-//! [`Earlier`]: saved training states in a results folder, from which runs of more epochs can resume.
+//! [`EarlierStates`]: saved training states in a results folder, from which runs of more epochs can resume.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,12 +11,12 @@ use crate::train::lineage_and_epochs;
 
 /// The training states from which runs of a plan may resume.
 #[derive(Debug, Default)]
-pub(super) struct Earlier {
+pub(super) struct EarlierStates {
     /// Finished epochs and path of each state, by file name (which contains seed and block) and lineage digest.
     states: BTreeMap<(String, String), Vec<(usize, PathBuf)>>,
 }
 
-impl Earlier {
+impl EarlierStates {
     /// The states in `checkpoints/` of the cells' results folder. Empty if cells differ in their number of epochs: then
     /// the experiment measures the cost of epochs, so every run must start from the beginning.
     pub(super) fn of(cells: &[PlannedCell]) -> Self {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::base::shell;
 use crate::base::text::count;
-use crate::cluster::{self, Collected, Deal, TrialShare};
+use crate::cluster::{self, Collected, RunNumbers, TrialShare};
 use crate::diag::Failure;
 use crate::execute::Decision;
 use crate::progress::counts;
@@ -139,12 +139,12 @@ fn missing(
         missing.after = replay.missing_after;
         return Ok(missing);
     }
-    let deal = Deal::of(&chosen.cells);
+    let run_numbers = RunNumbers::of(&chosen.cells);
     for (id, decision) in cluster::decisions(plan, &chosen.cells, &recorder.store, conditions) {
         if matches!(decision, Decision::Run(_)) {
             let key = &chosen.cells[id.cell].spec.key;
             let name = format!("{key} seed {} block {}", id.seed, id.block);
-            missing.add(deal.index(of, id).unwrap_or_default(), name);
+            missing.add(run_numbers.index(of, id).unwrap_or_default(), name);
         }
     }
     Ok(missing)

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use crate::cluster::{
-    self, Deal, Jobs, ShardProgress, SlurmError, Task, TrialShare, changed, slurm,
+    self, Jobs, RunNumbers, ShardProgress, SlurmError, Task, TrialShare, changed, slurm,
 };
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status};
@@ -96,14 +96,14 @@ fn runs(
             cell.feasibility = Feasibility::Runs;
         }
     }
-    let deal = Deal::of(&cells);
+    let run_numbers = RunNumbers::of(&cells);
     let decisions = cluster::decisions(&chosen.plan, &cells, store, conditions);
     let run = |(id, decision): &(RunId, Decision)| {
         let status = match decision {
             Decision::Keep(status) => Some(*status),
             Decision::Run(_) | Decision::NotNeeded => None,
         };
-        Some((deal.index(shards, *id)?, status))
+        Some((run_numbers.index(shards, *id)?, status))
     };
     decisions.iter().filter_map(run).collect()
 }

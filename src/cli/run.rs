@@ -23,7 +23,7 @@ use crate::results::{ResultSet, Session, from_here};
 
 use super::after_run::{advise, answer, render};
 use super::baselines;
-use super::earlier::Earlier;
+use super::earlier::EarlierStates;
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::live::Live;
@@ -296,7 +296,7 @@ fn jobs(
         let expected = expected.or_insert_with(|| estimator.run(&cells[id.cell], id.block));
         expected.map(|expected| expected.seconds)
     };
-    let earlier = Earlier::of(cells);
+    let earlier = EarlierStates::of(cells);
     let job = |id: RunId| Job {
         id,
         spec: Arc::clone(&specs[id.cell]),

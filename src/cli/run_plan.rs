@@ -20,7 +20,7 @@ use crate::results::store::{RunConditions, Store};
 use crate::results::{Environment, by_key};
 
 use super::Problem;
-use super::earlier::Earlier;
+use super::earlier::EarlierStates;
 use super::problem::mistake;
 
 /// Plans a manifest, with the options `--only` and `--as`.
@@ -175,14 +175,18 @@ impl StoredRuns {
     }
 
     pub(super) fn runs_of(&self, plan: &Plan, cell: &PlannedCell) -> Vec<String> {
-        let earlier = Earlier::of(std::slice::from_ref(cell));
+        let earlier = EarlierStates::of(std::slice::from_ref(cell));
         let decisions = self.decisions(plan, iter::once((0, cell))).into_iter();
         decisions.map(|run| decided(cell, &run, &earlier)).collect()
     }
 }
 
 /// A decision as text: `seed 42 block 0: keep (done)`, `seed 43 block 0: run (new), goes on after 3 epochs`.
-fn decided(cell: &PlannedCell, (id, decision): &(RunId, Decision), earlier: &Earlier) -> String {
+fn decided(
+    cell: &PlannedCell,
+    (id, decision): &(RunId, Decision),
+    earlier: &EarlierStates,
+) -> String {
     let what = match decision {
         Decision::Keep(status) => format!("keep ({status})"),
         Decision::NotNeeded => "not needed (its times are precise)".to_owned(),
@@ -211,7 +215,7 @@ pub(super) fn announce(
 
 /// A line for every run: whether its result is kept, or it is executed and why.
 pub(super) fn each_run(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> String {
-    let earlier = Earlier::of(cells);
+    let earlier = EarlierStates::of(cells);
     let line = |run: &(RunId, Decision)| {
         let cell = &cells[run.0.cell];
         format!("{} {}\n", cell.spec.key, decided(cell, run, &earlier))

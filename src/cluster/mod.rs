@@ -5,8 +5,8 @@
 
 mod answers;
 mod collect;
-mod deal;
 mod jobs;
+mod run_numbers;
 mod script;
 mod shard_progress;
 pub mod slurm;
@@ -16,8 +16,8 @@ mod trials;
 pub use crate::results::{NoShare, Share};
 pub use answers::{Phase, Task};
 pub use collect::{Collected, collect};
-pub use deal::Deal;
 pub use jobs::{Array, Jobs, JobsError, slurm_folder};
+pub use run_numbers::RunNumbers;
 pub use script::{Scripts, array_text};
 pub use shard_progress::{ShardProgress, changed, classes, decisions, everything, shards_progress};
 pub use slurm::SlurmError;

@@ -70,9 +70,9 @@ pub(super) fn by_session<'a>(
 
 /// For each session a list of (second, number of threads that compute in concurrent runs from then on).
 #[derive(Debug, Default)]
-pub(crate) struct Busy<'a>(BTreeMap<&'a str, Vec<(f64, f64)>>);
+pub(crate) struct BusyTimes<'a>(BTreeMap<&'a str, Vec<(f64, f64)>>);
 
-impl<'a> Busy<'a> {
+impl<'a> BusyTimes<'a> {
     /// The busy threads of all runs of a result.
     pub(crate) fn of(set: &'a ResultSet) -> Self {
         let shared = set.blocks.iter().filter(|run| !run.exclusive);

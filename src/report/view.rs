@@ -11,7 +11,7 @@ use crate::results::{
     grouped,
 };
 
-use super::clock::Busy;
+use super::clock::BusyTimes;
 use super::names::names;
 use super::table::{Column, Entry};
 
@@ -28,7 +28,7 @@ pub(crate) struct View<'a> {
     /// Indices of the axes that have more than one value among the measured cells; names of cells consist of these.
     pub(crate) axes_in_names: Vec<usize>,
     /// Number of threads that computed at the same time in concurrent runs.
-    pub(crate) busy: Busy<'a>,
+    pub(crate) busy: BusyTimes<'a>,
     /// See [`View::shown`].
     shown: Option<(BTreeSet<String>, String)>,
     /// Displayed names of axes and their values: `report.names`, else the last part of an axis' path.
@@ -107,7 +107,7 @@ impl<'a> View<'a> {
             varying,
             axes_in_names,
             cells,
-            busy: Busy::of(set),
+            busy: BusyTimes::of(set),
             shown: None,
             names: names(set),
             telling_in_task,
@@ -376,7 +376,7 @@ fn without_matrix(
 
 /// A cell together with the view of its results.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'v, 'a> {
+pub(crate) struct CellInView<'v, 'a> {
     pub(crate) view: &'v View<'a>,
     pub(crate) cell: &'v Cell<'a>,
 }

@@ -97,7 +97,7 @@ struct Part {
     guess: String,
 }
 
-pub(super) fn draft(new_manifest: &NewManifest, given: &str) -> Result<Draft, Problem> {
+pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Problem> {
     let mut words = given.split_whitespace();
     let script = words.next().unwrap_or_default();
     let fixed: Vec<&str> = words.collect();
@@ -142,15 +142,7 @@ pub(super) fn draft(new_manifest: &NewManifest, given: &str) -> Result<Draft, Pr
     let parts: Vec<Part> = open.iter().filter_map(|one| part(one)).collect();
     let metrics = Printed::in_source(&source);
     let is_torch = PYTORCH.is_match(&source);
-    let text = text(
-        new_manifest,
-        path,
-        &fixed,
-        &open,
-        &parts,
-        &metrics,
-        is_torch,
-    );
+    let text = text(manifest, path, &fixed, &open, &parts, &metrics, is_torch);
     let mut guesses = vec![format!("{}, {how}", count(arguments.len(), "argument"))];
     guesses.extend(parts.into_iter().map(|part| part.guess));
     guesses.extend(metrics.iter().map(|one| {
@@ -332,7 +324,7 @@ fn matrix(arguments: &[&Argument]) -> String {
 }
 
 fn text(
-    new_manifest: &NewManifest,
+    manifest: &NewManifest,
     script: &Path,
     fixed: &[&str],
     arguments: &[&Argument],
@@ -340,7 +332,7 @@ fn text(
     metrics: &[Printed],
     is_torch: bool,
 ) -> String {
-    let path = new_manifest.seen_from_manifest(script);
+    let path = manifest.seen_from_manifest(script);
     let fixed = fixed.iter().map(|word| (*word).to_owned());
     let words = ["python3".to_owned(), path.clone()]
         .into_iter()
@@ -392,7 +384,7 @@ fn text(
         ),
     ];
     let about = format!("the script {}", script.display());
-    let filled = filled(new_manifest, include_str!("script.toml"), &about, &fillings);
+    let filled = filled(manifest, include_str!("script.toml"), &about, &fillings);
     // Sections that are empty leave no gaps.
     GAPS.replace_all(&filled, "\n\n").into_owned()
 }

@@ -99,7 +99,7 @@ impl EventFile {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ProgramEvent {
     /// An event that is passed to the parent unchanged.
-    Told(Event),
+    Reported(Event),
     Epoch(Values),
     Finished(Values),
     Steps(StepsEvent),
@@ -168,7 +168,7 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, Stri
     };
     match table.keys().next() {
         Some(key) => Err(format!("`{}` has no `{key}`", kind.unwrap_or_default())),
-        None => Ok(ProgramEvent::Told(told)),
+        None => Ok(ProgramEvent::Reported(told)),
     }
 }
 

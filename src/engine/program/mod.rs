@@ -287,7 +287,7 @@ impl Watch<'_> {
 
     fn take(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), String> {
         match events::parse(line, self.run.spec)? {
-            ProgramEvent::Told(event) => {
+            ProgramEvent::Reported(event) => {
                 if let Event::Started { parameters, .. } = event {
                     self.report.parameters = parameters;
                 }

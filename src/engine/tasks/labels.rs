@@ -26,14 +26,14 @@ impl Labels {
 }
 
 /// The labels of a batch, on the host and on the device for the loss.
-pub(super) struct OfBatch<D: Kernels> {
+pub(super) struct BatchLabels<D: Kernels> {
     labels: Vec<f32>,
     targets: BinaryTargets<D>,
 }
 
 impl<D: Kernels> Goal<D> for Labels {
     type Host = Vec<f32>;
-    type Targets = OfBatch<D>;
+    type Targets = BatchLabels<D>;
 
     fn meaning(&self) -> Meaning {
         Meaning::LabelLogits
@@ -47,13 +47,13 @@ impl<D: Kernels> Goal<D> for Labels {
         inputs.floats("y", &[self.len])
     }
 
-    fn upload(&self, device: &D, labels: Vec<f32>, rows: usize) -> Result<OfBatch<D>> {
+    fn upload(&self, device: &D, labels: Vec<f32>, rows: usize) -> Result<BatchLabels<D>> {
         let shape = [rows, self.len];
         let targets = BinaryTargets::new(device, &labels, shape, &self.pos_weight)?;
-        Ok(OfBatch { labels, targets })
+        Ok(BatchLabels { labels, targets })
     }
 
-    fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, batch: &OfBatch<D>) -> Result<Var<D>> {
+    fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, batch: &BatchLabels<D>) -> Result<Var<D>> {
         binary_cross_entropy(pass, logits, &batch.targets)
     }
 
@@ -61,7 +61,7 @@ impl<D: Kernels> Goal<D> for Labels {
         &self,
         device: &D,
         logits: &Var<D>,
-        batch: &OfBatch<D>,
+        batch: &BatchLabels<D>,
         score: &mut Score,
     ) -> Result<()> {
         let logits = logits.to_host(device)?;

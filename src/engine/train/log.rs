@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::learner::Cost;
-use super::state::{EpochOutcome, SoFar};
+use super::state::{EpochOutcome, TotalsSoFar};
 use super::stopping::Best;
 use crate::base::statistics::median;
 use crate::event::{
@@ -71,7 +71,7 @@ impl Log {
         }
     }
 
-    /// Data, model and weights are ready.
+    /// Logs that data, model and weights are ready, with the memory that each takes.
     pub(super) fn ready(&mut self, parts: MemoryParts) {
         self.parts = parts;
         self.startup_s = self.start.elapsed().as_secs_f64();
@@ -84,8 +84,8 @@ impl Log {
     }
 
     /// The log's values that are needed to resume the run.
-    pub(super) fn so_far(&self) -> SoFar {
-        SoFar {
+    pub(super) fn so_far(&self) -> TotalsSoFar {
+        TotalsSoFar {
             eval_loss_before: self.facts.eval_loss_before,
             validation_s: self.validation_s,
             total_s: self.total_s(),
@@ -93,7 +93,7 @@ impl Log {
     }
 
     /// Continues the log of an interrupted run.
-    pub(super) fn go_on(&mut self, from: SoFar) {
+    pub(super) fn go_on(&mut self, from: TotalsSoFar) {
         self.facts.eval_loss_before = from.eval_loss_before;
         self.validation_s = from.validation_s;
         self.earlier_s = Some(from.total_s);

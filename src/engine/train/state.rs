@@ -37,7 +37,7 @@ pub(super) struct Progress {
     pub(super) control: Vec<f64>,
     pub(super) cost: Option<Cost>,
     pub(super) work: Vec<OpWork>,
-    pub(super) so_far: SoFar,
+    pub(super) so_far: TotalsSoFar,
     /// Finished epochs.
     pub(super) epochs: Vec<PastEpoch>,
     /// The first unfinished epoch, if some of its steps are done.
@@ -64,7 +64,7 @@ pub(super) struct Identity {
 
 /// Results and times of a run so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct SoFar {
+pub(super) struct TotalsSoFar {
     pub(super) eval_loss_before: Option<f64>,
     pub(super) validation_s: f64,
     pub(super) total_s: f64,

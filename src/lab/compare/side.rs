@@ -51,8 +51,8 @@ impl Source {
 
     /// The experiments that both sources have, and the names of those that only one has. Two single experiments are paired
     /// even if their names differ.
-    pub fn common(before: &Self, after: &Self) -> Common {
-        let mut common = Common::default();
+    pub fn common(before: &Self, after: &Self) -> MatchedExperiments {
+        let mut common = MatchedExperiments::default();
         let both = (&*before.experiments, &*after.experiments);
         if let ([one], [other], true, true) = (both.0, both.1, before.is_one, after.is_one) {
             common.pairs.push((one.clone(), other.clone()));
@@ -82,7 +82,7 @@ impl Source {
 
 /// The experiments of two sources.
 #[derive(Debug, Default)]
-pub struct Common {
+pub struct MatchedExperiments {
     /// Experiments of both sources.
     pub pairs: Vec<(Experiment, Experiment)>,
     /// Names that exist only in the source before.

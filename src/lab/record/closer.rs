@@ -14,7 +14,7 @@ use crate::results::{
 };
 
 use super::View;
-use super::trials::Shown;
+use super::trials::ShownCell;
 
 impl View<'_> {
     /// Updates the outdated files in `folder`, and removes files of runs that no longer exist.
@@ -82,7 +82,7 @@ impl View<'_> {
 
     /// Only if `measure.tensorboard` is on; when it is off, existing files are left in place.
     fn write_tensorboard(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
-        let is_on = |shown: Shown<'_>| shown.cell.spec.measure.tensorboard;
+        let is_on = |shown: ShownCell<'_>| shown.cell.spec.measure.tensorboard;
         if !self.shown().any(is_on) {
             return Ok(());
         }

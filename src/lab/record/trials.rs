@@ -68,17 +68,17 @@ fn share<T: PartialEq + ?Sized>(own: &mut Arc<T>, other: &Arc<T>) {
 
 /// A cell whose rows are shown, with its trial, if any.
 #[derive(Clone, Copy)]
-pub(super) struct Shown<'a> {
+pub(super) struct ShownCell<'a> {
     pub(super) cell: &'a PlannedCell,
     pub(super) trial: Option<&'a TrialRow>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ShownCell<'a> {
     /// All cells in row order: those of the plan, then the trials.
     pub(super) fn all(
         cells: &'a [PlannedCell],
         trials: &'a Trials,
-    ) -> impl Iterator<Item = Shown<'a>> {
+    ) -> impl Iterator<Item = ShownCell<'a>> {
         let planned = cells.iter().map(|cell| Self { cell, trial: None });
         let trials = trials.values().map(|row| Self {
             cell: &row.cell,

@@ -17,7 +17,7 @@ use super::TrialRow;
 use super::disagreement::{Disagreement, check_agreement};
 use super::plan_file::{cell_info, spec_difference};
 use super::row::{confusion_rows, differing, empty_row, epoch_rows, leading, run_row, work_rows};
-use super::trials::Shown;
+use super::trials::ShownCell;
 
 /// Everything from which the results files are generated.
 #[derive(Debug, Clone, Copy)]
@@ -108,12 +108,12 @@ impl View<'_> {
     }
 
     /// All cells that have rows, in row order.
-    pub(super) fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
-        Shown::all(self.cells, self.trials)
+    pub(super) fn shown(&self) -> impl Iterator<Item = ShownCell<'_>> {
+        ShownCell::all(self.cells, self.trials)
     }
 
     /// Keys of a row's run in the store; for a pruned trial, those of the partial run.
-    pub(super) fn keys(&self, shown: Shown<'_>, seed: u64, block: usize) -> RunKeys {
+    pub(super) fn keys(&self, shown: ShownCell<'_>, seed: u64, block: usize) -> RunKeys {
         RunKeys {
             until: shown.trial.and_then(TrialRow::until),
             ..self.conditions.keys(shown.cell, seed, block)
@@ -122,11 +122,11 @@ impl View<'_> {
 
     fn rows(
         &self,
-        shown: Shown<'_>,
+        shown: ShownCell<'_>,
         previous: Option<&Previous<'_>>,
     ) -> Result<CellRows, Disagreement> {
         let now = self.rows_from_store(shown)?;
-        let Shown { cell, trial } = shown;
+        let ShownCell { cell, trial } = shown;
         if let Some(trial) = trial {
             // Status and reason come from the current search, not from the stored run.
             return Ok(as_search_says(cell, trial, now));
@@ -161,7 +161,7 @@ impl View<'_> {
         is_wanted: impl Fn(&StoredRun) -> bool,
     ) -> impl Iterator<Item = (&'r BlockRow, &'r StoredRun)> {
         let shown = self.shown().map(|shown| (&*shown.cell.spec.key, shown));
-        let cells: BTreeMap<&str, Shown<'_>> = shown.collect();
+        let cells: BTreeMap<&str, ShownCell<'_>> = shown.collect();
         results.blocks.iter().filter_map(move |row| {
             let shown = cells.get(row.key.as_str())?;
             let keys = self.keys(*shown, row.seed, row.block);
@@ -170,7 +170,7 @@ impl View<'_> {
     }
 
     /// Rows in the store for the current code and numeric class.
-    fn rows_from_store(&self, shown: Shown<'_>) -> Result<CellRows, Disagreement> {
+    fn rows_from_store(&self, shown: ShownCell<'_>) -> Result<CellRows, Disagreement> {
         let mut rows = CellRows::default();
         let cell = shown.cell;
         for &seed in &cell.spec.measure.seeds {

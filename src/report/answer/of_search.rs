@@ -7,7 +7,7 @@ use crate::report::language::Words;
 use crate::report::number::with_unit;
 use crate::report::quality::optimistic;
 use crate::report::search::{
-    BestSoFar, Ending, Objective, OfTrial, Search, Study, Trial, front_of, front_plots,
+    BestSoFar, Ending, Objective, Search, Study, Trial, TrialColumn, front_of, front_plots,
     front_verdict, progress_plot, regret, related_results, speed_up, trial_fields, whole,
 };
 use crate::report::sections::field;
@@ -309,19 +309,22 @@ fn run_on(search: &Search<'_, '_>) -> String {
 }
 
 /// The columns of trials; with one for the front if there are several objectives.
-fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>, has_front: bool) -> Vec<OfTrial<'s, 'v, 'a>> {
+fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>, has_front: bool) -> Vec<TrialColumn<'s, 'v, 'a>> {
     let mut fields = trial_fields(search);
     let side = |is_on: bool| if is_on { "on it" } else { "–" };
-    let front = OfTrial::text("Pareto front", move |(.., is_on)| side(*is_on));
+    let front = TrialColumn::text("Pareto front", move |(.., is_on)| side(*is_on));
     fields.extend(has_front.then_some(front));
     // With several objectives the table of the fronts shows the configuration.
-    let named = OfTrial::text("configuration", |(_, trial, _)| {
+    let named = TrialColumn::text("configuration", |(_, trial, _)| {
         search.point_in_words(&trial.info.point)
     });
     fields.extend((search.objectives.len() == 1).then_some(named));
     let clock = "n = 1: start to end of the run";
-    fields.push(OfTrial::measured("wall", "s", clock, |(_, trial, _)| {
-        Entry::shown(trial.wall_s(), |wall| human(wall, 3))
-    }));
+    fields.push(TrialColumn::measured(
+        "wall",
+        "s",
+        clock,
+        |(_, trial, _)| Entry::shown(trial.wall_s(), |wall| human(wall, 3)),
+    ));
     fields
 }

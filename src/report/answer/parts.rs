@@ -18,7 +18,7 @@ use super::{along, equal, gains};
 
 const NOT_EVALUATED: &str =
     "Whether the model learned is not known: it was not evaluated before and after training.";
-/// Ratio of the largest to the smallest value from which on both are stated.
+/// If the largest value is at least this many times the smallest, both are stated.
 const APART: f64 = 1.05;
 
 /// Sentences of a part of the answer about measured cells (the best first, if there is one); metrics are handled

@@ -8,7 +8,7 @@ use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
 use crate::report::answer::deciding_metric;
 use crate::report::language::Timed;
 use crate::report::number::Provenance;
-use crate::report::view::{At, View};
+use crate::report::view::{CellInView, View};
 
 /// Largest number of rows of a table over cells.
 pub(crate) const ROWS: usize = 200;
@@ -36,7 +36,7 @@ pub(crate) struct Scene<'a> {
 pub(crate) struct MatchedCells<'s, 'a> {
     pub(crate) pair: &'a CellPair,
     /// The cells before and after.
-    pub(crate) both: [At<'s, 'a>; 2],
+    pub(crate) both: [CellInView<'s, 'a>; 2],
 }
 
 impl MatchedCells<'_, '_> {
@@ -96,7 +96,7 @@ impl<'a> Scene<'a> {
     }
 
     fn matched(&self, &(pair, before, after): &(usize, usize, usize)) -> MatchedCells<'_, 'a> {
-        let both = [(&self.before, before), (&self.after, after)].map(|(view, place)| At {
+        let both = [(&self.before, before), (&self.after, after)].map(|(view, place)| CellInView {
             view,
             cell: &view.cells[place],
         });

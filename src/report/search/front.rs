@@ -94,19 +94,18 @@ pub(crate) fn chosen<'v, 'a>(
 pub(crate) type FlaggedTrial<'s, 'v, 'a> = (&'s Study<'v, 'a>, Trial<'v, 'a>, bool);
 
 /// A column of a table of trials.
-pub(crate) type OfTrial<'s, 'v, 'a> = Field<'s, FlaggedTrial<'s, 'v, 'a>>;
+pub(crate) type TrialColumn<'s, 'v, 'a> = Field<'s, FlaggedTrial<'s, 'v, 'a>>;
 
 /// The columns with the trial's number and objectives.
-pub(crate) fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<OfTrial<'s, 'v, 'a>> {
-    let study = OfTrial::text("study", |(study, ..)| study.name.clone());
-    let trial = OfTrial::new(Column::setting("trial"), |(_, trial, _)| {
+pub(crate) fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<TrialColumn<'s, 'v, 'a>> {
+    let study = TrialColumn::text("study", |(study, ..)| study.name.clone());
+    let trial = TrialColumn::new(Column::setting("trial"), |(_, trial, _)| {
         Entry::text(trial.info.number.to_string())
     });
     let study = (search.studies.len() > 1).then_some(study);
-    let objectives = search
-        .objectives
-        .iter()
-        .map(|objective| OfTrial::new(objective.heading(), |(_, trial, _)| objective.entry(trial)));
+    let objectives = search.objectives.iter().map(|objective| {
+        TrialColumn::new(objective.heading(), |(_, trial, _)| objective.entry(trial))
+    });
     study.into_iter().chain([trial]).chain(objectives).collect()
 }
 
@@ -129,7 +128,7 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
         goals.join(", ")
     );
     let mut fields = fields(search);
-    let others = OfTrial::text("other studies’ fronts", |(.., is_free)| {
+    let others = TrialColumn::text("other studies’ fronts", |(.., is_free)| {
         if *is_free {
             "do not dominate it"
         } else {
@@ -137,7 +136,7 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
         }
     });
     fields.extend((search.studies.len() > 1).then_some(others));
-    fields.push(OfTrial::text("proposed", |(_, trial, _)| {
+    fields.push(TrialColumn::text("proposed", |(_, trial, _)| {
         search.point_in_words(&trial.info.point)
     }));
     let head = ("search-front", "Pareto fronts", about);

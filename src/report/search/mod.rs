@@ -27,7 +27,7 @@ use crate::results::{self, ResultSet, Status};
 
 use super::section::Section;
 use super::view::View;
-pub(crate) use front::{OfTrial, fields as trial_fields, front_of, judged as front_verdict};
+pub(crate) use front::{TrialColumn, fields as trial_fields, front_of, judged as front_verdict};
 pub(crate) use front_plot::plots as front_plots;
 pub(crate) use ledger::{Sum, regret};
 pub(crate) use objective::Objective;

@@ -8,7 +8,7 @@ use crate::report::table::{Column, Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, value};
 
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 use crate::report::timing::{THROUGHPUT, timing_value};
 
 /// Parameters and FLOPs of a sample as a sentence, if all cells have the same numbers.
@@ -38,12 +38,12 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     }
     let counted = Provenance::Derived("counted values".into());
     let flops = |heading, get: fn(&RunFacts) -> f64| {
-        OfCell::derived(heading, "", "counted by the operations", move |cell| {
+        CellColumn::derived(heading, "", "counted by the operations", move |cell| {
             over_seeds(cell, get)
         })
     };
     let fields = [
-        OfCell::new(Column::count("parameters", &counted), |cell| {
+        CellColumn::new(Column::count("parameters", &counted), |cell| {
             let parameters = cell.facts().next().map(|facts| facts.parameters as f64);
             let parameters = parameters.filter(|count| *count > 0.0);
             Entry::shown(parameters, |parameters| human_integer(parameters as u64))
@@ -52,7 +52,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
             facts.flops_forward_per_sample
         }),
         flops("FLOPs per sample", both),
-        OfCell::derived("achieved", "", "FLOPs per sample × throughput", |cell| {
+        CellColumn::derived("achieved", "", "FLOPs per sample × throughput", |cell| {
             let work = over_seeds(cell, both).value;
             let rate = work.zip(timing_value(cell, THROUGHPUT));
             let rate = rate.map(|(work, speed)| speed * work);

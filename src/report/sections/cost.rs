@@ -11,7 +11,7 @@ use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
 
 use super::cells::executions;
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 use super::machine;
 use super::parallel::cores_of;
 use crate::report::timing::{THROUGHPUT, timing_value};
@@ -46,19 +46,19 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let columns = columns(view, &prices);
     let of_hours = columns.iter().map(|(column, entry)| {
         let prices = &prices;
-        OfCell::new(column.clone(), move |cell| {
+        CellColumn::new(column.clone(), move |cell| {
             entry(prices, &hours(view, cell))
         })
     });
-    let mut fields: Vec<OfCell<'_, '_>> = of_hours.collect();
+    let mut fields: Vec<CellColumn<'_, '_>> = of_hours.collect();
     let epoch = "median epoch × cores or GPU × the assumed price";
     let samples = "1,000 ÷ median throughput × cores or GPU × the assumed price";
     fields.extend([
-        OfCell::derived("an epoch", currency, epoch, |cell| {
+        CellColumn::derived("an epoch", currency, epoch, |cell| {
             let seconds = timing_value(cell, "epoch_s");
             of_time(view, &prices, cell, seconds)
         }),
-        OfCell::derived("1,000 samples", currency, samples, |cell| {
+        CellColumn::derived("1,000 samples", currency, samples, |cell| {
             let seconds = timing_value(cell, THROUGHPUT).map(|speed| 1000.0 / speed);
             of_time(view, &prices, cell, seconds)
         }),

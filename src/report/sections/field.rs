@@ -19,7 +19,7 @@ pub(crate) struct Field<'f, R> {
 }
 
 /// A column of a table of cells.
-pub(crate) type OfCell<'f, 'a> = Field<'f, Cell<'a>>;
+pub(crate) type CellColumn<'f, 'a> = Field<'f, Cell<'a>>;
 
 impl<'f, R> Field<'f, R> {
     /// A column whose entries `entry` computes.
@@ -81,7 +81,7 @@ impl<'f, R> Field<'f, R> {
     }
 }
 
-impl OfCell<'_, '_> {
+impl CellColumn<'_, '_> {
     /// A column of `timings.csv`, in its unit; memory in MiB.
     pub(crate) fn timed(heading: &str, column: &'static str) -> Self {
         let unit = fixed_unit(column);
@@ -118,7 +118,7 @@ pub(crate) fn entries<R>(fields: &[Field<'_, R>], row: &R) -> Vec<Entry> {
 pub(crate) fn of_cells<'a>(
     view: &View<'a>,
     head: (&str, &str, String),
-    fields: &[OfCell<'_, 'a>],
+    fields: &[CellColumn<'_, 'a>],
     has: impl Fn(&Cell<'a>) -> bool,
 ) -> Table {
     let row = |cell: &Cell<'a>| has(cell).then(|| entries(fields, cell));

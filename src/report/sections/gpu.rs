@@ -11,7 +11,7 @@ use crate::report::view::{Cell, View};
 use crate::results::{Interval, interval_over_runs};
 
 use super::cost::is_on_gpu;
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 
 /// Mark of a cell whose GPU clocks were throttled.
 const WARNING: &str = "⚠";
@@ -31,11 +31,11 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     Some(Section::judged(table, rule, Vec::new()))
 }
 
-fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
+fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<CellColumn<'f, 'a>> {
     type Get = fn(&GpuUsage) -> Option<f64>;
     let number = |heading, unit, how: &str, get: Get, show: fn(f64) -> String| {
         let how = format!("NVML, {how}");
-        OfCell::measured(heading, unit, how, move |cell| {
+        CellColumn::measured(heading, unit, how, move |cell| {
             let found = median(cell, get);
             let entry = |found: Interval| Entry::between(found.median, found.ends(), show);
             found.map_or_else(|| Entry::text("–"), entry)
@@ -47,7 +47,7 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
     let board = "counter of the board, else mean power × seconds";
     let throttled_of = "NVML, share of the readings";
     vec![
-        OfCell::text("counters", |cell| state(view, cell).to_owned()),
+        CellColumn::text("counters", |cell| state(view, cell).to_owned()),
         number(
             "GPU busy",
             "%",
@@ -65,7 +65,7 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
             |gpu| gpu.energy_j_per_epoch,
             |joules| human(joules, 3),
         ),
-        OfCell::measured("throttled", "%", throttled_of, throttled),
+        CellColumn::measured("throttled", "%", throttled_of, throttled),
     ]
 }
 

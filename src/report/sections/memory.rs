@@ -9,7 +9,7 @@ use crate::report::table::{Entry, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 
 /// A computed part of the memory: heading, formula, bytes.
 type Part = (&'static str, &'static str, fn(&MemoryParts) -> u64);
@@ -44,7 +44,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     })];
     let computed = |(heading, how, bytes): &Part| {
         let bytes = *bytes;
-        OfCell::derived(heading, "MiB", *how, move |cell| {
+        CellColumn::derived(heading, "MiB", *how, move |cell| {
             Entry::shown(
                 parts(cell).map(|parts| bytes(parts) as f64 / MIB),
                 mebibytes,
@@ -67,9 +67,13 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     Section::judged(table, "", Vec::new())
 }
 
-fn peaks<'f, 'a>(heading: &str, source: &str, get: fn(&BlockRow) -> Option<u64>) -> OfCell<'f, 'a> {
+fn peaks<'f, 'a>(
+    heading: &str,
+    source: &str,
+    get: fn(&BlockRow) -> Option<u64>,
+) -> CellColumn<'f, 'a> {
     let how = format!("{source}, median of n runs");
-    OfCell::measured(heading, "MiB", how, move |cell| peak(cell, get))
+    CellColumn::measured(heading, "MiB", how, move |cell| peak(cell, get))
 }
 
 /// The computed parts of the first counted run.

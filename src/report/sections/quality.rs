@@ -10,7 +10,7 @@ use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::Direction;
 
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 use super::leak;
 use super::reach::{Target, equal_loss};
 
@@ -24,7 +24,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let (metrics, equal, seeds) = (metric_names(view), equal_loss(view), seeds_in_words(view));
     let (shown, left) = shown_metrics(view, &metrics);
     let of_seeds = |heading, get: Get| {
-        OfCell::measured(heading, "", &*seeds, move |cell| {
+        CellColumn::measured(heading, "", &*seeds, move |cell| {
             Entry::number(over_seeds(cell, &get).as_ref())
         })
     };
@@ -32,10 +32,10 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         of_seeds("best loss", |facts| facts.best_loss),
         of_seeds("eval loss before", |facts| facts.eval_loss_before),
         of_seeds("eval loss after", |facts| facts.eval_loss_after),
-        OfCell::timed("time to the best epoch", "best_epoch_s"),
+        CellColumn::timed("time to the best epoch", "best_epoch_s"),
     ];
     fields.extend(shown.into_iter().map(|name| {
-        OfCell::measured(&with_direction(view, name), "", &*seeds, move |cell| {
+        CellColumn::measured(&with_direction(view, name), "", &*seeds, move |cell| {
             let get = |facts: &RunFacts| facts.metrics.get(name).copied().flatten();
             Entry::number(over_seeds(cell, &get).as_ref())
         })

@@ -9,7 +9,7 @@ use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
 use super::difference;
-use super::field::OfCell;
+use super::field::CellColumn;
 use super::tasks::tasks;
 use crate::report::timing::timing_value;
 
@@ -120,7 +120,7 @@ pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
 
 /// The column of speed-ups over the baseline of each cell's task, if cells are comparable, and a sentence that names
 /// the baseline or says why there is no such column.
-pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<OfCell<'f, 'a>>, String) {
+pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<CellColumn<'f, 'a>>, String) {
     let (mut bases, mut formulas) = (BTreeMap::new(), Vec::new());
     let (mut names, mut why_none) = (Vec::new(), String::new());
     for task in tasks(view) {
@@ -159,7 +159,7 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<OfCell<'f, 'a>>, S
         [name] => format!(" The speed-up is against {name}."),
         _ => " The speed-up is against the baseline of a task, else its slowest cell.".to_owned(),
     };
-    let column = OfCell::derived("speed-up", "", &*formulas.join(", else "), move |cell| {
+    let column = CellColumn::derived("speed-up", "", &*formulas.join(", else "), move |cell| {
         let base = bases.get(&*cell.info.key);
         base.map_or_else(|| Entry::text("–"), |base| against(view, *base, cell))
     });

@@ -8,7 +8,7 @@ use crate::report::table::{Entry, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Direction, metric_column};
 
-use super::field::OfCell;
+use super::field::CellColumn;
 use crate::report::quality::{is_worth_reaching, loss_column};
 
 /// Significant digits of metrics.
@@ -74,8 +74,8 @@ impl Target {
     }
 
     /// The column with the time until the target is reached.
-    pub(super) fn field<'f, 'a>(&'f self, heading: &str) -> OfCell<'f, 'a> {
-        OfCell::derived(heading, "s", TIME, |cell| self.time(cell))
+    pub(super) fn field<'f, 'a>(&'f self, heading: &str) -> CellColumn<'f, 'a> {
+        CellColumn::derived(heading, "s", TIME, |cell| self.time(cell))
     }
 
     /// A cell's time to the target: median over its runs, or a text that it was not reached.

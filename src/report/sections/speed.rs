@@ -8,27 +8,27 @@ use crate::report::timing::{THROUGHPUT, timing_value};
 use crate::report::view::{Cell, View};
 use crate::results::IntervalKind;
 
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 use super::ranking;
 
 /// The table of times.
 pub(crate) fn table(view: &View<'_>) -> Table {
     let mut about = format!("Medians over the runs of a cell; {}.", below(view));
-    let mut fields = vec![OfCell::n()];
-    let timed = TIMES.map(|(heading, column)| OfCell::timed(heading, column));
+    let mut fields = vec![CellColumn::n()];
+    let timed = TIMES.map(|(heading, column)| CellColumn::timed(heading, column));
     fields.extend(timed);
     // For commands only the time of the whole run is known.
     if view
         .measured()
         .any(|cell| timing_value(cell, THROUGHPUT).is_none())
     {
-        fields.push(OfCell::timed("run", "total_s"));
+        fields.push(CellColumn::timed("run", "total_s"));
     }
     let mut measured = view.measured();
     if measured.clone().any(|cell| cut(view, cell).is_some()) {
         let formula = "steps of a whole epoch × mean step, a fit of one constant to the runs, with its interval";
         let column = Column::extrapolated("whole epoch, ", "s", formula.to_owned());
-        fields.push(OfCell::new(column, |cell| whole_epoch(view, cell)));
+        fields.push(CellColumn::new(column, |cell| whole_epoch(view, cell)));
         about.push_str(EXTRAPOLATED);
         // If no epoch was whole, every field of the column would be a dash.
         if measured.all(|cell| timing_value(cell, "epoch_s").is_none()) {

@@ -12,7 +12,7 @@ use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
 use super::difference::part;
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 use crate::report::timing::timing_value;
 
 /// Path of the axis.
@@ -32,8 +32,8 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     let waited = "waiting of a run ÷ epochs";
     let cost = "starting and stopping of all workers × starts of a run ÷ epochs";
     let fields = [
-        OfCell::derived("waited for data", "ms", waited, |cell| ms(waited_ms(cell))),
-        OfCell::derived("starting and stopping workers", "ms", cost, |cell| {
+        CellColumn::derived("waited for data", "ms", waited, |cell| ms(waited_ms(cell))),
+        CellColumn::derived("starting and stopping workers", "ms", cost, |cell| {
             ms(start_and_stop_ms(view, cell))
         }),
     ];

@@ -1,5 +1,4 @@
-//! Parses the values of a manifest into the items of a declared model, and finds all mistakes that do not depend on
-//! data.
+//! Parses a manifest into the items of a declared model, and finds all mistakes that do not depend on data.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -223,7 +223,8 @@ fn kind_of(arithmetic: Arithmetic) -> c_int {
 fn moves(convolution: &Convolution) -> Result<Descriptor, c_int> {
     const CROSS_CORRELATION: c_int = 1;
     let both = |value: usize| [value as i64; 2];
-    // `CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR`: the type of sums, mode, number of axes, dilations, strides, paddings.
+    // 1 is `CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR`: the type of sums, mode, number of axes, dilations, strides,
+    // paddings.
     Descriptor::new(1)?
         .set(100, 1, &[kind_of(Arithmetic::Single)])?
         .set(101, 7, &[CROSS_CORRELATION])?

@@ -19,7 +19,7 @@ pub enum Pool {
     Average,
 }
 
-/// Square windows.
+/// Size, stride and padding of square pooling windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolOptions {
     /// Height and width of a window.

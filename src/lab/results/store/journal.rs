@@ -75,7 +75,7 @@ impl Entry {
 
 /// Data of the run that is appended next.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct NextRunData {
     pub(super) profile: Option<Profile>,
     pub(super) images: BTreeMap<String, String>,
 }
@@ -92,7 +92,7 @@ pub(super) struct Journal {
     environments: BTreeMap<String, Environment>,
     /// Where workers write images: the folder `<i>-of-<n>.images` beside the file.
     pub(super) temporary: TempDir,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<NextRunData>,
 }
 
 impl Journal {
@@ -135,7 +135,7 @@ impl Journal {
     }
 
     /// Locks and returns the data of the run that is appended next.
-    pub(super) fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    pub(super) fn waiting(&self) -> MutexGuard<'_, NextRunData> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::compare::{Comparison, SpecChange, setting_changes};
 use crate::report::comparison::scene::MatchedCells;
 use crate::report::sections::treatment::changes_work_or_result;
-use crate::report::view::{At, View};
+use crate::report::view::{CellInView, View};
 
 use super::factor::Factor;
 
@@ -13,9 +13,9 @@ use super::factor::Factor;
 #[derive(Clone, Copy)]
 pub(crate) struct SingleChange<'v, 'a> {
     /// The cell without the change.
-    pub(crate) without: At<'v, 'a>,
+    pub(crate) without: CellInView<'v, 'a>,
     /// The cell with the change.
-    pub(crate) with: At<'v, 'a>,
+    pub(crate) with: CellInView<'v, 'a>,
 }
 
 /// Removes comparisons whose changes are all contained in those of a larger comparison; that one shows them as factors
@@ -77,7 +77,7 @@ pub(crate) fn find<'v, 'a>(
                 .iter()
                 .eq(wanted.iter().copied())
     };
-    let of = |view: &'v View<'a>| view.cells.iter().map(move |cell| At { view, cell });
+    let of = |view: &'v View<'a>| view.cells.iter().map(move |cell| CellInView { view, cell });
     let added = of(before.view).map(|with| SingleChange {
         without: before,
         with,
@@ -90,7 +90,7 @@ pub(crate) fn find<'v, 'a>(
 }
 
 /// The settings in which two cells differ, without those that affect neither work nor results.
-pub(crate) fn differing(one: At<'_, '_>, other: At<'_, '_>) -> Vec<SpecChange> {
+pub(crate) fn differing(one: CellInView<'_, '_>, other: CellInView<'_, '_>) -> Vec<SpecChange> {
     let mut changes = setting_changes(
         (&one.view.set.plan, one.cell.info),
         (&other.view.set.plan, other.cell.info),

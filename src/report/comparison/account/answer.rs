@@ -15,7 +15,7 @@ use crate::results::Interval;
 
 use super::effects::FactorEffects;
 use super::figure::Figure;
-use super::rows::{Shown, direction};
+use super::rows::{RatioTest, direction};
 use super::search;
 use super::{phases, qualities};
 
@@ -156,7 +156,7 @@ fn alone(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<String> {
             .and_then(|own| Some((own, own.effect(&Figure::SampleTime)?)));
         match effect {
             None => missing.push(name),
-            Some((own, (ratio, shown @ (Shown::Less | Shown::More)))) => {
+            Some((own, (ratio, shown @ (RatioTest::Less | RatioTest::More)))) => {
                 let direction = direction(words, &Figure::SampleTime, Some(&ratio), shown);
                 let loss = qualities::best_loss(words, [own.without, own.with]);
                 let loss = loss.map(|change| words.answer_with_loss(change));
@@ -275,8 +275,8 @@ fn forest(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<Vec<DotRo
     let single = taken.factors.iter().filter_map(|(factor, alone)| {
         let (ratio, shown) = alone.as_ref()?.effect(&Figure::SampleTime)?;
         let kind = match shown {
-            Shown::Less => cells::FASTER,
-            Shown::More => cells::SLOWER,
+            RatioTest::Less => cells::FASTER,
+            RatioTest::More => cells::SLOWER,
             _ => cells::OPEN,
         };
         cells::row(words, matched, factor.name(words), ratio, kind)

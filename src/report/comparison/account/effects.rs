@@ -14,7 +14,7 @@ use crate::report::section::Code;
 use super::alone::{SingleChange, factors, find};
 use super::factor::Factor;
 use super::figure::Figure;
-use super::rows::{Shown, shown};
+use super::rows::{RatioTest, shown};
 use super::spread::{Runs, over_blocks, p_value, quotient};
 
 messages! {
@@ -61,7 +61,7 @@ impl<'v, 'a> FactorEffects<'v, 'a> {
 
 impl SingleChange<'_, '_> {
     /// The ratio `with ÷ without` of a figure, and what its test shows.
-    pub(crate) fn effect(&self, figure: &Figure) -> Option<(Ratio, Shown)> {
+    pub(crate) fn effect(&self, figure: &Figure) -> Option<(Ratio, RatioTest)> {
         let label = format!("{} {figure:?}", self.with.cell.info.key);
         let runs = [figure.runs(self.without), figure.runs(self.with)];
         let ratio = over_blocks(&label, &runs, &quotient)?;

@@ -8,7 +8,7 @@ use crate::report::language::{Words, messages};
 use crate::report::sections::cost::{Prices, SECONDS, cores, is_on_gpu};
 use crate::report::sections::difference::part;
 use crate::report::sections::reach::Target;
-use crate::report::view::{At, Cell};
+use crate::report::view::{Cell, CellInView};
 use crate::results::{BlockRow, Interval, interval_over_runs, value};
 
 use super::spread::{Runs, of_runs};
@@ -49,7 +49,7 @@ messages! {
 impl Figure {
     /// The loss that all seeds of both cells reach: the largest of their best losses, on validation data if there are
     /// any. `None` if an untrained model is as good.
-    pub(crate) fn equal_loss(both: [At<'_, '_>; 2]) -> Option<Self> {
+    pub(crate) fn equal_loss(both: [CellInView<'_, '_>; 2]) -> Option<Self> {
         let cells = both.map(|at| at.cell);
         let is_validated = |cell: &Cell<'_>| {
             let mut epochs = cell.epochs.iter();
@@ -66,7 +66,7 @@ impl Figure {
     }
 
     /// The figure's value in a run; `None` if the run has none.
-    fn of_run(&self, at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
+    fn of_run(&self, at: CellInView<'_, '_>, run: &BlockRow) -> Option<f64> {
         let times = run.times.as_deref()?;
         match self {
             Self::SampleTime => at.view.set.plan.sample_ms(at.cell.info, run),
@@ -122,12 +122,12 @@ impl Figure {
     }
 
     /// The figure's value in each counted run.
-    pub(crate) fn runs(&self, at: At<'_, '_>) -> Runs {
+    pub(crate) fn runs(&self, at: CellInView<'_, '_>) -> Runs {
         of_runs(at.cell, &|run| self.of_run(at, run))
     }
 
     /// Text shown instead of the figure if a cell does not have it.
-    pub(crate) fn missing(&self, words: Words, at: At<'_, '_>) -> String {
+    pub(crate) fn missing(&self, words: Words, at: CellInView<'_, '_>) -> String {
         let (Self::Until(target) | Self::UntilEqual(target)) = self else {
             return "–".to_owned();
         };
@@ -153,7 +153,7 @@ impl Figure {
 
     /// The figure's median over the counted runs, with its interval; if it is a column of `timings.csv`, the value
     /// there.
-    pub(crate) fn over_runs(&self, at: At<'_, '_>) -> Option<Interval> {
+    pub(crate) fn over_runs(&self, at: CellInView<'_, '_>) -> Option<Interval> {
         let known = at.cell.timing.and_then(|row| row.values.get(self.column()));
         known.copied().or_else(|| {
             let values: Vec<f64> = self.runs(at).into_values().collect();
@@ -174,7 +174,7 @@ fn condition(words: Words, target: &Target) -> String {
 
 /// Number of validations in a run of `seed`: one per epoch with validation metrics, plus one of the averaged weights if
 /// the manifest asks for it; `None` without any.
-fn passes(at: At<'_, '_>, seed: u64) -> Option<f64> {
+fn passes(at: CellInView<'_, '_>, seed: u64) -> Option<f64> {
     let epochs = at.cell.epochs.iter();
     let validated = epochs.filter(|row| row.seed == seed && !row.epoch.validation.is_empty());
     let count = validated.count();
@@ -184,7 +184,7 @@ fn passes(at: At<'_, '_>, seed: u64) -> Option<f64> {
 
 /// Samples that one validation sees: `batches × batch-size` if the split is repeated to fill them; otherwise `None`,
 /// since no results file contains the size of the split.
-fn samples_of_pass(at: At<'_, '_>) -> Option<f64> {
+fn samples_of_pass(at: CellInView<'_, '_>) -> Option<f64> {
     let get = |key: &str| part(at.view, at.cell, &format!("validation.{key}"));
     let is_cycle = get("cycle").and_then(Value::as_bool).unwrap_or(false);
     let batches = get("batches").and_then(Value::as_f64)?;
@@ -194,6 +194,6 @@ fn samples_of_pass(at: At<'_, '_>) -> Option<f64> {
 
 /// Seconds of one validation: the run's validation time (including two evaluations of the fixed batch) ÷ its number of
 /// validations.
-fn seconds_of_pass(at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
+fn seconds_of_pass(at: CellInView<'_, '_>, run: &BlockRow) -> Option<f64> {
     Some(run.times.as_deref()?.validation_s / passes(at, run.seed)?)
 }

@@ -9,10 +9,10 @@ use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::sections::phases::{PHASES, breakdown, column};
 use crate::report::table::{Column, Entry};
-use crate::report::view::At;
+use crate::report::view::CellInView;
 use crate::results::{BOOTSTRAP_FROM, Interval, interval_over_runs, value};
 
-use super::rows::{ROWS, Shown, interval, is_comparable, over_pairs, ratio_entry, shown};
+use super::rows::{ROWS, RatioTest, interval, is_comparable, over_pairs, ratio_entry, shown};
 use super::spread::{Runs, of_runs, over_blocks, p_value, quotient};
 
 /// Fraction of the step's change from which on a phase is named.
@@ -97,7 +97,7 @@ fn columns(scene: &Scene<'_>) -> Vec<Column> {
 
 /// Samples per step of both sides, if they differ.
 fn step_sizes(matched: &MatchedCells<'_, '_>) -> Option<[f64; 2]> {
-    let samples = |at: At<'_, '_>| at.view.set.plan.samples_per_step(at.cell.info);
+    let samples = |at: CellInView<'_, '_>| at.view.set.plan.samples_per_step(at.cell.info);
     let [before, after] = matched.both.map(samples);
     let (before, after) = (before?, after?);
     (before != after).then_some([before as f64, after as f64])
@@ -144,10 +144,10 @@ impl Phase {
 
     /// Whether the phase's test shows this direction. A phase whose time is 0 on one side has no ratio and no sign-flip
     /// test: its direction is shown if each side has at least six runs, as many as that test needs.
-    fn shows(&self, wanted: Shown) -> bool {
+    fn shows(&self, wanted: RatioTest) -> bool {
         let [before, after] = &self.runs;
         let (absent, present) = match wanted {
-            Shown::Less => (after, before),
+            RatioTest::Less => (after, before),
             _ => (before, after),
         };
         match &self.ratio {
@@ -230,8 +230,8 @@ struct Changed {
 fn changed(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<Vec<Changed>> {
     let judgement = &matched.pair.judgement;
     let wanted = match judgement.verdict {
-        Verdict::Faster => Shown::Less,
-        Verdict::Slower => Shown::More,
+        Verdict::Faster => RatioTest::Less,
+        Verdict::Slower => RatioTest::More,
         _ => return None,
     };
     if judgement.design == Design::Sessions {

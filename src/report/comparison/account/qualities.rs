@@ -8,7 +8,7 @@ use crate::report::language::{Words, messages};
 use crate::report::number::Number;
 use crate::report::quality::{arrowed, over_seeds};
 use crate::report::table::Entry;
-use crate::report::view::At;
+use crate::report::view::CellInView;
 use crate::results::{ColumnInfo, Direction, fixed_column, metric_column, objective};
 
 /// Columns of losses in `runs.csv`.
@@ -74,7 +74,7 @@ fn seeds_in_words(words: Words, seeds: usize) -> String {
 }
 
 /// The losses, then every metric that a run of either side has, by name.
-fn columns_of([before, after]: [At<'_, '_>; 2]) -> Vec<ColumnInfo> {
+fn columns_of([before, after]: [CellInView<'_, '_>; 2]) -> Vec<ColumnInfo> {
     let facts = [before, after].into_iter().flat_map(|at| at.cell.facts());
     let mut names: Vec<&String> = facts.flat_map(|facts| facts.metrics.keys()).collect();
     names.sort();
@@ -88,7 +88,7 @@ fn columns_of([before, after]: [At<'_, '_>; 2]) -> Vec<ColumnInfo> {
     losses.chain(names.into_iter().map(metric)).collect()
 }
 
-fn value_of(at: At<'_, '_>, column: &str) -> Option<Number> {
+fn value_of(at: CellInView<'_, '_>, column: &str) -> Option<Number> {
     let fact = |facts: &RunFacts| objective::value(column, facts, None, f64::NAN, &[], None);
     over_seeds(at.cell, &fact)
 }
@@ -147,7 +147,7 @@ pub(crate) fn verdict(words: Words, quality: &QualityChange) -> String {
 }
 
 /// By how much the best loss of two cells differs: `+12.4 %`; `None` if one cell has no loss.
-pub(crate) fn best_loss(words: Words, both: [At<'_, '_>; 2]) -> Option<String> {
+pub(crate) fn best_loss(words: Words, both: [CellInView<'_, '_>; 2]) -> Option<String> {
     let [one, other] = both.map(|at| value_of(at, "best_loss"));
     Some(words.signed_percent(ratio_of(&one?, &other?)? - 1.0))
 }

@@ -29,7 +29,7 @@ messages! {
 
 /// Result of the test of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Shown {
+pub(crate) enum RatioTest {
     Less,
     More,
     /// Both sides have equal values.
@@ -51,7 +51,7 @@ pub(crate) struct PairFigure {
     /// comparable.
     pub(crate) ratio: Option<Ratio>,
     /// Result of the test of the ratio.
-    pub(crate) shown: Shown,
+    pub(crate) shown: RatioTest,
 }
 
 impl PairFigure {
@@ -63,10 +63,12 @@ impl PairFigure {
         let ratio = ratio.or_else(|| over_blocks(&label, &runs, &quotient));
         let ratio = ratio.filter(|_| is_comparable(pair));
         let shown = match &ratio {
-            None => Shown::Untested,
-            Some(_) if pair.judgement.design == Design::Sessions => Shown::Sessions,
+            None => RatioTest::Untested,
+            Some(_) if pair.judgement.design == Design::Sessions => RatioTest::Sessions,
             Some(ratio) => match shown(ratio, p_value(&runs[0], &runs[1])) {
-                Shown::Open(_) if runs[0].len().min(runs[1].len()) < needed_pairs(1) => Shown::Few,
+                RatioTest::Open(_) if runs[0].len().min(runs[1].len()) < needed_pairs(1) => {
+                    RatioTest::Few
+                }
                 shown => shown,
             },
         };
@@ -84,14 +86,14 @@ pub(crate) fn is_comparable(pair: &CellPair) -> bool {
 }
 
 /// The direction that a test shows: it must be significant, and the interval must not contain 1.
-pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> Shown {
+pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> RatioTest {
     let is_off = |end: f64| (end - 1.0).abs() > f64::EPSILON;
     match p.filter(|_| ratio.kind != IntervalKind::Single) {
-        _ if !is_off(ratio.low) && !is_off(ratio.high) => Shown::Equal,
-        None => Shown::Untested,
-        Some(p) if p <= ALPHA && ratio.high < 1.0 => Shown::Less,
-        Some(p) if p <= ALPHA && ratio.low > 1.0 => Shown::More,
-        Some(p) => Shown::Open(p),
+        _ if !is_off(ratio.low) && !is_off(ratio.high) => RatioTest::Equal,
+        None => RatioTest::Untested,
+        Some(p) if p <= ALPHA && ratio.high < 1.0 => RatioTest::Less,
+        Some(p) if p <= ALPHA && ratio.low > 1.0 => RatioTest::More,
+        Some(p) => RatioTest::Open(p),
     }
 }
 
@@ -156,7 +158,10 @@ pub(crate) fn line(
         ratio_entry(words, held.ratio.as_ref()),
         Entry::text(direction(words, figure, held.ratio.as_ref(), held.shown)),
     ];
-    Some((fields, matches!(held.shown, Shown::Less | Shown::More)))
+    Some((
+        fields,
+        matches!(held.shown, RatioTest::Less | RatioTest::More),
+    ))
 }
 
 /// The medians of a figure of both sides, or the text for a missing one.
@@ -205,20 +210,20 @@ pub(crate) fn direction(
     words: Words,
     figure: &Figure,
     ratio: Option<&Ratio>,
-    shown: Shown,
+    shown: RatioTest,
 ) -> String {
     let Some(ratio) = ratio.map(|ratio| ratio.value) else {
         return "–".to_owned();
     };
     let is_time = !matches!(figure, Figure::Price(_));
     match shown {
-        Shown::Less | Shown::More if is_time => words.times_faster(ratio),
-        Shown::Less => words.shown_less(words.number(1.0 / ratio, 3)),
-        Shown::More => words.shown_more(words.number(ratio, 3)),
-        Shown::Equal => words.shown_equal(),
-        Shown::Few => words.shown_few(words.count(needed_pairs(1))),
-        Shown::Open(p) => words.shown_open(words.p_value(p)),
-        Shown::Sessions => words.shown_sessions(),
-        Shown::Untested => words.shown_untested(),
+        RatioTest::Less | RatioTest::More if is_time => words.times_faster(ratio),
+        RatioTest::Less => words.shown_less(words.number(1.0 / ratio, 3)),
+        RatioTest::More => words.shown_more(words.number(ratio, 3)),
+        RatioTest::Equal => words.shown_equal(),
+        RatioTest::Few => words.shown_few(words.count(needed_pairs(1))),
+        RatioTest::Open(p) => words.shown_open(words.p_value(p)),
+        RatioTest::Sessions => words.shown_sessions(),
+        RatioTest::Untested => words.shown_untested(),
     }
 }
