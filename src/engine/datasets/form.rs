@@ -122,7 +122,7 @@ pub struct DatasetFacts {
     pub target: Target,
     /// Digest over the content (files: names and bytes; generators: parameters); `None` if the data is not generated yet.
     pub fingerprint: Option<String>,
-    /// Whether training batches and their targets are mixed (MixUp, CutMix).
+    /// Whether training batches and their targets are mixed (`MixUp`, `CutMix`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixes: bool,
     /// Warnings for readers of results, one sentence each: rows that are in several splits, features that determine the

@@ -1,6 +1,6 @@
-//! [`Mixing`]: settings of MixUp and CutMix for training batches.
+//! [`Mixing`]: settings of `MixUp` and `CutMix` for training batches.
 
-/// Settings of MixUp and CutMix, which [`crate::loader`] applies to training batches.
+/// Settings of `MixUp` and `CutMix`, which [`crate::loader`] applies to training batches.
 ///
 /// If both are above 0, each batch uses one of them with probability 1/2.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -71,7 +71,7 @@ impl Log {
         }
     }
 
-    /// Logs that data, model and weights are ready, with the memory that each takes.
+    /// Called when data, model and weights are ready; keeps the memory that each takes.
     pub(super) fn ready(&mut self, parts: MemoryParts) {
         self.parts = parts;
         self.startup_s = self.start.elapsed().as_secs_f64();

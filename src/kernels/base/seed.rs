@@ -36,7 +36,7 @@ pub enum Purpose {
     Sampling,
     /// Points that a search proposes, by study and trial.
     Search,
-    /// MixUp and CutMix of a batch, by epoch and batch.
+    /// `MixUp` and `CutMix` of a batch, by epoch and batch.
     Mixing,
 }
 

@@ -21,7 +21,7 @@ use erase::Rectangle;
 
 /// Largest padding of a crop, in pixels.
 const WIDEST_CROP: usize = 1_000_000;
-/// Largest α of MixUp and CutMix; λ of Beta(α, α) is then 0.5 ± 0.04.
+/// Largest α of `MixUp` and `CutMix`; λ of Beta(α, α) is then 0.5 ± 0.04.
 const LARGEST_ALPHA: f64 = 100.0;
 
 /// Random changes of a training image, drawn anew for every epoch.
@@ -93,7 +93,7 @@ impl AugmentSpec {
         !self.mixing().is_off()
     }
 
-    /// Checks that the augmentation is possible for targets that are numbers or labels: CutMix is not, since such
+    /// Checks that the augmentation is possible for targets that are numbers or labels: `CutMix` is not, since such
     /// targets cannot be mixed by area.
     pub(in super::super) fn check_numbers(&self, targets: &str) -> Result<(), DatasetError> {
         if self.cutmix == 0.0 {
