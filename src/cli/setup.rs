@@ -18,7 +18,7 @@ use super::run_plan::folder_or_here;
 
 /// Largest size in bytes of weights that a run stores without `train.save-to`.
 const WEIGHTS: u64 = 64 << 20;
-/// Largest total size in bytes of such weights over all runs of a manifest.
+/// Largest total size in bytes of the weights that all runs of a manifest store without `train.save-to`.
 const ALL_WEIGHTS: u64 = 256 << 20;
 
 /// A plan with the machine and build that it runs on.
