@@ -26,13 +26,13 @@ fn main() -> ExitCode {
         let (sentence, code) = if message.is_some_and(|text| cli::is_refused_thread(text)) {
             (NO_THREAD, cli::exit_code::FAILED)
         } else {
-            // The panic has printed its message.
+            // The panic has already printed its message.
             (
                 "this is a bug in fieldtrial, please report it with the lines above",
                 cli::exit_code::BUG,
             )
         };
-        // Standard error may be closed.
+        // Standard error may be closed, so an error of this write is ignored.
         let _ = writeln!(io::stderr(), "error: {sentence}");
         ExitCode::from(code)
     })

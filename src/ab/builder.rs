@@ -20,7 +20,7 @@ pub struct Build<'a> {
     pub label: &'a str,
     /// Root of the working tree.
     pub folder: &'a Path,
-    /// Whether the source is a checkout: it gets a separate `target/`, and its `Cargo.lock` stays as it is.
+    /// Whether the source is a checkout: it gets a separate `target/`, and its `Cargo.lock` is not changed.
     pub is_checkout: bool,
 }
 
@@ -32,11 +32,11 @@ pub fn has_package(folder: &Path) -> bool {
     package.and_then(|package| package.get("name")?.as_str()) == Some(PACKAGE)
 }
 
-/// Builds the release program with this program's features, and returns its path. Every line that cargo prints goes to
-/// `say`.
+/// Builds the release program with this program's features, and returns its path. Every line that cargo prints is
+/// passed to `say`.
 ///
 /// # Errors
-/// A failed build, with its last lines; Ctrl-C.
+/// A failed build, with its last output lines; an interruption by Ctrl-C.
 pub fn build(
     what: Build<'_>,
     interrupted: &AtomicBool,
@@ -54,7 +54,7 @@ pub fn build(
         return Err(AbError::Interrupted);
     }
     program.filter(|_| status.success()).ok_or_else(|| {
-        let last = outputs.last_words.join("\n");
+        let last = outputs.stderr_tail.join("\n");
         let title = format!("cannot build {}:\n{last}", what.label);
         let folder = what.folder.display();
         let help = format!("`cargo build --release` in `{folder}` shows all of it");
@@ -104,7 +104,7 @@ fn follow(
             Output::End => return program,
         }
         if interrupted.load(Ordering::SeqCst) {
-            // If cargo has ended already, its streams are closed.
+            // An error means that cargo has already ended.
             let _ = child.kill();
         }
     }

@@ -14,13 +14,14 @@ use super::AbError;
 
 const DIGITS: usize = 12;
 
-/// Checkouts that no comparison has used for so long are removed.
+/// Checkouts that were not used for this long are removed.
 const UNUSED: Duration = Duration::from_hours(30 * 24);
 
-/// Marks a checkout in its folder `.git`: a comparison updates its time.
+/// Name of a marker file in a checkout's `.git` folder, whose modification time is the last use.
 const LAST_USE: &str = "fieldtrial-last-use";
 
-/// A commit's files: a repository of their own that borrows the objects of the user's, in which nothing is written.
+/// A checkout of a commit as a separate repository. It shares the objects of the user's repository, which is not
+/// modified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
     /// The ref as the user wrote it.
@@ -32,11 +33,11 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// Checks `reference` out into `ab/<repository>/<commit>` of the cache folder. What is there is used again, so that its
-    /// build is incremental; checkouts that were not used for 30 days are removed.
+    /// Checks `reference` out into `ab/<repository>/<commit>` of the cache folder. An existing checkout is reused, so
+    /// that its build is incremental; checkouts that were not used for 30 days are removed.
     ///
     /// # Errors
-    /// An unknown ref; a checkout whose files somebody has changed.
+    /// An unknown ref; a checkout with modified files.
     pub fn of(repository: &Repository, reference: &str) -> Result<Self, AbError> {
         Self::below(&cache_folder().join("ab"), repository, reference)
     }
@@ -78,7 +79,7 @@ impl Checkout {
         &self.commit[..self.commit.len().min(7)]
     }
 
-    /// Whether the folder is a checkout of this commit. A half one has no mark.
+    /// Whether the folder is a checkout of this commit. An incomplete one has no marker file.
     fn is_whole(&self) -> bool {
         let head = || git(&self.folder, ["rev-parse", "HEAD"]);
         let is_marked = self.folder.join(".git").join(LAST_USE).is_file();
@@ -123,7 +124,7 @@ impl Checkout {
     }
 
     fn refuse_changes(&self) -> Result<(), AbError> {
-        // Untracked files of a build are no change of the commit.
+        // Untracked files, such as build outputs, are not modifications.
         let changed = ["status", "--porcelain", "--untracked-files=no"];
         if git(&self.folder, changed)?.is_empty() {
             return Ok(());
@@ -138,7 +139,7 @@ impl Checkout {
     }
 }
 
-/// The name of a repository's folder in the cache: its own, and a digest of its path.
+/// The name of a repository's folder in the cache: the repository's name, and a digest of its path.
 fn name_of(root: &Path) -> String {
     let name = root.file_name().unwrap_or_default().to_string_lossy();
     let path = root.as_os_str().as_encoded_bytes();

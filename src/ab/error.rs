@@ -11,16 +11,16 @@ use crate::results::git::GitError;
 pub enum AbError {
     /// The user's mistake, or a system error that the user can fix.
     Mistake(Failure),
-    /// The two builds have different protocols, or their results cannot be compared.
+    /// The two builds use different protocols, or their results cannot be compared.
     Unlike(Failure),
-    /// A side ended too early; what was finished is kept.
+    /// A side ended too early; finished pairs are kept.
     Died(Failure),
     /// Ctrl-C.
     Interrupted,
 }
 
 impl AbError {
-    /// A mistake without a place in a file.
+    /// An error without a position in a file.
     pub(crate) fn mistake(title: impl Into<String>, help: impl Into<Option<String>>) -> Self {
         Self::Mistake(Failure::plain(title, help.into()))
     }

@@ -5,9 +5,9 @@
 //!                                                  ├── run_pairs ──▶ reports/NAME/ab/{before,after}
 //!  working tree ───▶ build ──▶ `fieldtrial side` ◀─┘                 two results folders of one session
 //! ```
-//! Each side plans its own manifest and stores its own results; this module pairs their runs by key, seed and block, decides
-//! whose turn it is, and manages both processes. It draws nothing: `compare` reads the two folders, and says whether a cell needs
-//! more pairs.
+//! Each side plans its own manifest and stores its own results; this module pairs their runs by key, seed and block,
+//! decides which side runs next, and manages both processes. It computes no verdicts: `compare` reads the two folders,
+//! and decides whether a cell needs more pairs.
 
 mod builder;
 mod checkout;
@@ -26,5 +26,5 @@ pub use error::AbError;
 pub use protocol::{Hello, OfferedRun, SIDE_PROTOCOL, SideMessage, SideRequest};
 pub use run_pairs::{PairEvent, Score, run_pairs};
 pub use side::{Side, SideOrder};
-pub use turns::{Order, Pair, Turns, Which};
+pub use turns::{BeforeOrAfter, Order, Pair, Turns};
 pub use until_sure::UntilSure;

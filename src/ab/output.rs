@@ -1,4 +1,4 @@
-//! [`Outputs`]: what a child process prints, line by line.
+//! [`Outputs`]: the output of a child process, line by line.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Number of last lines of standard error that are kept.
 const LAST_LINES: usize = 20;
 
-/// Longest wait for a line.
+/// Longest wait for a line before [`Output::Silence`] is returned.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) enum Output {
@@ -17,7 +17,7 @@ pub(super) enum Output {
     Line(String),
     /// A line of standard error.
     Words(String),
-    /// No output for a while.
+    /// No output within the waiting time.
     Silence,
     End,
 }
@@ -26,7 +26,7 @@ pub(super) enum Output {
 pub(super) struct Outputs {
     lines: Receiver<Output>,
     /// The last lines of standard error.
-    pub(super) last_words: Vec<String>,
+    pub(super) stderr_tail: Vec<String>,
 }
 
 impl Outputs {
@@ -37,7 +37,7 @@ impl Outputs {
         pass_lines(child.stderr.take(), sender, Output::Words);
         Self {
             lines,
-            last_words: Vec::new(),
+            stderr_tail: Vec::new(),
         }
     }
 
@@ -45,9 +45,9 @@ impl Outputs {
         match self.lines.recv_timeout(LOOK) {
             Ok(output) => {
                 if let Output::Words(text) = &output {
-                    self.last_words.push(text.clone());
-                    if self.last_words.len() > LAST_LINES {
-                        self.last_words.remove(0);
+                    self.stderr_tail.push(text.clone());
+                    if self.stderr_tail.len() > LAST_LINES {
+                        self.stderr_tail.remove(0);
                     }
                 }
                 output

@@ -4,8 +4,8 @@
 //! side    Hello · (Progress* · Ended)* · Bye
 //! parent          (Run        )*       · Finish          Stop, or the end of the stream, at any time
 //! ```
-//! A side is `fieldtrial side MANIFEST …` of another build: it plans its own manifest, keeps its own results, and does a
-//! run for each request, and nothing else, so that the two sides never run at the same time.
+//! A side is `fieldtrial side MANIFEST …` of another build: it plans its own manifest, stores its own results, and
+//! executes a run only on request, so that the two sides never run at the same time.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,11 +19,11 @@ pub const SIDE_PROTOCOL: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SideRequest {
-    /// Do this run, even if the results have it.
+    /// Execute this run, even if the results already have it.
     Run(RunName),
     /// Write the results and end.
     Finish,
-    /// End the current run, then as `Finish`.
+    /// Stop the current run, then proceed as for `Finish`.
     Stop,
 }
 
@@ -42,7 +42,7 @@ pub enum SideMessage {
     },
     /// A warning for the user.
     Warning {
-        /// One sentence.
+        /// The warning, one sentence.
         message: String,
     },
     /// A run has ended; its result is stored, unless the run was interrupted.
@@ -62,7 +62,7 @@ pub struct Hello {
     pub code_hash: String,
     /// Numeric class of the side's CPU cells on this machine.
     pub numeric_class: String,
-    /// Machine and build, as the side's results will name them.
+    /// Machine and build, as in the side's results.
     pub environment: Environment,
     /// Every run of the side's plan that can run and was selected, in plan order.
     pub runs: Vec<OfferedRun>,
@@ -78,7 +78,7 @@ pub struct OfferedRun {
     pub name: RunName,
     /// Expected duration in seconds; `None` if unknown.
     pub estimated_s: Option<f64>,
-    /// The session of the stored run, if one counts.
+    /// The session of the stored run, if a stored run is valid.
     pub kept_in: Option<String>,
 }
 
@@ -108,7 +108,7 @@ mod tests {
             wall_s: 1.5,
             step_ms: Some(2.0),
             sample_ms: Some(0.25),
-            last_words: Vec::new(),
+            stderr_tail: Vec::new(),
         });
         let line = r#"{"ended":{"key":"model=mlp,batch-size=8","seed":42,"block":1,"status":"done","reason":"","wall_s":1.5,"step_ms":2.0,"sample_ms":0.25,"last_words":[]}}"#;
         assert_eq!(serde_json::to_string(&ended).unwrap(), line);

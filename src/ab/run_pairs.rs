@@ -5,22 +5,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::protocol::SideMessage;
 use super::side::Side;
-use super::turns::{Pair, Which};
+use super::turns::{BeforeOrAfter, Pair};
 use super::{AbError, Ended, UntilSure};
 
 /// An event for the caller.
 #[derive(Debug)]
 pub enum PairEvent<'a> {
-    /// A side starts its run of the pair.
+    /// A side has started its run of the pair.
     Began {
         /// The pair.
         pair: &'a Pair,
         /// The side.
-        which: Which,
+        which: BeforeOrAfter,
     },
     /// A message of the running side.
     SideMessage(SideMessage),
-    /// The verdict on the cell is sure after so many pairs; further ones are left out.
+    /// The verdict on the cell is significant after this number of pairs; further pairs are left out.
     Sure {
         /// Key of the cell.
         key: &'a str,
@@ -41,22 +41,22 @@ pub enum PairEvent<'a> {
 /// Numbers of pairs that have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Score {
-    /// Pairs whose both runs have ended, with any status.
+    /// Number of pairs whose runs have both ended, with any status.
     pub ended: usize,
     /// Pairs among these that do not count because a run failed.
     pub failed: usize,
-    /// Pairs that did not run because the first pairs of their cell had failed.
+    /// Number of pairs that did not run because the first pairs of their cell had failed.
     pub left_out: usize,
-    /// Pairs that did not run because the verdict on their cell was sure.
+    /// Number of pairs that did not run because the verdict on their cell was already significant.
     pub not_needed: usize,
 }
 
-/// A cell is given up when this many pairs have ended and all of them failed.
+/// A cell is abandoned when this number of pairs have ended and all of them failed.
 const GIVEN_UP: usize = 2;
 
-/// Runs the pairs on the side before and the side after, and passes every event to `see`. `score` counts the ended pairs,
-/// also if an error is returned. A cell whose first two pairs fail is given up: its other pairs are left out; so are
-/// those of a cell whose verdict is sure, where `until_sure` has the pairs so far.
+/// Runs the pairs on the side before and the side after, and passes every event to `see`. `score` counts the ended
+/// pairs, also if an error is returned. A cell whose first two pairs fail is abandoned: its other pairs are left out.
+/// With `until_sure`, so are further pairs of a cell whose verdict is significant.
 ///
 /// # Errors
 /// A side that ends too early; Ctrl-C, once the current run has ended.
@@ -68,9 +68,9 @@ pub fn run_pairs(
     interrupted: &AtomicBool,
     see: &mut dyn FnMut(PairEvent<'_>),
 ) -> Result<(), AbError> {
-    // Pairs of a cell that have ended, and those of them that failed.
+    // For each cell the number of ended pairs, and of those that failed.
     let mut of_cells: HashMap<&str, (usize, usize)> = HashMap::new();
-    // Cells whose verdict is sure.
+    // Cells whose verdict is significant.
     let mut sure: HashSet<&str> = HashSet::new();
     for pair in pairs {
         let key = &*pair.name.key;
@@ -92,7 +92,7 @@ pub fn run_pairs(
             see(PairEvent::LeftOut);
             continue;
         }
-        let mut turn = |which: Which| {
+        let mut turn = |which: BeforeOrAfter| {
             if interrupted.load(Ordering::SeqCst) {
                 return Err(AbError::Interrupted);
             }
@@ -101,7 +101,7 @@ pub fn run_pairs(
             sides[which as usize].run(&pair.name, interrupted, tell)
         };
         let mut ended = [turn(pair.first)?, turn(pair.second())?];
-        if pair.first == Which::After {
+        if pair.first == BeforeOrAfter::After {
             ended.reverse();
         }
         let [before, after] = &ended;

@@ -19,13 +19,13 @@ use super::output::{LOOK, Output, Outputs};
 use super::protocol::{Hello, SIDE_PROTOCOL, SideMessage, SideRequest};
 use super::{AbError, Ended, RunName};
 
-/// Time limit for a side to write its results after its parent gives up.
+/// Time limit for a side to write its results after its parent has stopped waiting for it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Exit code of a side with a wrong manifest, in every build.
+/// Exit code of a side whose manifest has a mistake; the same in every build.
 const MISTAKE: i32 = 2;
 
-/// How a side is started.
+/// Everything that is needed to start a side.
 #[derive(Debug, Clone)]
 pub struct SideOrder {
     /// Name in messages: `HEAD~1 at 0150c8c`.
@@ -48,7 +48,7 @@ pub struct SideOrder {
     pub fresh: bool,
 }
 
-/// A side that has planned and waits for its turn.
+/// A side that has planned and waits for requests.
 #[derive(Debug)]
 pub struct Side {
     /// Name in messages.
@@ -59,7 +59,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// Starts a side and waits until it has planned; its messages go to `say`.
+    /// Starts a side and waits until it has planned; its messages are passed to `say`.
     ///
     /// # Errors
     /// A mistake in its manifest, another version of the protocol or of the results, Ctrl-C.
@@ -90,7 +90,7 @@ impl Side {
         }
     }
 
-    /// Runs `name` on this side; its messages go to `tell`.
+    /// Runs `name` on this side; its messages are passed to `tell`.
     ///
     /// # Errors
     /// The side has ended; Ctrl-C, once the run has ended.
@@ -120,7 +120,7 @@ impl Side {
         }
     }
 
-    /// Lets the side write its results, and waits for its end.
+    /// Asks the side to write its results, and waits for its exit.
     ///
     /// # Errors
     /// The side has ended without its last message.
@@ -130,7 +130,7 @@ impl Side {
         Ok(())
     }
 
-    /// The next message; `None` if there is none for a while.
+    /// The next message; `None` if none arrives within the waiting time.
     fn next(&mut self) -> Result<Option<SideMessage>, AbError> {
         match self.process.outputs.next() {
             Output::Line(line) => Ok(serde_json::from_str(&line).ok()),
@@ -210,7 +210,7 @@ impl Process {
     /// The error of a side that ended before it could plan.
     fn no_greeting(&mut self, label: &str) -> AbError {
         let code = self.child.wait().ok().and_then(|status| status.code());
-        let words = self.outputs.last_words.join("\n");
+        let words = self.outputs.stderr_tail.join("\n");
         let unknown = ["unrecognized subcommand", "unexpected argument"];
         if unknown.iter().any(|known| words.contains(known)) {
             return unlike(format!(
@@ -227,7 +227,7 @@ impl Process {
     fn died(&mut self, label: &str) -> AbError {
         let status = self.child.wait();
         let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-        let words = match &*self.outputs.last_words {
+        let words = match &*self.outputs.stderr_tail {
             [] => String::new(),
             lines => format!(":\n{}", lines.join("\n")),
         };

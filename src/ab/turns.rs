@@ -9,9 +9,9 @@ use crate::execute::in_block_order;
 use super::RunName;
 use super::protocol::{Hello, OfferedRun};
 
-/// One of the two sides; as a number, its index in an array of both.
+/// One of the two sides; converted to a number, its index in an array of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum BeforeOrAfter {
     /// The reference (the older commit).
     Before,
     /// The side that is compared with the reference.
@@ -24,17 +24,17 @@ pub struct Pair {
     /// Cell, seed and block of both runs.
     pub name: RunName,
     /// The side that runs first.
-    pub first: Which,
-    /// Expected duration of both runs in seconds; `None` if one is unknown.
+    pub first: BeforeOrAfter,
+    /// Estimated seconds of both runs together; `None` if unknown.
     pub estimated_s: Option<f64>,
 }
 
 impl Pair {
     /// The side that runs second.
-    pub fn second(&self) -> Which {
+    pub fn second(&self) -> BeforeOrAfter {
         match self.first {
-            Which::Before => Which::After,
-            Which::After => Which::Before,
+            BeforeOrAfter::Before => BeforeOrAfter::After,
+            BeforeOrAfter::After => BeforeOrAfter::Before,
         }
     }
 }
@@ -44,7 +44,7 @@ impl Pair {
 pub struct Turns {
     /// Pairs to run, in order.
     pub to_do: Vec<Pair>,
-    /// Pairs that are kept: both runs are of one session with these two programs.
+    /// Number of pairs that are kept, because stored runs of both exist from one session with these two programs.
     pub kept: usize,
     /// Keys of cells that both sides can run, in the order of the side after.
     pub keys: Vec<String>,
@@ -57,10 +57,16 @@ pub struct Turns {
 impl Turns {
     /// Pairs the runs of both sides by key, seed and block.
     ///
-    /// The pairs come as [`in_block_order`] has them over the common cells; `order` says which side of a pair runs first.
+    /// The pairs are in the order of [`in_block_order`] over the common cells; `order` determines which side of a pair
+    /// runs first.
     ///
-    /// A pair is kept if both runs exist, in one session that `counts` accepts.
-    pub fn of(before: &Hello, after: &Hello, order: Order, counts: impl Fn(&str) -> bool) -> Self {
+    /// A pair is kept if both runs exist and are from one session for which `is_counted` returns true.
+    pub fn of(
+        before: &Hello,
+        after: &Hello,
+        order: Order,
+        is_counted: impl Fn(&str) -> bool,
+    ) -> Self {
         let keys = |hello: &Hello| {
             let mut keys: Vec<String> = hello.runs.iter().map(|run| run.name.key.clone()).collect();
             keys.dedup();
@@ -81,11 +87,17 @@ impl Turns {
             keys: both.cloned().collect(),
             ..Self::default()
         };
-        turns.pair(before, after, order, counts);
+        turns.pair(before, after, order, is_counted);
         turns
     }
 
-    fn pair(&mut self, before: &Hello, after: &Hello, order: Order, counts: impl Fn(&str) -> bool) {
+    fn pair(
+        &mut self,
+        before: &Hello,
+        after: &Hello,
+        order: Order,
+        is_counted: impl Fn(&str) -> bool,
+    ) {
         let offered = before.runs.iter().map(|run| (&run.name, run));
         let offered: HashMap<&RunName, &OfferedRun> = offered.collect();
         let places: HashMap<&str, usize> =
@@ -101,7 +113,7 @@ impl Turns {
                 continue;
             };
             let session = run.kept_in.as_ref();
-            if session.is_some_and(|id| other.kept_in.as_ref() == Some(id) && counts(id)) {
+            if session.is_some_and(|id| other.kept_in.as_ref() == Some(id) && is_counted(id)) {
                 self.kept += 1;
                 continue;
             }
@@ -132,17 +144,17 @@ impl Turns {
 /// Which side of a pair runs first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// It alternates over the blocks and over the seeds of a cell, and neighbouring cells start with different sides: over two
-    /// blocks a cell's order is A B B A or B A A B, so that a linear drift within the session adds nothing to the mean
-    /// difference. For a number of pairs that is fixed before.
+    /// It alternates over the blocks and over the seeds of a cell, and neighbouring cells start with different sides:
+    /// over two blocks a cell's order is A B B A or B A A B, so that a linear drift within the session adds nothing to
+    /// the mean difference. Used if the number of pairs is fixed in advance.
     Alternates,
-    /// A coin decides, seeded by the name of the pair. Tests that may be looked at after every pair need it: nothing that has
-    /// been seen tells which side the next pair favours.
+    /// A coin decides, seeded by the name of the pair. Anytime-valid tests need this: earlier pairs must not determine
+    /// which side runs first in the next one.
     ByCoin,
 }
 
 impl Order {
-    fn first(self, name: &RunName, place: usize) -> Which {
+    fn first(self, name: &RunName, place: usize) -> BeforeOrAfter {
         let is_before = match self {
             Self::Alternates => place.is_multiple_of(2),
             Self::ByCoin => {
@@ -152,9 +164,9 @@ impl Order {
             }
         };
         if is_before {
-            Which::Before
+            BeforeOrAfter::Before
         } else {
-            Which::After
+            BeforeOrAfter::After
         }
     }
 }
@@ -194,8 +206,14 @@ mod tests {
     fn letters(turns: &Turns, key: &str) -> String {
         let own = turns.to_do.iter().filter(|pair| pair.name.key == key);
         let both = own.flat_map(|pair| [pair.first, pair.second()]);
-        both.map(|side| if side == Which::Before { 'A' } else { 'B' })
-            .collect()
+        both.map(|side| {
+            if side == BeforeOrAfter::Before {
+                'A'
+            } else {
+                'B'
+            }
+        })
+        .collect()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! [`UntilSure`]: the times of each cell's pairs so far, and whether its verdict is sure without more of them.
+//! [`UntilSure`]: the times of each cell's pairs so far, and whether they suffice for a significant verdict.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,8 @@ pub struct UntilSure {
 }
 
 impl UntilSure {
-    /// No pairs yet, of cells with these keys; `threshold` is the effect that matters for a cell (0.02 is 2 %).
+    /// Starts without pairs for the cells `keys`; `threshold` returns a cell's smallest effect that matters (0.02 is 2
+    /// %).
     pub fn new(keys: &[String], threshold: impl Fn(&str) -> f64) -> Self {
         let cell = |key: &String| Cell {
             threshold: threshold(key),
@@ -33,7 +34,7 @@ impl UntilSure {
         }
     }
 
-    /// Adds the pairs of runs that both results have, of sessions for which `counts` is true.
+    /// Adds the pairs of runs that both results have, from sessions for which `counts` returns true.
     pub fn add_kept(&mut self, sides: [&ResultSet; 2], counts: impl Fn(&str) -> bool) {
         let [before, after] = sides.map(|set| finished(set, &counts));
         let mut pairs: Vec<(&Run<'_>, &Run<'_>)> = (after.iter())
@@ -57,7 +58,7 @@ impl UntilSure {
         }
     }
 
-    /// The number of a cell's pairs, if they are enough.
+    /// The number of a cell's pairs, if they suffice for a significant verdict.
     pub fn enough(&self, key: &str) -> Option<usize> {
         let cell = self.cells.get(key)?;
         let is_enough = is_sure(&cell.before, &cell.after, self.cells.len(), cell.threshold);

@@ -13,7 +13,7 @@ use super::problem::mistake;
 use super::run_arguments::RunArguments;
 use super::{Problem, diff_driver};
 
-/// Writes the report, where one is wanted, and answers with its first file.
+/// Writes the report, unless disabled, and returns its first file.
 pub(super) fn render(no_report: bool, plan: &Plan) -> Result<Option<PathBuf>, Problem> {
     if no_report {
         return Ok(None);
@@ -23,8 +23,8 @@ pub(super) fn render(no_report: bool, plan: &Plan) -> Result<Option<PathBuf>, Pr
     Ok(files.first().map(|path| from_here(path)))
 }
 
-/// The sentences of the report's Answer; empty for a shard and without a report. They are computed from the files, like those of the
-/// page: their values are rounded, and equal ones stay equal in a rank test.
+/// The sentences of the report's Answer; empty for a shard and without a report. They are computed from the files, like
+/// those of the page: file values are rounded, so that equal ones are ties in rank tests.
 pub(super) fn answer(arguments: &RunArguments, folder: &Path) -> Result<Vec<String>, Problem> {
     if arguments.shard.is_some() || arguments.no_report {
         return Ok(Vec::new());
@@ -33,7 +33,7 @@ pub(super) fn answer(arguments: &RunArguments, folder: &Path) -> Result<Vec<Stri
     Ok(report::answer(&results, folder))
 }
 
-/// Suggests next commands: test a recommendation, let git show values. Nothing for a share of a plan, and nothing with
+/// Suggests next commands: test a recommendation, let git show values. Prints nothing for a share of a plan, or with
 /// `--quiet`.
 pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
     if arguments.shard.is_none() && arguments.detail() > Detail::Quiet {
@@ -45,7 +45,7 @@ pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Proble
     Ok(())
 }
 
-/// One line about recommendations that nothing has tested.
+/// One line about recommendations that have not been tested.
 fn say_recommendations(folder: &Path) -> Result<(), Problem> {
     let next = folder.join("next.toml");
     if !next.is_file() {

@@ -1,6 +1,7 @@
-//! Baselines of a result: `baselines.csv`, and the hidden command `fieldtrial baselines` that computes those of one split.
+//! Baselines of a result: `baselines.csv`, and the hidden command `fieldtrial baselines` that computes those of one
+//! split.
 //!
-//! A process of its own, as for a run: memory that is not enough ends only that.
+//! They are computed in a separate process, so that running out of memory ends only that process.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -24,7 +25,7 @@ use super::problem::mistake;
 use super::run_plan::selected;
 use super::{Outcome, Problem, exit_code};
 
-/// A split whose baselines are wanted.
+/// A request for the baselines of one split.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     dataset: DatasetSpec,
@@ -64,10 +65,9 @@ pub(super) fn of_plan(
     complete(&plan.results_folder, cells, says)
 }
 
-/// Completes `baselines.csv` in `folder` for the data of `cells`; returns its rows. Those of other data stay.
+/// Completes `baselines.csv` in `folder` for the data of `cells`; returns its rows. Rows of other data are kept.
 ///
-/// What cannot be computed is said and left out: results without baselines are results. Of a damaged file everything is
-/// computed anew.
+/// Baselines that cannot be computed are left out with a warning. If the file is damaged, all are computed again.
 fn complete<'a>(
     folder: &Path,
     cells: impl Iterator<Item = &'a PlannedCell>,
@@ -145,7 +145,7 @@ fn is_supervised(cell: &PlannedCell) -> bool {
     is_known && has_run && cell.spec.measure.baselines && cell.spec.loss.is_supervised()
 }
 
-/// Digest over data, their preparation, what is held out, and how baselines are computed.
+/// Digest over data, their preparation, the held-out rows, and how baselines are computed.
 fn digest(cell: &PlannedCell) -> String {
     let dataset = cell.hash_parts.iter().find(|(name, _)| *name == "dataset");
     let dataset = dataset.map_or("", |(_, digest)| digest);
@@ -167,7 +167,7 @@ fn ask(order: &Order) -> Result<Vec<(String, Metric)>, String> {
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(told)?;
     let order = serde_json::to_vec(order).map_err(|error| error.to_string())?;
     if let Some(mut input) = child.stdin.take() {
-        // A child that ended early says why on its standard error.
+        // A failed write is ignored: a child that ended early reports the reason on its standard error.
         let _ = input.write_all(&order);
     }
     let output = child.wait_with_output().map_err(told)?;

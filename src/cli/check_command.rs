@@ -1,4 +1,5 @@
-//! `fieldtrial check-command`: runs a command of a manifest for a moment and says what it reports and what is missing.
+//! `fieldtrial check-command`: runs a command of a manifest for a short time and shows what it reports and what is
+//! missing.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -84,10 +85,10 @@ pub(super) fn check_command(arguments: &CheckCommandArguments) -> Outcome {
     Ok(exit_code::failed_if(!lines.missing.is_empty()))
 }
 
-/// Bytes of what a program prints in which metrics are looked for.
+/// Number of bytes of a program's output in which metrics are searched.
 const READ_BYTES: u64 = 1 << 20;
 
-/// Lines for the manifest that turn printed numbers into metrics, for numbers that are no metrics yet.
+/// Lines for the manifest that turn printed numbers into metrics, for numbers that are not metrics yet.
 fn proposed(model: &str, command: &CommandSpec, printed: &str) -> String {
     let is_known = |one: &Printed| {
         command.metrics.contains_key(&one.name) || command.scrape.contains_key(&one.name)
@@ -109,7 +110,7 @@ fn proposed(model: &str, command: &CommandSpec, printed: &str) -> String {
     format!("{head}{}", sections.concat())
 }
 
-/// Reports of the command.
+/// What the command has reported in its trial run.
 #[derive(Debug, Default)]
 struct Seen {
     epochs: usize,
@@ -119,7 +120,7 @@ struct Seen {
     printed: String,
 }
 
-/// Runs the command with temporary folders; its outcome, and the names of files that it kept.
+/// Runs the command with temporary folders; returns its outcome, and the names of files that it left.
 fn run(spec: &CellSpec, seed: u64, seen: &mut Seen) -> std::io::Result<(RunOutcome, Vec<String>)> {
     let folder = tempfile::tempdir()?;
     let id = RunId {

@@ -15,7 +15,7 @@ use super::Problem;
 use super::fingerprints::Fingerprints;
 use super::problem::mistake;
 use super::run_arguments::experiment_name;
-use super::run_plan::{planned, refuse_namesakes, with_data};
+use super::run_plan::{planned, refuse_shared_name, with_data};
 use super::words::Words;
 
 /// Which plan is meant, by the options of `run`.
@@ -41,10 +41,10 @@ pub(super) struct Chosen {
 }
 
 impl PlanChoice {
-    /// Makes the plan, and generates missing data, because cells are named by the content of their data.
+    /// Makes the plan, and generates missing data, because cell hashes depend on the content of data.
     pub(super) fn plan(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
-        let known = Fingerprints::beside(&choice.manifest);
+        let known = Fingerprints::of_results_root(&choice.manifest);
         let plan = || choice.plan_in(&known.inputs());
         let (plan, cells) = with_data(plan()?, plan)?;
         known.keep();
@@ -54,7 +54,7 @@ impl PlanChoice {
     /// Makes the plan without generating data.
     pub(super) fn look(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
-        let known = Fingerprints::beside(&choice.manifest);
+        let known = Fingerprints::of_results_root(&choice.manifest);
         let plan = choice.plan_in(&known.inputs())?;
         let cells = plan.cells().collect();
         Ok(Chosen { plan, cells })
@@ -90,7 +90,7 @@ impl PlanChoice {
                 results_name: jobs.results_name,
             });
         }
-        // Not submitted to a cluster: use the results of the last `run` or `merge`.
+        // If nothing was submitted to a cluster, the results of the last `run` or `merge` name the manifest.
         let plan = results::read(&folder).map_err(mistake)?.plan;
         let manifest = project_folder(&folder).join(&plan.manifest_path);
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -105,7 +105,7 @@ impl PlanChoice {
         let manifest = manifest::load(&self.manifest, &self.set)?;
         let (only, name) = (self.only.as_ref(), self.results_name.as_ref());
         let plan = planned(&manifest, inputs, only, name)?;
-        refuse_namesakes(&plan)?;
+        refuse_shared_name(&plan)?;
         Ok(plan)
     }
 }

@@ -8,10 +8,11 @@ use crate::results::git::git;
 /// What `.gitattributes` contains for files that `fieldtrial textconv` handles.
 const ATTRIBUTE: &str = "diff=fieldtrial";
 
-/// Says on standard error, once in a clone, how `git diff` comes to show `results` (`reports/NAME`) value by value: where
-/// `.gitattributes` at the root of their working tree names the driver, and git has no command configured for it.
+/// Prints a hint on standard error, once per clone, how to make `git diff` show `results` (`reports/NAME`) value by
+/// value, if `.gitattributes` at the root of the working tree names the driver but git has no command configured for
+/// it.
 ///
-/// A file in `reports/.store/` remembers that it was printed; if that cannot be written, nothing is printed.
+/// A file in `reports/.store/` records that it was printed; if that cannot be written, nothing is printed.
 pub(super) fn advise(results: &Path) {
     let Some(reports) = results.parent() else {
         return;
@@ -41,7 +42,7 @@ fn lacks_driver(results: &Path) -> bool {
     if !words.any(|word| word == ATTRIBUTE) {
         return false;
     }
-    // Empty where the driver is not set; without git there is no advice.
+    // Empty if the driver is not configured; without git there is no hint.
     let name = "diff.fieldtrial.textconv";
     let command = git(root, ["config", "--default", "", "--get", name]);
     command.is_ok_and(|command| command.is_empty())

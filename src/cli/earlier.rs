@@ -1,4 +1,4 @@
-//! [`Earlier`]: states of trainings in a results folder, from which runs of more epochs go on.
+//! [`EarlierStates`]: saved training states in a results folder, from which runs of more epochs can resume.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,16 +9,16 @@ use crate::execute::Why;
 use crate::plan::{PlannedCell, Resume, STATE};
 use crate::train::lineage_and_epochs;
 
-/// The states that runs of a plan may go on from.
+/// The training states from which runs of a plan may resume.
 #[derive(Debug, Default)]
-pub(super) struct Earlier {
-    /// By the name of the file, which has seed and block, and the lineage: finished epochs and path.
+pub(super) struct EarlierStates {
+    /// Finished epochs and path of each state, by file name (which contains seed and block) and lineage digest.
     states: BTreeMap<(String, String), Vec<(usize, PathBuf)>>,
 }
 
-impl Earlier {
-    /// The states in `checkpoints/` of the cells' results folder. None where cells differ in their number of epochs: what more
-    /// epochs cost is then a question of the plan.
+impl EarlierStates {
+    /// The states in `checkpoints/` of the cells' results folder. Empty if cells differ in their number of epochs: then
+    /// the experiment measures the cost of epochs, so every run must start from the beginning.
     pub(super) fn of(cells: &[PlannedCell]) -> Self {
         let mut earlier = Self::default();
         let mut epochs = cells.iter().map(|cell| cell.spec.train.epochs);
@@ -47,8 +47,8 @@ impl Earlier {
         }
     }
 
-    /// Where the state of a run is kept, and what it goes on from: its own state, else that of a run of fewer epochs, unless it
-    /// is to begin anew.
+    /// Where the training state of a run is stored, and from which state it resumes: its own, else that of a run of
+    /// fewer epochs, unless it must start from the beginning.
     pub(super) fn resume(&self, cell: &PlannedCell, id: RunId, why: &Why) -> Option<Resume> {
         let mut resume = cell.resume(id.seed, id.block)?;
         if begins_anew(why) {
@@ -59,13 +59,13 @@ impl Earlier {
         Some(resume)
     }
 
-    /// Finished epochs of the state that a run goes on from.
+    /// Number of finished epochs of the state from which a run resumes.
     pub(super) fn epochs(&self, cell: &PlannedCell, id: RunId, why: &Why) -> Option<usize> {
         let from = self.resume(cell, id, why)?.from?;
         Some(lineage_and_epochs(&from)?.1)
     }
 
-    /// The state with the most epochs from which the run has the results of one in one piece.
+    /// The state with the most epochs from which the run can resume with the same results as without interruption.
     fn shorter(&self, cell: &PlannedCell, resume: &Resume) -> Option<PathBuf> {
         let name = resume.state.file_name()?.to_string_lossy().into_owned();
         let states = self.states.get(&(name, resume.lineage.clone()))?.iter();
@@ -77,7 +77,7 @@ impl Earlier {
     }
 }
 
-/// Whether the run is repeated although its results are known, for its times or its profile, or because the user wants it.
+/// Whether the run is repeated although its results are known: for its times or its profile, or by request of the user.
 fn begins_anew(why: &Why) -> bool {
     match why {
         Why::Fresh | Why::Times(_) | Why::Profile | Why::Checkpoint => true,

@@ -1,4 +1,4 @@
-//! `fieldtrial evaluate`: how well a trained model does on data, and where it is wrong.
+//! `fieldtrial evaluate`: metrics of a trained model on data, and its errors.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,9 +16,9 @@ use super::table::table;
 use super::trained::{TrainedChoice, problem};
 use super::{Outcome, exit_code};
 
-/// Classes of a confusion matrix that is printed; of more, the pairs that are confused most often.
+/// Largest number of classes of a printed confusion matrix; with more, the most frequent confusions are listed.
 const CLASSES: usize = 12;
-/// Such pairs.
+/// Number of confusions that are listed.
 const PAIRS: usize = 10;
 
 /// Evaluate a trained model: metrics, what it confuses, the rows that it predicts worst

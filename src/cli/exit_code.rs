@@ -1,6 +1,6 @@
 //! The exit codes of the program.
 
-/// Success. Cells that are skipped or infeasible are only a warning.
+/// Success. Skipped or infeasible cells only give a warning.
 pub const GOOD: u8 = 0;
 /// A cell failed (diverged, timeout, oom, failed, panicked, killed), a comparison found a regression, or results are stale.
 pub const FAILED: u8 = 1;

@@ -84,7 +84,7 @@ fn model(arguments: &ExportArguments) -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-/// Runs the script that writes `model.onnx`, with what it prints on standard error.
+/// Runs the script that writes `model.onnx`, with its output on standard error.
 fn to_onnx(folder: &Path) -> Result<(), Problem> {
     let python = std::env::var_os("FIELDTRIAL_PYTHON").unwrap_or_else(|| "python3".into());
     let ended = Command::new(&python)

@@ -17,7 +17,7 @@ pub(super) struct Fingerprints {
 
 impl Fingerprints {
     /// The cache in the manifest's results root; empty if the file is missing or cannot be read.
-    pub(super) fn beside(manifest: &Path) -> Self {
+    pub(super) fn of_results_root(manifest: &Path) -> Self {
         let path = results_root(manifest).join(".store/fingerprints.json");
         let text = file::read(&path).unwrap_or_default();
         let cache: FingerprintCache = serde_json::from_slice(&text).unwrap_or_default();
@@ -32,7 +32,8 @@ impl Fingerprints {
         PlanInputs::remembering(Arc::clone(&self.cache))
     }
 
-    /// Writes the cache if it has new digests and a results root. Errors are ignored: they only make planning slower.
+    /// Writes the cache to disk if it has new digests and there is a results folder. Errors are ignored, since they
+    /// only make planning slower.
     pub(super) fn keep(&self) {
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(folder) = self.path.parent() else {

@@ -101,7 +101,7 @@ fn word(what: FailOn) -> &'static str {
     }
 }
 
-/// The cell of a violation with what was found, and its values.
+/// A violation as a sentence: the cell, the finding, its values.
 pub(super) fn sentence(violation: &Violation) -> String {
     let cell = violation.cell.as_deref().unwrap_or("all cells together");
     format!("{cell}: {}", finding_text(&violation.finding))
@@ -208,10 +208,10 @@ fn facts_text(facts: &[FactChange]) -> String {
     format!("{column} {before} → {after}{relative} with seed {seed}{more}")
 }
 
-/// Letters of a text that are printed: enough to distinguish digests.
+/// Number of characters of a text that are printed: enough to distinguish digests.
 const LETTERS: usize = 12;
 
-/// A whole number unchanged, other numbers to five digits, the first letters of a text.
+/// A value for display: integers unchanged, other numbers with five digits, texts shortened.
 fn shown(text: &str) -> String {
     if text.is_empty() {
         return "nothing".to_owned();

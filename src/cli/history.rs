@@ -20,9 +20,9 @@ use super::table::table;
 use super::{Outcome, exit_code};
 use crate::diag::Failure;
 
-/// Longest line.
+/// Longest line in characters.
 const LINE: usize = 80;
-/// Cells of a table at most.
+/// Largest number of cells in a table.
 const CELLS: usize = 20;
 
 /// Show at which commits times changed, from the committed results of every commit

@@ -1,4 +1,5 @@
-//! [`Interrupt`]: Ctrl-C and SIGTERM. The first requests an orderly end, a later one ends the program at once.
+//! [`Interrupt`]: Ctrl-C and SIGTERM. The first signal requests an orderly end, a later one ends the program
+//! immediately.
 
 use std::io;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ impl Interrupt {
         &self.asked
     }
 
-    /// No worker is left: unless a signal has been received, the next one ends the program at once.
+    /// Called when no worker is left: unless a signal was received before, the next one ends the program immediately.
     pub(super) fn stop_waiting(&self) {
         if !self.asked.load(Ordering::SeqCst) {
             self.last.store(true, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Languages as the command line names them.
+//! Parses names of languages from the command line.
 
 use crate::diag::{did_you_mean, list};
 use crate::report::Language;

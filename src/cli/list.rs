@@ -146,7 +146,7 @@ fn text(kind: &Entry) -> String {
     };
     let settings = kind.settings.iter();
     let widths = settings.map(|setting| left(setting).chars().count());
-    // Ignore very long defaults: they widen only their own line.
+    // Very long defaults are ignored for the width, so that they widen only their own line.
     let width = widths.filter(|width| *width <= 40).max().unwrap_or(0);
     for setting in &kind.settings {
         let line = format!("    {:<width$}  {}", left(setting), meaning(setting));

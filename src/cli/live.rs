@@ -1,4 +1,4 @@
-//! [`Live`]: collects for `run --live` what the page about the runs says, and writes it.
+//! [`Live`]: collects the content of the page of `run --live`, and writes it.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -18,24 +18,24 @@ const PAGE: &str = "live.html";
 
 /// Seconds after which a browser reads the page again.
 const REFRESH_S: u64 = 5;
-/// Time between two writes, which is also at least this many times what the last one took.
+/// Time between two writes, which is also at least this multiple of the last write's duration.
 const EVERY: Duration = Duration::from_secs(3);
 const PAUSE: u32 = 100;
 
-/// How many ended runs the page lists.
+/// Largest number of ended runs on the page.
 const ENDED: usize = 30;
 /// Number of ended runs whose curves are shown.
 const CURVES: usize = 4;
-/// Failed runs that the page shows.
+/// Largest number of failed runs on the page.
 const FAILED: usize = 10;
 
-/// The page of one call of `run`.
+/// The state of the live page of one call of `run`.
 #[derive(Debug)]
 pub(super) struct Live {
     path: PathBuf,
     title: String,
     question: String,
-    /// Whether runs are trials of a search: its objective, and not the loss, says which is the best.
+    /// Whether runs are trials of a search: then its objective decides which is the best, not the loss.
     is_search: bool,
     ended: VecDeque<LiveRun>,
     ended_count: usize,
@@ -82,7 +82,7 @@ impl Live {
         &self.path
     }
 
-    /// Takes note of an event, which `progress` has not yet seen, and writes the page if it is time.
+    /// Records an event (before `progress` handles it), and writes the page if it is due.
     pub(super) fn handle(
         &mut self,
         event: &RunEvent<'_>,
@@ -102,7 +102,7 @@ impl Live {
         Ok(())
     }
 
-    /// Writes the page for the last time; `report` is the file of the results' page, empty for none.
+    /// Writes the page for the last time; `report` is the file name of the report, or empty.
     pub(super) fn end(&self, progress: &Progress, report: &str) -> Result<(), ReportError> {
         self.page(progress, Some(report)).write(&self.path)
     }
@@ -162,7 +162,7 @@ impl Live {
         }
     }
 
-    /// The page now; `report` is `None` while runs go on.
+    /// The current content of the page; `report` is `None` during the runs.
     fn page(&self, progress: &Progress, report: Option<&str>) -> LivePage {
         let now = progress.now();
         let goes_on = report.is_none();
@@ -229,13 +229,14 @@ impl Live {
     }
 }
 
-/// Turns columns for a terminal into a line of text.
+/// Converts a text in columns for a terminal to a plain line.
 fn parts(text: &str) -> String {
     text.replace("  loss ", "  training loss ")
         .replace("  ", " · ")
 }
 
-/// `diverged: loss became NaN at step 3`; a reason may begin with its status.
+/// Status and reason as text: `diverged: loss became NaN at step 3`; the status is not repeated if the reason begins
+/// with it.
 fn outcome_text(status: Status, reason: &str) -> String {
     let status = status.to_string();
     if reason.is_empty() {

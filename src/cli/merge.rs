@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::base::shell;
 use crate::base::text::count;
-use crate::cluster::{self, Collected, Deal, TrialShare};
+use crate::cluster::{self, Collected, RunNumbers, TrialShare};
 use crate::diag::Failure;
 use crate::execute::Decision;
 use crate::progress::counts;
@@ -48,7 +48,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let collected = cluster::collect(&mut store, &chosen.plan.results_folder);
     let collected = collected.map_err(record_problem)?;
     say(&chosen, &collected);
-    // The machines that measured may be of another kind than this one.
+    // The measuring machines may have another numeric class than this one.
     conditions.classes = cluster::classes(&store);
     let setup = Setup::of(&chosen.plan, &chosen.cells, &conditions, &environment);
     let previous = setup.previous(&store)?;
@@ -61,7 +61,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
         baselines::of_plan(&chosen.plan, &chosen.cells, true)?;
     }
     say_files(arguments, &chosen)?;
-    // Where nothing is missing, the run of a damaged line was done again.
+    // If no run is missing, the run of a damaged line was repeated.
     for place in collected.damaged.iter().filter(|_| is_missing) {
         eprintln!("warning: `{place}` is damaged: it counts as not there");
     }
@@ -139,12 +139,12 @@ fn missing(
         missing.after = replay.missing_after;
         return Ok(missing);
     }
-    let deal = Deal::of(&chosen.cells);
+    let run_numbers = RunNumbers::of(&chosen.cells);
     for (id, decision) in cluster::decisions(plan, &chosen.cells, &recorder.store, conditions) {
         if matches!(decision, Decision::Run(_)) {
             let key = &chosen.cells[id.cell].spec.key;
             let name = format!("{key} seed {} block {}", id.seed, id.block);
-            missing.add(deal.index(of, id).unwrap_or_default(), name);
+            missing.add(run_numbers.index(of, id).unwrap_or_default(), name);
         }
     }
     Ok(missing)
@@ -158,7 +158,7 @@ struct Missing {
     /// Names of the first few.
     examples: Vec<String>,
     runs: usize,
-    /// Runs after the last trial of a search, which belong to no shard.
+    /// Keys of missing runs after the last trial of a search, which belong to no shard.
     after: Vec<String>,
 }
 

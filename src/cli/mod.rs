@@ -1,7 +1,7 @@
 //! The command line: one file per command, and the only place with clap.
 //!
-//! Results go to standard output, everything else to standard error. [`run()`] is the program; [`exit_code`] says how it
-//! ends.
+//! Results go to standard output, everything else to standard error. [`run()`] is the entry point; [`exit_code`] lists
+//! the exit codes.
 
 pub mod exit_code;
 
@@ -148,7 +148,7 @@ pub fn run() -> ExitCode {
     }
     #[cfg(unix)]
     survive_file_limit();
-    // A worker gets its order on standard input, and start-up time counts: it parses no other arguments.
+    // A worker gets its order on standard input, and its start-up time is measured, so arguments are not parsed.
     if std::env::args_os().skip(1).eq(["worker"]) {
         return ExitCode::from(code(worker::worker()));
     }
@@ -194,15 +194,15 @@ pub fn run() -> ExitCode {
     ExitCode::from(code(outcome))
 }
 
-/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail like one to a full disk, where the system would kill
-/// this process. Programs that are started are not affected.
+/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail like one to a full disk, instead of killing this
+/// process by SIGXFSZ. Child processes are not affected.
 #[cfg(unix)]
 fn survive_file_limit() {
-    // Without the handler the process ends as before.
+    // If the handler cannot be installed, the signal keeps its default effect.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
 }
 
-/// Prints what was asked for (`--help`, `--version`) on standard output, a mistake in the arguments on standard error.
+/// Prints requested texts (`--help`, `--version`) on standard output, and a mistake in the arguments on standard error.
 fn help_or_mistake(error: &clap::Error) -> Outcome {
     let text = error.render().to_string();
     let shown = visible_lines(&text);

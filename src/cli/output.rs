@@ -1,4 +1,4 @@
-//! [`Stdout`]: standard output for commands whose exit code matters too; [`print_failure`] for standard error.
+//! [`Stdout`]: standard output for commands that also return an exit code; [`print_failure`] for standard error.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -6,21 +6,21 @@ use clap::ValueEnum;
 
 use crate::diag::Failure;
 
-/// How a command prints on standard output.
+/// Output format of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     Text,
     Json,
 }
 
-/// Prints what is wrong on standard error.
+/// Prints an error on standard error.
 pub(super) fn print_failure(failure: &Failure) {
     eprint!("{}", failure.render(Failure::is_stderr_coloured()));
 }
 
-/// Standard output that ignores a closed pipe: the exit code of a gate must not depend on its reader.
+/// Standard output that ignores a closed pipe: the exit code of a gate must not depend on whether its output is read.
 ///
-/// Commands that only print end at the first such error, with [`GOOD`](super::exit_code::GOOD).
+/// Commands that only print end at the first closed pipe, with [`GOOD`](super::exit_code::GOOD).
 #[derive(Debug)]
 pub(super) struct Stdout(io::Stdout);
 

@@ -1,8 +1,10 @@
-//! [`Overview`]: every shard with its journal and task, for `submit` and `status`.
+//! [`Overview`]: state of every shard, with its journal and task, for `submit` and `status`.
 
 use std::convert::Infallible;
 
-use crate::cluster::{self, Deal, Jobs, SlurmError, Standing, Task, TrialShare, changed, slurm};
+use crate::cluster::{
+    self, Jobs, RunNumbers, ShardProgress, SlurmError, Task, TrialShare, changed, slurm,
+};
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status};
 use crate::execute::Decision;
@@ -18,7 +20,7 @@ use super::run_plan::conditions;
 use super::trials::{Replay, TrialName};
 
 pub(super) struct Overview {
-    pub(super) standings: Vec<Standing>,
+    pub(super) shards_progress: Vec<ShardProgress>,
     /// The submitted jobs, if there are any.
     pub(super) jobs: Option<Jobs>,
     /// Slurm's state of each task.
@@ -42,28 +44,28 @@ impl Overview {
             Err(error) => (Vec::new(), Some(error)),
         };
         Ok(Self {
-            standings: standings(chosen, shards)?,
+            shards_progress: shards_progress(chosen, shards)?,
             jobs,
             tasks,
             slurm_error,
         })
     }
 
-    pub(super) fn task(&self, standing: &Standing) -> Option<&Task> {
+    pub(super) fn task(&self, shard_progress: &ShardProgress) -> Option<&Task> {
         let jobs = self.jobs.as_ref()?;
-        cluster::task_of(jobs, &self.tasks, standing.share.index())
+        cluster::task_of(jobs, &self.tasks, shard_progress.share.index())
     }
 
     pub(super) fn merging(&self) -> Option<&Task> {
         cluster::merging(self.jobs.as_ref()?, &self.tasks)
     }
 
-    pub(super) fn total(&self, of: impl Fn(&Standing) -> usize) -> usize {
-        self.standings.iter().map(of).sum()
+    pub(super) fn total(&self, of: impl Fn(&ShardProgress) -> usize) -> usize {
+        self.shards_progress.iter().map(of).sum()
     }
 }
 
-fn standings(chosen: &Chosen, shards: usize) -> Result<Vec<Standing>, Problem> {
+fn shards_progress(chosen: &Chosen, shards: usize) -> Result<Vec<ShardProgress>, Problem> {
     let plan = &chosen.plan;
     let store = cluster::everything(plan).map_err(mistake)?;
     let (_, mut conditions) = conditions(&plan.manifest_path);
@@ -76,7 +78,7 @@ fn standings(chosen: &Chosen, shards: usize) -> Result<Vec<Standing>, Problem> {
             trials.map(|(name, trial)| (index(name), trial)).collect()
         }
     };
-    cluster::standings(&plan.results_folder, shards, runs).map_err(mistake)
+    cluster::shards_progress(&plan.results_folder, shards, runs).map_err(mistake)
 }
 
 /// Every run with the index of its shard.
@@ -94,14 +96,14 @@ fn runs(
             cell.feasibility = Feasibility::Runs;
         }
     }
-    let deal = Deal::of(&cells);
+    let run_numbers = RunNumbers::of(&cells);
     let decisions = cluster::decisions(&chosen.plan, &cells, store, conditions);
     let run = |(id, decision): &(RunId, Decision)| {
         let status = match decision {
             Decision::Keep(status) => Some(*status),
             Decision::Run(_) | Decision::NotNeeded => None,
         };
-        Some((deal.index(shards, *id)?, status))
+        Some((run_numbers.index(shards, *id)?, status))
     };
     decisions.iter().filter_map(run).collect()
 }
@@ -122,7 +124,7 @@ fn trials(
     ended.chain(left.map(|name| (name, None))).collect()
 }
 
-/// Whether tasks get devices that this machine may not have.
+/// Whether the job requests devices that this machine may lack.
 fn asks_for_devices(chosen: &Chosen) -> bool {
     chosen.plan.slurm.gpus.is_some()
 }

@@ -1,4 +1,4 @@
-//! `fieldtrial predict`: what a trained model says about new data.
+//! `fieldtrial predict`: predictions of a trained model for new data.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &PredictArguments) -> Outcome {
                 Failure::plain(format!("cannot write `{}`: {reason}", path.display()), None)
             };
             // If writing fails, no half-written file is left.
-            let mut file = temporary::beside(path).map_err(cannot)?;
+            let mut file = temporary::create_in_folder_of(path).map_err(cannot)?;
             let rows = write(arguments, &trained, &mut file)?;
             temporary::keep_as(file, path).map_err(cannot)?;
             eprintln!("wrote    {}, {}", path.display(), count(rows, "row"));

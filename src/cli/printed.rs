@@ -1,4 +1,4 @@
-//! Metrics that a program prints: found in its source or in its output, as lines of a manifest.
+//! Finds metrics that a program prints, in its source or its output, and writes them as lines of a manifest.
 
 use std::sync::LazyLock;
 
@@ -50,7 +50,7 @@ pub(super) struct Printed {
     pub(super) better: &'static str,
 }
 
-/// A name, and the text between it and `follows`.
+/// A pattern for a name and the text up to `follows`.
 fn named(follows: &str) -> Regex {
     let text = format!(
         r#"(?ix) \b ( (?: (train|training|val|valid|validation|test|eval) [\ _-] )?
@@ -61,16 +61,16 @@ fn named(follows: &str) -> Regex {
 
 static IN_OUTPUT: LazyLock<Regex> = LazyLock::new(|| named("[-+]?[0-9]"));
 
-/// Before the brace of a value that is formatted; a dictionary's is followed by something else.
+/// Matches a name before the brace of a formatted value, but not a dictionary.
 static IN_SOURCE: LazyLock<Regex> = LazyLock::new(|| named(r"\{[a-z_(]"));
 
 impl Printed {
-    /// Every metric that a program printed, once, in order.
+    /// Every metric that a program printed, without duplicates, in order.
     pub(super) fn in_output(text: &str) -> Vec<Self> {
         Self::all(text, &IN_OUTPUT)
     }
 
-    /// Every metric in the formatted texts of a Python program, once, in order.
+    /// Every metric in the formatted texts of a Python program, without duplicates, in order.
     pub(super) fn in_source(text: &str) -> Vec<Self> {
         Self::all(text, &IN_SOURCE)
     }
@@ -111,7 +111,7 @@ impl Printed {
         found
     }
 
-    /// The number's line in `[models.X.metrics]`; none for the training loss, which needs none.
+    /// The metric's line in `[models.X.metrics]`; `None` for the training loss, which needs no declaration.
     pub(super) fn declared(&self) -> Option<String> {
         let (name, better) = (&self.name, self.better);
         (name != "train_loss").then(|| format!("{name} = {{ better = \"{better}\" }}"))
@@ -125,7 +125,7 @@ impl Printed {
     }
 }
 
-/// Which values of a metric are better; `None` for a name that is not known as one.
+/// Whether lower or higher values are better; `None` for an unknown name.
 fn better(name: &str) -> Option<&'static str> {
     let is_known = |part: &str, known: &&str| {
         // `top_acc5`, `crossentropyloss`.

@@ -1,4 +1,4 @@
-//! `fieldtrial render` (hidden): one page by a user's template, in a process of its own (`report::render_apart_by`).
+//! `fieldtrial render` (hidden): one page by a user's template, in a separate process (`report::render_apart_by`).
 
 use std::io;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(super) struct RenderArguments {
 }
 
 pub(super) fn render(arguments: &RenderArguments) -> Outcome {
-    // The system refuses only where a lower limit is in force.
+    // An error is ignored: it means that a lower limit is already set.
     let _ = os::limit_memory(report::PAGE_MEMORY);
     let (folder, name) = (&arguments.folder, &arguments.name);
     report::answer_parent(folder, name, io::stdin(), io::stdout())?;

@@ -1,4 +1,4 @@
-//! `fieldtrial run`: plans, prepares data, runs what is not finished, writes results and report.
+//! `fieldtrial run`: plans, prepares data, executes unfinished runs, writes results and report.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -23,14 +23,14 @@ use crate::results::{ResultSet, Session, from_here};
 
 use super::after_run::{advise, answer, render};
 use super::baselines;
-use super::earlier::Earlier;
+use super::earlier::EarlierStates;
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::live::Live;
 use super::run_arguments::{Invocation, RunArguments};
 use super::run_plan::{
-    announce, each_run, folder_or_here, here_as, planned, refuse_namesakes, say_of_data, selected,
-    with_data,
+    announce, each_run, folder_or_here, here_as, planned, refuse_shared_name, say_of_data,
+    selected, with_data,
 };
 use super::search_run::{self, SearchRun};
 use super::setup::{Setup, record_problem};
@@ -39,12 +39,12 @@ use super::{Outcome, Problem, exit_code, shard};
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
     let tree = GitStatus::begin(folder_or_here(arguments.manifest.parent()));
-    let known = Fingerprints::beside(&arguments.manifest);
+    let known = Fingerprints::of_results_root(&arguments.manifest);
     let plan = || -> Result<Plan, Problem> {
         let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
         let (only, name) = (&arguments.only, &arguments.results_name);
         let plan = planned(&manifest, &known.inputs(), only.as_ref(), name.as_ref())?;
-        refuse_namesakes(&plan)?;
+        refuse_shared_name(&plan)?;
         Ok(plan)
     };
     let first = plan()?;
@@ -101,7 +101,7 @@ pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> R
 }
 
 impl Invocation<'_> {
-    /// `--dry-run`: prints what would happen with every run.
+    /// `--dry-run`: prints for every run whether it would be executed.
     fn show(&self) -> Outcome {
         let (setup, cells) = (&self.setup, self.setup.cells);
         let store = shard::read(setup.plan, self.arguments.shard)?;
@@ -112,8 +112,8 @@ impl Invocation<'_> {
         Ok(exit_code::GOOD)
     }
 
-    /// Every run of the selected cells, with the decision whether it runs; and what is known of cells that repeat until they are
-    /// precise. A shard has only a part of a cell's runs, and does `measure.repeats`.
+    /// Every run of the selected cells, with the decision whether it is executed, and the known times for
+    /// `measure.until`. A shard has only some of a cell's runs, so it ignores `measure.until`.
     fn decisions(&self, store: &Store) -> (Vec<(RunId, Decision)>, UntilPrecise) {
         let (arguments, setup) = (self.arguments, &self.setup);
         let options = ResumeOptions {
@@ -126,10 +126,13 @@ impl Invocation<'_> {
         let mut until = UntilPrecise::of(setup.plan, selected.clone());
         let repeats = arguments.shard.is_none().then_some(&mut until);
         let decisions = execute::decide(selected, store, setup.conditions, options, repeats);
-        (shard::own(arguments.shard, setup.cells, decisions), until)
+        (
+            shard::runs_of_shard(arguments.shard, setup.cells, decisions),
+            until,
+        )
     }
 
-    /// Does the runs. `tree` is git's scan of the working tree, if it is still running.
+    /// Executes the runs. `tree` is git's scan of the working tree, if it is still running.
     fn run(&self, tree: Option<GitStatus>) -> Outcome {
         let session = Session::begin();
         let (arguments, setup, cells) = (self.arguments, &self.setup, self.setup.cells);
@@ -168,7 +171,7 @@ impl Invocation<'_> {
         self.end(kept, summary, results, &mut progress)
     }
 
-    /// Does the runs of `source`; also counts those that are kept from before.
+    /// Executes the runs of `source`, and counts those with kept results.
     pub(super) fn execute(
         &self,
         source: &mut dyn Source,
@@ -258,7 +261,7 @@ impl Invocation<'_> {
     }
 }
 
-/// Whether the page could not be written, which is a warning: the runs go on without it.
+/// Prints a warning if the page could not be written, and returns whether that happened; the runs continue without it.
 fn could_not_write(written: &Result<(), ReportError>) -> bool {
     if let Err(error) = written {
         eprintln!("warning: the page of `--live` is no longer written: {error}");
@@ -266,7 +269,7 @@ fn could_not_write(written: &Result<(), ReportError>) -> bool {
     written.is_err()
 }
 
-/// The runs to do, in the order in which they are done.
+/// The runs to execute, in their order.
 fn jobs(
     cells: &[PlannedCell],
     decisions: &[(RunId, Decision)],
@@ -293,7 +296,7 @@ fn jobs(
         let expected = expected.or_insert_with(|| estimator.run(&cells[id.cell], id.block));
         expected.map(|expected| expected.seconds)
     };
-    let earlier = Earlier::of(cells);
+    let earlier = EarlierStates::of(cells);
     let job = |id: RunId| Job {
         id,
         spec: Arc::clone(&specs[id.cell]),

@@ -90,7 +90,7 @@ pub(super) fn experiment_name(text: &str) -> Result<String, String> {
 }
 
 impl RunArguments {
-    /// Failed runs after which no further one begins.
+    /// Number of failed runs after which no further run starts.
     pub(super) fn max_failures(&self) -> Option<usize> {
         let fail_fast = self.fail_fast.then_some(1);
         fail_fast.or(self.max_failures.map(|limit| limit as usize))
@@ -113,7 +113,7 @@ impl RunArguments {
         }
     }
 
-    /// The command that runs what is left: the same, without options that run finished things again.
+    /// The command that executes the remaining runs: the same without options that repeat finished runs.
     pub(super) fn again(&self) -> String {
         Words::default()
             .words(["run"])
@@ -133,7 +133,7 @@ impl RunArguments {
     }
 }
 
-/// A call of `run`, with the objects that it needs.
+/// State of a call of `run`.
 pub(super) struct Invocation<'a> {
     pub(super) arguments: &'a RunArguments,
     pub(super) setup: Setup<'a>,

@@ -11,14 +11,16 @@ use crate::diag::Failure;
 use crate::event::RunId;
 use crate::execute::{self, Decision, Estimate, Estimator, ResumeOptions, UntilPrecise};
 use crate::manifest::Manifest;
-use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell, namesakes};
+use crate::plan::{
+    Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell, manifests_with_name,
+};
 use crate::progress::{Detail, counts, fitted};
 use crate::results::environment::{self, env_id};
 use crate::results::store::{RunConditions, Store};
 use crate::results::{Environment, by_key};
 
 use super::Problem;
-use super::earlier::Earlier;
+use super::earlier::EarlierStates;
 use super::problem::mistake;
 
 /// Plans a manifest, with the options `--only` and `--as`.
@@ -35,7 +37,7 @@ pub(super) fn planned(
     Plan::new(manifest, inputs, options)
 }
 
-/// The plan with its cells. Generates missing data, and then plans again: the hashes of cells depend on their data.
+/// The plan with its cells. Generates missing data, and then plans again: because cell hashes depend on data.
 pub(super) fn with_data(
     plan: Plan,
     again: impl FnOnce() -> Result<Plan, Problem>,
@@ -59,13 +61,13 @@ pub(super) fn selected<'a>(
 }
 
 /// Refuses a second manifest of the same name, which would write to the same folder.
-pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
+pub(super) fn refuse_shared_name(plan: &Plan) -> Result<(), Problem> {
     let (name, path) = (&plan.name, &plan.manifest_path);
     // `--as NAME` chooses another folder.
     if plan.results_folder.file_name() != Some(OsStr::new(name)) {
         return Ok(());
     }
-    let Some(other) = namesakes(path, name).into_iter().next() else {
+    let Some(other) = manifests_with_name(path, name).into_iter().next() else {
         return Ok(());
     };
     let (own, other) = (path.display(), other.display());
@@ -74,7 +76,7 @@ pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
     Err(Failure::plain(title, Some(help.into())).into())
 }
 
-/// Prints what is held out if the manifest does not say, a warning if nothing is, and what else is to be said of the data.
+/// Prints which data are held out by default, a warning if none are, and other remarks about the data.
 pub(super) fn say_of_data(plan: &Plan, detail: Detail) {
     for remark in &plan.data_notes.remarks {
         eprintln!("warning: {remark}");
@@ -129,7 +131,8 @@ pub(super) fn here_as(env_id: String, jobs: usize) -> RunConditions {
     }
 }
 
-/// Cores for runs: those of the Slurm task if Slurm names them, since it does not always restrict a task to them.
+/// Cores for runs: those of the Slurm task if Slurm names them, because Slurm does not always restrict a task to its
+/// cores.
 fn cores() -> usize {
     let given = std::env::var("SLURM_CPUS_PER_TASK").unwrap_or_default();
     let given: usize = given.parse().unwrap_or_default();
@@ -172,14 +175,18 @@ impl StoredRuns {
     }
 
     pub(super) fn runs_of(&self, plan: &Plan, cell: &PlannedCell) -> Vec<String> {
-        let earlier = Earlier::of(std::slice::from_ref(cell));
+        let earlier = EarlierStates::of(std::slice::from_ref(cell));
         let decisions = self.decisions(plan, iter::once((0, cell))).into_iter();
         decisions.map(|run| decided(cell, &run, &earlier)).collect()
     }
 }
 
-/// `seed 42 block 0: keep (done)`, `seed 43 block 0: run (new), goes on after 3 epochs`
-fn decided(cell: &PlannedCell, (id, decision): &(RunId, Decision), earlier: &Earlier) -> String {
+/// A decision as text: `seed 42 block 0: keep (done)`, `seed 43 block 0: run (new), goes on after 3 epochs`.
+fn decided(
+    cell: &PlannedCell,
+    (id, decision): &(RunId, Decision),
+    earlier: &EarlierStates,
+) -> String {
     let what = match decision {
         Decision::Keep(status) => format!("keep ({status})"),
         Decision::NotNeeded => "not needed (its times are precise)".to_owned(),
@@ -206,9 +213,9 @@ pub(super) fn announce(
     }
 }
 
-/// A line for every run: whether it is kept, or runs and why.
+/// A line for every run: whether its result is kept, or it is executed and why.
 pub(super) fn each_run(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> String {
-    let earlier = Earlier::of(cells);
+    let earlier = EarlierStates::of(cells);
     let line = |run: &(RunId, Decision)| {
         let cell = &cells[run.0.cell];
         format!("{} {}\n", cell.spec.key, decided(cell, run, &earlier))
@@ -252,7 +259,7 @@ fn summary(
 
 /// ` (7 not selected, 1 skipped)`: cells without runs.
 fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> String {
-    // Count each cell once: an unselected cell counts as that, even if it is also infeasible.
+    // Each cell is counted once: an unselected cell as unselected, even if it is also infeasible.
     let why = |cell: &PlannedCell| match cell.feasibility {
         _ if !plan.is_selected(cell) => "not selected",
         Feasibility::Infeasible(_) => "infeasible",

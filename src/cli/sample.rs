@@ -1,4 +1,4 @@
-//! `fieldtrial sample`: what a trained model generates.
+//! `fieldtrial sample`: draws samples from a trained model.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &SampleArguments) -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-/// Names and contents of the files; of texts and paths that are printed, one.
+/// Names and contents of the files; a single one for printed texts and paths.
 fn files(trained: &Trained, samples: Samples, is_folder: bool) -> Vec<(String, Vec<u8>)> {
     match samples {
         Samples::Images(images) => {
@@ -92,7 +92,7 @@ fn files(trained: &Trained, samples: Samples, is_folder: bool) -> Vec<(String, V
             };
             let file = |(number, image): (usize, Image)| {
                 let bytes = png::encode(image.width, image.height, &image.pixels);
-                // The encoder fails only where the writer does, which is memory.
+                // The encoder fails only if the writer does, and writing to memory cannot fail.
                 Some((name(number, &image), bytes.ok()?))
             };
             images.into_iter().enumerate().filter_map(file).collect()

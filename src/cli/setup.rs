@@ -1,4 +1,4 @@
-//! [`Setup`]: what `run` and a side of `ab` have in common: store, launcher, recorder, options.
+//! [`Setup`]: the parts shared by `run` and a side of `ab`: store, launcher, recorder, options.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -16,9 +16,9 @@ use super::Problem;
 use super::problem::mistake;
 use super::run_plan::folder_or_here;
 
-/// Bytes of weights that a run keeps at most unless a manifest requests them.
+/// Largest size in bytes of weights that a run stores without `train.save-to`.
 const WEIGHTS: u64 = 64 << 20;
-/// Bytes of such weights of all runs of a manifest.
+/// Largest total size in bytes of the weights that all runs of a manifest store without `train.save-to`.
 const ALL_WEIGHTS: u64 = 256 << 20;
 
 /// A plan with the machine and build that it runs on.
@@ -31,7 +31,7 @@ pub(super) struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// For a plan with `cells`; for a search without them, since a search has none before it proposes them.
+    /// The setup for a plan with `cells`; for a search `cells` is empty, since trials are proposed later.
     pub(super) fn of(
         plan: &'a Plan,
         cells: &'a [PlannedCell],
@@ -54,7 +54,7 @@ impl<'a> Setup<'a> {
         Ok(launcher)
     }
 
-    /// Bytes of weights that each run may keep: a search keeps those of few trials.
+    /// Size in bytes up to which each run may store its weights; for a search only few trials count.
     fn keep_weights_below(&self) -> u64 {
         let runs = self.cells.iter().map(|cell| cell.spec.measure.seeds.len());
         (ALL_WEIGHTS / runs.sum::<usize>().max(1) as u64).min(WEIGHTS)
@@ -78,8 +78,8 @@ impl<'a> Setup<'a> {
         )
     }
 
-    /// The results files that exist. Damaged ones are left out, with a warning, if `store` has what they had: they are
-    /// written again from it.
+    /// The results files that exist. Damaged ones are ignored with a warning if `store` has their content, from which
+    /// they are written again.
     pub(super) fn previous(&self, store: &Store) -> Result<Option<ResultSet>, Problem> {
         let folder = self.plan.results_folder.as_path();
         if !folder.join("plan.json").exists() {
@@ -106,8 +106,8 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Why the results files hold something that `store` lacks, as in a clone, which has no store; `None` if `store` has all
-    /// of it.
+    /// Why the results files are the only copy of some results (as in a fresh clone without a store); `None` if `store`
+    /// has all of them.
     fn why_only_copy(&self, store: &Store) -> Option<String> {
         let Some(plan) = results::last_plan(&self.plan.results_folder) else {
             return Some("there is no plan.json that says which rows it had".to_owned());
@@ -134,7 +134,7 @@ pub(super) fn open(plan: &Plan) -> Result<Store, Problem> {
 }
 
 pub(super) fn warn_of_damage(store: &Store) {
-    // A shard shares the store with others, and leaves it as it is.
+    // A shard must not modify the store, which it shares with others.
     let aside = if store.is_shard() {
         ""
     } else {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::cluster::{Deal, everything};
+use crate::cluster::{RunNumbers, everything};
 use crate::event::RunId;
 use crate::execute::Decision;
 use crate::plan::{Plan, PlannedCell};
@@ -43,8 +43,8 @@ pub(super) fn read(plan: &Plan, share: Option<Share>) -> Result<Store, Problem> 
     store.map_err(mistake)
 }
 
-/// The runs of the shard; all runs without one.
-pub(super) fn own(
+/// The runs of the shard; all runs without `--shard`.
+pub(super) fn runs_of_shard(
     share: Option<Share>,
     cells: &[PlannedCell],
     decisions: Vec<(RunId, Decision)>,
@@ -52,9 +52,10 @@ pub(super) fn own(
     let Some(share) = share else {
         return decisions;
     };
-    let deal = Deal::of(cells);
+    let run_numbers = RunNumbers::of(cells);
     let own = decisions.into_iter();
-    own.filter(|(id, _)| deal.is_of(share, *id)).collect()
+    own.filter(|(id, _)| run_numbers.is_of(share, *id))
+        .collect()
 }
 
 /// The part of `results` about the runs of `decisions`.

@@ -1,4 +1,4 @@
-//! The one cell of a manifest without its matrices, with a named model: for commands about a model.
+//! A single cell of a manifest, without its matrices and with the given model, for commands about one model.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(super) fn single_cell(
 ) -> Result<PlannedCell, Problem> {
     let mut manifest = manifest::load(path, sets)?;
     if let Some(root) = manifest.root.as_table_mut() {
-        // Sections about cells and their results; they may name axes that no longer exist.
+        // Sections about cells and their results; are removed, because they may name axes that no longer exist.
         for section in ["matrix", "matrices", "report", "compare", "search"] {
             root.take(section);
         }

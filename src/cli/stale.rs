@@ -1,4 +1,4 @@
-//! `fieldtrial stale`: which results folders this build would no longer give.
+//! `fieldtrial stale`: lists results folders that this build would no longer reproduce.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub(super) fn stale(arguments: &StaleArguments) -> Outcome {
     Ok(exit_code::failed_if(number > 0))
 }
 
-/// What is stale in a folder, or why that cannot be said, in a sentence.
+/// A sentence on what is stale in a folder, or why that is unknown.
 fn state(folder: &Path, file: Option<PlanFile>) -> Result<Staleness, String> {
     let file = file.ok_or("its `plan.json` cannot be read")?;
     let manifest = project_folder(folder).join(&file.manifest_path);
@@ -97,7 +97,7 @@ fn state(folder: &Path, file: Option<PlanFile>) -> Result<Staleness, String> {
 }
 
 fn of_manifest(file: PlanFile, manifest: &Path) -> Result<Staleness, Problem> {
-    let known = Fingerprints::beside(manifest);
+    let known = Fingerprints::of_results_root(manifest);
     let manifest = manifest::load(manifest, &[])?;
     let plan = || Ok(planned(&manifest, &known.inputs(), None, None)?);
     let (plan, cells) = with_data(plan()?, plan)?;

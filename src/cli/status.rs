@@ -8,7 +8,7 @@ use clap::Args;
 use crate::base::shell;
 use crate::base::text::count;
 use crate::base::units::human_seconds;
-use crate::cluster::{self, Phase, Standing, slurm_folder};
+use crate::cluster::{self, Phase, ShardProgress, slurm_folder};
 use crate::results::from_here;
 
 use super::choice::{Chosen, PlanChoice};
@@ -40,18 +40,20 @@ pub(super) fn status(arguments: &StatusArguments) -> Outcome {
     }
     let words = arguments.choice.words();
     let stuck = stuck(&overview);
-    let left = overview.total(|standing| standing.left);
-    let failed = overview.total(|standing| standing.failed);
+    let left = overview.total(|shard_progress| shard_progress.left);
+    let failed = overview.total(|shard_progress| shard_progress.failed);
     if let Some(next) = next(&words, &overview, stuck, left) {
         eprintln!("next     {next}");
     }
     Ok(exit_code::failed_if(stuck > 0 || failed > 0))
 }
 
-/// Shards with runs left that are neither queued nor running.
+/// Number of shards with remaining runs that are neither queued nor running.
 fn stuck(overview: &Overview) -> usize {
-    let stuck = |standing: &&Standing| cluster::is_stuck(standing, overview.task(standing));
-    overview.standings.iter().filter(stuck).count()
+    let stuck = |shard_progress: &&ShardProgress| {
+        cluster::is_stuck(shard_progress, overview.task(shard_progress))
+    };
+    overview.shards_progress.iter().filter(stuck).count()
 }
 
 fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<String> {
@@ -61,8 +63,10 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
         return Some(format!("`{submit}` submits {shards} again"));
     }
     if stuck > 0 {
-        let mut standings = overview.standings.iter();
-        let share = standings.find(|standing| standing.left > 0)?.share;
+        let mut shards_progress = overview.shards_progress.iter();
+        let share = shards_progress
+            .find(|shard_progress| shard_progress.left > 0)?
+            .share;
         let run = shell::command(&format!("run {words} --shard {share}"));
         return Some(format!("`{run}` goes on"));
     }
@@ -77,30 +81,33 @@ fn standings_table(chosen: &Chosen, overview: &Overview) -> String {
     let header = [
         "shard", "state", "done", "failed", "left", "changed", "node", "log",
     ];
-    let standings = overview.standings.iter();
-    let mut rows: Vec<_> = standings.map(|one| row(chosen, overview, one)).collect();
-    let numbers: [fn(&Standing) -> usize; 3] = [|one| one.done, |one| one.failed, |one| one.left];
+    let shards_progress = overview.shards_progress.iter();
+    let mut rows: Vec<_> = shards_progress
+        .map(|one| row(chosen, overview, one))
+        .collect();
+    let numbers: [fn(&ShardProgress) -> usize; 3] =
+        [|one| one.done, |one| one.failed, |one| one.left];
     let totals = numbers.map(|number| overview.total(number).to_string());
     let all = ["all".to_owned(), String::new()].into_iter();
     rows.push(all.chain(totals).collect());
     table(header, rows, 2..=5)
 }
 
-fn row(chosen: &Chosen, overview: &Overview, standing: &Standing) -> Vec<String> {
-    let task = overview.task(standing);
+fn row(chosen: &Chosen, overview: &Overview, shard_progress: &ShardProgress) -> Vec<String> {
+    let task = overview.task(shard_progress);
     let log = task.map(|task| {
-        let name = format!("{}_{}.log", task.job, standing.share.index());
+        let name = format!("{}_{}.log", task.job, shard_progress.share.index());
         slurm_folder(&chosen.plan.results_folder).join(name)
     });
     let log = log.filter(|path| path.is_file());
     let log = log.map(|path| from_here(&path).display().to_string());
     vec![
-        standing.share.to_string(),
-        cluster::state(standing, task),
-        standing.done.to_string(),
-        standing.failed.to_string(),
-        standing.left.to_string(),
-        standing.changed.map(ago).unwrap_or_default(),
+        shard_progress.share.to_string(),
+        cluster::state(shard_progress, task),
+        shard_progress.done.to_string(),
+        shard_progress.failed.to_string(),
+        shard_progress.left.to_string(),
+        shard_progress.changed.map(ago).unwrap_or_default(),
         task.and_then(|task| task.node.clone()).unwrap_or_default(),
         log.unwrap_or_default(),
     ]

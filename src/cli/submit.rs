@@ -9,7 +9,7 @@ use clap::Args;
 use crate::base::shell;
 use crate::base::text::count;
 use crate::cluster::{
-    self, Array, Jobs, Scripts, SlurmError, Standing, array_text, slurm, slurm_folder,
+    self, Array, Jobs, Scripts, ShardProgress, SlurmError, array_text, slurm, slurm_folder,
 };
 use crate::diag::Failure;
 use crate::plan::project_folder;
@@ -50,7 +50,7 @@ pub(super) struct SubmitArguments {
 }
 
 pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
-    // Generate data here, once; otherwise all tasks would generate it at the same time.
+    // Data are generated here, once; otherwise all tasks would generate it at the same time.
     let chosen = arguments.choice.plan()?;
     refuse_if_nothing_can_run(&chosen.plan, &chosen.cells)?;
     let shards = arguments.shards.map(usize::from);
@@ -120,7 +120,7 @@ impl Submission<'_> {
             job: job.clone(),
             tasks: wanted,
         });
-        // Write the job id down before anything else can fail.
+        // The job id is stored before anything else can fail.
         self.write(&jobs)?;
         eprintln!("submitted job {job}: {what}, {}", count(self.left(), "run"));
         self.submit_merge(&mut jobs, &merge_script)?;
@@ -128,19 +128,19 @@ impl Submission<'_> {
         Ok(exit_code::GOOD)
     }
 
-    /// Shards that have runs left and no active task.
+    /// Shards with remaining runs and without an active task.
     fn wanted(&self) -> impl Iterator<Item = usize> {
-        let is_wanted = |standing: &&Standing| {
-            let to_retry = self.arguments.retry && standing.failed > 0;
-            let has_work = standing.left > 0 || to_retry;
-            has_work && !cluster::is_active(standing, self.overview.task(standing))
+        let is_wanted = |shard_progress: &&ShardProgress| {
+            let to_retry = self.arguments.retry && shard_progress.failed > 0;
+            let has_work = shard_progress.left > 0 || to_retry;
+            has_work && !cluster::is_active(shard_progress, self.overview.task(shard_progress))
         };
-        let wanted = self.overview.standings.iter().filter(is_wanted);
-        wanted.map(|standing| standing.share.index())
+        let wanted = self.overview.shards_progress.iter().filter(is_wanted);
+        wanted.map(|shard_progress| shard_progress.share.index())
     }
 
     fn left(&self) -> usize {
-        self.overview.total(|standing| standing.left)
+        self.overview.total(|shard_progress| shard_progress.left)
     }
 
     fn say_nothing(&self) {
@@ -181,7 +181,7 @@ impl Submission<'_> {
             .map_err(mistake)
     }
 
-    /// Submits one merge job after all active arrays; cancels an earlier one that waits for fewer.
+    /// Submits one merge job after all active arrays; cancels an earlier merge job, which waits for fewer arrays.
     fn submit_merge(&self, jobs: &mut Jobs, script: &Path) -> Result<(), Problem> {
         if let Some(task) = self.overview.merging()
             && task.phase.is_active()

@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Row, Table};
 
-/// The rows below their header; the columns in `right` (from 0) are aligned to the right.
+/// A table of rows below a header; the columns in `right` (from 0) are aligned to the right.
 pub(super) fn table<R: Into<Row>>(
     header: impl Into<Row>,
     rows: impl IntoIterator<Item = R>,

@@ -16,7 +16,7 @@ use crate::trained::{Trained, TrainedError};
 use super::Problem;
 use super::problem::mistake;
 
-/// Cells that a message names.
+/// Largest number of cells in a message.
 const NAMED: usize = 6;
 
 /// A trained model.
@@ -34,7 +34,7 @@ pub(super) struct TrainedChoice {
 }
 
 impl TrainedChoice {
-    /// The results folder, where all of its runs are meant and none is chosen.
+    /// The results folder, for commands that use all of its runs.
     pub(super) fn results(&self) -> Result<PathBuf, Problem> {
         let chosen = [
             ("--cell", self.cell.is_some()),
@@ -48,7 +48,7 @@ impl TrainedChoice {
         results_folder(&self.run).ok_or_else(|| no_results(&self.run).into())
     }
 
-    /// Opens the model, and says on standard error which one it is where it was chosen.
+    /// Opens the model; if it was chosen automatically, prints on standard error which one it is.
     pub(super) fn open(&self) -> Result<Trained, Problem> {
         let is_file = self.run.is_file() && self.run.extension() == Some(OsStr::new("safetensors"));
         if is_file {
@@ -85,7 +85,7 @@ impl TrainedChoice {
         }
     }
 
-    /// The seed, how many there are, and its validation loss.
+    /// The chosen seed, the number of seeds, and the seed's validation loss.
     fn seed(&self, set: &ResultSet, key: &str) -> Result<(u64, usize, Option<f64>), Failure> {
         let runs = set.runs.iter().filter(|run| run.key == key);
         let trained: Vec<_> = runs
@@ -168,7 +168,7 @@ fn named(set: &ResultSet, wanted: &str) -> Result<BestCells, Failure> {
         let title = format!("no cell has `{wanted}` in its key");
         return Err(Failure::plain(title, help));
     }
-    // One that is named in full is meant alone.
+    // A cell whose whole key is given is the only match.
     let is_whole = keys.iter().any(|key| key == wanted);
     Ok(BestCells {
         keys: if is_whole {
@@ -181,7 +181,7 @@ fn named(set: &ResultSet, wanted: &str) -> Result<BestCells, Failure> {
     })
 }
 
-/// Several cells may be meant: a guess would hide that.
+/// Error: several cells match, and none is chosen automatically.
 fn undecided(folder: &Path, best: &BestCells, keys: &[String]) -> Failure {
     let by = match &*best.by {
         "" => String::new(),
@@ -203,7 +203,7 @@ fn undecided(folder: &Path, best: &BestCells, keys: &[String]) -> Failure {
     Failure::new(vec![error.help("choose one by `--cell`")], [].into())
 }
 
-/// A failure in the words of the mistake.
+/// Converts an error about a trained model into a message for the user.
 pub(super) fn problem(error: TrainedError) -> Problem {
     match error {
         TrainedError::Data(error) => {

@@ -16,7 +16,7 @@ pub(super) type TrialName = (usize, usize);
 pub(super) struct Replay {
     pub(super) ended: Vec<(TrialName, Status)>,
     pub(super) missing: Vec<TrialName>,
-    /// Keys of missing runs that follow the last trial of a study (regret, ensemble).
+    /// Keys of missing runs after the last trial of a study (regret, ensemble).
     pub(super) missing_after: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Counts trials that this machine cannot run as missing, if the machines that run them have devices (`given`).
+    /// Counts trials that this machine cannot run as missing, if the executing machines have other devices (`given`).
     pub(super) fn expecting_devices(mut self, plan: &Plan, given: bool) -> Self {
         let is_skipped = |(_, status): &(TrialName, Status)| *status == Status::Skipped;
         if given && self.ended.iter().any(is_skipped) {

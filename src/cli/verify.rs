@@ -80,7 +80,7 @@ fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
     Ok(cell)
 }
 
-/// One message for each mistake.
+/// The error as a failure with one message per mistake.
 fn failure(arguments: &VerifyArguments, error: &VerifyError) -> Problem {
     let mistakes = match error {
         VerifyError::Reference(mistakes) => mistakes.clone(),

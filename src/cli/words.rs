@@ -13,7 +13,7 @@ impl Words {
         self
     }
 
-    /// The option once for each value.
+    /// Adds the option once for each value.
     pub(super) fn option<T: ToString>(
         self,
         name: &str,
@@ -27,7 +27,7 @@ impl Words {
         self.words(is_set.then_some(name))
     }
 
-    /// The command line, as a shell reads it.
+    /// The command line as text for a shell.
     pub(super) fn command(&self) -> String {
         shell::command(&shell::joined(&self.0))
     }

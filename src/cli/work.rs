@@ -1,11 +1,11 @@
-//! Counts of a training step before and after, in words: for `compare` and its gate.
+//! Counts of a training step before and after, as text for `compare` and its gate.
 
 use crate::base::text::count;
 use crate::base::units::{human, human_bytes, human_si};
 use crate::compare::WorkChange;
 use crate::event::SAMPLES;
 
-/// The first of a cell's changes, and the number of the others.
+/// Text of a cell's largest change, and the number of the others.
 pub(super) fn first_text(changes: &[WorkChange]) -> String {
     let Some((first, others)) = changes.split_first() else {
         return String::new();
@@ -41,7 +41,7 @@ pub(super) fn text(change: &WorkChange) -> String {
     format!("{}: {}", change.name(), parts.join(", "))
 }
 
-/// `+4.19 MFLOP (+50 %)`; without a percentage where there was nothing before.
+/// A difference as text: `+4.19 MFLOP (+50 %)`; without a percentage if the value before was 0.
 fn difference((before, after): (u64, u64), show: fn(u64) -> String) -> Option<String> {
     let sign = if after < before { '−' } else { '+' };
     let size = before.abs_diff(after);

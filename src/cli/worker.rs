@@ -1,8 +1,8 @@
 //! `fieldtrial worker` (hidden): one run: order on stdin, events on stdout.
 //!
-//! The real standard output is moved away first, so that output of libraries goes to standard error and cannot break the
-//! protocol. A thread reads stdin: it passes on the parent's replies after epochs; if stdin closes, the parent is gone, and
-//! the process ends itself, even in the middle of a step.
+//! Standard output is first redirected, so that output of libraries goes to standard error and cannot break the
+//! protocol. A thread reads stdin: it passes on the parent's replies after epochs; if stdin closes, the parent has
+//! exited, and the process ends itself, even in the middle of a step.
 
 use std::io::{self, BufRead, Write};
 use std::panic::{self, PanicHookInfo};
@@ -26,7 +26,7 @@ use super::{Outcome, exit_code};
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Exit code of a worker whose parent is gone.
+/// Exit code of a worker whose parent has exited.
 const ORPHANED: i32 = 1;
 
 /// Reads the order, trains, and sends events. The status of the run is in the events, not in the exit code.
@@ -59,7 +59,7 @@ pub(super) fn worker() -> Outcome {
                 }
             };
             if is_program {
-                // This process ends its program first, when its stdin closes.
+                // When stdin closes, this process first ends its program, so it must not be killed with its parent.
                 os::continue_at_end_of_parent();
                 let cores = order.program.as_ref().and_then(|files| files.cores);
                 if let Some((first, count)) = cores {
@@ -76,7 +76,7 @@ pub(super) fn worker() -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-/// Tells the parent that this process lives, four times within `silence` seconds, at most once a second.
+/// Sends the parent signs of life, four times within `silence` seconds, at most once a second.
 fn tell_alive(events: &Mutex<EventWriter<impl Write>>, silence: f64) {
     let pause = Duration::from_secs_f64((silence / 4.0).clamp(0.01, 1.0));
     loop {
@@ -130,7 +130,7 @@ fn pass_on(input: impl BufRead, replies: &Sender<Reply>) {
     for line in input.lines() {
         let reply = line.ok().and_then(|line| serde_json::from_str(&line).ok());
         let Some(reply) = reply else { return };
-        // The receiver is gone if the run is over; the process ends soon.
+        // Sending fails only if the run has ended; the process exits soon.
         let _ = replies.send(reply);
     }
 }
@@ -140,7 +140,7 @@ fn wait(replies: &Receiver<Reply>) -> Reply {
     replies.recv().unwrap_or(Reply::Stop)
 }
 
-/// The message as one line, which the parent recognises.
+/// Prints a panic message as one line, which the parent recognises.
 fn tell_panic(info: &PanicHookInfo<'_>) {
     if is_contained_panic() {
         return;
@@ -179,7 +179,7 @@ impl<W: Write> EventWriter<W> {
         }
     }
 
-    /// Whether progress at `now` is reported; after that, none for a while.
+    /// Whether progress at `now` is reported (at most several times a second).
     fn tells_progress(&mut self, now: Instant) -> bool {
         let is_long_ago = |last| now.saturating_duration_since(last) >= PROGRESS_EVERY;
         let is_due = self.last_progress.is_none_or(is_long_ago);
@@ -201,14 +201,15 @@ impl<W: Write> EventWriter<W> {
     }
 }
 
-/// Whether a panic's message says that the operating system refused to start a thread: a limit of the machine, no bug.
+/// Whether a panic's message says that the operating system refused to start a thread: a limit of the machine, not a
+/// bug.
 pub fn is_refused_thread(message: &str) -> bool {
     (message.contains("kind: WouldBlock") && message.contains("code: 11"))
         || is_thread_without_stack(message)
 }
 
-/// Whether a panic's message says that a new thread got no memory for the stack of its signal handlers. It panics before the
-/// thread's function begins, so that nothing can catch it.
+/// Whether a panic's message says that a new thread got no memory for the stack of its signal handlers. It panics
+/// before the thread's function begins, so it cannot be caught.
 pub fn is_thread_without_stack(message: &str) -> bool {
     message.starts_with("failed to allocate an alternative stack")
 }

@@ -3,7 +3,7 @@
 /// One task of a job array, or a single job, as Slurm reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Job id; for a task, that of its array.
+    /// Job id; for a task the id of its array.
     pub job: String,
     /// Task number; `None` for a job without an array.
     pub task: Option<usize>,
@@ -42,7 +42,7 @@ impl Phase {
         !matches!(self, Self::Ended(_))
     }
 
-    /// The state in words for the user.
+    /// The state as text for the user.
     pub fn text(&self) -> String {
         let in_words = |word: &str| word.to_lowercase().replace('_', " ");
         match self {
@@ -75,17 +75,18 @@ pub(super) fn parse_squeue(text: &str) -> Vec<Task> {
     text.lines().filter_map(line).collect()
 }
 
-/// Reads `scontrol --oneliner show job`: the jobs in Slurm's controller, until a few minutes after their end.
+/// Parses the output of `scontrol --oneliner show job`: the jobs in Slurm's controller, which forgets them some minutes
+/// after their end.
 pub(super) fn parse_scontrol(text: &str) -> Vec<Task> {
     let line = |line: &str| {
-        // Names and commands may contain spaces; the first field of a name is Slurm's.
+        // Job names and commands may contain spaces and `=`, so the first field with a name is the right one.
         let field = |name: &str| {
             let mut words = line.split_whitespace();
             words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
         };
         let job = field("ArrayJobId").or_else(|| field("JobId"))?.to_owned();
         let task = field("ArrayTaskId");
-        // Waiting tasks are in one line: `3-8%4`. `squeue` lists them one by one.
+        // Waiting tasks are in one line: `3-8%4`. They are left out here, because `squeue` lists them one by one.
         if task.is_some_and(|task| task.parse::<usize>().is_err()) {
             return None;
         }

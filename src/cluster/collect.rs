@@ -12,24 +12,24 @@ use crate::results::store::{Added, Entries, Store, StoredRun, journals};
 pub struct Collected {
     /// Number of journals.
     pub journals: usize,
-    /// Runs added to the store.
+    /// Number of runs added to the store.
     pub taken: usize,
-    /// Runs that the store already had, itself or in a result of higher priority.
+    /// Number of runs that the store already had, or for which it has a run that takes precedence.
     pub known: usize,
-    /// Runs that a build with another code hash made: the store keeps them, and the results of this build leave them out.
+    /// Number of runs by a build with another code hash: they are stored, but not part of this build's results.
     pub of_other_code: usize,
     /// Damaged lines, as `path:line`.
     pub damaged: Vec<String>,
-    /// Journals whose last line is incomplete: a run that is being written, or was cut off.
+    /// Journals whose last line is incomplete: a run is being written, or the writer was killed.
     pub torn: Vec<PathBuf>,
 }
 
-/// Adds every journal beside `store` to it, ordered by number of shards, then by shard. Journals stay unchanged; runs that
-/// the store has are skipped the next time.
+/// Adds all journals of the results folder to `store`, ordered by number of shards, then by shard. Journals stay
+/// unchanged; runs that the store has are skipped the next time.
 ///
 /// # Errors
-/// [`RecordError::Store`]; [`RecordError::Disagreement`] if two CPU runs of one cell, seed, block, code and numeric class
-/// have different facts. Runs added before stay in the store.
+/// [`RecordError::Store`]; [`RecordError::Disagreement`] if two CPU runs of one cell, seed, block, code and numeric
+/// class have different facts. Runs added before stay in the store.
 pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordError> {
     let mut collected = Collected::default();
     let current = [Arithmetic::Cpu, Arithmetic::Gpu].map(|of| code_hash(of).into());
@@ -57,16 +57,16 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
     Ok(collected)
 }
 
-/// Whether a program of the user made the run, which is code of its own.
+/// Whether a program of the user (`kind = "command"`) executed the run.
 fn is_of_command(run: &StoredRun) -> bool {
-    // Only the hash of a command's cell has this part; a run that failed has no times that would tell.
+    // Only the hash of a command's cell has this part; a failed run may lack the times from which this could be seen.
     run.hash_parts.contains_key("arguments")
 }
 
 /// Compares a run, the last of `entries`, with the store's run of the same cell, seed, block, code and numeric class.
 fn check(store: &Store, run: &StoredRun, entries: &Entries) -> Result<(), Disagreement> {
-    // On GPUs a library may give other bits every time; the row notes this.
-    // A command's bits are not ours.
+    // Not compared: on GPUs a library may be nondeterministic (the row says so), and commands need not be
+    // deterministic.
     if is_of_command(run) || !run.keys.numeric_class.ends_with("-cpu") {
         return Ok(());
     }

@@ -40,7 +40,7 @@ pub struct Jobs {
 pub struct Array {
     /// Job id.
     pub job: String,
-    /// Shards; they are also the numbers of the tasks.
+    /// Numbers of the shards, which are also the numbers of the tasks.
     pub tasks: Vec<usize>,
 }
 
@@ -65,7 +65,7 @@ pub enum JobsError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why the file is invalid.
         reason: String,
     },
 }
@@ -81,7 +81,7 @@ impl JobsError {
 }
 
 impl Jobs {
-    /// No jobs, for the plan of `manifest`.
+    /// An empty list of jobs for the plan of `manifest`.
     pub fn none(manifest: PathBuf) -> Self {
         Self {
             version: VERSION,

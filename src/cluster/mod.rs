@@ -1,25 +1,25 @@
 //! Several machines: shares of a plan, their journals, and Slurm.
 //!
-//! Assigns runs and trials to shards, counts what is left of each, merges journals, and writes the job scripts. It starts no
-//! worker and writes no result: `cli` connects it with `execute` and `record`.
+//! Assigns runs and trials to shards, counts the remaining runs of each, merges journals, and writes the job scripts.
+//! It starts no worker and writes no result: `cli` connects it with `execute` and `record`.
 
 mod answers;
 mod collect;
-mod deal;
 mod jobs;
+mod run_numbers;
 mod script;
+mod shard_progress;
 pub mod slurm;
-mod standing;
 mod state;
 mod trials;
 
 pub use crate::results::{NoShare, Share};
 pub use answers::{Phase, Task};
 pub use collect::{Collected, collect};
-pub use deal::Deal;
 pub use jobs::{Array, Jobs, JobsError, slurm_folder};
+pub use run_numbers::RunNumbers;
 pub use script::{Scripts, array_text};
+pub use shard_progress::{ShardProgress, changed, classes, decisions, everything, shards_progress};
 pub use slurm::SlurmError;
-pub use standing::{Standing, changed, classes, decisions, everything, standings};
 pub use state::{is_active, is_stuck, merging, state, task_of};
 pub use trials::{TooFewStudies, TrialShare};

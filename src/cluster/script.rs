@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::base::shell;
 use crate::plan::SlurmSpec;
 
-/// Seconds between a signal to end and a task's time limit. Slurm checks limits about every half minute.
+/// Seconds before a task's time limit at which Slurm sends it a signal to end. Slurm checks limits about every half
+/// minute.
 const NOTICE_S: u64 = 120;
 
 /// Content of the scripts.
@@ -101,7 +102,7 @@ impl Scripts<'_> {
         given(&options).collect()
     }
 
-    /// The user's options, last, so that they override the others.
+    /// The user's other options; they come last, so that they override earlier ones.
     fn others(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let options = self.slurm.options.iter();
         let wanted = options.filter(|(name, _)| is_wanted(name));
@@ -134,7 +135,7 @@ impl Scripts<'_> {
         format!("{folder}/{name}.log")
     }
 
-    /// [`NOTICE_S`], or a quarter of a shorter time limit.
+    /// [`NOTICE_S`], or a quarter of the time limit if that is shorter.
     fn notice_s(&self) -> u64 {
         let quarter = self.slurm.minutes().map(|minutes| minutes * 15);
         quarter.map_or(NOTICE_S, |quarter| quarter.min(NOTICE_S))

@@ -55,7 +55,7 @@ pub fn tasks(jobs: &[&str]) -> Result<Vec<Task>, SlurmError> {
     Ok(tasks)
 }
 
-/// The largest number of an array's task; `None` if unknown.
+/// The largest possible task number of an array; `None` if unknown.
 pub fn largest_task() -> Option<usize> {
     let config = call("scontrol", ["show", "config"]).ok()?;
     parse_largest_task(&config)
@@ -87,7 +87,7 @@ fn queue(list: &str) -> Result<Vec<Task>, SlurmError> {
     let jobs = format!("--jobs={list}");
     match call("squeue", ["--noheader", "--array", &format, &jobs]) {
         Ok(text) => Ok(parse_squeue(&text)),
-        // Slurm fails for a single job that it has forgotten, but not for one of several.
+        // For a single job that Slurm has forgotten it returns an error; that is not a failure.
         Err(SlurmError::Refused { reason, .. }) if reason.contains("Invalid job id") => {
             Ok(Vec::new())
         }

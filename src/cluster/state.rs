@@ -1,6 +1,6 @@
 //! State of a shard: from its journal first, then from Slurm's state of its task.
 
-use super::{Jobs, Phase, Standing, Task};
+use super::{Jobs, Phase, ShardProgress, Task};
 
 /// The task of `shard`: the active one, else the last that was submitted.
 pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t Task> {
@@ -14,7 +14,7 @@ pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t T
     found.find(|task| task.phase.is_active()).or(last)
 }
 
-/// The job that merges, if Slurm lists it.
+/// The job that merges the journals, if Slurm lists it.
 pub fn merging<'t>(jobs: &Jobs, tasks: &'t [Task]) -> Option<&'t Task> {
     let job = jobs.merge.as_ref()?;
     let mut tasks = tasks.iter();
@@ -22,23 +22,23 @@ pub fn merging<'t>(jobs: &Jobs, tasks: &'t [Task]) -> Option<&'t Task> {
 }
 
 /// Whether a task or program works on the shard, or will.
-pub fn is_active(standing: &Standing, task: Option<&Task>) -> bool {
-    standing.is_in_use || task.is_some_and(|task| task.phase.is_active())
+pub fn is_active(shard_progress: &ShardProgress, task: Option<&Task>) -> bool {
+    shard_progress.is_in_use || task.is_some_and(|task| task.phase.is_active())
 }
 
 /// Whether a shard is stuck: it has runs left, and is neither queued nor running.
-pub fn is_stuck(standing: &Standing, task: Option<&Task>) -> bool {
-    standing.left > 0 && !is_active(standing, task)
+pub fn is_stuck(shard_progress: &ShardProgress, task: Option<&Task>) -> bool {
+    shard_progress.left > 0 && !is_active(shard_progress, task)
 }
 
-/// State of a shard in words for the user.
-pub fn state(standing: &Standing, task: Option<&Task>) -> String {
+/// State of a shard as text for the user.
+pub fn state(shard_progress: &ShardProgress, task: Option<&Task>) -> String {
     match task.map(|task| &task.phase) {
         Some(phase) if phase.is_active() => phase.text(),
-        _ if standing.is_in_use => "running".to_owned(),
-        _ if standing.left == 0 => "complete".to_owned(),
+        _ if shard_progress.is_in_use => "running".to_owned(),
+        _ if shard_progress.left == 0 => "complete".to_owned(),
         Some(Phase::Ended(_)) => task.map(|task| task.phase.text()).unwrap_or_default(),
-        _ if standing.changed.is_some() => "stopped".to_owned(),
+        _ if shard_progress.changed.is_some() => "stopped".to_owned(),
         _ => "not started".to_owned(),
     }
 }
@@ -57,8 +57,8 @@ mod tests {
         }
     }
 
-    fn standing(left: usize) -> Standing {
-        Standing {
+    fn shard_progress(left: usize) -> ShardProgress {
+        ShardProgress {
             share: Share::new(1, 2).unwrap(),
             done: 1,
             failed: 0,
@@ -91,15 +91,21 @@ mod tests {
     #[test]
     fn a_journal_counts_before_slurm() {
         let failed = task("7", 1, Phase::Ended("NODE_FAIL".into()));
-        assert_eq!(state(&standing(0), Some(&failed)), "complete");
-        assert_eq!(state(&standing(3), Some(&failed)), "ended: node fail");
-        assert_eq!(state(&standing(3), None), "not started");
+        assert_eq!(state(&shard_progress(0), Some(&failed)), "complete");
+        assert_eq!(state(&shard_progress(3), Some(&failed)), "ended: node fail");
+        assert_eq!(state(&shard_progress(3), None), "not started");
         let queued = task("7", 1, Phase::Queued("Resources".into()));
-        assert_eq!(state(&standing(3), Some(&queued)), "queued: Resources");
-        assert!(is_stuck(&standing(3), Some(&failed)) && !is_stuck(&standing(3), Some(&queued)));
-        let by_hand = Standing {
+        assert_eq!(
+            state(&shard_progress(3), Some(&queued)),
+            "queued: Resources"
+        );
+        assert!(
+            is_stuck(&shard_progress(3), Some(&failed))
+                && !is_stuck(&shard_progress(3), Some(&queued))
+        );
+        let by_hand = ShardProgress {
             is_in_use: true,
-            ..standing(3)
+            ..shard_progress(3)
         };
         assert!(!is_stuck(&by_hand, Some(&failed)));
     }

@@ -7,7 +7,7 @@ use crate::results::Share;
 /// The trials of a search that belong to a shard.
 ///
 /// Trials that are independent of each other are dealt one by one, by number first, then by study, so that increasing
-/// `trials` does not move earlier trials. Where a trial depends on earlier ones of its study, whole studies are dealt.
+/// `trials` does not move earlier trials. If trials depend on earlier ones of their study, whole studies are dealt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrialShare {
     share: Share,

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use fieldtrial_source_hash::{CRATES, Lock, PACKAGES, Parts};
 
-/// Modules whose sources can change a fact; a change anywhere else leaves stored results valid.
+/// Modules whose sources can change a run's results; a change anywhere else keeps stored results valid.
 const MODULES: [&str; 8] = [
     "layers", "models", "losses", "optim", "datasets", "loader", "tasks", "train",
 ];
@@ -17,7 +17,7 @@ fn main() {
     for watched in MODULES.iter().copied().chain(["build.rs"]) {
         println!("cargo:rerun-if-changed={watched}");
     }
-    // Cargo puts one into every package, but needs none to build it.
+    // Every package from Cargo has a lock file, but it can be built without one.
     let (mut dfdx, mut packages) = ("unknown".to_owned(), "unknown".to_owned());
     if let Some((file, lock)) = Lock::of(&root, "fieldtrial-engine") {
         println!("cargo:rerun-if-changed={}", file.display());

@@ -1,4 +1,4 @@
-//! What this build is made of: digests of the sources that decide a result, compiler, features.
+//! What this build is made of: digests of the sources that determine results, compiler, features.
 //!
 //! The build scripts of both crates that the worker links compute them file by file; a change in a report or in a
 //! command leaves the code hash unchanged.
@@ -22,9 +22,9 @@ pub const DFDX: &str = env!("FIELDTRIAL_DFDX");
 /// Version of the compiler.
 pub const RUSTC: &str = env!("FIELDTRIAL_RUSTC");
 
-/// The digest over all parts of this build that can change a fact of a cell.
+/// The digest over all parts of this build that can change the results of a cell.
 pub fn code_hash(arithmetic: Arithmetic) -> String {
-    // Computed once: every cell of a plan needs it.
+    // Computed once per process, since every cell of a plan needs it.
     static HASHES: OnceLock<[String; 2]> = OnceLock::new();
     let hashes = HASHES.get_or_init(|| [digest(Arithmetic::Cpu), digest(Arithmetic::Gpu)]);
     hashes[arithmetic as usize].clone()
@@ -54,7 +54,7 @@ pub fn code_parts(arithmetic: Arithmetic) -> BTreeMap<String, String> {
     parts
 }
 
-/// The kind of arithmetic that decides the results of a cell on this device.
+/// The code that computes a cell's results on this device.
 pub fn arithmetic(device: DeviceKind) -> Arithmetic {
     match device {
         DeviceKind::Cpu => Arithmetic::Cpu,

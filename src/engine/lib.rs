@@ -3,7 +3,7 @@
 //! It re-exports the modules of `fieldtrial-kernels`, and the crates that depend on it re-export its modules, so that
 //! `crate::plan` is the same path in all of them (docs/adr/0018).
 
-// They panic where their stream is closed or full; `writeln!` returns the error.
+// `println!` panics if its stream is closed or full; `writeln!` returns the error.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub use fieldtrial_kernels::{base, device, measure, ops};

@@ -1,4 +1,4 @@
-//! `model.py` of built-in models: constants of the run before code that is the same for all of them.
+//! `model.py` of built-in models: constants of the run, followed by code that is the same for all runs.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::trained::Trained;
 /// The code of a built-in model other than `mlp`.
 ///
 /// # Errors
-/// A sentence about what has no such code.
+/// The model has no such code; a sentence.
 pub(super) fn code(trained: &Trained) -> Result<PlainCode, String> {
     let (cell, run) = (&trained.run.cell, &trained.run);
     let steps = match &*cell.loss {
@@ -71,7 +71,7 @@ fn unet(spec: &DdpmUnetSpec, size: ImageSize, target: Target, steps: usize) -> P
     PlainCode { body, inputs }
 }
 
-/// Inputs of both detector models.
+/// Example inputs of both detector models, as Python code.
 const SIGNALS: &str =
     "torch.randn(batch, VALUES), torch.randint(STEPS, (batch,)), torch.randn(batch, NUMBERS)";
 
@@ -160,7 +160,7 @@ fn classes(target: Target) -> usize {
     }
 }
 
-/// A class `Model` with what it needs, and the elements of a tuple of random inputs of `batch` samples.
+/// Code of a class `Model` with its dependencies, and of the elements of a tuple of random inputs with `batch` samples.
 pub(super) struct PlainCode {
     pub(super) body: String,
     pub(super) inputs: String,

@@ -1,7 +1,7 @@
-//! Results as a file store of MLflow: an experiment of their own, and in it an MLflow run for every run (cell and seed).
+//! Results as a file store of MLflow: one experiment, and in it an MLflow run for every run (cell and seed).
 //!
-//! An experiment is `ID/meta.yaml`; a run is `ID/RUN/meta.yaml` with a file for each parameter, metric and tag. `meta.yaml` is
-//! written as JSON, which every reader of YAML reads.
+//! An experiment is `ID/meta.yaml`; a run is `ID/RUN/meta.yaml` with a file for each parameter, metric and tag.
+//! `meta.yaml` is written as JSON, which every reader of YAML reads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,18 +19,18 @@ use crate::results::{
 
 use super::{ExportError, unwritable};
 
-/// Characters of a value, by MLflow's limit for parameters.
+/// Largest number of characters of a value: MLflow's limit for parameters.
 const LONGEST_VALUE: usize = 6000;
-/// Bytes of a name, which is that of a file.
+/// Largest length in bytes of a name, which becomes a file name.
 const LONGEST_NAME: usize = 200;
-/// Folders of a store that are no experiments.
+/// Folders of a file store that are not experiments.
 const NO_EXPERIMENTS: [&str; 2] = [".trash", "models"];
 
-/// Writes results as an experiment into a file store, which is made where there is none. An earlier export of results of this
-/// name is replaced, other experiments stay. Returns what was written, in words.
+/// Writes results as an experiment into a file store, which is created if necessary. An earlier export of results with
+/// this name is replaced; other experiments are not changed. Returns a text about what was written.
 ///
 /// # Errors
-/// Folders with other files, and those of writing.
+/// The folder contains other files, or writing fails.
 pub fn export_mlflow(set: &ResultSet, folder: &Path) -> Result<String, ExportError> {
     let plan = &set.plan;
     let id = experiment_id(&plan.name);
@@ -74,8 +74,7 @@ pub fn export_mlflow(set: &ResultSet, folder: &Path) -> Result<String, ExportErr
     Ok(format!("experiment `{name}`, {}", count(runs, "run")))
 }
 
-/// Writes a file. What an interrupted export leaves is replaced by the next one, so that each of the many files need not be
-/// safe on the disk before the next.
+/// Writes a file. Files are not synced individually: after an interruption the next export replaces all of them.
 fn write(path: &Path, bytes: &str) -> Result<(), ExportError> {
     fs::write(path, bytes).map_err(unwritable(path))
 }
@@ -87,13 +86,13 @@ fn make(folder: &Path) -> Result<(), ExportError> {
 /// The file that describes an experiment or a run to MLflow.
 const META: &str = "meta.yaml";
 
-/// 17 digits, as MLflow's own ids.
+/// An experiment id of 17 digits, like MLflow's own.
 fn experiment_id(name: &str) -> String {
     let number = u64::from_str_radix(&short_hash(name), 16).unwrap_or(0);
     format!("{:017}", number % 100_000_000_000_000_000)
 }
 
-/// Other files are never overwritten or mixed with: a store holds experiments only.
+/// Checks that the folder contains only experiments, so that no other files are overwritten or mixed in.
 fn check_store(folder: &Path, own: &str) -> Result<(), ExportError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -119,7 +118,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// The columns of some origins that have a value.
+    /// Non-empty fields of columns with some origins.
     fn values(&self, of: &'a [Origin]) -> impl Iterator<Item = (&'a ColumnInfo, &'a str)> {
         let columns = self.columns.iter().zip(self.row);
         let those = columns.filter(|((_, origin), text)| of.contains(origin) && !text.is_empty());
@@ -151,7 +150,7 @@ impl<'a> Run<'a> {
             ("tags", self.tags(key, seed)),
             ("metrics", self.metrics(epochs)),
         ];
-        // MLflow knows a run by the folders, also by that of artifacts.
+        // MLflow recognises a run by its folders, including `artifacts`.
         make(&folder.join("artifacts"))?;
         for (part, files) in parts {
             let part = folder.join(part);
@@ -238,7 +237,7 @@ impl<'a> Run<'a> {
         tags
     }
 
-    /// Lines of `TIME VALUE STEP`: the series over epochs, and after it the final value where it is another.
+    /// Lines of `TIME VALUE STEP`: the series over epochs, and after it the final value if it differs.
     fn metrics(&self, epochs: &[&EpochRecord]) -> BTreeMap<String, String> {
         let time = self.moment("ended").or(self.moment("started")).unwrap_or(0);
         let mut series: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
@@ -279,7 +278,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// `train.optimizer.lr`; what is not set is left out, lists are JSON.
+/// Flattens settings to dotted paths such as `train.optimizer.lr`; unset values are left out, lists become JSON.
 fn flatten(path: String, value: &Value, params: &mut BTreeMap<String, String>) {
     let text = match value {
         Value::Null => return,
@@ -312,7 +311,7 @@ fn file_name(name: &str) -> String {
     plain
 }
 
-/// The number of MLflow's status: scheduled, finished, failed or killed. The tag `status` has ours.
+/// The number of MLflow's status: scheduled, finished, failed or killed. The tag `status` has Fieldtrial's own status.
 fn status(text: &str) -> u8 {
     match text {
         "not-run" => 2,

@@ -1,8 +1,9 @@
-//! Exports results: a model as PyTorch code with weights (and ONNX by way of it), results as tables or for MLflow.
+//! Exports results: a model as PyTorch code with weights (and through it ONNX), results as tables or for MLflow.
 //!
-//! Owns [`export_csv`], [`export_mlflow`] and [`export()`], which writes a folder that needs nothing of Fieldtrial: `model.py` (the model as plain `torch.nn`, written by
-//! `pytorch.rs` and `built_in.rs`), `weights.safetensors`, and where its data come from files `prepare.py` with `preparation.json` (what was fitted to
-//! the training rows) and `example.py`.
+//! Owns [`export_csv`], [`export_mlflow`] and [`export()`], which writes a folder that can be used without Fieldtrial:
+//! `model.py` (the model as plain `torch.nn`, written by `pytorch.rs` and `built_in.rs`), `weights.safetensors`, and,
+//! if its data come from files, `prepare.py` with `preparation.json` (what was fitted to the training rows) and
+//! `example.py`.
 
 mod built_in;
 mod mlflow;
@@ -33,7 +34,7 @@ pub enum ExportError {
     /// No code can be written for the model.
     #[error("{0}")]
     Unsuited(String),
-    /// The folder holds something else.
+    /// The folder contains other files.
     #[error("`{}` is not empty and no earlier export: nothing is written there", .0.display())]
     Taken(PathBuf),
     /// The weights cannot be read or written.
@@ -52,10 +53,11 @@ pub enum ExportError {
     },
 }
 
-/// Writes PyTorch code and weights into a folder, which is made, is empty or holds an earlier export. Returns the names of the files.
+/// Writes PyTorch code and weights into a folder, which must be absent, empty or an earlier export. Returns the names
+/// of the files.
 ///
 /// # Errors
-/// Models that have no code, folders with other files, and those of writing.
+/// The model has no such code, the folder contains other files, or writing fails.
 pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, ExportError> {
     let kind = Kind::of(trained);
     let model = pytorch::model(trained).map_err(ExportError::Unsuited)?;
@@ -74,7 +76,7 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
     for (name, bytes) in &files {
         write(folder, name, bytes)?;
     }
-    // Leaves out settings of the run, which mean nothing elsewhere.
+    // Leaves out settings of the run, which are meaningless outside of Fieldtrial.
     let metadata = Metadata::from([
         ("format".to_owned(), "pt".to_owned()),
         ("key".to_owned(), trained.run.cell.key.clone()),
@@ -90,7 +92,7 @@ fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> ExportError {
     move |reason| ExportError::Unwritable { path, reason }
 }
 
-/// Writes a file below a folder, and the folders that it needs.
+/// Writes a file below a folder, and creates missing folders.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ExportError> {
     let path = folder.join(name);
     let parent = path.parent().unwrap_or(folder);
@@ -99,7 +101,8 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ExportError> {
     written.map_err(unwritable(&path))
 }
 
-/// Other files are never overwritten: the folder is empty, or has the files that every export of this kind has.
+/// Checks that no other files would be overwritten: the folder is empty, or contains the files of an earlier export of
+/// this kind.
 fn check(folder: &Path, own: &[&str]) -> Result<(), ExportError> {
     let is_export = own.iter().all(|name| folder.join(name).is_file());
     let is_empty = match fs::read_dir(folder) {

@@ -1,4 +1,4 @@
-//! Input of `prepare.py`, and the texts around it.
+//! The input of `prepare.py`, and the texts that describe it.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::trained::Trained;
 
-/// Categories that a README names of a column.
+/// Largest number of categories of a column in a README.
 const SHOWN: usize = 8;
 
 /// Data that can be prepared outside of Fieldtrial.
@@ -23,14 +23,14 @@ pub(super) enum Kind {
     Text,
     /// Images of classes that a diffusion model draws.
     Drawn,
-    /// Detector signals that a diffusion model draws for the events of a table.
+    /// Detector signals, which a diffusion model generates for the events of a table.
     Signals,
     /// Paths that a model draws.
     Paths,
 }
 
 impl Kind {
-    /// `None` for data that have no files.
+    /// The kind of a model's data; `None` for data without files.
     pub(super) fn of(trained: &Trained) -> Option<Self> {
         match &*trained.run.cell.model {
             ModelSpec::NeuralSde(_) | ModelSpec::CannedNet(_) => return Some(Self::Paths),
@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// `prepare.py`; `None` where nothing is read.
+    /// The content of `prepare.py`; `None` if no files are read.
     pub(super) fn prepare(self) -> Option<String> {
         let finish = include_str!("python/finish.py");
         match self {
@@ -83,7 +83,7 @@ impl Kind {
     }
 }
 
-/// The content of `preparation.json`; `None` where nothing is prepared.
+/// The content of `preparation.json`; `None` if nothing is prepared.
 pub(super) fn spec(trained: &Trained, kind: Kind) -> Option<Value> {
     let run = &trained.run;
     let mut spec = Map::new();
@@ -150,7 +150,7 @@ fn image_size(features: Features, spec: &mut Map<String, Value>) {
     }
 }
 
-/// How a table is written, and what becomes of its columns.
+/// Adds the format of a table and the preparation of its columns.
 fn table(trained: &Trained, spec: &mut Map<String, Value>) {
     let (separator, decimal, missing) = match &*trained.run.cell.dataset {
         DatasetSpec::Csv(csv) => (csv.separator, csv.decimal, &csv.missing_values[..]),
@@ -162,7 +162,7 @@ fn table(trained: &Trained, spec: &mut Map<String, Value>) {
     spec.insert("columns".into(), json!(columns(trained)));
 }
 
-/// The columns that are read; numbers, where the data come from no file.
+/// The columns that are read; numeric columns if the data do not come from a file.
 fn columns(trained: &Trained) -> Vec<PreparedColumn> {
     if let Some(Preparation::Table { columns }) = &trained.run.preparation {
         return columns.clone();
@@ -261,7 +261,7 @@ fn data_files(kind: Option<Kind>) -> &'static str {
     }
 }
 
-/// Meaning of the outputs, in words.
+/// Text about the meaning of the outputs.
 fn predicts(trained: &Trained, kind: Option<Kind>) -> Option<String> {
     let names = |names: &[String]| format!("`{}`", names.join("`, `"));
     match kind {

@@ -12,13 +12,13 @@ use super::built_in::{self, PlainCode, python, random_features};
 /// Classes that layers without a counterpart in `torch.nn` need.
 const HELPERS: &str = include_str!("python/layers.py");
 const LOAD: &str = include_str!("python/load.py");
-/// Loads weights where the file has not every tensor of PyTorch's `state_dict`.
+/// Python code that loads weights if the file lacks some tensors of PyTorch's `state_dict`.
 const LOAD_LOOSELY: &str = include_str!("python/load_loosely.py");
 
-/// The file.
+/// The content of `model.py` for a declared model.
 ///
 /// # Errors
-/// A sentence about models that have no such code.
+/// The model has no such code; a sentence.
 pub(super) fn model(trained: &Trained) -> Result<String, String> {
     let (cell, run) = (&trained.run.cell, &trained.run);
     let code = match &*cell.model {
@@ -110,7 +110,7 @@ fn declared(layers: &[Layer]) -> String {
     format!("{helpers}{}", model_class(&code.text, "x", &ties.text))
 }
 
-/// `layers.3.0.shortcut` as Python writes it: `.layers[3][0].shortcut`.
+/// The Python expression for a path: `layers.3.0.shortcut` becomes `.layers[3][0].shortcut`.
 fn path(name: &str) -> String {
     let part = |part: &str| match part.parse::<usize>() {
         Ok(place) => format!("[{place}]"),
@@ -119,7 +119,7 @@ fn path(name: &str) -> String {
     name.split('.').map(part).collect()
 }
 
-/// The definition of a helper class.
+/// Python code of a helper class.
 fn class(name: &str) -> String {
     let begins = format!("class {name}(");
     let text = HELPERS
@@ -142,7 +142,7 @@ impl Code {
         let _ = writeln!(self.text, "{}{text}", "    ".repeat(depth));
     }
 
-    /// A constructor of a class of ours.
+    /// Python code that constructs one of the helper classes.
     fn own(&mut self, depth: usize, name: &'static str, arguments: &str) {
         self.helpers.push(name);
         self.line(depth, &format!("{name}({arguments}),"));
@@ -218,7 +218,7 @@ impl Code {
         }
     }
 
-    /// Layers of one line without settings of their own.
+    /// Python code of layers that fit on one line.
     fn simple(&mut self, kind: &LayerKind, layer: &Layer, depth: usize, is_image: bool) {
         let last = layer.input.last();
         let (rows, out) = (layer.input.rows(), layer.output.last());

@@ -1,4 +1,5 @@
-//! Results as tables for pandas, R and spreadsheets: one table of all runs, the results' own tables, and what their columns are (CSVW).
+//! Results as tables for pandas, R and spreadsheets: one table of all runs, the original CSV files, and a description
+//! of their columns (CSVW).
 
 use std::path::Path;
 
@@ -6,14 +7,14 @@ use crate::results::{Joined, ResultSet, cell_slug, csvw, described_files, pretty
 
 use super::{ExportError, check, write};
 
-/// The folder of the results' own tables.
+/// Name of the folder for the original CSV files.
 const OWN_TABLES: &str = "results";
 
-/// Writes the results of `results` as tables into a folder, which is made, is empty or holds an earlier export. Returns the names of the
-/// files.
+/// Writes the results in the folder `results` as tables into a folder, which must be absent, empty or an earlier
+/// export. Returns the names of the files.
 ///
 /// # Errors
-/// Folders with other files, and those of reading and writing.
+/// The folder contains other files, or reading or writing fails.
 pub fn export_csv(
     set: &ResultSet,
     results: &Path,

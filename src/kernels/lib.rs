@@ -2,7 +2,7 @@
 //!
 //! `fieldtrial-engine` re-exports these modules and adds training on top of them (docs/adr/0018).
 
-// They panic where their stream is closed or full; `writeln!` returns the error.
+// `println!` panics if its stream is closed or full; `writeln!` returns the error.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod base;

@@ -3,7 +3,7 @@
 //!
 //! The crate `fieldtrial` re-exports these modules and adds the user interface: progress, reports, commands (docs/adr/0018).
 
-// They panic where their stream is closed or full; `writeln!` returns the error.
+// `println!` panics if its stream is closed or full; `writeln!` returns the error.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub use fieldtrial_engine::{

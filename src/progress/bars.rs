@@ -92,7 +92,7 @@ pub(super) fn with_name(bar: ProgressBar, name: String) -> ProgressBar {
     bar
 }
 
-/// `about 4 s left`; `None` if nothing is left, or nothing known.
+/// `about 4 s left`; `None` if nothing is left or the time is unknown.
 pub(super) fn time_left(eta: &Eta, goes_on: bool) -> Option<String> {
     let left = eta.left(Instant::now()).filter(|_| goes_on)?;
     Some(format!("about {} left", roughly(left)))
@@ -113,7 +113,8 @@ fn style(template: &str) -> ProgressStyle {
         .progress_chars("━━─")
 }
 
-/// `✓` in green for done, `✗` in red, `–` for interrupted, `✂` for pruned; a word beside it names every status but done.
+/// The symbol of a status: `✓` in green for done, `✗` in red, `–` for interrupted, `✂` for pruned; all but done are
+/// followed by a word.
 pub(super) fn mark(status: Status) -> String {
     let (colour, sign, word) = match status {
         Status::Done => (32, "✓", String::new()),

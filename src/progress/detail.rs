@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::base::units::{human, human_seconds};
 use crate::event::{EpochRow, Event, RunEvent, RunId, RunOutcome};
 
-use super::line::{Names, last_words, said};
+use super::line::{Names, stderr_lines, stderr_tail};
 
 /// Output during runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,7 +16,7 @@ pub struct Show {
     pub events: bool,
 }
 
-/// How much is printed for people.
+/// Amount of text printed for users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Detail {
     /// Only warnings and failed runs.
@@ -29,12 +29,12 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// The lines of a worker's standard error that are printed once it has ended.
+    /// The lines of a worker's standard error that are printed after its end.
     pub(super) fn words(self, outcome: &RunOutcome) -> Vec<&str> {
         if self < Self::Verbose {
-            last_words(outcome)
+            stderr_tail(outcome)
         } else {
-            said(outcome)
+            stderr_lines(outcome)
         }
     }
 }

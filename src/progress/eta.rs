@@ -13,7 +13,7 @@ const ENOUGH: f64 = 0.05;
 pub(super) struct Eta {
     slots: usize,
     left: usize,
-    /// Runs not started whose cell is known, by cell.
+    /// Number of runs that have not started, by cell (for known cells).
     waiting: HashMap<usize, usize>,
     /// Expected duration in seconds before any run, by cell.
     expected_s: HashMap<usize, f64>,
@@ -29,12 +29,12 @@ struct Running {
     began: Instant,
     /// Fraction of the run's steps that is done.
     share: f64,
-    /// The fraction that an interrupted run had done before it.
+    /// Fraction of the steps that an interrupted earlier process had done.
     before: f64,
 }
 
 impl Running {
-    /// The duration of all its steps, extrapolated; `None` while too few are done.
+    /// Extrapolated duration of all steps in seconds; `None` while too few are done.
     fn whole_s(&self, now: Instant) -> Option<f64> {
         let own = self.share - self.before;
         (own > ENOUGH).then(|| (now - self.began).as_secs_f64() / own)
@@ -60,7 +60,7 @@ impl Ended {
 }
 
 impl Eta {
-    /// For runs that are known before the first one starts.
+    /// An estimate for runs that are known before the first one starts.
     pub(super) fn of(jobs: &[Job]) -> Self {
         let mut eta = Self::default();
         for job in jobs {
@@ -86,7 +86,7 @@ impl Eta {
         self.running.insert(id, running);
     }
 
-    /// A remaining run of this cell is not waited for any more.
+    /// Called when a remaining run of this cell will not be executed.
     pub(super) fn skip(&mut self, cell: usize) {
         self.left = self.left.saturating_sub(1);
         if let Some(waiting) = self.waiting.get_mut(&cell) {
@@ -94,7 +94,7 @@ impl Eta {
         }
     }
 
-    /// There is one more run than was known.
+    /// Called when there is one more run than expected.
     pub(super) fn add_one(&mut self) {
         self.left += 1;
     }
@@ -106,7 +106,7 @@ impl Eta {
         }
     }
 
-    /// The run goes on where an interrupted one had done the fraction `share` of its steps.
+    /// Called when the run resumes an interrupted one that had done the fraction `share` of its steps.
     pub(super) fn go_on(&mut self, id: RunId, share: f64) {
         if let Some(running) = self.running.get_mut(&id) {
             running.before = share;

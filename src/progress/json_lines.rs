@@ -13,7 +13,7 @@ use crate::results::json_line;
 
 use super::pairs::RunName;
 
-/// Version of the format; a reader refuses one that it does not support.
+/// Version of the format; readers refuse unsupported versions.
 pub const EVENTS_VERSION: u32 = 1;
 
 #[derive(Debug, Serialize)]
@@ -80,7 +80,7 @@ pub(super) struct JsonLines<W> {
     keys: HashMap<RunId, String>,
 }
 
-/// Writes a value as one line of JSON, at once.
+/// Writes a value as one line of JSON, and flushes it.
 pub fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     out.write_all((json_line(value) + "\n").as_bytes())?;
     out.flush()
@@ -104,7 +104,8 @@ impl<W: Write> JsonLines<W> {
     pub(super) fn write(&mut self, line: &Line<'_>) {
         let Some(out) = &mut self.out else { return };
         if let Err(error) = write_line(out, line) {
-            // Training goes on, and its results are complete. A reader that has closed the pipe knows what it did.
+            // Training continues, and its results are complete. No warning is printed if the reader has closed the
+            // pipe.
             if error.kind() != io::ErrorKind::BrokenPipe {
                 eprintln!("warning: no further events are printed: {error}");
             }
@@ -164,7 +165,8 @@ impl<W: Write> JsonLines<W> {
         }
     }
 
-    /// The events that show how far a run is. The greeting has no content, the end is in `run-ended`, profiles are in files.
+    /// Passes on the events that show a run's progress. `Hello` has no content, the end is in `run-ended`, and profiles
+    /// are in files.
     fn pass_on(&mut self, id: RunId, said: &Event) {
         let is_told = matches!(
             said,

@@ -11,7 +11,7 @@ use crate::base::units::{human, human_seconds};
 use crate::event::{Job, RunOutcome, RunTimes, Status};
 use crate::plan::key_parts;
 
-/// Short names of runs, without what the keys of all cells have in common.
+/// Short names of runs, without the parts that the keys of all cells share.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     common: BTreeSet<String>,
@@ -21,7 +21,7 @@ impl Names {
     pub(super) fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
         let keys: Vec<&str> = keys.into_iter().collect();
         let parts = |key: &&str| key_parts(key).collect::<BTreeSet<_>>();
-        // With a single cell nothing would be left of the name.
+        // With a single cell, the name would become empty.
         let is_single = keys.windows(2).all(|two| two[0] == two[1]);
         let all = keys.iter().filter(|_| !is_single).map(parts);
         let common = all.reduce(|common, own| &common & &own);
@@ -61,7 +61,7 @@ impl Names {
     }
 }
 
-/// `, 2 failed, 3 kept`: the numbers that are not 0.
+/// Text of the numbers that are not 0: `, 2 failed, 3 kept`.
 pub fn counts(numbers: &[(usize, &str)]) -> String {
     let part = |(n, what): &(usize, &str)| match n {
         0 => String::new(),
@@ -70,7 +70,7 @@ pub fn counts(numbers: &[(usize, &str)]) -> String {
     numbers.iter().map(part).collect()
 }
 
-/// The result of a run, or its reason: `65.2 ms/step  loss 0.118  in 4.1 s`.
+/// The result of a run as text, or its reason: `65.2 ms/step  loss 0.118  in 4.1 s`.
 pub(super) fn result_text(outcome: &RunOutcome) -> String {
     let mut words = Vec::new();
     if outcome.status != Status::Done {
@@ -82,8 +82,11 @@ pub(super) fn result_text(outcome: &RunOutcome) -> String {
     let facts = outcome.facts.as_ref();
     let loss = facts.and_then(|facts| facts.final_loss);
     words.extend(loss.map(|loss| format!("loss {}", human(loss, 3))));
-    // The results of a command are its metrics.
-    let is_of_command = outcome.times.as_ref().is_some_and(RunTimes::are_told);
+    // For a command, its metrics are shown.
+    let is_of_command = outcome
+        .times
+        .as_ref()
+        .is_some_and(RunTimes::are_reported_by_program);
     let metrics = facts.into_iter().flat_map(|facts| &facts.metrics);
     let metrics = metrics.filter(|(name, _)| is_of_command && !name.starts_with("best_"));
     let metrics = metrics.filter_map(|(name, value)| Some((name, (*value)?)));
@@ -104,18 +107,18 @@ pub(super) fn without_status(status: Status, reason: &str) -> &str {
 }
 
 /// The lines of a worker's standard error.
-pub(super) fn said(outcome: &RunOutcome) -> Vec<&str> {
+pub(super) fn stderr_lines(outcome: &RunOutcome) -> Vec<&str> {
     let lines = outcome.stderr.lines();
     lines.filter(|line| !line.trim().is_empty()).collect()
 }
 
 /// The last lines of the standard error of a failed run.
-pub fn last_words(outcome: &RunOutcome) -> Vec<&str> {
+pub fn stderr_tail(outcome: &RunOutcome) -> Vec<&str> {
     const SHOWN: usize = 6;
     if !outcome.status.is_failure() {
         return Vec::new();
     }
-    let lines = said(outcome);
+    let lines = stderr_lines(outcome);
     lines[lines.len().saturating_sub(SHOWN)..].to_vec()
 }
 

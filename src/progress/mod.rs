@@ -18,9 +18,9 @@ mod summary;
 
 pub use detail::{Detail, Show};
 pub use json_lines::{EVENTS_VERSION, write_line};
-pub use line::{counts, fitted, last_words};
+pub use line::{counts, fitted, stderr_tail};
 pub use pairs::{Ended, Pairs, PairsShape, RunName};
-pub use people::Now;
+pub use people::ProgressSnapshot;
 pub use run_state::{EpochLoss, RunState};
 pub use spinner::Spinner;
 pub use summary::Ending;
@@ -33,22 +33,25 @@ use crate::plan::search::SearchSpec;
 use eta::Eta;
 use json_lines::JsonLines;
 use line::Names;
-use people::People;
+use people::HumanOutput;
 use search::Tally;
 
 /// Displays the progress of runs.
 #[derive(Debug)]
 pub struct Progress {
-    people: People,
+    people: HumanOutput,
     programs: Option<JsonLines<Stdout>>,
 }
 
 impl Progress {
-    /// Bars if standard error is a terminal, else one line per run; JSON lines if requested. What the keys of all jobs have
-    /// in common is not repeated.
+    /// Bars if standard error is a terminal, else one line per run; JSON lines if requested. Parts that the keys of all
+    /// jobs share are left out.
     pub fn new(jobs: &[Job], show: Show) -> Self {
         let names = Names::new(jobs.iter().map(|job| job.spec.key.as_str()));
-        Self::of(People::new(names, Eta::of(jobs), None, show.detail), show)
+        Self::of(
+            HumanOutput::new(names, Eta::of(jobs), None, show.detail),
+            show,
+        )
     }
 
     /// Progress of a search of `studies` studies, whose trials are known only when they start.
@@ -58,10 +61,10 @@ impl Progress {
             Eta::default(),
             Tally::new(search, studies),
         );
-        Self::of(People::new(names, eta, Some(tally), show.detail), show)
+        Self::of(HumanOutput::new(names, eta, Some(tally), show.detail), show)
     }
 
-    fn of(people: People, show: Show) -> Self {
+    fn of(people: HumanOutput, show: Show) -> Self {
         let programs = show.events.then(|| JsonLines::new(io::stdout()));
         Self { people, programs }
     }
@@ -74,12 +77,12 @@ impl Progress {
         }
     }
 
-    /// Where the runs are now.
-    pub fn now(&self) -> Now<'_> {
+    /// The current state of all runs.
+    pub fn now(&self) -> ProgressSnapshot<'_> {
         self.people.now()
     }
 
-    /// The name of a run; while it goes on, also how far it is.
+    /// The name of a run; during its execution, also its progress.
     pub fn run(&self, job: &Job) -> (String, Option<&RunState>) {
         self.people.run(job)
     }

@@ -1,4 +1,5 @@
-//! [`Pairs`]: progress of two builds that run in turns: one line for every pair, and on a terminal one bar.
+//! [`Pairs`]: displays the progress of two builds that run in turns: one line for every pair, and on a terminal one
+//! bar.
 
 use std::io::{self, IsTerminal};
 use std::time::Instant;
@@ -46,7 +47,7 @@ impl RunName {
     }
 }
 
-/// The result of one run of a pair, as its side tells it.
+/// The result of one run of a pair, as reported by its side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
     /// Identifies the run.
@@ -54,20 +55,22 @@ pub struct Ended {
     pub name: RunName,
     /// Status.
     pub status: Status,
-    /// One line; empty for `done`.
+    /// Why the run has this status, in one line; empty for `done`.
     pub reason: String,
     /// Duration in seconds.
     pub wall_s: f64,
     /// Median time of a step in milliseconds, if steps were measured.
     pub step_ms: Option<f64>,
-    /// Time per sample in milliseconds, which verdicts are on; `None` also of a side that does not tell it.
+    /// Time per sample in milliseconds, on which verdicts are based; `None` if it was not measured or the side does not
+    /// report it.
     #[serde(default)]
     pub sample_ms: Option<f64>,
     /// The last lines of a failed run's standard error.
-    pub last_words: Vec<String>,
+    #[serde(rename = "last_words")]
+    pub stderr_tail: Vec<String>,
 }
 
-/// Displays pairs.
+/// Shows the progress of a comparison of two sides, whose runs come in pairs.
 #[derive(Debug)]
 pub struct Pairs {
     names: Names,
@@ -103,7 +106,7 @@ impl Pairs {
         }
     }
 
-    /// The run of a side starts, as the first or second of the pair.
+    /// Called when the run of a side starts, as the first or second of the pair.
     pub fn begin(&mut self, pair: &RunName, side: &str, is_first: bool) {
         self.is_first = is_first;
         if is_first {
@@ -145,7 +148,7 @@ impl Pairs {
         self.names.of_run(key, (0, 1), (0, 1)).trim().to_owned()
     }
 
-    /// Both runs of a pair have ended.
+    /// Called when both runs of a pair have ended.
     pub fn end(&mut self, before: &Ended, after: &Ended) {
         self.eta.end(self.id(), before.wall_s + after.wall_s);
         self.ended += 1;
@@ -164,7 +167,7 @@ impl Pairs {
             let place = place(self.ended, self.shape.pairs);
             self.say(&fitted(&format!("{place} {text}"), place.len() + 1));
         }
-        for line in before.last_words.iter().chain(&after.last_words) {
+        for line in before.stderr_tail.iter().chain(&after.stderr_tail) {
             let line = self
                 .bars
                 .as_ref()
@@ -207,7 +210,7 @@ impl Pairs {
     }
 }
 
-/// The result of a pair: `12.3 → 13.1 ms/step, ratio 1.065  in 4.1 s`, or what failed.
+/// The result of a pair as text: `12.3 → 13.1 ms/step, ratio 1.065  in 4.1 s`, or what failed.
 fn result_text(before: &Ended, after: &Ended) -> String {
     let time = human_seconds(before.wall_s + after.wall_s);
     let sides = [("before", before), ("after", after)].into_iter();
@@ -246,7 +249,7 @@ mod tests {
             step_ms: Some(step_ms),
             sample_ms: None,
             wall_s: 1.5,
-            last_words: Vec::new(),
+            stderr_tail: Vec::new(),
         }
     }
 

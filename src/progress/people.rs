@@ -1,4 +1,4 @@
-//! [`People`]: shows runs to people: bars on a terminal, else one plain line for every run, for logs and pipes.
+//! [`HumanOutput`]: displays runs for users: bars on a terminal, else one plain line for every run, for logs and pipes.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -14,7 +14,7 @@ use super::run_state::RunState;
 use super::search::{Tally, is_counted};
 
 #[derive(Debug)]
-pub(super) struct People {
+pub(super) struct HumanOutput {
     names: Names,
     search: Option<Tally>,
     detail: Detail,
@@ -27,7 +27,7 @@ pub(super) struct People {
     failed: usize,
 }
 
-impl People {
+impl HumanOutput {
     pub(super) fn new(names: Names, eta: Eta, search: Option<Tally>, detail: Detail) -> Self {
         let draws = io::stderr().is_terminal() && detail > Detail::Quiet;
         Self {
@@ -107,14 +107,15 @@ impl People {
             self.eta.go_on(id, state.share());
         }
         if let Some(bars) = &self.bars {
-            // A spinner and blanks are before and between them.
+            // Space for a spinner and blanks is subtracted.
             let columns = columns().saturating_sub(name.chars().count() + 4);
             bars.tell(id, state.line(columns));
             self.show_place();
         }
     }
 
-    /// `[ 3/20] trial=7 lr=0.003  done  best_loss 0.1180  in 4.1 s`, with the last lines of a failed run below it.
+    /// Prints the line of an ended run, `[ 3/20] trial=7 lr=0.003  done  best_loss 0.1180  in 4.1 s`, with the last
+    /// lines of a failed run below it.
     fn end(&mut self, job: &Job, outcome: &RunOutcome) {
         if let Some(bars) = &mut self.bars {
             bars.end(job.id);
@@ -171,14 +172,14 @@ impl People {
         }
     }
 
-    /// Where the runs are now.
-    pub(super) fn now(&self) -> Now<'_> {
+    /// The current state of all runs.
+    pub(super) fn now(&self) -> ProgressSnapshot<'_> {
         let (goes_on, rest) = match &self.search {
             None => (self.ended < self.runs, counts(&[(self.failed, "failed")])),
             Some(tally) => (tally.goes_on(), tally.counts()),
         };
         let (ended, of) = self.place();
-        Now {
+        ProgressSnapshot {
             ended,
             of,
             left: time_left(&self.eta, goes_on),
@@ -192,7 +193,7 @@ impl People {
         }
     }
 
-    /// The name of a run, and how far it is.
+    /// The name of a run, and its progress.
     pub(super) fn run(&self, job: &Job) -> (String, Option<&RunState>) {
         let state = self.running.get(&job.id).map(|(_, state)| state);
         (self.names.name(job), state)
@@ -230,19 +231,19 @@ impl People {
     }
 }
 
-/// Where the runs are.
+/// State of all runs.
 #[derive(Debug)]
-pub struct Now<'a> {
+pub struct ProgressSnapshot<'a> {
     /// Runs, or trials, that have ended.
     pub ended: usize,
-    /// Number of all runs, as far as known.
+    /// Total number of runs, as far as known.
     pub of: usize,
     /// `about 4 min left`.
     pub left: Option<String>,
-    /// `2 failed`, or the numbers of trials by status; empty for none.
+    /// Text such as `2 failed`, or the numbers of trials by status; empty without any.
     pub rest: String,
     /// The best values of a search so far.
     pub best: Option<String>,
-    /// Current runs: name, and how far it is.
+    /// Current runs: name and progress.
     pub running: Vec<(&'a str, &'a RunState)>,
 }

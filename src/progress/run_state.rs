@@ -6,7 +6,7 @@ use crate::base::statistics::range;
 use crate::base::units::human;
 use crate::event::Event;
 
-/// How far a run is, from the events of its worker.
+/// Progress of a run, computed from the events of its worker.
 #[derive(Debug, Clone, Default)]
 pub struct RunState {
     steps_per_epoch: usize,
@@ -14,7 +14,7 @@ pub struct RunState {
     /// Finished epochs, and finished steps of the current epoch.
     at: (usize, usize),
     loss: Option<f64>,
-    /// Every `2^halvings`-th of the losses that were told.
+    /// Every `2^halvings`-th of the reported losses.
     losses: Vec<f64>,
     halvings: u32,
     /// Number of reported losses.
@@ -35,10 +35,10 @@ pub struct EpochLoss {
     pub validation: Option<f64>,
 }
 
-/// Losses of a run that are kept.
+/// Largest number of losses of a run that are stored.
 const LOSSES: usize = 128;
 
-/// Characters of a sparkline, and the losses from which on there is one.
+/// Number of characters of a sparkline, and smallest number of losses for one.
 const WIDTH: usize = 12;
 const ENOUGH: usize = 4;
 
@@ -126,7 +126,7 @@ impl RunState {
             .collect()
     }
 
-    /// [`Self::text`] and the course of the loss, if both fit in `columns`.
+    /// [`Self::text`] and a sparkline of the loss, if both fit in `columns`.
     pub(super) fn line(&self, columns: usize) -> String {
         let (text, sparkline) = (self.text(), self.sparkline());
         let fits = text.chars().count() + 2 + WIDTH <= columns;

@@ -8,7 +8,7 @@ use crate::plan::search::{ObjectiveSpec, SearchSpec, TrialInfo, TrialRole};
 
 use super::line::{counts, without_status};
 
-/// Digits of an objective's value: more than usual, since trials may be close to each other.
+/// Significant digits of an objective's value: more than for other values, since trials may be close to each other.
 const DIGITS: usize = 4;
 
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Tally {
             let Some(value) = value.filter(|value| value.is_finite()) else {
                 continue;
             };
-            // The earlier of equal values stays the best.
+            // Of equal values, the earliest is the best.
             let is_better = |(_, best): &(_, f64)| loss(value) < loss(*best);
             if best.as_ref().is_none_or(is_better) {
                 *best = Some((name.clone(), value));
@@ -87,7 +87,7 @@ impl Tally {
         }
     }
 
-    /// `trial 7`; preceded by the study's matrix values if there are several studies.
+    /// Name of a trial: `trial 7`, preceded by the study's matrix values if there are several studies.
     fn short_name(&self, job: &Job, info: &TrialInfo) -> String {
         let trial = format!("trial {}", info.number);
         if self.studies == 1 {
@@ -107,7 +107,7 @@ impl Tally {
         self.ended < self.of || self.running > 0
     }
 
-    /// `, 4 running, 5 pruned, 1 failed, 3 kept`
+    /// Text of the numbers: `, 4 running, 5 pruned, 1 failed, 3 kept`.
     pub(super) fn counts(&self) -> String {
         counts(&[
             (self.running, "running"),
@@ -160,7 +160,7 @@ pub(super) fn is_counted(job: &Job) -> bool {
     role.is_none_or(|role| role == TrialRole::Trial)
 }
 
-/// `best_loss 0.1180`
+/// An objective with its value as text: `best_loss 0.1180`.
 fn named(objective: &ObjectiveSpec, value: f64) -> String {
     let is_count = value >= 1.0 && value.fract() == 0.0;
     let text = if is_count {

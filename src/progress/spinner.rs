@@ -1,4 +1,4 @@
-//! [`Spinner`]: one line about something that takes a while, a build.
+//! [`Spinner`]: a line about a long operation, such as a build.
 
 use std::io::{self, IsTerminal};
 use std::time::Instant;

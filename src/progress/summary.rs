@@ -13,7 +13,7 @@ use crate::results::{BlockRow, ResultSet, grouped};
 use super::json_lines::Line;
 use super::line::{Names, counts, fitted, without_status};
 
-/// Most reasons that are listed.
+/// Largest number of reasons that are listed.
 const LISTED: usize = 10;
 
 /// Input of the summary.
@@ -25,11 +25,11 @@ pub struct Ending<'a> {
     pub folder: &'a Path,
     /// The command that runs the remaining runs.
     pub command: &'a str,
-    /// Runs that ended in this invocation.
+    /// Number of runs that ended in this invocation.
     pub ended: usize,
-    /// Runs that should have been done and were not.
+    /// Number of runs that were requested but not done.
     pub left: usize,
-    /// Further repeats that were not needed, since times were precise.
+    /// Number of repeats that were not needed, since times were already precise (`measure.until`).
     pub not_needed: usize,
     /// Runs that were finished earlier and count.
     pub kept: usize,
@@ -43,7 +43,7 @@ pub struct Ending<'a> {
     pub answer: &'a [String],
 }
 
-/// Columns of a line.
+/// Width of a line in columns.
 const WIDTH: usize = 80;
 /// Indent of the further lines of a sentence.
 const HANGING: &str = "         ";
@@ -121,11 +121,11 @@ impl Ending<'_> {
         if self.is_search() { "trial" } else { "run" }
     }
 
-    /// `rows     22 done, 1 killed, 1 skipped`; `None` where all are done.
+    /// Text of the rows by status: `rows     22 done, 1 killed, 1 skipped`; `None` if all are done.
     fn statuses(&self) -> Option<String> {
         let mut by_status: BTreeMap<Status, usize> = BTreeMap::new();
         let cells = self.results.plan.cells.iter();
-        // Runs after the trials of a search do not count as trials.
+        // Runs after the trials of a search (regret runs, ensembles) are not counted as trials.
         let others =
             cells.filter(|cell| cell.trial.as_ref().is_some_and(|one| !one.role.is_trial()));
         let others: HashSet<&str> = others.map(|cell| &*cell.key).collect();
@@ -208,7 +208,7 @@ impl Ending<'_> {
     }
 }
 
-/// A line for each reason: the first run with it, and how many more have it.
+/// A line for each reason: the first run with it, and the number of others with it.
 fn by_reason<'a>(all: impl Iterator<Item = (String, Status, &'a str)>) -> Vec<String> {
     let lines = grouped(all, |(_, status, reason)| (*status, *reason));
     let text = |same: &Vec<(String, Status, &str)>| {

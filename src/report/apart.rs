@@ -1,8 +1,9 @@
-//! Users' templates are rendered by a process of their own: the engine bounds the steps of a template, but not its memory
-//! (`{% set ns.s = ns.s ~ ns.s %}` doubles a text), and an allocation that fails ends the process.
+//! Users' templates are rendered by a process of their own: the engine bounds the steps of a template, but not its
+//! memory (in a loop, `{% set ns.s = ns.s ~ ns.s %}` doubles a text each time), and a failed allocation aborts the
+//! process.
 //!
-//! The parent calls [`render`], the child [`answer_parent`]. The child limits its memory before that (Linux; other systems have no
-//! such limit); the parent bounds its time and its page.
+//! The parent calls [`render`], the child [`answer_parent`]. The child first limits its own memory (on Linux; other
+//! systems have no such limit); the parent limits the child's time and the size of the page.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,20 +22,20 @@ use crate::base::os;
 use crate::base::units::{human_bytes, human_seconds};
 use crate::diag::Failure;
 
-/// Memory of the process that renders a page, in bytes: some fifty times what the longest report needs.
+/// Memory of the process that renders a page, in bytes: about fifty times the need of the longest report.
 pub const PAGE_MEMORY: u64 = 1 << 30;
 
-/// Bytes of the longest answer of the child.
+/// Largest size in bytes of the child's answer.
 const LONGEST: u64 = 64 << 20;
 
-/// How long a page may take.
+/// Time limit for rendering a page.
 const TIME: Duration = Duration::from_mins(1);
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Makes reports render users' templates by `program render FOLDER NAME`; without this call, this process renders them.
 pub fn render_apart_by(program: PathBuf) {
-    // The first call wins: it is made once, by the program itself.
+    // Further calls have no effect; the program calls this once.
     let _ = PROGRAM.set(program);
 }
 
@@ -45,7 +46,8 @@ enum Answer {
     Mistake(Failure),
 }
 
-/// Renders a template as [`template::render`] does, with `engine` unless it can be a user's: one in `own`.
+/// Renders a template as [`template::render`] does, with `engine` in this process, or, if the template may be a user's
+/// (from `own`), in a child process.
 pub(super) fn render(
     own: Option<&Path>,
     engine: &Environment<'_>,
@@ -57,7 +59,7 @@ pub(super) fn render(
     };
     let mut command = Command::new(program);
     command.arg("render").arg(folder).arg(name);
-    // A context of strings, numbers and lists has nothing that JSON lacks.
+    // A context of strings, numbers and lists can always be serialized to JSON.
     let context = serde_json::to_vec(context).unwrap_or_default();
     let failure = match ask(command, context, TIME) {
         Ok(Answer::Page(page)) => return Ok(page),
@@ -89,7 +91,7 @@ pub fn answer_parent(
     output.flush()
 }
 
-/// The answer of a child, or a sentence without a subject that says why there is none.
+/// The answer of a child, or a phrase that says why there is none.
 fn ask(mut command: Command, context: Vec<u8>, time: Duration) -> Result<Answer, String> {
     command
         .stdin(Stdio::piped())
@@ -118,12 +120,13 @@ fn ask(mut command: Command, context: Vec<u8>, time: Duration) -> Result<Answer,
     serde_json::from_slice(&said).map_err(|_| end(status))
 }
 
-/// Sends the context, and reads the answer, in threads: a child that does neither must not block this process.
+/// Sends the context, and reads the answer, in threads, so that a child that does not read or write cannot block this
+/// process.
 fn listen(child: &mut Child, context: Vec<u8>) -> mpsc::Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     thread::spawn(move || {
-        // A child that has ended says why by its status.
+        // A failed write is ignored: the child has ended, and its exit status says why.
         stdin.map(|mut stdin| stdin.write_all(&context))
     });
     thread::spawn(move || {

@@ -1,10 +1,11 @@
-//! Runs on the clock of their session: what each took, which rows are one execution, and how many threads computed at one time.
+//! Times of runs within their session: durations, rows that are the same execution, and the number of threads that
+//! computed at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::results::{BlockRow, ResultSet};
 
-/// Seconds of a run; the worker's own where results of earlier versions have no other.
+/// Wall seconds of a run; for results of earlier versions without this column, the time measured by the worker.
 pub(crate) fn wall_s(run: &BlockRow) -> Option<f64> {
     let inside = || {
         let times = run.times.as_deref()?;
@@ -13,10 +14,10 @@ pub(crate) fn wall_s(run: &BlockRow) -> Option<f64> {
     run.wall_s.or_else(inside)
 }
 
-/// What tells an execution from every other one: session, start, wall time, time inside, seed, block.
+/// Values that identify an execution: session, start, wall time, time in the worker, seed, block.
 pub(crate) type Execution<'r> = (&'r Option<String>, [Option<u64>; 3], u64, usize);
 
-/// The execution that a row is about.
+/// The execution that a row of `blocks.csv` describes.
 pub(crate) fn execution(run: &BlockRow) -> Execution<'_> {
     let total_s = run.times.as_deref().map(|times| times.total_s);
     let seconds = [run.start_s, run.wall_s, total_s].map(|seconds| seconds.map(f64::to_bits));
@@ -28,7 +29,7 @@ pub(super) struct Span<'a> {
     pub(super) run: &'a BlockRow,
     pub(super) start: f64,
     pub(super) end: f64,
-    /// Threads that it computed with; 1 where a run that failed did not tell.
+    /// Number of threads that the run computed with; 1 for a failed run without this number.
     pub(super) threads: f64,
 }
 
@@ -46,14 +47,14 @@ impl<'a> Span<'a> {
     }
 }
 
-/// When the first of some runs began.
+/// Start of the earliest of some runs, in seconds of the session.
 pub(super) fn first_start(spans: &[Span<'_>]) -> f64 {
     let starts = spans.iter().map(|span| span.start);
     starts.fold(f64::INFINITY, f64::min)
 }
 
-/// Runs by session, sessions in the order in which they began. Runs without a start are left out, and what is listed for
-/// several cells that share it counts once.
+/// Runs by session, sessions in the order in which they began. Runs without a start are left out, and a run that
+/// several cells share is counted once.
 pub(super) fn by_session<'a>(
     runs: impl Iterator<Item = &'a BlockRow>,
 ) -> BTreeMap<&'a str, Vec<Span<'a>>> {
@@ -67,12 +68,12 @@ pub(super) fn by_session<'a>(
     sessions
 }
 
-/// By session: from each of these seconds on, how many threads computed in the runs that shared the machine.
+/// For each session a list of (second, number of threads that compute in concurrent runs from then on).
 #[derive(Debug, Default)]
-pub(crate) struct Busy<'a>(BTreeMap<&'a str, Vec<(f64, f64)>>);
+pub(crate) struct BusyTimes<'a>(BTreeMap<&'a str, Vec<(f64, f64)>>);
 
-impl<'a> Busy<'a> {
-    /// Of all runs of a result.
+impl<'a> BusyTimes<'a> {
+    /// The busy threads of all runs of a result.
     pub(crate) fn of(set: &'a ResultSet) -> Self {
         let shared = set.blocks.iter().filter(|run| !run.exclusive);
         let levels = by_session(shared).into_iter().map(|(session, spans)| {
@@ -90,7 +91,7 @@ impl<'a> Busy<'a> {
         Self(levels.collect())
     }
 
-    /// The mean share of a core that each thread of a run had: below 1 while more threads computed than there are cores.
+    /// Mean fraction of a core that each thread of a run had: below 1 if more threads computed than there are cores.
     pub(super) fn share(&self, run: &BlockRow, cores: f64) -> f64 {
         let Some((session, span)) = Span::of(run).filter(|(_, span)| span.end > span.start) else {
             return 1.0;

@@ -1,4 +1,4 @@
-//! [`Column`]: what a column of a table is, and where its numbers come from.
+//! [`Column`]: heading, unit, kind and provenance of a table's column.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +13,9 @@ pub struct Column {
     pub heading: String,
     /// Unit of the numbers; empty for text and plain numbers.
     pub unit: String,
-    /// `measured (…)`, `derived (…)`, `assumed (…)`; empty for text.
+    /// Where the numbers come from: `measured (…)`, `derived (…)`, `assumed (…)`; empty for text.
     pub provenance: String,
-    /// Whether the fields are numbers, which are set flush right.
+    /// Whether the fields are numbers, which are right-aligned.
     pub is_number: bool,
     /// Kind of the fields: `text`, `setting`, `number`, `count`, `share`, `residual`, `extrapolated` or `utilisation`.
     pub kind: ColumnKind,
@@ -27,19 +27,19 @@ pub struct Column {
 pub enum ColumnKind {
     /// Words.
     Text,
-    /// A setting as the manifest writes it, or the number of a trial: a name, even where it is of digits.
+    /// A setting as the manifest writes it, or the number of a trial: a name, even if it consists of digits.
     Setting,
     /// Numbers of any kind.
     Number,
-    /// Whole numbers: how many there are, or a place in an order.
+    /// Integers: counts or ranks.
     Count,
-    /// One of the exclusive shares of a whole: those of a row sum to 100 %.
+    /// Percentages of a whole; those of a row, with the residual, sum to 100 %.
     Share,
-    /// The share that the other shares leave.
+    /// The percentage that remains after the columns of kind [`Self::Share`].
     Residual,
-    /// Beyond what was measured, by a fit, with an error.
+    /// Values beyond the measured range, extrapolated by a fit, with an error.
     Extrapolated,
-    /// How much of a processor was in use, by a counter.
+    /// Utilisation of a processor, read from a hardware counter.
     Utilisation,
 }
 
@@ -55,7 +55,7 @@ impl Column {
         }
     }
 
-    /// A column of a setting, or of names of digits.
+    /// A column of a setting, or of names that may consist of digits.
     pub fn setting(name: &str) -> Self {
         Self::text(name).of(ColumnKind::Setting)
     }
@@ -77,27 +77,27 @@ impl Column {
         Self { kind, ..self }
     }
 
-    /// A column of whole numbers, counted or ordered.
+    /// A column of integers: counts or ranks.
     pub fn count(heading: &str, how: &Provenance) -> Self {
         Self::number(heading, "", how).of(ColumnKind::Count)
     }
 
-    /// A column of what a fit says beyond the measured values. `formula` names the fit.
+    /// A column of values that a fit extrapolates beyond the measured ones; `formula` describes the fit.
     pub fn extrapolated(name: &str, unit: &str, formula: String) -> Self {
         let heading = format!("{name}extrapolated, not measured");
         let how = Provenance::Derived(formula);
         Self::number(&heading, unit, &how).of(ColumnKind::Extrapolated)
     }
 
-    /// Marks the last column as what the shares before it leave.
+    /// Marks the last column as the residual of the percentages before it.
     pub(super) fn last_is_residual(columns: &mut [Self]) {
         if let Some(last) = columns.last_mut() {
             last.kind = ColumnKind::Residual;
         }
     }
 
-    /// A column of one of the exclusive shares of a whole, in percent: those of a row, with one of kind
-    /// [`ColumnKind::Residual`], sum to 100. `formula` says of what.
+    /// A column of percentages of a whole: those of a row, with the one of kind [`ColumnKind::Residual`], sum to 100.
+    /// `formula` says what the whole is.
     pub fn share(heading: &str, formula: &str) -> Self {
         let how = Provenance::Derived(formula.to_owned());
         Self::number(heading, "%", &how).of(ColumnKind::Share)

@@ -26,29 +26,29 @@ pub struct Report {
     pub name: String,
     /// `title` of the manifest, or its name.
     pub title: String,
-    /// `question` of the manifest; empty for none.
+    /// `question` of the manifest; empty without one.
     pub question: String,
-    /// Manifest's file, relative to the folder that holds `reports/`.
+    /// Path of the manifest, relative to the folder that holds `reports/`.
     pub manifest_path: String,
-    /// "9 cells: 7 done, 1 oom, 1 skipped; 24 runs".
+    /// Numbers of cells by status, and of runs: "9 cells: 7 done, 1 oom, 1 skipped; 24 runs".
     pub summary: String,
     /// Settings that all cells share, as `name = value`.
     pub fixed: Vec<String>,
-    /// Machines and builds.
+    /// Machines and builds on which the results were measured.
     pub environments: Vec<EnvironmentContext>,
     /// Answer to the manifest's question.
     pub answer: Answer,
-    /// Where the time of a step goes, and what bounds it.
+    /// Where the time of a step goes, and what limits it.
     pub profile: Answer,
     /// Recommended changes, and outcomes of changes that these results test.
     pub advice: Advice,
-    /// Warnings before trusting a figure.
+    /// What a reader should know before trusting a number: few runs, a busy machine ….
     pub findings: Vec<Finding>,
     /// Why this report is incomplete; empty when it is complete.
     pub incomplete: Vec<String>,
-    /// Everything else, by theme.
+    /// All further sections, grouped by theme.
     pub themes: Vec<Theme>,
-    /// Other pages of these results, and their files; empty for results in memory.
+    /// Links to other pages of these results and to their files; empty for results in memory.
     pub links: Vec<Link>,
     /// Version of the program that wrote the report.
     pub version: String,
@@ -60,7 +60,8 @@ impl Report {
         Self::advised(set, None, |view| (Advice::of(view), ())).0
     }
 
-    /// The report with files of the results' folder, with advice made by `advise`, and with what `advise` returns beside it.
+    /// The report with links to files in the results folder and with the advice from `advise`, and the second value
+    /// that `advise` returns.
     pub(super) fn advised<T: Send>(
         set: &ResultSet,
         folder: Option<&Path>,
@@ -124,7 +125,7 @@ impl Report {
         answers.chain(sections.flat_map(|section| &section.plots))
     }
 
-    /// The table of an id.
+    /// The table with this id, if there is one.
     pub fn table(&self, id: &str) -> Option<&Table> {
         let sections = self.themes.iter().flat_map(|theme| &theme.sections);
         let answers = self.answer.tables.iter().chain(&self.profile.tables);
@@ -152,12 +153,12 @@ fn incomplete(environments: &[EnvironmentContext]) -> Vec<String> {
 
 #[cfg(test)]
 impl Report {
-    /// The table of an id.
+    /// The table with this id; panics without one.
     pub(super) fn shown(&self, id: &str) -> &Table {
         self.table(id).expect(id)
     }
 
-    /// A table by its id, for a test to change.
+    /// Mutable access to the table with this id, for tests.
     pub(super) fn shown_mut(&mut self, id: &str) -> &mut Table {
         let sections = self.themes.iter_mut().flat_map(|theme| &mut theme.sections);
         let mut tables = sections.flat_map(|section| &mut section.tables);
@@ -175,13 +176,13 @@ impl super::table::Row {
 
 #[cfg(test)]
 impl Table {
-    /// Place of the column with this heading.
+    /// Index of the column with this heading.
     pub(super) fn place(&self, heading: &str) -> usize {
         let mut headings = self.columns.iter().map(|column| &*column.heading);
         headings.position(|found| found == heading).expect(heading)
     }
 
-    /// The fields of a column, from top to bottom.
+    /// The fields of the column with this heading, from top to bottom.
     pub(super) fn column(&self, heading: &str) -> Vec<super::table::Entry> {
         let place = self.place(heading);
         let rows = self.rows.iter();
@@ -189,7 +190,7 @@ impl Table {
             .collect()
     }
 
-    /// The texts of a column.
+    /// The texts of the column with this heading.
     pub(super) fn texts(&self, heading: &str) -> Vec<String> {
         let fields = self.column(heading).into_iter();
         fields.map(|field| field.text).collect()

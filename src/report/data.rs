@@ -1,4 +1,4 @@
-//! `report.json`: everything that templates see, as data, with numbers as numbers.
+//! `report.json`: everything that templates receive, as JSON with unformatted numbers.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ const FORMAT_VERSION: u32 = 3;
 
 /// Returns the text of `report.json`.
 ///
-/// The fields are those of [`Report`]. Drawings and image bytes stand in their own files and are left out.
+/// The fields are those of [`Report`]. Plots and image bytes are in their own files and are left out.
 pub(super) fn text(report: &Report) -> String {
     let mut all = plain(report);
     without_drawings(&mut all);
@@ -25,7 +25,7 @@ fn plain(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// Takes out drawings and image bytes, wherever they are.
+/// Removes plots and image bytes at any depth.
 fn without_drawings(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(without_drawings),

@@ -1,4 +1,4 @@
-//! What can go wrong with a report, in the user's words.
+//! Errors of reports, worded for the user.
 
 use crate::diag::Failure;
 use crate::results::ResultsError;
@@ -14,11 +14,11 @@ pub enum ReportError {
         "unknown template `{name}`; there are {known}, and `<name>.md.j2` or `<name>.html.j2` in `reports/templates`{meant}"
     )]
     UnknownTemplate {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The program's own.
+        /// Names of the program's templates.
         known: String,
-        /// "; did you mean …?"; empty where nothing is near.
+        /// "; did you mean …?"; empty without a similar name.
         meant: String,
     },
     /// There is no axis to compare along.
@@ -29,13 +29,13 @@ pub enum ReportError {
     /// A result cannot be compared along its treatment.
     #[error(transparent)]
     Comparison(Box<Failure>),
-    /// A template cannot be rendered: drawn at its place.
+    /// A template cannot be rendered: the message shows the place in it.
     #[error(transparent)]
     Template(Box<Failure>),
 }
 
 impl ReportError {
-    /// The error as the command line shows it: a mistake in a template keeps its drawing.
+    /// The error as the command line shows it: a mistake in a template is shown at its place.
     pub fn into_failure(self) -> Failure {
         match self {
             Self::Template(failure) | Self::Comparison(failure) => *failure,

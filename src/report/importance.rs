@@ -1,29 +1,29 @@
-//! Importance of the parameters of a search: how far the best trials' values lie apart from everybody's.
+//! Importance of the parameters of a search: how much the values in the best trials differ from those in all trials.
 //!
 //! A pure function of the space and of the trials that are done; start at [`importance`].
 
 use crate::base::statistics::normal_mass;
 use crate::plan::search::{Domain, Point, Space, Value};
 
-/// Number of points of the grid over a parameter's range.
+/// Number of points of the grid over a parameter's range, at most.
 const GRID: usize = 50;
-/// Share of the trials that are the best, where it is at least [`FEWEST`] of them.
+/// Fraction of the trials that counts as the best, but at least [`FEWEST`] trials.
 const BEST_SHARE: f64 = 0.1;
-/// Trials that are the best, at least: a density of fewer says little.
+/// Smallest number of trials that count as the best: fewer give no useful density.
 const FEWEST: usize = 5;
-/// A parameter that fewer trials have gets no importance.
+/// Smallest number of trials that must have a parameter for it to get an importance.
 const FEWEST_WITH: usize = 2;
 /// Weight of the uniform part of a density, in trials.
 const PRIOR: f64 = 1.0;
-/// A density is nowhere below it.
+/// Lower bound of densities, against division by zero.
 const FLOOR: f64 = 1e-12;
 
 /// How important each parameter is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Importance {
-    /// One share per parameter of the space, in its order; they sum to 1.
+    /// Importance of each parameter of the space, in its order; the sum is 1.
     pub shares: Vec<f64>,
-    /// Trials that are the best ones.
+    /// Number of trials that count as the best.
     pub best: usize,
     /// Number of trials that the importance is computed from.
     pub trials: usize,
@@ -31,27 +31,26 @@ pub struct Importance {
 
 /// Returns how important each parameter is for being among the best trials: the best tenth, but at least five.
 ///
-/// `trials` are those that are done, as points and losses (smaller is better); a loss that is no finite number is left
-/// out. `None` where nothing can be said: of fewer than ten trials, where all are best since they are equal, or where no
-/// parameter makes a difference.
+/// `trials` are the points and losses (smaller is better) of all done trials; non-finite losses are ignored. `None`
+/// with fewer than ten trials, if all losses are equal, or if no parameter has an effect.
 ///
-/// Of every parameter two densities are estimated on a grid of at most 50 places (its logarithm, where that is uniform):
-/// `p` of its values in the best trials and `q` in all, kernels of normal distributions by Scott's rule and a uniform part
-/// that weighs one trial. Its importance is their Pearson divergence `Σ q (p / q − 1)²`, times `α² / β` where only a share
-/// `α` of the best and `β` of all trials has the parameter; the shares are of the sum. It is a statement about each
-/// parameter alone: that two matter together, it does not see.
+/// For each parameter two densities are estimated on a grid of at most 50 points (of its logarithm, if that is sampled
+/// uniformly): `p` from the best trials and `q` from all, with normal kernels of Scott's width and a uniform part with
+/// the weight of one trial. The importance is the Pearson divergence `Σ q (p / q − 1)²`, times `α² / β` if only a
+/// fraction `α` of the best and `β` of all trials has the parameter, normalised to the sum 1. Each parameter is
+/// considered alone: interactions are not detected.
 ///
 /// # Source
 /// PED-ANOVA: Watanabe, Bansal & Hutter 2023 (IJCAI), algorithm 1; conditions: Optuna 5. Agrees with Optuna's
-/// `PedAnovaImportanceEvaluator` (its default) for the same share of best trials, which there is a tenth also of few
-/// trials (`tests/reference/search`).
+/// `PedAnovaImportanceEvaluator` (its default) for the same fraction of best trials (Optuna uses a tenth even for few
+/// trials) (`tests/reference/search`).
 pub fn importance(space: &Space, trials: &[(&Point, f64)]) -> Option<Importance> {
     let finite = trials.iter().filter(|(_, loss)| loss.is_finite()).count();
     let best = (BEST_SHARE * finite as f64).ceil() as usize;
     (finite >= 2 * FEWEST).then(|| of_best(space, trials, best.max(FEWEST)))?
 }
 
-/// [`importance`] with the `best` best trials, and those that equal the last of them.
+/// As [`importance`], with the given number of best trials, and further ones equal to the last of them.
 fn of_best(space: &Space, trials: &[(&Point, f64)], best: usize) -> Option<Importance> {
     let mut all: Vec<(&Point, f64)> = trials.to_vec();
     all.retain(|(_, loss)| loss.is_finite());
@@ -94,15 +93,15 @@ fn divergence(domain: &Domain, index: usize, points: &[&Point], best: usize) -> 
     share_of_best.powi(2) / share_of_all * pearson.sum::<f64>()
 }
 
-/// The places that values of a parameter are counted at.
+/// The grid points at which values of a parameter are counted.
 struct Grid {
-    /// Number of places.
+    /// Number of grid points.
     size: usize,
-    /// The first place and the distance to the next; nothing for choices, whose places have no order.
+    /// The first grid point and the distance to the next; `None` for a choice, whose values have no order.
     line: Option<Line>,
 }
 
-/// A range as a grid's places.
+/// A range of numbers divided into grid points.
 struct Line {
     low: f64,
     step: f64,
@@ -110,7 +109,7 @@ struct Line {
 }
 
 impl Grid {
-    /// The grid of a domain; nothing where it has one value only.
+    /// The grid of a domain; `None` if the domain has a single value.
     fn new(domain: &Domain) -> Option<Self> {
         let (low, high, size, is_log) = match domain {
             Domain::Choice { texts, .. } => {
@@ -159,7 +158,7 @@ impl Grid {
         })
     }
 
-    /// How many of the values are at each place.
+    /// Number of values at each grid point.
     fn counts(&self, values: &[Value]) -> Vec<f64> {
         let mut counts = vec![0.0; self.size];
         for value in values {
@@ -173,7 +172,7 @@ impl Grid {
         counts
     }
 
-    /// The density of the values, by place; they sum to 1, but for [`FLOOR`].
+    /// The density of the values at each grid point; the sum is 1, apart from [`FLOOR`].
     fn density(&self, values: &[Value]) -> Vec<f64> {
         let counts = self.counts(values);
         let kernels = match self.line {
@@ -195,13 +194,13 @@ impl Grid {
 }
 
 impl Line {
-    /// The nearest place; of two as near, the lower.
+    /// Index of the nearest grid point; the lower one of two equally near.
     fn place(&self, value: f64) -> f64 {
         ((value - self.low) / self.step - 0.5).ceil()
     }
 }
 
-/// One kernel per choice that was taken, and a uniform one: the choice, and a little of every other.
+/// For a choice: one kernel per observed value, which gives the other values a small weight, and a uniform kernel.
 fn equal_kernels(counts: &[f64]) -> Vec<Vec<f64>> {
     let size = counts.len();
     let taken: Vec<usize> = (0..size).filter(|place| counts[*place] > 0.0).collect();
@@ -216,7 +215,7 @@ fn equal_kernels(counts: &[f64]) -> Vec<Vec<f64>> {
     taken.iter().map(of_choice).chain([uniform]).collect()
 }
 
-/// One kernel per place with values, and a wide one: normal distributions, cut off at the ends of the grid.
+/// For numbers: one normal kernel per grid point with values, and a wide one, truncated at the ends of the grid.
 fn normal_kernels(counts: &[f64]) -> Vec<Vec<f64>> {
     let size = counts.len();
     let taken = (0..size).filter(|place| counts[*place] > 0.0);
@@ -232,11 +231,11 @@ fn normal_kernels(counts: &[f64]) -> Vec<Vec<f64>> {
     taken.chain([wide]).map(kernel).collect()
 }
 
-/// The width of the kernels, in places: `1.059 min(interquartile range / 1.34, standard deviation) n^(−1/5)`, but nine
-/// tenths of a kernel may lie in one place, not more.
+/// The width of the kernels, in grid points: `1.059 min(interquartile range / 1.34, standard deviation) n^(−1/5)`, but
+/// so wide that at most nine tenths of a kernel lie at one grid point.
 ///
 /// # Source
-/// Scott 1992, *Multivariate Density Estimation*; the quartiles as Optuna takes them.
+/// Scott 1992, *Multivariate Density Estimation*; quartiles as in Optuna.
 fn scotts_width(counts: &[f64]) -> f64 {
     let taken: Vec<(f64, f64)> = counts
         .iter()

@@ -1,9 +1,10 @@
-//! Words that the rules over tables share.
+//! Text helpers of the rules over tables.
 
 use crate::base::statistics::range;
 use crate::base::units::{human, human_integer};
 
-/// "batch-size 8, batch-size 16 and 3 more": the first few names, and how many others there are.
+/// A list of names as text: "batch-size 8, batch-size 16 and 3 more": the first few names, and how many others there
+/// are.
 pub(super) fn some_of<N: AsRef<str>>(names: &[N], most: usize, between: &str) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
     let shown = shown.join(between);
@@ -13,13 +14,13 @@ pub(super) fn some_of<N: AsRef<str>>(names: &[N], most: usize, between: &str) ->
     }
 }
 
-/// " The first 8 of 12 studies.": what a caption adds where not all are shown.
+/// " The first 8 of 12 studies.": addition to a caption if not all are shown.
 pub(crate) fn first_of(most: usize, all: usize, what: &str) -> String {
     let cut = (all > most).then(|| format!(" The first {most} of {all} {what}."));
     cut.unwrap_or_default()
 }
 
-/// Each value once, in the order of their first places.
+/// The distinct values in the order of their first occurrence.
 pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
     for value in values {
@@ -30,7 +31,7 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
     found
 }
 
-/// "99.8–100.0", or one number where both ends read the same; empty for no value.
+/// The range of values as text: "99.8–100.0", or one number if both ends look the same; empty without values.
 pub(super) fn span(values: &[f64], show: impl Fn(f64) -> String) -> String {
     let (low, high) =
         range(values).map_or_else(Default::default, |(low, high)| (show(low), show(high)));
@@ -41,7 +42,7 @@ pub(super) fn span(values: &[f64], show: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// A setting or a count: whole numbers as such, others to three digits.
+/// A setting or a count: integers in full, others to three digits.
 pub(super) fn plain(value: f64) -> String {
     if value >= 0.0 && (value - value.round()).abs() < 1e-9 * value.max(1.0) {
         human_integer(value.round() as u64)

@@ -1,6 +1,6 @@
 //! [`Words`]: sentences and numbers in the language of a page.
 //!
-//! A sentence stands beside the code that says it, in every language, as a message with named places:
+//! Texts are defined next to the code that uses them, in every language, as messages with named placeholders:
 //!
 //! ```text
 //! messages! {
@@ -10,9 +10,8 @@
 //! words.faster(words.number(1.37, 3))
 //! ```
 //!
-//! The type system holds both languages to the same messages with the same places: a message that lacks one is no
-//! `messages!`, and a place that a sentence does not use, or has without a name, does not compile. [`Words`] writes
-//! numbers; nothing else in a page does.
+//! The compiler checks that both languages have the same messages with the same placeholders: a missing text, or an
+//! unused or unknown placeholder, does not compile. All numbers in a page are formatted by [`Words`].
 
 use crate::base::text::capitalised;
 use crate::base::units::{human, human_bytes, human_integer, human_seconds};
@@ -26,11 +25,11 @@ use super::number::{Provenance, fixed};
 pub(crate) struct Words {
     /// The language.
     pub(crate) language: Language,
-    /// The time that a comparison judges.
+    /// Which time a comparison judges.
     pub(crate) timed: Timed,
 }
 
-/// The time that a comparison judges.
+/// Which time a comparison judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Timed {
     /// Time per sample.
@@ -57,14 +56,14 @@ macro_rules! messages {
             )*
         }
 
-        /// Name and texts of every message here.
+        /// Name and texts of every message defined here.
         #[cfg(test)]
         pub(in $crate::report) const MESSAGES: &[(&str, &str, &str)] =
             &[$((stringify!($name), $english, $german)),*];
     };
 }
 
-/// One text with its places filled.
+/// One text with its placeholders filled in.
 macro_rules! message {
     ($text:literal) => {
         $text.to_owned()
@@ -108,12 +107,12 @@ impl Words {
         }
     }
 
-    /// As [`Self::timed`], at the start of a title.
+    /// Name of the time that a comparison judges, capitalised for a title.
     pub(crate) fn timed_title(self) -> String {
         capitalised(&self.timed())
     }
 
-    /// A number that was written for English readers, as this language writes it.
+    /// A number that was written for English readers, in the format of this language.
     pub(crate) fn localised(self, english: &str) -> String {
         match self.language {
             Language::English => english.to_owned(),
@@ -147,7 +146,7 @@ impl Words {
         self.localised(&human_integer(value as u64))
     }
 
-    /// A share or a relative difference in percent: 0.031 is `3.1 %`.
+    /// A fraction or a relative difference in percent: 0.031 is `3.1 %`.
     pub(crate) fn percent(self, share: f64) -> String {
         let percent = share * 100.0;
         let decimals = if percent.abs() < 0.1 { 2 } else { 1 };
@@ -177,7 +176,7 @@ impl Words {
         }
     }
 
-    /// A p-value: three decimals, and none below a thousandth.
+    /// A p-value with three decimals; `< 0.001` below.
     pub(crate) fn p(self, value: f64) -> String {
         if value < 0.001 {
             format!("< {}", self.fixed(0.001, 3))
@@ -186,7 +185,7 @@ impl Words {
         }
     }
 
-    /// A p-value with its sign of relation: `p = 0.014`, `p < 0.001`.
+    /// A p-value with `=` or `<`: `p = 0.014`, `p < 0.001`.
     pub(crate) fn p_value(self, value: f64) -> String {
         let text = self.p(value);
         if text.starts_with('<') {
@@ -196,7 +195,7 @@ impl Words {
         }
     }
 
-    /// Seconds as people say them: `850 ms`, `4 min 05 s`.
+    /// Seconds in suitable units: `850 ms`, `4 min 05 s`.
     pub(crate) fn seconds(self, seconds: f64) -> String {
         self.localised(&human_seconds(seconds))
     }
@@ -206,7 +205,7 @@ impl Words {
         self.localised(&human_bytes(bytes.max(0.0).round() as u64))
     }
 
-    /// Two ends: `0.71–0.75`, or in words where one has a sign.
+    /// A range: `0.71–0.75`, or with words if an end has a sign.
     pub(crate) fn between(self, low: &str, high: &str) -> String {
         if low.starts_with(['-', '−']) || high.starts_with(['-', '−']) {
             self.to(low, high)
@@ -215,7 +214,7 @@ impl Words {
         }
     }
 
-    /// Where a column's numbers come from.
+    /// The text of a [`Provenance`]: where a column's numbers come from.
     pub(crate) fn provenance(self, provenance: &Provenance) -> String {
         match provenance {
             Provenance::Measured(how) => self.measured(how),
@@ -233,7 +232,7 @@ impl Words {
         }
     }
 
-    /// "a, b and c": the first `most` of some names, and how many others there are.
+    /// A list as text, "a, b and c": the first `most` names, and how many others there are.
     pub(crate) fn listed(self, names: &[String], most: usize) -> String {
         if names.len() > most {
             return self.more(names[..most].join(", "), self.count(names.len() - most));

@@ -18,7 +18,7 @@ pub struct Link {
     pub href: String,
     /// Text of the link.
     pub text: String,
-    /// Whether the target is a page; else a file of data.
+    /// Whether the target is a page; otherwise it is a data file.
     pub is_page: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link
         }
     }
     if all.len() == 1 {
-        // The page itself.
+        // The list contains only the page itself.
         all.clear();
     }
     let next = format!("{}-next", names::of_results(folder, set));

@@ -1,4 +1,4 @@
-//! [`LivePage`]: the page about runs while they go on (`run --live`).
+//! [`LivePage`]: the web page about running runs (`run --live`).
 
 use std::path::Path;
 
@@ -21,26 +21,26 @@ pub struct LivePage {
     pub question: String,
     /// How many runs are finished, and how long the rest will take.
     pub state: String,
-    /// Share of all steps that are done, in per cent.
+    /// Share of all steps that are done, in percent.
     pub percent: f64,
-    /// The best so far, a sentence each.
+    /// The best results so far, one sentence each.
     pub best: Vec<String>,
     /// When the page was written.
     pub written: String,
-    /// Seconds after which a browser reads the page again; `None` when the runs have ended.
+    /// Seconds after which a browser reloads the page; `None` after the end of all runs.
     pub refresh_s: Option<u64>,
-    /// File of the report, when there is one; empty before.
+    /// File of the report, empty as long as there is none.
     pub report: String,
-    /// Runs that go on.
+    /// Current runs.
     pub running: Vec<LiveRun>,
-    /// Losses over epochs.
+    /// Losses over epochs, by run.
     #[serde(skip)]
     pub curves: Vec<LiveCurve>,
     /// Runs that failed, with the reason.
     pub failed: Vec<String>,
-    /// Runs that have ended and not failed, the last first.
+    /// Runs that have ended and not failed, the latest first.
     pub ended: Vec<LiveRun>,
-    /// How many ended before those; empty for none.
+    /// Text with the number of ended runs that are not listed; empty if all are.
     pub more: String,
 }
 
@@ -51,7 +51,7 @@ pub struct LiveRun {
     pub name: String,
     /// The run's progress, or its result.
     pub text: String,
-    /// Share of the run's steps that are done, in per cent.
+    /// Share of the run's steps that are done, in percent.
     pub percent: f64,
 }
 
@@ -80,7 +80,7 @@ struct Plot {
 }
 
 impl LivePage {
-    /// Writes the page, whole or not at all.
+    /// Writes the page, atomically.
     ///
     /// # Errors
     /// [`ReportError`].

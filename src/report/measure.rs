@@ -1,4 +1,4 @@
-//! [`Measure`]: a column of the results in answers: name in words, unit, direction, and the values of a cell.
+//! [`Measure`]: a column of the results in answers: displayed name, unit, direction, and the values of a cell.
 
 use crate::base::statistics::range;
 use crate::base::text::capitalised;
@@ -19,11 +19,11 @@ pub(crate) struct Measure {
     pub(crate) column: String,
     /// The measure's name in words: `validation accuracy`.
     pub(crate) name: String,
-    /// Unit of printed values; empty for a plain number, and where the text has it.
+    /// Unit of printed values; empty for a plain number, or if the text contains the unit.
     pub(crate) unit: String,
-    /// Whether each run has one value (a clock or a counter of the machine), not each seed.
+    /// Whether each run has a value (a time or a hardware counter) rather than each seed.
     pub(crate) is_clock: bool,
-    /// Whether more is better, where a command declares the metric.
+    /// Whether more is better, as declared by a command for its metric.
     declared: Option<bool>,
 }
 
@@ -43,7 +43,7 @@ impl Measure {
         }
     }
 
-    /// The memory of training: the GPU's, where every cell has trained on one, else the process's.
+    /// The memory of training: GPU memory if every cell was trained on a GPU, else the memory of the process.
     pub(crate) fn of_memory(cells: &[&Cell<'_>]) -> Self {
         let on_gpu = Self::of("peak_device_bytes");
         let is_on_gpu = |cell: &&Cell<'_>| on_gpu.number(cell).is_some();
@@ -79,7 +79,7 @@ impl Measure {
         })
     }
 
-    /// A value such that less is better.
+    /// The value with its sign changed, if necessary, so that smaller is better.
     pub(crate) fn cost(&self, value: f64) -> f64 {
         if self.is_higher_better() {
             -value
@@ -88,7 +88,7 @@ impl Measure {
         }
     }
 
-    /// `Fastest`, `Highest validation accuracy`, `Lowest memory`.
+    /// Title of the best cell: `Fastest`, `Highest validation accuracy`, `Lowest memory`.
     pub(crate) fn superlative(&self) -> String {
         match &*self.unit {
             "s" | "ms" | "samples/s" => "Fastest".to_owned(),
@@ -107,7 +107,7 @@ impl Measure {
         }
     }
 
-    /// One value for each counted run of a clock's column, else for each seed; in its unit.
+    /// The cell's values in the measure's unit: one for each counted run if [`Self::is_clock`], else one for each seed.
     pub(crate) fn values(&self, cell: &Cell<'_>) -> Vec<f64> {
         let seeds = cell.runs.iter();
         let values: Vec<f64> = if self.is_clock {
@@ -119,7 +119,7 @@ impl Measure {
         if self.unit != "MiB" {
             return values;
         }
-        // No process takes nothing: a zero is a counter that did not work.
+        // Every process uses memory: 0 means that the counter did not work.
         let known = values.into_iter().filter(|bytes| *bytes > 0.0);
         known.map(|bytes| bytes / MIB).collect()
     }
@@ -138,7 +138,7 @@ impl Measure {
         }
         let row = cell.runs.iter().find(|row| row.seed == run.seed)?;
         let wall_s = run.wall_s.unwrap_or(f64::NAN);
-        // A program that is only timed has none.
+        // A program that is only timed reports no facts.
         let none = RunFacts::default();
         let (facts, times) = (row.facts.as_ref().unwrap_or(&none), run.times.as_deref());
         objective::value(&self.column, facts, times, wall_s, &[], None)
@@ -149,14 +149,14 @@ impl Measure {
         let of = |epochs: &[EpochRow]| {
             objective::value(&self.column, facts, None, f64::NAN, epochs, None)
         };
-        // Most columns are facts of the run, and need no curve.
+        // Most columns are facts of the run; epochs are read only for the others.
         of(&[]).or_else(|| {
             let epochs = cell.epochs.iter().filter(|epoch| epoch.seed == row.seed);
             of(&epochs.map(|row| row.epoch.clone()).collect::<Vec<_>>())
         })
     }
 
-    /// The value of a cell as tables of the page show it.
+    /// The value of a cell as shown in tables.
     pub(crate) fn number(&self, cell: &Cell<'_>) -> Option<Number> {
         if self.unit == "MiB" {
             return in_words(&self.values(cell), mebibytes, "MiB");
@@ -172,8 +172,8 @@ impl Measure {
         })
     }
 
-    /// Ends of the value's interval, in the measure's unit: that of the timings, else the range of the seeds; `None` for a
-    /// single value.
+    /// Ends of the value's interval, in the measure's unit: from `timings.csv`, else the range of the seeds; `None` for
+    /// a single value.
     pub(crate) fn ends(&self, cell: &Cell<'_>) -> Option<(f64, f64)> {
         let timing = cell.timing.filter(|_| self.is_clock && self.unit != "MiB");
         if let Some(found) = timing.and_then(|row| row.values.get(&self.column)) {
@@ -183,7 +183,7 @@ impl Measure {
         range(&values).filter(|_| values.len() > 1)
     }
 
-    /// Scale of an axis: logarithmic where values span a factor of 10 and have no upper bound.
+    /// Scale of an axis: logarithmic if values span a factor of 10 and have no upper bound.
     pub(crate) fn scale(&self, values: &[f64]) -> ScaleKind {
         let is_wide = range(values).is_some_and(|(low, high)| low > 0.0 && high >= 10.0 * low);
         let last = self.column.rsplit('_').next();
@@ -214,7 +214,7 @@ impl Measure {
         Column::number(&format!("{name} {arrow}"), &self.unit, &how)
     }
 
-    /// A cell's field in that column.
+    /// A cell's field in the measure's column of a table.
     pub(crate) fn entry(&self, cell: &Cell<'_>) -> Entry {
         Entry::number(self.number(cell).as_ref())
     }
@@ -240,7 +240,8 @@ fn in_words(values: &[f64], show: impl Fn(f64) -> String, unit: &str) -> Option<
     })
 }
 
-/// `Highest validation accuracy`, `Lowest memory`; the best of several epochs is that already: `Best validation accuracy`.
+/// `Highest validation accuracy`, `Lowest memory`; for a column that is already the best over epochs: `Best validation
+/// accuracy`.
 pub(crate) fn superlative(name: &str, is_higher_better: bool) -> String {
     match is_higher_better {
         _ if name.starts_with("best ") => capitalised(name),
@@ -249,7 +250,7 @@ pub(crate) fn superlative(name: &str, is_higher_better: bool) -> String {
     }
 }
 
-/// End of the name of the first epoch with 90 % of the best value of a metric.
+/// Suffix of the column for the first epoch with 90 % of the best value of a metric.
 const AT_90: &str = "_90_epoch";
 
 /// A column in words: `validation accuracy` for `val_accuracy`.

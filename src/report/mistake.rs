@@ -9,8 +9,8 @@ use minijinja::{Error, ErrorKind};
 use super::ReportError;
 use crate::diag::{Diagnostic, Failure, Place, Source, did_you_mean, list};
 
-/// The engine's error as a mistake in the text of the template where it happened. `context` is what stands under
-/// `report`; the names in it are what can have been meant.
+/// Converts an error of the template engine into a mistake at its position in the template. `context` is the value of
+/// `report`, whose names are candidates for suggestions.
 pub(super) fn drawn(error: &Error, name: &str, context: &Value) -> ReportError {
     let file = error.name().unwrap_or(name);
     let path = format!("reports/templates/{file}");
@@ -72,7 +72,7 @@ fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Range in a path of the name that does not exist, the message, and similar names.
+/// For a path with an unknown name: the range of that name in the path, the message, and similar names.
 fn undefined(written: &str, context: &Value) -> (Range<usize>, String, Vec<String>) {
     let mut parts = written.split('.');
     let last = written.rfind('.').map_or(0, |dot| dot + 1)..written.len();
@@ -133,7 +133,7 @@ fn all_names(value: &Value) -> Vec<String> {
             found.push(name);
         }
         if value.kind() == ValueKind::Seq {
-            // Elements of a list are alike: the first tells their names.
+            // All elements of a list have the same fields, so the first one suffices.
             open.extend(value.try_iter().into_iter().flatten().next());
         }
     }

@@ -1,8 +1,9 @@
-//! From results files to reports: contexts, templates, plots. Files in, files out: nothing here has seen the run.
+//! From results files to reports: contexts, templates, plots. Everything is read from files; nothing here depends on
+//! the running program.
 //!
-//! Owns [`render`] and [`Report`], the documented context that templates see. It decides nothing about results: medians
-//! and intervals stand in `timings.csv`, verdicts between results are `compare`'s. A template is one file per format in
-//! `reports/templates/`; a user's own file of the same name beside the results takes its place.
+//! Owns [`render`] and [`Report`], the documented context that templates receive. It computes no verdicts: medians and
+//! intervals come from `timings.csv`, verdicts between results from `compare`. A template is one file per format in
+//! `reports/templates/`; a user's own file of the same name beside the results replaces it.
 
 mod advice;
 mod answer;
@@ -77,27 +78,27 @@ use crate::results::{self, ResultSet};
 use pages::{main_template, named, stem};
 use write::{File, remove_old_page, write_all};
 
-/// The template that everything is written for as data, too.
+/// The template for which the context is also written as JSON.
 const PROFILING: &str = "profiling";
 
 /// What to render.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportOptions {
-    /// Templates; where there are none, those of the manifest's `[report]`.
+    /// Templates; if empty, those of the manifest's `[report]`.
     pub templates: Vec<String>,
-    /// Languages of the template `comparison`; where there are none, those of the manifest's `[report]`.
+    /// Languages of the template `comparison`; if empty, those of the manifest's `[report]`.
     pub languages: Vec<Language>,
 }
 
-/// Renders the reports of a results folder and returns every file that belongs to them, written or unchanged.
+/// Renders the reports of a results folder and returns every file of them, written or unchanged.
 ///
-/// The first template that the manifest names writes `report.md` and `report.html`, every other one `report-<template>.md`
-/// and `.html`, those of one format only that; the plots that a page shows lie in `plots/`. Beside the template `profiling`
-/// everything stands as data in `report.json`, with all plots in `plots/`. The template `comparison` has a name and a context of its own: `comparison.<language>.md` and `.html`.
+/// The first template that the manifest names writes `report.md` and `report.html`, every other one
+/// `report-<template>.md` and `.html`, templates with only one format write only that one. The plots that a page shows
+/// are written to `plots/`; with the template `profiling`, all plots are, and all data are written to `report.json`. The template `comparison` has different file names and a different context: `comparison.<language>.md` and `.html`.
 /// The same results give the same bytes.
 ///
 /// # Errors
-/// [`ReportError`]; files that were there before are then still whole.
+/// [`ReportError`]; then existing files are unchanged.
 pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, ReportError> {
     let set = results::read(folder)?;
     let own = templates_beside(folder);
@@ -135,12 +136,12 @@ pub fn answer(set: &ResultSet, folder: &Path) -> Vec<String> {
     answer.sentences
 }
 
-/// The cells that the report's answer does not tell from the best, the best first.
+/// The cells that no test separates from the best in the report's answer, the best first.
 pub fn best_cells(set: &ResultSet, folder: &Path) -> BestCells {
     BestCells::of(&view::View::within(set, Some(folder)))
 }
 
-/// The pages of templates over one result, with their plots, and the advice that goes with them.
+/// The pages of templates over one result, with their plots, and the recommendations for it.
 fn reports(
     folder: &Path,
     set: &ResultSet,
@@ -170,8 +171,8 @@ fn reports(
     Ok((files, advice))
 }
 
-/// What templates see of a results folder, as JSON: `report`, field by field; and where its manifest asks for the template
-/// `comparison`, what that sees, under `comparison` by language.
+/// The context of templates for a results folder, as JSON: `report`, and, if the manifest requests the template
+/// `comparison`, its context by language in `comparison`.
 ///
 /// # Errors
 /// [`ReportError`]: results that cannot be read, or compared.
@@ -191,13 +192,13 @@ pub fn context(folder: &Path) -> Result<String, ReportError> {
     Ok(results::pretty_json(&context))
 }
 
-/// `reports/templates` beside the results folder, where it has a template that is not a copy of the program's.
+/// `reports/templates` beside the results folder, if it has a template that differs from the program's.
 fn templates_beside(folder: &Path) -> Option<PathBuf> {
     let beside = folder.join("..").join("templates");
     template::has_own(&beside).then_some(beside)
 }
 
-/// The templates that were asked for, else those of the manifest.
+/// The templates that were requested, else those of the manifest.
 fn chosen(
     options: &ReportOptions,
     set: &ResultSet,

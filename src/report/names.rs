@@ -1,4 +1,4 @@
-//! Words for axes and their values, and the name of results.
+//! Displayed names of axes and their values, and of results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::compare;
 use crate::results::{PlanFile, ResultSet};
 
-/// Settings that the name of a matrix of one cell has at most.
+/// Largest number of settings in the name of a matrix with a single cell.
 const APART: usize = 2;
 
-/// `report.names`; an axis that has no name there is called by the end of its path (`workers` of `loader.workers`), where no other
-/// axis has it, and a matrix of one cell by what sets that cell apart.
+/// `report.names`; an axis without a name there is called by the last part of its path (`workers` of `loader.workers`)
+/// if that is unique, and a matrix with a single cell by the settings that distinguish the cell.
 pub(super) fn names(set: &ResultSet) -> BTreeMap<String, String> {
     let mut names: BTreeMap<String, String> = set.plan.reported("names");
     for (own, words) in matrices(set) {
@@ -27,8 +27,8 @@ pub(super) fn names(set: &ResultSet) -> BTreeMap<String, String> {
     names
 }
 
-/// Settings of the only cell of each matrix that others do not have, `batch-size 32`, and a heading for it; none where a
-/// matrix has several cells, or where they differ in more than [`APART`] settings.
+/// Names of matrices that have a single cell, by the settings that distinguish the cell (`batch-size 32`), with a
+/// heading; empty if a matrix has several cells, or if cells differ in more than [`APART`] settings.
 fn matrices(set: &ResultSet) -> BTreeMap<String, String> {
     let axes = set.plan.axes.iter();
     let Some(place) = axes.clone().position(|axis| axis.name == "matrix") else {
@@ -72,7 +72,7 @@ fn matrices(set: &ResultSet) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The end of a path, where no other one of `all` has it.
+/// The last part of a path, if no other path in `all` has the same last part.
 pub(crate) fn short_name<'p>(own: &'p str, all: impl Iterator<Item = &'p str>) -> &'p str {
     let short = end_of_path(own);
     if all.filter(|other| end_of_path(other) == short).count() == 1 {
@@ -82,7 +82,7 @@ pub(crate) fn short_name<'p>(own: &'p str, all: impl Iterator<Item = &'p str>) -
     }
 }
 
-/// The last part of a dotted path; where that is `kind`, the last two: `optimizer.kind`.
+/// The last part of a dotted path; if that is `kind`, the last two: `optimizer.kind`.
 fn end_of_path(path: &str) -> &str {
     let start = |path: &str| path.rfind('.').map_or(0, |dot| dot + 1);
     let last = start(path);
@@ -92,7 +92,7 @@ fn end_of_path(path: &str) -> &str {
     &path[last..]
 }
 
-/// Name of the results: that of their folder, under which they are found beside others.
+/// Name of the results: that of their folder.
 pub(crate) fn of_results(folder: &Path, set: &ResultSet) -> String {
     let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let name = whole
@@ -106,7 +106,7 @@ pub(crate) fn of_results(folder: &Path, set: &ResultSet) -> String {
         .unwrap_or_else(|| set.plan.name.clone())
 }
 
-/// The title of results; where they have none, what they are called.
+/// The title of results; or, if they have none, their name.
 pub(super) fn title<'p>(plan: &'p PlanFile, name: &'p str) -> &'p str {
     if plan.title.is_empty() {
         name

@@ -6,34 +6,34 @@ use crate::base::statistics::{median, range};
 use crate::base::units::{human, human_integer, shortest};
 use crate::results::{Interval, IntervalKind};
 
-/// A number of a report. Headline and table cell are the same value of this type.
+/// A number of a report. The same value is shown in headlines and tables.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Number {
-    /// The number, rounded for people: `14.1`.
+    /// The number, rounded for display: `14.1`.
     pub text: String,
-    /// Interval of the number: `13.9–14.3`; `None` where n = 1 or where it has none.
+    /// Interval of the number: `13.9–14.3`; `None` for a single run, or without an interval.
     pub interval: Option<String>,
     /// The ends of the interval, not rounded.
     pub ends: Option<(f64, f64)>,
     /// Unit of the number: `samples/s`; empty for a plain number.
     pub unit: String,
-    /// The value behind the text, for ordering and drawing.
+    /// The value behind the text, unrounded, for sorting and plotting.
     pub value: f64,
 }
 
-/// Source of a column's numbers. A column has one source, so that assumed numbers are never beside measured ones.
+/// Source of a column's numbers. A column has one source, so that measured and assumed numbers are not mixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Provenance {
-    /// A clock or a counter gave it; how it was summed up.
+    /// Measured by a clock or a counter; contains how values were aggregated.
     Measured(String),
-    /// Computed from other numbers, by this formula.
+    /// Computed from other numbers, contains the formula.
     Derived(String),
-    /// Taken from here, unchecked.
+    /// Taken unchecked from the source that is contained.
     Assumed(String),
 }
 
 impl Number {
-    /// A timing with its interval, as `timings.csv` has it.
+    /// A timing with its interval, from `timings.csv`.
     pub fn timing(interval: &Interval, unit: &str) -> Self {
         let decimals = decimals_of(interval);
         let show = |value: f64| fixed(value, decimals);
@@ -60,7 +60,7 @@ impl Number {
     }
 }
 
-/// A number with its unit, where it has one.
+/// A number with its unit, if it has one.
 pub(super) fn with_unit(number: &str, unit: &str) -> String {
     match unit {
         "" => number.to_owned(),
@@ -73,7 +73,7 @@ pub(super) fn times(ratio: f64) -> String {
     format!("{}×", human(ratio, 3))
 }
 
-/// An interval in words: a dash between its ends, or "to" if a sign would follow the dash.
+/// An interval as text: a dash between its ends, or "to" if a sign would follow the dash.
 pub(super) fn between(low: &str, high: &str) -> String {
     if low.starts_with('-') || high.starts_with('-') {
         format!("{low} to {high}")
@@ -92,12 +92,12 @@ pub(super) fn interval_name(kind: IntervalKind) -> &'static str {
     }
 }
 
-/// Median and ends show the same decimals: those that the finest of them has.
+/// Number of decimals of median and ends: that of the most precise of them.
 fn decimals_of(interval: &Interval) -> usize {
     let decimals = |value: f64| {
         let text = shortest(value).unwrap_or_default();
         match text.split_once('e') {
-            // Smaller than a hundred-thousandth: fewer decimals than that say nothing.
+            // Values below a hundred-thousandth get six decimals.
             Some(_) => 6,
             None => text.split_once('.').map_or(0, |(_, part)| part.len()),
         }
@@ -122,7 +122,7 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
     let (sign, whole) = whole
         .strip_prefix('-')
         .map_or(("", whole), |rest| ("-", rest));
-    // Beyond what an integer holds there is nothing to read in groups.
+    // Numbers too large for an integer are not grouped by thousands.
     let whole = whole
         .parse()
         .map_or_else(|_| whole.to_owned(), human_integer);
@@ -133,7 +133,7 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// Rounds shares to one decimal so that they still sum to 100.0: the largest remainders are rounded up.
+/// Rounds percentages to one decimal so that they still sum to 100.0: the largest remainders are rounded up.
 pub(super) fn to_hundred(exact: &[f64]) -> Vec<f64> {
     let mut tenths: Vec<i64> = exact
         .iter()
@@ -149,7 +149,7 @@ pub(super) fn to_hundred(exact: &[f64]) -> Vec<f64> {
     tenths.iter().map(|&tenth| tenth as f64 / 10.0).collect()
 }
 
-/// Bytes of a MiB, the unit of all columns of memory, so that they compare at a glance.
+/// Bytes per MiB, the common unit of all memory columns.
 pub(crate) const MIB: f64 = 1_048_576.0;
 
 /// MiB to three digits, or four from 1,000 on.

@@ -1,13 +1,13 @@
-//! Which pages a manifest asks for, and what they are called.
+//! Which pages a manifest requests, and their file names.
 
 use crate::plan::{COMPARISON, Language, default_template};
 use crate::results::{PlanFile, ResultSet};
 
-/// What the pages of the manifest's first template are called.
+/// File name, without extension, of the pages of the manifest's first template.
 pub(super) const MAIN: &str = "report";
 
-/// The languages that were asked for, else those of the manifest's section `[report]`; those that a later version may
-/// know are left out.
+/// The languages that were requested, else those of the manifest's section `[report]`; unknown ones (of later versions)
+/// are left out.
 pub fn languages(given: &[Language], plan: &PlanFile) -> Vec<Language> {
     if !given.is_empty() {
         return given.to_vec();
@@ -23,7 +23,7 @@ pub(super) fn named(set: &ResultSet) -> Vec<String> {
     or_default(set.plan.reported("templates"), of_search)
 }
 
-/// A list, or one that has the default alone where it is empty.
+/// The list, or, if it is empty, a list with only the default.
 fn or_default<T>(list: Vec<T>, default: impl Fn() -> T) -> Vec<T> {
     if list.is_empty() {
         vec![default()]
@@ -32,7 +32,7 @@ fn or_default<T>(list: Vec<T>, default: impl Fn() -> T) -> Vec<T> {
     }
 }
 
-/// What the pages of a template are called, where those of `first` are the main ones.
+/// File name, without extension, of the pages of a template; `first` is the main template.
 pub(super) fn stem(name: &str, first: Option<&str>) -> String {
     if Some(name) == first {
         MAIN.to_owned()

@@ -1,4 +1,4 @@
-//! What training achieved: which metric says how good cells are, whether runs learned, and what their seeds say.
+//! What training achieved: the metric that measures the quality of cells, whether runs learned, and medians over seeds.
 
 use crate::event::RunFacts;
 use crate::results::Direction;
@@ -7,7 +7,7 @@ use super::measure::column_words;
 use super::number::{Number, of_seeds};
 use super::view::{Cell, View};
 
-/// Which loss the best one is: its column.
+/// The column of the best loss: that of the split on which it is computed.
 pub(crate) fn loss_column(view: &View<'_>) -> &'static str {
     let has = |name: &&str| {
         let mut rows = view.set.epochs.iter();
@@ -17,7 +17,8 @@ pub(crate) fn loss_column(view: &View<'_>) -> &'static str {
     found.unwrap_or("train_loss")
 }
 
-/// The metric of epochs of which a column is the best value: `val_accuracy` for `best_val_accuracy`; any other column as it is.
+/// The metric in `epochs.csv` for a column with its best value: `val_accuracy` for `best_val_accuracy`; other columns
+/// are returned unchanged.
 pub(crate) fn of_epochs<'c>(view: &View<'_>, column: &'c str) -> &'c str {
     match column.strip_prefix("best_") {
         Some("loss") => loss_column(view),
@@ -25,12 +26,12 @@ pub(crate) fn of_epochs<'c>(view: &View<'_>, column: &'c str) -> &'c str {
     }
 }
 
-/// Metrics that say how good a model is: the first that all cells have is their quality. The validation split chooses, so that
-/// the test split tells how good the choice is.
+/// Metrics that measure quality: the first one that all cells have is used. Validation comes first, so that the test
+/// split remains an unbiased estimate for the chosen cell.
 const QUALITIES: [&str; 4] = ["val_accuracy", "test_accuracy", "val_r2", "test_r2"];
 
-/// The column that says how good cells are: a metric that all of those with facts have, also one that a command declares, else
-/// the best loss.
+/// The column that measures the quality of cells: a metric that all cells with facts have (possibly one declared by a
+/// command), else the best loss.
 pub(crate) fn column(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let facts = || cells.iter().flat_map(|cell| cell.facts());
     let has = |name: &str| {
@@ -50,7 +51,7 @@ pub(crate) fn column(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     found.or_else(declared).unwrap_or("best_loss").to_owned()
 }
 
-/// Whether programs of the user train the cells, which report what they like.
+/// Whether programs of the user train the cells, which may report any subset of facts.
 pub(crate) fn are_of_commands(cells: &[&Cell<'_>]) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| cell.is_of_command)
 }
@@ -61,8 +62,8 @@ pub(crate) fn are_silent(cells: &[&Cell<'_>]) -> bool {
     facts.all(|facts| facts.metrics.is_empty() && facts.best_loss.is_none())
 }
 
-/// That the best of several choices by a quality is optimistic, as the data that it is told on chose it, and what data that
-/// chose nothing say of it; `None` for a column that is no quality.
+/// Sentence: the best of several values of a quality is optimistic, since it was chosen on the same data, with its
+/// value on the test split; `None` if the column is not a quality.
 pub(crate) fn optimistic(
     view: &View<'_>,
     choices: &str,
@@ -99,20 +100,20 @@ pub(crate) fn optimistic(
     ))
 }
 
-/// Share of the loss before training by which it must fall for a run to have learned.
+/// Fraction of the loss before training by which it must fall for a run to have learned.
 const LEARNED: f64 = 0.01;
 
-/// Share of its first training loss below which a run fits its training data.
+/// Fraction of the first training loss below which a run counts as fitting its training data.
 const FITS: f64 = 0.5;
 
-/// Whether a run learned: its loss on the evaluation batch fell by more than 1 %, or it [`overfits`]. `None` where the former was not
-/// evaluated.
+/// Whether a run learned: its loss on the evaluation batch fell by more than 1 %, or it [`overfits`]. `None` if that
+/// loss was not evaluated.
 pub(crate) fn has_learned(facts: &RunFacts) -> Option<bool> {
     Some(has_fallen(facts)? || overfits(facts))
 }
 
-/// Whether a run fits its training data, and nothing shows that it fits others: its training loss fell to less than half, and its loss
-/// on the evaluation batch did not fall.
+/// Whether a run fits its training data, but not other data: its training loss fell to less than half, and its loss on
+/// the evaluation batch did not fall.
 pub(crate) fn overfits(facts: &RunFacts) -> bool {
     let losses = facts.first_loss.zip(facts.final_loss);
     let fits = losses.is_some_and(|(first, last)| first > 0.0 && last < FITS * first);
@@ -124,35 +125,35 @@ fn has_fallen(facts: &RunFacts) -> Option<bool> {
     Some(after < before - LEARNED * before.abs())
 }
 
-/// Why the quality of cells says nothing about which is better.
+/// Why the quality of cells cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Untold {
+pub(crate) enum NotComparableQuality {
     /// Some run did not learn, or was not evaluated before and after.
     NotLearned,
-    /// The runs saw different numbers of samples.
+    /// The runs were trained on different numbers of samples.
     OtherSamples,
 }
 
-/// Whether the quality of cells can be held against each other.
-pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), Untold> {
+/// Whether the quality of cells can be compared.
+pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), NotComparableQuality> {
     if are_of_commands(cells) && !are_silent(cells) {
-        // What a command declares is what it is to be judged by.
+        // A metric that a command declares can always be compared.
         return Ok(());
     }
     let own = cells.iter().filter(|cell| !cell.is_of_command);
     let facts: Vec<&RunFacts> = own.flat_map(|cell| cell.facts()).collect();
     if facts.is_empty() || !facts.iter().all(|facts| has_learned(facts) == Some(true)) {
-        return Err(Untold::NotLearned);
+        return Err(NotComparableQuality::NotLearned);
     }
     let is_other = |own: &&RunFacts| own.samples != facts[0].samples;
     if facts.iter().any(is_other) {
-        return Err(Untold::OtherSamples);
+        return Err(NotComparableQuality::OtherSamples);
     }
     Ok(())
 }
 
-/// Whether a loss lies below what every run of some cells had before training, by more than 1 %: only then does reaching it
-/// tell anything. A run without an evaluation before training decides nothing.
+/// Whether `loss` is more than 1 % below the initial loss of every run of the cells; otherwise an untrained model
+/// reaches it. Runs without an evaluation before training are ignored.
 pub(crate) fn is_worth_reaching(loss: f64, cells: &[&Cell<'_>]) -> bool {
     let facts = cells.iter().flat_map(|cell| cell.facts());
     let mut before = facts.filter_map(|facts| facts.eval_loss_before);
@@ -167,7 +168,7 @@ pub(crate) fn over_seeds(
     of_seeds(&cell.facts().filter_map(get).collect::<Vec<f64>>())
 }
 
-/// A name with an arrow to what is better.
+/// A name with an arrow that shows which direction is better.
 pub(crate) fn arrowed(name: &str, better: Direction) -> String {
     match better {
         Direction::Lower => format!("{name} ↓"),

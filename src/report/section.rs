@@ -1,4 +1,4 @@
-//! [`Section`] and [`Theme`]: what a page shows below its answer, ready to draw.
+//! [`Section`] and [`Theme`]: the content of a page below its answer, ready for templates.
 
 use serde::Serialize;
 
@@ -7,15 +7,15 @@ use crate::base::units::human_integer;
 use super::sections::plots::PlotContext;
 use super::table::Table;
 
-/// Rows that a table of anything but cells has at most.
+/// Largest number of rows of a table, except tables of cells.
 pub(super) const ROWS: usize = 200;
-/// Sentences of a section at most.
+/// Largest number of sentences in a section.
 const VERDICTS: usize = 6;
 
-/// Sections that belong together: one part of a page that opens and closes.
+/// A group of related sections: one collapsible part of a page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Theme {
-    /// Name in links, by which templates choose: `speed`.
+    /// Name for links and for templates: `speed`.
     pub id: String,
     /// Heading of the theme.
     pub title: String,
@@ -23,18 +23,18 @@ pub struct Theme {
     pub sections: Vec<Section>,
 }
 
-/// A section, drawn in the order of its fields.
+/// A section, shown in the order of its fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Section {
-    /// Stands in links: `cells`.
+    /// Name for links: `cells`.
     pub id: String,
     /// The section's name in a list of sections.
     pub name: String,
-    /// Heading; empty where its first table has the heading.
+    /// Heading; empty if the first table has the heading.
     pub title: String,
     /// Text above the tables, a paragraph each.
     pub paragraphs: Vec<String>,
-    /// Tables; those of a section with a heading are one level lower.
+    /// Tables; their headings are one level lower if the section has a heading.
     pub tables: Vec<Table>,
     /// Plots.
     pub plots: Vec<PlotContext>,
@@ -42,7 +42,7 @@ pub struct Section {
     pub images: Vec<SampleContext>,
     /// Text below the tables, as a list.
     pub points: Vec<String>,
-    /// The rule that made the list; empty for none.
+    /// The rule from which the list of sentences results; empty for none.
     pub rule: String,
     /// Content of a file.
     pub code: Option<Code>,
@@ -59,7 +59,7 @@ pub struct Code {
     pub fence: String,
 }
 
-/// Note of a table of the first [`ROWS`] of `all` rows on the others; `None` where it has all.
+/// Note below a table that shows only the first [`ROWS`] of `all` rows; `None` if it shows all.
 pub(super) fn cut(all: usize) -> Option<String> {
     let number = human_integer(all as u64);
     let words = "rows; all cells are in the CSV files beside this report.";
@@ -67,7 +67,7 @@ pub(super) fn cut(all: usize) -> Option<String> {
 }
 
 impl Section {
-    /// A section that is one table.
+    /// A section that consists of one table.
     pub(crate) fn table(table: Table) -> Self {
         Self {
             id: format!("section-{}", table.id),
@@ -77,9 +77,9 @@ impl Section {
         }
     }
 
-    /// A table with the sentences of `rule`. Without rows the section is empty.
+    /// A section of a table and the sentences that follow from `rule`; empty if the table has no rows.
     ///
-    /// Beyond [`VERDICTS`] sentences the rest is counted, and of the table the first [`ROWS`] rows stay.
+    /// At most [`VERDICTS`] sentences are kept, with the number of the others, and the first [`ROWS`] rows.
     pub(crate) fn judged(mut table: Table, rule: impl Into<String>, verdicts: Vec<String>) -> Self {
         if table.rows.is_empty() {
             return Self::default();
@@ -88,7 +88,7 @@ impl Section {
         table.rows.truncate(ROWS);
         Self {
             rule: rule.into(),
-            ..Self::table(table).saying(verdicts)
+            ..Self::table(table).with_sentences(verdicts)
         }
     }
 
@@ -103,8 +103,8 @@ impl Section {
         }
     }
 
-    /// This section with these sentences; beyond [`VERDICTS`] the rest is counted.
-    pub(crate) fn saying(self, mut sentences: Vec<String>) -> Self {
+    /// Sets the sentences; at most [`VERDICTS`] are kept, with the number of the others.
+    pub(crate) fn with_sentences(self, mut sentences: Vec<String>) -> Self {
         let all = sentences.len();
         if all > VERDICTS {
             sentences.truncate(VERDICTS - 1);
@@ -117,7 +117,7 @@ impl Section {
         }
     }
 
-    /// Plots without a heading.
+    /// A section of plots without a heading.
     pub(crate) fn plots(id: &str, plots: Vec<PlotContext>) -> Self {
         Self {
             id: id.to_owned(),
@@ -136,7 +136,7 @@ impl Section {
 }
 
 impl Code {
-    /// A text, fenced.
+    /// The content with a suitable fence.
     pub(crate) fn of(syntax: &str, text: &str) -> Self {
         Self {
             syntax: syntax.to_owned(),
@@ -146,7 +146,7 @@ impl Code {
     }
 }
 
-/// Backquotes for a fence, more than in any run of them in the text.
+/// Backticks for a fence: longer than any sequence of them in the text.
 fn fence(text: &str) -> String {
     let mut longest = 2;
     let mut current = 0;
@@ -157,19 +157,19 @@ fn fence(text: &str) -> String {
     "`".repeat(longest + 1)
 }
 
-/// An image, as templates place it.
+/// An image, for templates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SampleContext {
-    /// Heading: what it is, of which cell and seed.
+    /// Heading: kind of image, cell and seed.
     pub title: String,
-    /// What it shows.
+    /// What the image shows.
     pub caption: String,
-    /// Its file is `samples/<file>`.
+    /// File name; the image is `samples/<file>`.
     pub file: String,
-    /// Width in pixels; 0 where the file is not there.
+    /// Width in pixels; 0 if the file does not exist.
     pub width: u32,
-    /// Height in pixels.
+    /// Height in pixels; 0 if the file does not exist.
     pub height: u32,
-    /// The file in base64, so that a page needs no other file; empty where it is not there.
+    /// The file in base64, so that an HTML page needs no other file; empty if it does not exist.
     pub base64: String,
 }

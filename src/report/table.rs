@@ -1,4 +1,4 @@
-//! [`Table`]: what templates draw as a table.
+//! [`Table`]: a table for templates.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::results::grouped;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Table {
-    /// Stands in links: `speed`.
+    /// Name for links: `speed`.
     pub id: String,
     /// Heading.
     pub title: String,
@@ -25,7 +25,7 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Source of the numbers, each provenance with its columns.
     pub sources: Vec<Source>,
-    /// Where the rows are groups of cells, or only the first of them: which, in a sentence.
+    /// If the table does not show all cells: a sentence that says which rows it shows.
     pub cut: Option<String>,
 }
 
@@ -43,11 +43,11 @@ pub struct Source {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Row {
-    /// Key of the cell that the row is about, values of the axes for a group of cells; empty for other rows.
+    /// Key of the row's cell; for a group of cells, its axis values; empty for other rows.
     pub key: String,
-    /// One per column; shorter where `missing` says why.
+    /// Fields, one per column; fewer if `missing` is set.
     pub fields: Vec<Entry>,
-    /// "not run: skipped": why the rest of the row is missing.
+    /// Why the rest of the row is missing: "not run: skipped".
     pub missing: Option<String>,
 }
 
@@ -57,16 +57,18 @@ pub struct Row {
 pub struct Entry {
     /// The text.
     pub text: String,
-    /// The interval, or a second line in small print; empty for none.
+    /// The interval, or a second line in small print; empty without one.
     pub detail: String,
-    /// The number behind the text, in the unit of its column, or of its text where that names one; `None` for no number.
+    /// The unrounded number, in the unit of the column (or of the text, if that contains one); `None` if the field is
+    /// not a number.
     pub value: Option<f64>,
-    /// Ends of the number's interval, in the same unit; `None` for none.
+    /// Ends of the number's interval, in the same unit; `None` without an interval.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Entry {
-    /// A field of one text. Numbers with a unit in their text go through [`Entry::value`], so that they can be summed up.
+    /// A field of one text. Numbers with a unit in their text go through [`Entry::value`], so that the number itself is
+    /// available.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -82,7 +84,7 @@ impl Entry {
         }
     }
 
-    /// A number without an interval, as `text` shows it.
+    /// A number without an interval, displayed as `text`.
     pub fn value(value: f64, text: impl Into<String>) -> Self {
         Self {
             value: value.is_finite().then_some(value),
@@ -90,17 +92,17 @@ impl Entry {
         }
     }
 
-    /// A number without an interval, as `show` prints it; a dash where it is missing.
+    /// A number without an interval, formatted by `show`; a dash if it is missing.
     pub fn shown(value: Option<f64>, show: impl Fn(f64) -> String) -> Self {
         value.map_or_else(|| Self::text("–"), |value| Self::value(value, show(value)))
     }
 
-    /// How many there are: `1,613`.
+    /// A count: `1,613`.
     pub fn count(count: usize) -> Self {
         Self::value(count as f64, human_integer(count as u64))
     }
 
-    /// A number with its interval; a dash where it is missing.
+    /// A number with its interval; a dash if it is missing.
     pub fn number(number: Option<&Number>) -> Self {
         number.map_or_else(
             || Self::text("–"),
@@ -112,7 +114,7 @@ impl Entry {
         )
     }
 
-    /// A number with its interval below it, as `show` prints them; ends that are shown alike are not printed.
+    /// A number with its interval below it, formatted by `show`; an interval whose ends look equal is left out.
     pub fn between(value: f64, ends: Option<(f64, f64)>, show: impl Fn(f64) -> String) -> Self {
         let shown = ends.map(|(low, high)| (show(low), show(high)));
         let shown = shown.filter(|(low, high)| low != high);
@@ -123,7 +125,7 @@ impl Entry {
         }
     }
 
-    /// This number with an interval, which its detail tells in words.
+    /// This number with an interval, which is already part of the detail text.
     #[must_use]
     pub(crate) fn within(self, low: f64, high: f64) -> Self {
         Self {
@@ -145,7 +147,7 @@ impl Row {
 }
 
 impl Table {
-    /// A table of given rows, which are not one per cell.
+    /// A table of arbitrary rows (not one per cell).
     pub fn of_rows(
         (id, title, about): (&str, &str, String),
         columns: Vec<Column>,
@@ -162,8 +164,8 @@ impl Table {
         }
     }
 
-    /// Removes the columns of numbers in which no row has one: what commands did not tell. With `are_all_commands` a 0 is none
-    /// either, and a table without other numbers than counts of runs is left empty.
+    /// Removes numeric columns without any value, which commands did not report. With `are_all_commands` 0 also counts
+    /// as missing, and a table with no numbers except counts of runs becomes empty.
     pub(super) fn leave_out_untold(&mut self, are_all_commands: bool) {
         let is_untold = |field: &Entry| {
             let is_zero = field.value == Some(0.0) && are_all_commands;
@@ -225,14 +227,14 @@ impl Table {
     }
 }
 
-/// The median of runs with their range below it, where they differ as shown; a dash for no run.
+/// The median of runs with their range below it, if they look different; a dash without runs.
 pub(super) fn spread_entry(values: &[f64], show: impl Fn(f64) -> String) -> Entry {
     let ends = range(values).filter(|_| values.len() > 1);
     let entry = |middle| Entry::between(middle, ends, &show);
     median(values).map_or_else(|| Entry::text("–"), entry)
 }
 
-/// Returns the provenances of columns, each once, in column order.
+/// Returns the provenances of columns, without duplicates, in column order.
 pub(super) fn sources(columns: &[Column]) -> Vec<Source> {
     let numbers = columns.iter().filter(|column| column.is_number);
     let sources = grouped(numbers, |column| &column.provenance).into_iter();

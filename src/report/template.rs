@@ -1,4 +1,4 @@
-//! Templates: found by name, rendered strictly, escaped by the format they write.
+//! Templates: found by name, rendered with undefined names as errors, and escaped for their output format.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -39,12 +39,12 @@ const EMBEDDED: [(&str, &str); 12] = embedded! {
 
 /// Bytes of the largest template.
 const MOST_BYTES: u64 = 4 << 20;
-/// Instructions that one template may run: some ten times what the longest report needs.
+/// Instructions that one template may run: about ten times the need of the longest report.
 const FUEL: u64 = 30_000_000;
 const MARKDOWN: &str = "markdown";
 /// Formats of a template, in the order of writing.
 pub(crate) const FORMATS: [&str; 2] = ["md", "html"];
-/// Files of the program that templates include; none is a report by itself.
+/// Files of the program that templates include; they are not reports themselves.
 const SHARED: [&str; 3] = ["layout", "live", "macros"];
 
 /// The engine for one results folder: the user's templates in `folder`, then the program's own.
@@ -53,14 +53,14 @@ pub(crate) fn engine(folder: Option<PathBuf>) -> Environment<'static> {
     engine.set_loader(move |name| load(folder.as_deref(), name));
     engine.set_undefined_behavior(UndefinedBehavior::Strict);
     engine.set_fuel(Some(FUEL));
-    // Errors have their place in the template, in release builds too.
+    // Errors get their position in the template, also in release builds.
     engine.set_debug(true);
     let mut syntax = SyntaxConfig::builder();
     syntax
         .trim_blocks(true)
         .lstrip_blocks(true)
         .keep_trailing_newline(true);
-    // The delimiters are the library's own: nothing that it could refuse.
+    // The delimiters are the library's defaults, so this cannot fail.
     engine.set_syntax(syntax.build().unwrap_or_default());
     engine.set_auto_escape_callback(|name| {
         if name.contains(".html") {
@@ -73,15 +73,15 @@ pub(crate) fn engine(folder: Option<PathBuf>) -> Environment<'static> {
     engine
 }
 
-/// The formats that a template of this name writes; none where there is no such template.
+/// The formats that a template of this name writes; none if there is no such template.
 pub(crate) fn formats(folder: Option<&Path>, name: &str) -> Vec<&'static str> {
-    // One that cannot be read is there: rendering it says why it cannot.
+    // An unreadable file counts as existing: rendering it reports the error.
     let is_there =
         |format: &&str| !matches!(load(folder, &format!("{name}.{format}.j2")), Ok(None));
     FORMATS.into_iter().filter(is_there).collect()
 }
 
-/// Renders one template. `context` is what it sees under `report`.
+/// Renders one template. `context` is the value of the variable `report`.
 pub(crate) fn render(
     engine: &Environment<'_>,
     name: &str,
@@ -93,9 +93,9 @@ pub(crate) fn render(
     template.render(values).map_err(|error| failed(&error))
 }
 
-/// A user's own templates in `folder`, by name, each with the comment that its first line is.
+/// A user's own templates in `folder`, by name, each with the comment in its first line.
 ///
-/// Files that others include (`layout`, `macros`) are none, nor are unchanged copies of the program's.
+/// Files that others include (`layout`, `macros`) are left out, as are unchanged copies of the program's.
 pub fn own_templates(folder: &Path) -> Vec<(String, String)> {
     let mut found = BTreeMap::new();
     for (file, text) in own_files(folder) {
@@ -116,8 +116,8 @@ pub(crate) fn has_own(folder: &Path) -> bool {
     own_files(folder).next().is_some()
 }
 
-/// The files in `folder` that are named like templates, with their text (empty where they cannot be read), without unchanged
-/// copies of the program's.
+/// The files in `folder` that are named like templates, with their text (empty if unreadable), without unchanged copies
+/// of the program's.
 fn own_files(folder: &Path) -> impl Iterator<Item = (String, String)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -137,7 +137,7 @@ fn first_comment(text: &str) -> &str {
     inner.unwrap_or_default().trim_matches(['-', ' '])
 }
 
-/// Only plain file names: a template cannot reach out of its folder.
+/// Only plain file names: a template cannot include files outside of its folder.
 fn load(folder: Option<&Path>, name: &str) -> Result<Option<String>, minijinja::Error> {
     let is_plain = name
         .chars()
@@ -155,11 +155,11 @@ fn load(folder: Option<&Path>, name: &str) -> Result<Option<String>, minijinja::
     Ok(found.or_else(|| embedded().map(|(_, text)| (*text).to_owned())))
 }
 
-/// The text of a file of the user's; `None` where there is none. A link that leads out of the folder, a pipe or a device is
-/// refused: a report must not show other files, nor wait for one.
+/// The text of a user's file; `None` if it does not exist. A link out of the folder, a pipe or a device is refused: a
+/// report must not contain other files or block.
 ///
 /// # Errors
-/// Why it cannot be read, as a sentence.
+/// The file cannot be read; a sentence says why.
 fn read_own(folder: &Path, name: &str) -> Result<Option<String>, String> {
     let said = |error: io::Error| error.to_string();
     let path = match folder.join(name).canonicalize() {
@@ -179,7 +179,7 @@ fn read_own(folder: &Path, name: &str) -> Result<Option<String>, String> {
         .map_err(|_| "stream did not contain valid UTF-8".to_owned())
 }
 
-/// Writes a value: escaped for Markdown where the template is one, by the library's own rules elsewhere.
+/// Writes a value: escaped for Markdown in Markdown templates, by the library's rules in others.
 fn format(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,
@@ -191,7 +191,7 @@ fn format(
     write!(out, "{}", markdown(&value.to_string())).map_err(minijinja::Error::from)
 }
 
-/// Text as Markdown shows it: nothing in it is markup, a row of a table, or a line of its own.
+/// Escapes text for Markdown: it contains no markup, table separators or line breaks.
 pub(crate) fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let letters: Vec<char> = text.chars().collect();
@@ -204,7 +204,7 @@ pub(crate) fn markdown(text: &str) -> String {
             '\n' | '\r' | '\t' => out.push(' '),
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
-            // Inside a word an underscore is only itself.
+            // An underscore inside a word is not markup.
             '_' if beside(place.checked_sub(1)) && beside(Some(place + 1)) => out.push('_'),
             '\\' | '|' | '*' | '`' | '[' | ']' | '_' | '~' => {
                 out.push('\\');

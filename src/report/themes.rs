@@ -1,4 +1,4 @@
-//! Every section of a report, by theme: the one list in which a section has its place.
+//! Every section of a report, by theme: this list determines where each section appears.
 
 use rayon::prelude::*;
 
@@ -40,7 +40,7 @@ const THEMES: [(&str, &str, Make); 11] = [
 
 /// The themes that have something to show.
 pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
-    // Sections know nothing of each other; those of ten thousand cells are a second of work.
+    // Sections are independent and made in parallel; for ten thousand cells they take a second.
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
     let has_commands = cells.iter().any(|cell| cell.is_of_command);
     let are_all_commands = are_of_commands(&cells);
@@ -53,7 +53,7 @@ pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
             }
             let had_tables = !section.tables.is_empty();
             section.tables.retain(|table| !table.is_blank());
-            // Sentences on a table are left out with it.
+            // If a table is left out, so are the sentences about it.
             if had_tables && section.tables.is_empty() {
                 section.points.clear();
             }

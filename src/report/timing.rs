@@ -1,4 +1,4 @@
-//! The times of a cell, as `timings.csv` has them.
+//! The times of a cell, from `timings.csv`.
 
 use crate::results::{Interval, fixed_unit};
 
@@ -9,7 +9,7 @@ use super::view::Cell;
 /// Column of the throughput.
 pub(crate) const THROUGHPUT: &str = "samples_per_s";
 
-/// A timing of a cell, as `timings.csv` has it; `None` where it is missing or not plausible.
+/// A timing of a cell, from `timings.csv`; `None` if it is missing or not plausible.
 pub(crate) fn timing(cell: &Cell<'_>, column: &str) -> Option<Number> {
     let (interval, unit) = measured(cell, column)?;
     Some(Number::timing(interval, unit))
@@ -27,18 +27,18 @@ fn measured<'a>(cell: &Cell<'a>, column: &str) -> Option<(&'a Interval, &'static
     is_plausible(column, unit, interval.median).then_some((interval, unit))
 }
 
-/// Whether a timing can be one: no time and no rate is below zero; only what is left over may be.
+/// Whether a timing is plausible: times and rates are not negative; only the residual of phases may be.
 fn is_plausible(column: &str, unit: &str, value: f64) -> bool {
     let is_never_negative = ["ms", "s", "samples/s", "bytes"].contains(&unit);
     value.is_finite() && (value >= 0.0 || !is_never_negative || column == "other_ms")
 }
 
-/// The throughput of a cell: the one value that headline, ranking and table show.
+/// The throughput of a cell: the same value in headlines, ranking and tables.
 pub(crate) fn throughput(cell: &Cell<'_>) -> Option<Number> {
     timing(cell, THROUGHPUT)
 }
 
-/// A timing as a field: `unknown` where it is not plausible.
+/// A timing as a field: `unknown` if it is not plausible.
 pub(crate) fn shown(cell: &Cell<'_>, column: &str) -> Entry {
     let raw = cell.timing.and_then(|row| row.values.get(column));
     let number = timing(cell, column);
@@ -48,7 +48,7 @@ pub(crate) fn shown(cell: &Cell<'_>, column: &str) -> Entry {
     Entry::number(number.as_ref())
 }
 
-/// Bytes of a cell as a field of a column in MiB, with their interval below.
+/// A memory column of a cell as a field in MiB, with its interval below.
 pub(crate) fn in_mib(cell: &Cell<'_>, column: &str, show: impl Fn(f64) -> String) -> Entry {
     let Some(bytes) = timing(cell, column) else {
         return Entry::text("–");

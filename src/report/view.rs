@@ -1,4 +1,4 @@
-//! [`View`]: a result set by cell, with everything that belongs to a cell beside it.
+//! [`View`]: a result set grouped by cell, with all rows of each cell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,61 +11,61 @@ use crate::results::{
     grouped,
 };
 
-use super::clock::Busy;
+use super::clock::BusyTimes;
 use super::names::names;
 use super::table::{Column, Entry};
 
 /// A result set by cell, in plan order.
 pub(crate) struct View<'a> {
-    /// What was read.
+    /// The results.
     pub(crate) set: &'a ResultSet,
-    /// Where from, for what lies in the folder and beside it; `None` for results in memory.
+    /// Folder of the results, to find further files in and next to it; `None` for results in memory.
     pub(crate) folder: Option<&'a Path>,
     /// Every cell of the plan.
     pub(crate) cells: Vec<Cell<'a>>,
-    /// Places of the axes that have more than one value among the cells.
+    /// Indices of the axes that have more than one value among the cells.
     pub(crate) varying: Vec<usize>,
-    /// The same among the measured cells: what names need to tell them apart.
-    pub(crate) telling: Vec<usize>,
-    /// How many threads computed at one time in runs that shared a machine.
-    pub(crate) busy: Busy<'a>,
+    /// Indices of the axes that have more than one value among the measured cells; names of cells consist of these.
+    pub(crate) axes_in_names: Vec<usize>,
+    /// Number of threads that computed at the same time in concurrent runs.
+    pub(crate) busy: BusyTimes<'a>,
     /// See [`View::shown`].
     shown: Option<(BTreeSet<String>, String)>,
-    /// Words for axes and their values: `report.names`, and of a long path of an axis its end.
+    /// Displayed names of axes and their values: `report.names`, else the last part of an axis' path.
     names: BTreeMap<String, String>,
-    /// Places of the axes that tell the measured cells of one task apart.
+    /// Indices of the axes that distinguish the measured cells of one task.
     telling_in_task: Vec<usize>,
 }
 
-/// A cell with its rows.
+/// A cell with its rows of all results files.
 pub(crate) struct Cell<'a> {
-    /// From `plan.json`.
+    /// The cell's entry in `plan.json`.
     pub(crate) info: &'a CellInfo,
-    /// Its rows of `runs.csv`, one per seed.
+    /// The cell's rows of `runs.csv`, one per seed.
     pub(crate) runs: Vec<&'a RunRow>,
-    /// Its rows of `epochs.csv`.
+    /// The cell's rows of `epochs.csv`.
     pub(crate) epochs: Vec<&'a EpochRecord>,
-    /// Its rows of `blocks.csv`.
+    /// The cell's rows of `blocks.csv`.
     pub(crate) blocks: Vec<&'a BlockRow>,
-    /// The runs that its timings rest on.
+    /// The runs from which the cell's timings are computed.
     pub(crate) counted: Vec<&'a BlockRow>,
-    /// Its row of `timings.csv`.
+    /// The cell's row of `timings.csv`.
     pub(crate) timing: Option<&'a TimingRow>,
-    /// `done` when one of its seeds is; else that of its first seed.
+    /// Status of the cell: `done` if one of its seeds is, else that of its first seed.
     pub(crate) status: Status,
-    /// One line, for all but `done`.
+    /// Why the cell has this status, in one line; empty for `done`.
     pub(crate) reason: &'a str,
-    /// Whether its model is of `kind = "command"`: a program of the user trains it.
+    /// Whether the cell's model is of `kind = "command"`: a program of the user trains it.
     pub(crate) is_of_command: bool,
 }
 
 impl<'a> View<'a> {
-    /// Sorts the rows of `set` to their cells. Rows of cells that the plan does not have are left out.
+    /// Groups the rows of `set` by cell. Rows of cells that are not in the plan are left out.
     pub(crate) fn of(set: &'a ResultSet) -> Self {
         Self::within(set, None)
     }
 
-    /// View of results that lie in `folder`.
+    /// A view of results that are stored in `folder`.
     pub(crate) fn within(set: &'a ResultSet, folder: Option<&'a Path>) -> Self {
         let runs = by_key(&set.runs, |row| &row.key);
         let epochs = by_key(&set.epochs, |row| &row.key);
@@ -76,7 +76,7 @@ impl<'a> View<'a> {
             let mut runs = runs.get(&*info.key).cloned().unwrap_or_default();
             let mut blocks = blocks.get(&*info.key).cloned().unwrap_or_default();
             let mut epochs = epochs.get(&*info.key).cloned().unwrap_or_default();
-            // Rows of a file may have any order, on which sums of floats depend.
+            // Sorted, because sums of floats depend on the order, which may vary in files.
             runs.sort_by_key(|row| row.seed);
             blocks.sort_by_key(|row| (row.seed, row.block));
             epochs.sort_by_key(|row| (row.seed, row.epoch.epoch));
@@ -97,7 +97,7 @@ impl<'a> View<'a> {
         let measured = cells.iter().filter(|cell| cell.is_measured());
         let measured: Vec<&CellInfo> = measured.map(|cell| cell.info).collect();
         let varying_there = varying(set, &measured);
-        let telling = without_matrix(set, &varying_there, std::slice::from_ref(&measured));
+        let axes_in_names = without_matrix(set, &varying_there, std::slice::from_ref(&measured));
         let tasks = grouped(measured, |cell| &*cell.task_signature);
         let telling_in_task = without_matrix(set, &varying_there, &tasks);
         let varying = varying(set, &set.plan.cells.iter().collect::<Vec<_>>());
@@ -105,43 +105,43 @@ impl<'a> View<'a> {
             set,
             folder,
             varying,
-            telling,
+            axes_in_names,
             cells,
-            busy: Busy::of(set),
+            busy: BusyTimes::of(set),
             shown: None,
             names: names(set),
             telling_in_task,
         }
     }
 
-    /// The keys of the cells that tables show, and the sentence that says which; `None` where every cell has its row.
+    /// The keys of the cells that tables show, and a sentence about that choice; `None` if every cell has a row.
     pub(crate) fn shown(&self) -> Option<&(BTreeSet<String>, String)> {
         self.shown.as_ref()
     }
 
-    /// Makes tables show these cells only, as [`View::shown`] has them.
+    /// Restricts tables to these cells; see [`View::shown`].
     pub(crate) fn show_only(&mut self, rows: Option<(BTreeSet<String>, String)>) {
         self.shown = rows;
     }
 
-    /// The cells whose times can be shown.
+    /// The cells with measured times or results.
     pub(crate) fn measured(&self) -> impl Iterator<Item = &Cell<'a>> + Clone {
         self.cells.iter().filter(|cell| cell.is_measured())
     }
 
-    /// Place of the axis that the manifest declares as the treatment; `None` where it declares none.
+    /// Index of the axis that the manifest declares as the treatment, if any.
     pub(crate) fn treatment(&self) -> Option<usize> {
         let plan = &self.set.plan;
         self.axis_called(plan.compare.get("treatment")?.as_str()?)
     }
 
-    /// Place of the axis that is called so.
+    /// Index of the axis with this path or name.
     pub(crate) fn axis_called(&self, name: &str) -> Option<usize> {
         let mut axes = self.set.plan.axes.iter();
         axes.position(|axis| axis.is_called(name))
     }
 
-    /// The value of the treatment that the manifest declares as the baseline; `None` where it declares none.
+    /// Index of the treatment's axis, and the value that the manifest declares as the baseline, if any.
     pub(crate) fn baseline(&self) -> Option<(usize, &'a str)> {
         let value = self.set.plan.compare.get("baseline")?.as_str()?;
         Some((self.treatment()?, value))
@@ -152,7 +152,7 @@ impl<'a> View<'a> {
         self.set.plan.section(cell.info, name)
     }
 
-    /// Whether a cell has the value that `wanted` gives for each axis it names.
+    /// Whether a cell has the value of `wanted` on each axis in `wanted`.
     pub(crate) fn is_at(&self, cell: &Cell<'_>, wanted: &serde_json::Map<String, Value>) -> bool {
         wanted.iter().all(|(name, value)| {
             let axes = &self.set.plan.axes;
@@ -164,24 +164,24 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The first cell that has these values, measured ones first; `None` for no values.
+    /// The first cell with these axis values, preferably a measured one; `None` if `wanted` is empty.
     pub(crate) fn find(&self, wanted: &serde_json::Map<String, Value>) -> Option<&Cell<'a>> {
         let fits = |cell: &&Cell<'a>| !wanted.is_empty() && self.is_at(cell, wanted);
         self.measured().chain(&self.cells).find(fits)
     }
 
-    /// Places of the axes that a table shows: those that vary among the measured cells.
+    /// Indices of the axes that a table shows: those that vary among the measured cells.
     fn shown_axes(&self, within_task: bool) -> &[usize] {
         if within_task && !self.telling_in_task.is_empty() {
             &self.telling_in_task
-        } else if self.telling.is_empty() {
+        } else if self.axes_in_names.is_empty() {
             &self.varying
         } else {
-            &self.telling
+            &self.axes_in_names
         }
     }
 
-    /// The axes that vary, as columns: of a table whose cells are of one task, or of all.
+    /// The columns of the varying axes, for a table of cells of one task or of all tasks.
     pub(crate) fn axis_columns(&self, within_task: bool) -> Vec<Column> {
         let axes = self.shown_axes(within_task);
         if axes.is_empty() {
@@ -192,7 +192,7 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// The times of all runs, also of those that do not count.
+    /// The times of all runs, including those from which no timings are computed.
     pub(crate) fn all_times(&self) -> impl Iterator<Item = &'a RunTimes> {
         let runs = self.set.blocks.iter();
         runs.filter_map(|run| run.times.as_deref())
@@ -202,7 +202,7 @@ impl<'a> View<'a> {
     pub(crate) fn labels(&self, cell: &Cell<'_>, within_task: bool) -> Vec<Entry> {
         let places = self.shown_axes(within_task);
         if places.is_empty() {
-            // The key of a single cell is the name of its matrix, or its model's alone.
+            // A single cell is named by its matrix or its model.
             let is_single = self.cells.len() == 1;
             let name = if is_single {
                 &self.set.plan.name
@@ -218,7 +218,7 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// What tells a cell from the others, in words: `batch-size 8, workers 4`. `without` is left out.
+    /// Name of a cell, from the axes that distinguish it: `batch-size 8, workers 4`. The axis `without` is left out.
     pub(crate) fn name(&self, cell: &Cell<'_>, without: Option<usize>) -> String {
         let axes = if cell.is_measured() {
             &self.telling_in_task
@@ -245,7 +245,7 @@ impl<'a> View<'a> {
         self.on_axes(cell, places, "all cells")
     }
 
-    /// A cell's values on some axes in words; `none` where there is nothing to say.
+    /// A cell's values on some axes as text; `none` if there are none.
     fn on_axes<'p>(
         &self,
         cell: &Cell<'_>,
@@ -261,18 +261,19 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What measured cells have in common and others do not, in words; "all" for nothing.
+    /// Axis values that these measured cells share and others do not have, as text; "all" if there are none.
     pub(crate) fn shared_name(&self, cells: &[&Cell<'_>]) -> String {
         let shared = |place: &&usize| {
             let mut texts = cells.iter().map(|cell| &cell.info.axes[**place]);
             let first = texts.next();
             texts.all(|text| Some(text) == first)
         };
-        let places = self.telling.iter().filter(shared);
+        let places = self.axes_in_names.iter().filter(shared);
         self.on_axes(cells[0], places, "all")
     }
 
-    /// A value of an axis in words: numbers with the axis' name, names alone; empty where the cell's matrix lacks the axis.
+    /// A value of an axis as text: numbers with the axis' name, other values alone; empty if the cell's matrix lacks
+    /// the axis.
     pub(crate) fn words(&self, place: usize, value: &str) -> String {
         let axis = &self.set.plan.axes[place];
         match (self.names.get(value), self.names.get(&axis.name)) {
@@ -282,18 +283,18 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The name of an axis: that of `report.names`, else its own.
+    /// The name of an axis: from `report.names`, else the axis' own name.
     pub(crate) fn axis_name(&self, place: usize) -> &str {
         let own = &self.set.plan.axes[place].name;
         self.names.get(own).unwrap_or(own)
     }
 
-    /// A value of an axis as tables show it: the words of `report.names`, else its own.
+    /// A value of an axis as shown in tables: the name in `report.names`, else the value itself.
     pub(crate) fn value<'v>(&'v self, value: &'v str) -> &'v str {
         self.names.get(value).map_or(value, String::as_str)
     }
 
-    /// What all cells have in common, as `name = value`, but for the name of their matrix.
+    /// Settings that all cells share, as `name = value`, without the name of the matrix.
     pub(crate) fn fixed(&self) -> Vec<String> {
         let Some(first) = self.cells.first() else {
             return Vec::new();
@@ -306,7 +307,7 @@ impl<'a> View<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// The facts of its seeds.
+    /// The facts of the cell's seeds.
     pub(crate) fn facts(&self) -> impl Iterator<Item = &'a RunFacts> {
         self.runs.iter().filter_map(|row| row.facts.as_ref())
     }
@@ -332,14 +333,14 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Its values on all axes but one.
+    /// The cell's values on all axes except one.
     pub(crate) fn axes_but(&self, without: usize) -> Vec<&'a str> {
         let axes = self.info.axes.iter().enumerate();
         let others = axes.filter(|(place, _)| *place != without);
         others.map(|(_, value)| &**value).collect()
     }
 
-    /// Whether its times can be shown.
+    /// Whether the cell has measured times or results.
     pub(crate) fn is_measured(&self) -> bool {
         !self.counted.is_empty() && self.timing.is_some()
     }
@@ -361,11 +362,14 @@ fn varying(set: &ResultSet, cells: &[&CellInfo]) -> Vec<usize> {
         .collect()
 }
 
-/// The axes without the name of the matrix, which is a word of the manifest's author, where the others tell the cells of each
-/// group apart.
-fn without_matrix(set: &ResultSet, telling: &[usize], groups: &[Vec<&CellInfo>]) -> Vec<usize> {
+/// The axes without the name of the matrix, if the other axes suffice to distinguish the cells of each group.
+fn without_matrix(
+    set: &ResultSet,
+    axes_in_names: &[usize],
+    groups: &[Vec<&CellInfo>],
+) -> Vec<usize> {
     let is_matrix = |place: &usize| set.plan.axes[*place].name == "matrix";
-    let places = telling.iter().copied();
+    let places = axes_in_names.iter().copied();
     let others: Vec<usize> = places.filter(|place| !is_matrix(place)).collect();
     let are_different = |cells: &Vec<&CellInfo>| {
         let values = cells.iter().map(|cell| {
@@ -377,13 +381,13 @@ fn without_matrix(set: &ResultSet, telling: &[usize], groups: &[Vec<&CellInfo>])
     if !others.is_empty() && groups.iter().all(are_different) {
         others
     } else {
-        telling.to_vec()
+        axes_in_names.to_vec()
     }
 }
 
-/// A cell with the results that it is in.
+/// A cell together with the view of its results.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'v, 'a> {
+pub(crate) struct CellInView<'v, 'a> {
     pub(crate) view: &'v View<'a>,
     pub(crate) cell: &'v Cell<'a>,
 }

@@ -1,4 +1,4 @@
-//! The files of pages: their texts, their plots, and what of earlier ones has to go.
+//! Writes the files of pages (texts and plots), and removes outdated ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::base::text::visible_lines;
 use crate::plan::COMPARISON;
 use crate::results::{ResultsError, write_if_changed};
 
-/// What the pages and plots are called.
+/// Prefix of the file names of history pages and plots.
 pub(super) const HISTORY: &str = "history";
 
-/// A file and what is to stand in it.
+/// Path and content of a file.
 pub(super) type File = (PathBuf, String);
 
-/// The text of a page from the template `name`, the user's in `own` where there is one.
+/// The text of a page from the template `name`, from the user's folder `own` if it exists there.
 pub(super) fn page(
     own: Option<&Path>,
     engine: &Environment<'_>,
@@ -33,7 +33,7 @@ pub(super) fn page(
     Ok(if format == "md" { tidy(&text) } else { text })
 }
 
-/// Plots as files of their own.
+/// Plots as separate files.
 pub(super) fn plot_files<'p>(
     folder: &Path,
     plots: impl Iterator<Item = &'p PlotContext>,
@@ -62,8 +62,7 @@ pub(super) fn is_shown(folder: &Path, pages: &[File]) -> impl Fn(&&PlotContext) 
     }
 }
 
-/// Markdown templates leave blank lines where a section is empty; more than one in a row says nothing. What stands
-/// between fences stays as it is.
+/// Merges consecutive blank lines, which empty sections of Markdown templates leave; fenced code is not changed.
 fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut is_blank, mut is_fenced) = (true, false);
@@ -80,8 +79,8 @@ fn tidy(text: &str) -> String {
     out
 }
 
-/// Writes files, and removes plots that their kind of report, over a result, a comparison or a history, no longer has: one would be
-/// mistaken for a plot of it.
+/// Writes files, and removes plots of the same kind of report (result, comparison or history) that are no longer part
+/// of it.
 pub(super) fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
     let plots = folder.join("plots");
     let unwritable = |error: std::io::Error| ResultsError::Unwritable {
@@ -92,7 +91,7 @@ pub(super) fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError
     remove_left(folder);
     remove_left(&plots);
     for (path, text) in files {
-        // JSON has codes of its own.
+        // JSON text already has its control characters escaped.
         let is_json = path
             .extension()
             .is_some_and(|extension| extension == "json");
@@ -115,14 +114,15 @@ pub(super) fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError
     Ok(())
 }
 
-/// What a page or a plot is about, as its name begins: a comparison, a history, else one result.
+/// The kind of a page or plot, from its file name: a comparison, a history, else one result.
 fn kind(path: &Path) -> Option<&'static str> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut kinds = [COMPARISON, HISTORY].into_iter();
     kinds.find(|kind| name.starts_with(kind))
 }
 
-/// Beside a first template of one format the page of another template in the other format would be taken for its own.
+/// If the first template has only one format, removes an old page in the other format, which would seem to belong to
+/// it.
 pub(super) fn remove_old_page(folder: &Path, files: &[File]) {
     let pages = template::FORMATS.map(|format| folder.join(format!("{MAIN}.{format}")));
     let is_written = |page: &Path| files.iter().any(|(path, _)| path == page);

@@ -34,7 +34,7 @@ pub const PACKAGES: &[&str] = &[
     "zune-jpeg",
 ];
 
-/// Digests of a crate's sources, by module and file (`ops/conv2d`).
+/// Digests of a crate's sources, by module and file (key `ops/conv2d`).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// Sources that cells on the CPU run.
@@ -194,7 +194,7 @@ impl Lock {
         Self(text.split("[[package]]").skip(1).map(package).collect())
     }
 
-    /// The version of a package.
+    /// The version of a package in the lock file.
     pub fn version(&self, name: &str) -> Option<&str> {
         let mut packages = self.0.iter();
         packages

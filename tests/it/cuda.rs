@@ -1,6 +1,5 @@
 //! The whole program on the stand-in GPU: every shipped manifest at small size on `cpu` and `cuda`; failures are rows.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -102,7 +102,7 @@ impl AbRun<'_> {
         let is_until_sure = self.arguments.is_until_sure();
         let programs = PairPrograms::of(&old.program, &new.program, is_until_sure)?;
         let mut sessions = PairSessions::of(&self.frame.folder());
-        let counts = |id: &str| sessions.counts(id, &programs);
+        let counts = |id: &str| sessions.was_run_by(id, &programs);
         let order = if is_until_sure {
             Order::ByCoin
         } else {
@@ -112,12 +112,12 @@ impl AbRun<'_> {
         if !turns.to_do.is_empty() {
             sessions.begin(session.id(), programs.clone())?;
         }
-        let counts = |id: &str| sessions.counts(id, &programs);
+        let counts = |id: &str| sessions.was_run_by(id, &programs);
         let until_sure = is_until_sure.then(|| self.until_sure(after, &turns, counts));
         Ok((turns, until_sure.transpose()?))
     }
 
-    /// The stored pairs, of cells with their thresholds.
+    /// The stored pairs and each cell's threshold, to decide when its verdict is significant.
     fn until_sure(
         &self,
         after: &Side,
@@ -125,7 +125,7 @@ impl AbRun<'_> {
         counts: impl Fn(&str) -> bool,
     ) -> Result<UntilSure, AbError> {
         let noise = read_noise(&self.frame.results)?;
-        // `check_alike` has found the environments equal.
+        // `check_alike` has checked that both environments are equal.
         let floors = Floors::new(&noise, &env_id(&after.hello.environment));
         let threshold = |key: &str| session_threshold(self.frame.threshold, floors.of(key, ""));
         let mut cells = UntilSure::new(&turns.keys, threshold);

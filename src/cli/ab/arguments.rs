@@ -98,12 +98,12 @@ Exit codes:
   4 no cell that both sides have    130 interrupted; the same command goes on";
 
 impl AbArguments {
-    /// Whether the pairs of a cell end as soon as its verdict is sure.
+    /// Whether the pairs of a cell stop as soon as its verdict is significant.
     pub(super) fn is_until_sure(&self) -> bool {
         !self.aa && !self.all_pairs
     }
 
-    /// The command that runs what is left.
+    /// The command that runs the remaining pairs.
     pub(super) fn again(&self) -> String {
         let programs = (self.before_program.as_ref(), self.after_program.as_ref());
         Words::default()

@@ -1,4 +1,4 @@
-//! Results of `ab`: the comparison of both results folders, or the noise of this machine.
+//! Results of `ab`: writes the comparison of both results folders, or (A/A) the noise floor of this machine.
 
 use std::collections::HashSet;
 use std::fs;

@@ -12,10 +12,10 @@ use crate::cli::fingerprints::Fingerprints;
 use crate::cli::problem::mistake;
 use crate::cli::run_plan::planned;
 
-/// Fewest pairs with which the paired test can give a verdict on a single cell.
+/// Smallest number of pairs with which the paired test can give a verdict on a single cell.
 const FEWEST_PAIRS: usize = 6;
 
-/// Most pairs of a cell without a sure verdict, unless the user or the manifest sets more.
+/// Largest number of pairs of a cell without a significant verdict, unless the user or the manifest sets more.
 const MOST_PAIRS: usize = 20;
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Frame {
     pub(super) results: PathBuf,
     pub(super) seeds: usize,
     pub(super) repeats: usize,
-    /// The effect that matters, where the manifest says so (0.02 is 2 %).
+    /// The smallest relative difference that matters, if set by the manifest (0.02 is 2 %).
     pub(super) threshold: Option<f64>,
     /// Overrides of settings (`--set`), including the number of blocks.
     pub(super) set: Vec<String>,
@@ -36,7 +36,7 @@ pub(super) struct Frame {
 impl Frame {
     /// Plans the working tree's manifest; refuses `--aa` with too few pairs.
     pub(super) fn of(arguments: &AbArguments) -> Result<Self, Problem> {
-        let known = Fingerprints::beside(&arguments.manifest);
+        let known = Fingerprints::of_results_root(&arguments.manifest);
         let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
         let plan = planned(&manifest, &known.inputs(), arguments.only.as_ref(), None)?;
         known.keep();
@@ -69,8 +69,9 @@ impl Frame {
     }
 }
 
-/// Number of blocks: the user's; else [`MOST_PAIRS`] where pairs end when their cell is sure; else enough pairs for a verdict on
-/// one cell, an even number so that each side runs first equally often; or the manifest's, if it is larger.
+/// Number of blocks: set by the user; else [`MOST_PAIRS`] if pairs stop at a significant verdict; else enough pairs for
+/// a verdict on one cell, an even number so that each side runs first equally often; or the manifest's, if it is
+/// larger.
 fn repeats(arguments: &AbArguments, plan: &Plan, cells: usize, seeds: usize) -> usize {
     let says_so = |set: &String| set.trim_start().starts_with("measure.repeats");
     match arguments.repeats {

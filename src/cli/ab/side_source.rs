@@ -1,4 +1,4 @@
-//! [`SideSource`]: a side before it starts: a program and a manifest.
+//! [`SideSource`]: what a side is started from: a program and a manifest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -134,8 +134,8 @@ impl Builder<'_> {
         built
     }
 
-    /// The commit's own manifest. If it has none, the working tree's, put into its checkout: so its paths are those of the commit's
-    /// files.
+    /// The commit's own manifest. If it has none, the working tree's manifest is copied into the checkout, so that its
+    /// paths refer to the commit's files.
     fn manifest_of(&self, commit: &Checkout, label: &str) -> Result<PathBuf, AbError> {
         let real = fs::canonicalize(self.manifest).unwrap_or_else(|_| self.manifest.to_owned());
         let shown = self.manifest.file_name().unwrap_or_default();
@@ -158,7 +158,7 @@ impl Builder<'_> {
     }
 }
 
-/// Runs what the commands of a manifest are built with (`build`), each in its folder.
+/// Runs the `build` commands of the models in a manifest, each in its folder.
 fn build_commands(manifest: &Path, label: &str) -> Result<(), AbError> {
     let manifest = manifest::load(manifest, &[])?;
     let models = manifest

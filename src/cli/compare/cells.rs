@@ -45,7 +45,8 @@ pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     page.add(&untouched);
 }
 
-/// "3 cells show the same runs on both sides, 1 cell was measured on neither side."
+/// Sentence on cells without new measurements: "3 cells show the same runs on both sides, 1 cell was measured on
+/// neither side."
 fn untouched_text(pairs: &[&CellPair]) -> String {
     let is_measured = |pair: &&&CellPair| pair.sample_ms != (None, None);
     let measured = pairs.iter().filter(is_measured).count();
@@ -100,7 +101,7 @@ fn row(
         word = format!("{word} (treatments)");
     }
     let [before, after] = times(pair.sample_ms);
-    // The last column, so that the invisible colour codes do not shift another.
+    // The coloured column is the last one, so that invisible colour codes do not shift others.
     let colour = colour(&judgement.verdict).filter(|_| is_coloured);
     let verdict = colour.map_or(word.clone(), |colour| format!("{colour}{word}{PLAIN}"));
     vec![pair.label.clone(), before, after, shown, verdict]

@@ -1,4 +1,4 @@
-//! Costs of runs beside time, and wall time that CPU time does not explain.
+//! Costs of runs other than time, and wall time that CPU time does not explain.
 
 use crate::base::text::capitalised;
 use crate::compare::{CellPair, Comparison, CostChange};
@@ -7,8 +7,8 @@ use crate::report::{comparison_costs, comparison_waiting, cost_name, cost_value}
 use super::page::{Page, across};
 use super::words::{ratio, verdict};
 
-/// Adds how many cells have which verdict, and a line for each cell that takes more or less of something; where all is asked for,
-/// for every cell.
+/// Adds the numbers of cells by verdict, and a line for each cell with a higher or lower cost; with `--all`, for every
+/// cell.
 pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     let told = comparison_costs(comparison).join(" ");
     let is_all = page.printing.is_all;

@@ -9,7 +9,7 @@ use super::metrics::{add_facts, add_quality};
 use super::page::Page;
 use crate::cli::work::{first_text, text};
 
-/// Adds every part; one without differences is a sentence or nothing.
+/// Adds all kinds of differences; a kind without any is a sentence or left out.
 pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     let deciding = deciding_metrics(comparison);
     add_facts(page, comparison, &deciding);
@@ -20,8 +20,8 @@ pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     page.section("Settings", &settings(&comparison.cells));
 }
 
-/// "Work: 8 cells equal, 1 cell changed", and the operation of each changed cell whose counts changed most; where all is asked
-/// for, each. Results without any counts need no line.
+/// "Work: 8 cells equal, 1 cell changed", and for each changed cell the operation whose counts changed most; with
+/// `--all`, each changed operation. Nothing for results without counts.
 fn add_work(page: &mut Page, comparison: &Comparison) {
     let cells = &comparison.cells;
     let are = |counts| cells.iter().filter(|cell| cell.counts == counts).count();

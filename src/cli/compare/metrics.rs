@@ -1,4 +1,4 @@
-//! Changes of the metrics and other facts of each cell: the metric that decides, and the number of others.
+//! Changes of the metrics and other facts of each cell: the deciding metric, and the number of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use crate::compare::{CellPair, Comparison, FactChange, QualityChange, QualityVer
 use super::page::Page;
 use super::words::{p_value, percent_change};
 
-/// The metric that decides in a cell, by its key after.
+/// The deciding metric of each cell, by the key of the cell after.
 pub(super) type Deciding<'a> = BTreeMap<&'a str, String>;
 
-/// The metric of a cell that is shown: the one that decides, if it changed, else the first that did.
+/// The metric that is shown for a cell: the deciding one if it changed, else the first that changed.
 fn shown_metric<'c>(cell: &'c CellPair, deciding: &Deciding<'_>) -> Option<&'c QualityChange> {
     let decides = deciding.get(&*cell.after);
     let mut changed = cell.quality.iter().filter(|metric| is_changed(metric));
@@ -63,7 +63,7 @@ pub(super) fn add_facts(page: &mut Page, comparison: &Comparison, deciding: &Dec
     page.section(&format!("Facts: {parts}:"), &lines);
 }
 
-/// `batch-size 8: best_loss 0.912 → 0.934 (+2.4 %), and 3 more columns`; where all is asked for, each fact.
+/// `batch-size 8: best_loss 0.912 → 0.934 (+2.4 %), and 3 more columns`; with `--all`, each fact.
 fn changed_facts(page: &mut Page, cell: &CellPair, deciding: &Deciding<'_>) -> Vec<String> {
     let changed: Vec<&FactChange> = cell.facts.iter().filter(|fact| !fact.is_within).collect();
     let seeds: BTreeSet<u64> = changed.iter().map(|fact| fact.seed).collect();
@@ -76,7 +76,7 @@ fn changed_facts(page: &mut Page, cell: &CellPair, deciding: &Deciding<'_>) -> V
         return changed.iter().map(line).collect();
     }
     let called = |name: &str| changed.iter().find(|fact| fact.column == name);
-    // A run that ends otherwise than before says more than its metrics.
+    // A changed final status is shown instead of metrics.
     let metric = || called(&shown_metric(cell, deciding)?.column);
     let Some(shown) = called("status").or_else(metric).or(changed.first()) else {
         return Vec::new();
@@ -85,7 +85,7 @@ fn changed_facts(page: &mut Page, cell: &CellPair, deciding: &Deciding<'_>) -> V
     let others: Vec<_> = changed.iter().filter(is_other).collect();
     let more = match &*others {
         [] => String::new(),
-        // The name of one column is as short as a count.
+        // A single other column is named instead of counted.
         [one] => format!(", {}", in_words(one)),
         _ => format!(", and {}", count(others.len(), "more column")),
     };
@@ -120,8 +120,8 @@ fn in_words(fact: &FactChange) -> String {
     }
 }
 
-/// A line for each cell of which a metric changed over its seeds, worse ones first; where all is asked for, one for each
-/// metric of such a cell. Cells of one seed are counted: their lines would repeat those of the facts.
+/// A line for each cell with a metric that changed over its seeds, worse ones first; with `--all`, one for each metric
+/// of such a cell. Cells with one seed are only counted, since their lines would repeat the facts.
 pub(super) fn add_quality(page: &mut Page, comparison: &Comparison, deciding: &Deciding<'_>) {
     let mut lines: Vec<(u8, String)> = Vec::new();
     let mut of_one_seed: Vec<usize> = Vec::new();
@@ -184,7 +184,7 @@ fn judged(metric: &QualityChange) -> String {
     format!("{column} {before} → {after}, {word} (median of {seeds}{behind})")
 }
 
-/// `, and 9 more metrics (1 better, 5 worse)`: the metrics of a cell beside the one that is shown; those of no verdict here are
+/// `, and 9 more metrics (1 better, 5 worse)`: the metrics of a cell other than the one shown; those not listed are
 /// equal.
 fn others(cell: &CellPair, shown: &QualityChange) -> String {
     let others = || {

@@ -56,7 +56,7 @@ pub(in crate::cli) struct Pages {
     pub(in crate::cli) languages: Vec<Language>,
 }
 
-/// Prints a comparison of another command, writes its files, and returns its exit code.
+/// Prints a comparison for another command, writes its files, and returns its exit code.
 pub(in crate::cli) fn told(
     comparison: Comparison,
     pages: &Pages,
@@ -108,7 +108,7 @@ fn two(before: &Source, after: &Source, options: &Options) -> Found {
     found
 }
 
-/// Compares the values of an axis of one result: the named axis, else the declared treatment.
+/// Compares the values of an axis within one result: the axis from the command line, else the declared treatment.
 fn along(
     arguments: &CompareArguments,
     source: &Source,
@@ -183,8 +183,8 @@ fn baseline(side: &Side, place: usize, treatment: Option<&str>) -> Option<String
 }
 
 impl Found {
-    /// Prints everything, writes the files, and returns the exit code. The answers are the last of it: whoever looks at a
-    /// terminal sees its end, and what a mistake, a refusal or the gate says must not stand between them and the prompt.
+    /// Prints everything, writes the files, and returns the exit code. The answers come last, because the end of the
+    /// output is what a user sees first on a terminal; errors, refusals and findings of the gate are printed before.
     fn tell(
         mut self,
         is_all: bool,
@@ -209,7 +209,7 @@ impl Found {
         Ok(code)
     }
 
-    /// Everything but the answers.
+    /// Prints everything except the answers.
     fn print(&self, out: &mut Stdout, is_all: bool) -> io::Result<()> {
         let (equal, told) = self.equal_and_told();
         let printing = Printing {
@@ -258,7 +258,7 @@ impl Found {
         }
     }
 
-    /// Writes the files of every comparison; of several, each into its own folder.
+    /// Writes the files of every comparison; if there are several, each into its own folder.
     fn write(&self, pages: &Pages) -> Result<(), Failure> {
         let folder = &pages.folder;
         for comparison in self.equal_and_told().1 {
@@ -336,7 +336,7 @@ impl Found {
     }
 }
 
-/// Whether the environments forbid a comparison, or there are differences but no cell with comparable times or facts.
+/// Whether the environments forbid a comparison, or there are differences, but no cell with comparable times or facts.
 fn is_not_comparable(comparison: &Comparison) -> bool {
     let has_anything = comparison.cells.iter().any(|cell| {
         let has_times = !matches!(cell.judgement.verdict, Verdict::NotComparable(_));

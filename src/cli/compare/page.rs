@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::words::{duration, wrapped};
 use crate::compare::Comparison;
 
-/// Most lines of a section.
+/// Largest number of lines of a section.
 const LINES: usize = 10;
 
 /// How a comparison is printed.
@@ -33,12 +33,12 @@ impl Page {
         }
     }
 
-    /// Adds lines, broken where they are too long.
+    /// Adds lines, broken if they are too long.
     pub(super) fn add(&mut self, lines: &str) {
         self.text.push_str(&wrapped(lines));
     }
 
-    /// The first `most` entries, or all if requested; and the number of the rest.
+    /// The first `most` entries, or all if requested; and the number of the others.
     pub(super) fn first<'l, T>(&mut self, entries: &'l [T], most: usize) -> (&'l [T], usize) {
         if self.printing.is_all || entries.len() <= most {
             return (entries, 0);
@@ -47,7 +47,7 @@ impl Page {
         (&entries[..most], entries.len() - most)
     }
 
-    /// Adds a heading with lines below it; nothing without a line.
+    /// Adds a heading with lines below it; does nothing without lines.
     pub(super) fn section(&mut self, heading: &str, lines: &[String]) {
         if lines.is_empty() {
             return;
@@ -64,7 +64,7 @@ impl Page {
     }
 }
 
-/// The words beside every ratio between different environments.
+/// The note that is added to ratios between different environments.
 pub(super) fn across(comparison: &Comparison) -> &'static str {
     if comparison.environment.is_across {
         " across environments"

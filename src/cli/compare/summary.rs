@@ -1,4 +1,4 @@
-//! A comparison on a terminal: both sides, the cells, all differences; and, apart, the answer that its page has.
+//! A comparison on a terminal: both sides, the cells, all differences; and separately the answer of its page.
 
 use std::fmt::Write;
 
@@ -37,7 +37,7 @@ pub(super) fn details(comparison: &Comparison, printing: Printing) -> Page {
     page
 }
 
-/// The answers of comparisons, at the end of the text; of several each below its title.
+/// The answers of comparisons, at the end of the text; if there are several, each below its title.
 pub(super) fn answers(comparisons: &[&Comparison]) -> String {
     let mut text = String::new();
     for (place, comparison) in comparisons.iter().enumerate() {
@@ -184,7 +184,7 @@ fn is_hash(text: &str) -> bool {
     text.len() >= 16 && text.chars().all(|letter| letter.is_ascii_hexdigit())
 }
 
-/// How runs were made, which threshold had to be exceeded, and how many runs a cell needs.
+/// Text: the design of the measurement, which threshold had to be exceeded, and how many runs a cell needs.
 fn needed(comparison: &Comparison) -> Option<String> {
     let cells = comparison.cells.iter();
     let compared: Vec<_> = cells

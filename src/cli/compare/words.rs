@@ -1,4 +1,4 @@
-//! Formats the figures of a comparison.
+//! Formats the numbers of a comparison.
 
 use crate::base::text;
 use crate::base::units::human;
@@ -15,7 +15,7 @@ pub(super) fn untied(text: &str) -> String {
     text.replace(TIE, " ")
 }
 
-/// `1.12× (1.09–1.14)`; without interval for one run.
+/// A ratio as text: `1.12× (1.09–1.14)`; without interval for one run.
 pub(super) fn ratio(ratio: &Ratio) -> String {
     let value = format!("{}×", digits(ratio.value));
     if ratio.kind == IntervalKind::Single {
@@ -24,7 +24,7 @@ pub(super) fn ratio(ratio: &Ratio) -> String {
     format!("{value} ({}–{})", digits(ratio.low), digits(ratio.high))
 }
 
-/// Three decimals near 1, otherwise three significant digits.
+/// A number as text: three decimals near 1, otherwise three significant digits.
 fn digits(value: f64) -> String {
     if (0.1..10.0).contains(&value) {
         format!("{value:.3}")
@@ -33,7 +33,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// `+2.0 %`, to two digits.
+/// A relative change as text with two digits: `+2.0 %`.
 pub(super) fn percent_change(relative: f64) -> String {
     let percent = relative * 100.0;
     let size = human(percent.abs(), 2);
@@ -41,12 +41,12 @@ pub(super) fn percent_change(relative: f64) -> String {
     format!("{sign}{size}{TIE}%")
 }
 
-/// `3.1 %`, to two digits.
+/// A fraction as text with two digits: `3.1 %`.
 pub(super) fn percent(share: f64) -> String {
     format!("{}{TIE}%", human(share * 100.0, 2))
 }
 
-/// `p = 0.004`; very small values as a bound.
+/// A p-value as text: `p = 0.004`; very small values as a bound.
 pub(super) fn p_value(p: f64) -> String {
     if p < 1e-4 {
         format!("p{TIE}<{TIE}0.0001")
@@ -64,7 +64,7 @@ pub(super) fn verdict(
     if is_missing(verdict) {
         return ("not measured".to_owned(), None);
     }
-    // Cells share footnotes: these leave out what differs between them.
+    // Cells share footnotes, so these leave out values that differ between cells.
     let detectable = detectable.filter(|_| *verdict == Verdict::Same);
     let (word, why) = verdict_words(verdict, detectable);
     let effect = |p: &f64| [word.clone(), p_value(*p)].join(", ");

@@ -8,7 +8,7 @@ use crate::plan::{PlanInputs, Precision};
 
 const WIDTH: usize = 80;
 
-/// Most GPUs that are searched.
+/// Largest number of GPUs that are searched.
 const MOST: usize = 64;
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
     let mut found = Devices::default();
     found.are_here = found.look(&inputs, wanted.unwrap_or(DeviceKind::Cpu));
     if wanted.is_none() {
-        // The first missing one ends the list; it is reported only if there is no other.
+        // The first missing GPU ends the list; it is reported only if there is no other.
         let gpus = (0..MOST).map(DeviceKind::Cuda);
         let is_listed =
             |gpu: &DeviceKind| *gpu == DeviceKind::Cuda(0) || inputs.presence(*gpu).is_ok();
@@ -117,7 +117,7 @@ fn precisions(capability: (i32, i32)) -> String {
     usable.map(Precision::name).collect::<Vec<_>>().join(", ")
 }
 
-/// A value under its name; a long one continues on lines below.
+/// A line with name and value; a long value continues on further lines.
 fn wrapped(name: &str, value: &str) -> String {
     let value = text::wrapped(value, WIDTH - NAME - 1, 0);
     let names = std::iter::once(name).chain(std::iter::repeat(""));
@@ -125,7 +125,7 @@ fn wrapped(name: &str, value: &str) -> String {
     lines.map(|(value, name)| line(name, value)).collect()
 }
 
-/// Columns for the names of lines.
+/// Width of the names in columns.
 const NAME: usize = 18;
 
 pub(super) fn line(name: &str, value: &str) -> String {

@@ -25,7 +25,7 @@ use devices::line;
 
 const LOOPS: usize = 100;
 
-/// Iterations of one loop: about a millisecond.
+/// Number of iterations of a timed loop, which takes about a millisecond.
 const TURNS: u64 = 1_000_000;
 
 /// Coefficient of variation from which on small differences of times are lost in noise.
@@ -136,7 +136,7 @@ fn stores(root: &Path) -> (String, bool) {
     (text, are_sound)
 }
 
-/// Contents of a store, and whether all of it can be read.
+/// Contents of a store as text, and whether all of it is readable.
 fn state(store: &Store) -> (String, bool) {
     let runs = count(store.runs().count(), "run");
     match store.damaged().len() {

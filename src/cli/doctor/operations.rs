@@ -10,7 +10,7 @@ use super::devices::line;
 
 /// Compares every operation of `device` with the CPU: the table, and whether all agree.
 pub(super) fn self_test(device: DeviceKind) -> (String, bool) {
-    // A device stays on its thread, which can open only one.
+    // A thread of its own, because a device cannot leave its thread and a thread can open only one.
     let checked = std::thread::spawn(move || check_operations(device)).join();
     let broken = DeviceError::Failed {
         device: "cuda",

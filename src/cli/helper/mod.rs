@@ -1,4 +1,4 @@
-//! `fieldtrial helper`: prints a file that programs use to report their runs.
+//! `fieldtrial helper`: prints a source file with which programs report their metrics.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ pub(super) struct HelperArguments {
     language: HelperLanguage,
 }
 
-/// A language that there is a helper for.
+/// A programming language for which there is a helper.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum HelperLanguage {
     /// Python 3.7 or later

@@ -35,7 +35,7 @@ fn keys(schema: &Schema, title: &str, source: Keys, level: &str) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// One of several tables, with its heading.
+/// The table of one kind of a section, with its heading.
 fn part(level: &str, entry: &Entry) -> String {
     let mut text = format!("{level} `{}`\n", entry.name);
     if !entry.description.is_empty() {

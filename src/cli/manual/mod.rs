@@ -1,4 +1,4 @@
-//! What a manifest can contain, from the JSON Schema of its types: for `fieldtrial list` and docs/manifest.md.
+//! Describes the contents of a manifest, from the JSON Schema of its types, for `fieldtrial list` and docs/manifest.md.
 //!
 //! [`SECTIONS`] lists every section; [`Schema`] has their keys; [`markdown`] writes the document.
 
@@ -16,13 +16,13 @@ pub(super) type Section = (&'static str, Keys);
 /// The source of a section's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
-    /// The manifest's own keys.
+    /// The keys at the top level of a manifest.
     Top,
     /// The keys of this definition in the schema.
     Of(&'static str),
     /// The keys of each kind, `kind = "…"`, in this definition.
     Kinds(&'static str),
-    /// The same, for kinds that `fieldtrial list` lists under another name.
+    /// As [`Self::Kinds`], for kinds that `fieldtrial list` shows under the second name.
     Listed(&'static str, &'static str),
     /// The keys of a parameter of a search.
     Space,

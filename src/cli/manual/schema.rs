@@ -22,7 +22,7 @@ pub(in crate::cli) struct Setting {
     pub(in crate::cli) kind: String,
     /// Default value as TOML; `None` for a required key.
     pub(in crate::cli) default: Option<String>,
-    /// Allowed numbers; `None` if there is no restriction.
+    /// Range of allowed numbers as text; `None` without a restriction.
     pub(in crate::cli) range: Option<String>,
     /// Allowed words with their meanings; empty if the value is not a word.
     #[serde(skip)]
@@ -38,7 +38,7 @@ impl Schema {
         Self(serde_json::from_str(&manifest_schema()).unwrap_or_default())
     }
 
-    /// The manifest's own keys that are not tables.
+    /// The keys at the top level of a manifest that are not tables.
     pub(in crate::cli) fn top(&self) -> Entry {
         let mut entry = self.entry("the top level", &self.0);
         let is_value = |setting: &Setting| setting.kind.starts_with("string");
@@ -46,12 +46,12 @@ impl Schema {
         entry
     }
 
-    /// The table of a definition.
+    /// The entry for a table, from its definition in the schema.
     pub(in crate::cli) fn table(&self, definition: &str, name: &str) -> Entry {
         self.entry(name, &self.0["definitions"][definition])
     }
 
-    /// The kinds of a definition, by name.
+    /// The kinds in a definition of the schema, sorted by name.
     pub(in crate::cli) fn kinds<'a>(&'a self, definition: &str) -> Vec<Entry> {
         let kinds = alternatives(&self.0["definitions"][definition]).iter();
         let name = |kind: &'a Value| kind["properties"]["kind"]["const"].as_str();
@@ -67,15 +67,15 @@ impl Schema {
         forms.collect()
     }
 
-    /// The description of a definition.
+    /// The description of a type's definition in the schema.
     pub(in crate::cli) fn about(&self, definition: &str) -> String {
         one_line(&self.0["definitions"][definition])
     }
 
-    /// Names of all definitions that are tables, but for the layers of a model, which docs/models.md describes.
+    /// Names of all definitions that are tables, except the layers of a model, which docs/models.md describes.
     #[cfg(test)]
     pub(super) fn tables(&self) -> Vec<String> {
-        // Elements of lists are described where the list is.
+        // Definitions of list elements, which are described together with the list.
         const PARTS: [&str; 2] = ["AnswerPart", "Layer"];
         let has_keys = |value: &Value| value["properties"].is_object();
         let is_table = |value: &Value| has_keys(value) || alternatives(value).iter().any(has_keys);
@@ -121,7 +121,8 @@ impl Schema {
         }
     }
 
-    /// Resolves a `$ref`, also one alone in `allOf` or beside `null`; else returns the schema itself.
+    /// Resolves a `$ref`, also if it is the only entry of `allOf` or combined with `null`; otherwise returns the schema
+    /// itself.
     fn target<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let inner = [&schema["allOf"][0], &schema["anyOf"][0], &schema["items"]];
         let holders = std::iter::once(schema).chain(inner);
@@ -130,7 +131,7 @@ impl Schema {
         definitions.next().unwrap_or(schema)
     }
 
-    /// The type of a value, in words.
+    /// The type of a value as text.
     fn kind(&self, schema: &Value) -> String {
         if schema["type"] == "array" {
             return self.list(schema);
@@ -189,7 +190,7 @@ fn plural(kind: &str) -> String {
     }
 }
 
-/// A JSON type as messages name it.
+/// Name of a JSON type in messages.
 fn plain(name: &str) -> &str {
     match name {
         "integer" => "whole number",

@@ -9,10 +9,10 @@ use super::super::Problem;
 use super::super::problem::{mistake, refused};
 use super::draft::{Draft, batch_size, filled, quoted};
 use super::images::IMAGE_MODELS;
-use super::place::Spot;
+use super::place::NewManifest;
 use super::table::ROW_MODELS;
 
-pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
+pub(super) fn draft(new_manifest: &NewManifest, path: &Path) -> Result<Draft, Problem> {
     let guess = ArraysSpec::guess(path).ok_or_else(|| {
         refused(
             format!("`{}` has no arrays", path.display()),
@@ -53,7 +53,7 @@ pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
         ("x", spec.x.clone()),
         ("y", spec.y.clone()),
         ("rows", rows),
-        ("files", files(spot, &spec)),
+        ("files", files(new_manifest, &spec)),
         ("batch-size", batch_size(facts.train_samples)),
         (
             "answer",
@@ -65,7 +65,7 @@ pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     let about = format!("the arrays of {}", path.display());
     Ok(Draft {
         guesses,
-        ..Draft::plain(filled(spot, &template, &about, &fillings))
+        ..Draft::plain(filled(new_manifest, &template, &about, &fillings))
     })
 }
 
@@ -101,9 +101,9 @@ fn template(is_image: bool, is_class: bool) -> String {
         .fold(text, |text, (word, filling)| text.replace(word, filling))
 }
 
-/// The lines of the dataset that say where the arrays are.
-fn files(spot: &Spot, spec: &ArraysSpec) -> String {
-    let seen = |path: &Path| quoted(&spot.seen_from_manifest(path));
+/// The lines of a dataset section with the locations of the arrays.
+fn files(new_manifest: &NewManifest, spec: &ArraysSpec) -> String {
+    let seen = |path: &Path| quoted(&new_manifest.seen_from_manifest(path));
     if spec.path.is_dir() || spec.path.as_os_str().is_empty() {
         let [x, y] = [&spec.x, &spec.y].map(|name| seen(&spec.path.join(name)));
         return format!("x = {x}\ny = {y}");

@@ -1,12 +1,12 @@
-//! [`Draft`]: the text of a new manifest, from a template and what fills it.
+//! [`Draft`]: the text of a new manifest, from a template with placeholders.
 
 use crate::plan::toml_text;
 
-use super::place::Spot;
+use super::place::NewManifest;
 
-/// Names that a line shows.
+/// Largest number of names in a line.
 pub(super) const NAMED: usize = 12;
-/// Column in which comments begin, minus one.
+/// Number of characters before a comment.
 const COMMENT: usize = 36;
 const BATCH: usize = 32;
 
@@ -14,11 +14,11 @@ pub(super) struct Draft {
     pub(super) text: String,
     /// How the data were interpreted, one line each.
     pub(super) guesses: Vec<String>,
-    /// Content of the file [`Spot::example`], if the manifest uses it.
+    /// Content of the file [`NewManifest::example`], if the manifest uses it.
     pub(super) example: Option<String>,
 }
 
-/// Placeholders `{name}` of a form, and their values.
+/// Names of placeholders `{name}` in a template, with their values.
 type Fillings<'a> = &'a [(&'a str, String)];
 
 impl Draft {
@@ -32,11 +32,16 @@ impl Draft {
     }
 }
 
-pub(super) fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -> String {
-    let name = &spot.name;
+pub(super) fn filled(
+    new_manifest: &NewManifest,
+    form: &str,
+    about: &str,
+    more: Fillings<'_>,
+) -> String {
+    let name = &new_manifest.name;
     let own = [
         ("name", name.clone()),
-        ("file", spot.manifest.to_string_lossy().into_owned()),
+        ("file", new_manifest.manifest.to_string_lossy().into_owned()),
         ("title", toml_inner(&format!("{name}: {about}"))),
     ];
     let fill = |text: &str| {
@@ -45,8 +50,8 @@ pub(super) fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -
             text.replace(&format!("{{{word}}}"), filling)
         })
     };
-    // Editors complete by the schema that the first line names; name it only if the file exists.
-    let schema = spot
+    // Editors use the schema named in the first line; the line is written only if the schema file exists.
+    let schema = new_manifest
         .manifest
         .with_file_name("manifest.schema.json")
         .is_file();

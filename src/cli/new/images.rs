@@ -11,12 +11,12 @@ use crate::datasets::{
 use super::super::Problem;
 use super::super::problem::{mistake, refused};
 use super::draft::{Draft, batch_size, filled, named, quoted};
-use super::place::Spot;
+use super::place::NewManifest;
 
-/// Models of images, as a new manifest has them.
+/// Text for a new manifest: models of images.
 pub(super) const IMAGE_MODELS: &str = include_str!("images-models.toml");
 
-pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
+pub(super) fn draft(new_manifest: &NewManifest, path: &Path) -> Result<Draft, Problem> {
     if !path.is_dir() {
         let title = format!("`{}` is no folder", path.display());
         return Err(refused(
@@ -53,7 +53,7 @@ pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     let train = open.splits.train.len();
     Ok(Draft {
         text: images_text(
-            spot,
+            new_manifest,
             path,
             &about,
             [line, &classes],
@@ -65,7 +65,7 @@ pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
 }
 
 fn images_text(
-    spot: &Spot,
+    new_manifest: &NewManifest,
     path: &Path,
     about: &str,
     [more, classes]: [&str; 2],
@@ -78,7 +78,7 @@ fn images_text(
         ("0.2", why)
     };
     let fillings = [
-        ("path", quoted(&spot.seen_from_manifest(path))),
+        ("path", quoted(&new_manifest.seen_from_manifest(path))),
         ("more", more.to_owned()),
         ("classes", classes.to_owned()),
         ("batch-size", batch_size(train_rows)),
@@ -86,13 +86,19 @@ fn images_text(
         ("why-fraction", why_fraction.to_owned()),
     ];
     let form = include_str!("images.toml").replace("{models}", IMAGE_MODELS.trim_end());
-    filled(spot, &form, about, &fillings)
+    filled(new_manifest, &form, about, &fillings)
 }
 
-pub(super) fn example(spot: &Spot) -> Draft {
+pub(super) fn example(new_manifest: &NewManifest) -> Draft {
     let generate = "generate = { kind = \"surface-textures\", normal = 200, abnormal = 200, size = 32, seed = 7 }    # written by `run`";
     let classes = "400 generated images of 2 classes: `abnormal`, `normal`";
     let about = "images of surfaces with and without a defect, generated as an example";
-    let text = images_text(spot, &spot.data(), about, [generate, classes], (320, false));
+    let text = images_text(
+        new_manifest,
+        &new_manifest.data(),
+        about,
+        [generate, classes],
+        (320, false),
+    );
     Draft::plain(text)
 }

@@ -1,4 +1,4 @@
-//! `fieldtrial new`: writes a commented manifest to begin with, which plans and runs unchanged.
+//! `fieldtrial new`: writes a commented example manifest that can be run unchanged.
 
 mod arrays;
 mod draft;
@@ -18,14 +18,14 @@ use crate::base::shell::{command, quoted};
 use crate::datasets::ArraysSpec;
 use crate::diag::{Failure, Place, Source};
 use crate::manifest::Manifest;
-use crate::plan::{Feasibility, Plan, PlanOptions, namesakes, results_root, wrong_name};
+use crate::plan::{Feasibility, Plan, PlanOptions, manifests_with_name, results_root, wrong_name};
 use crate::results::from_here;
 
 use super::fingerprints::Fingerprints;
 use super::problem::{mistake, refused};
 use super::{Outcome, Problem, exit_code};
 use draft::{Draft, filled};
-use place::{Spot, tables_in};
+use place::{NewManifest, tables_in};
 
 /// Write a commented manifest to begin with
 ///
@@ -80,27 +80,30 @@ enum Form {
 }
 
 pub(super) fn new(arguments: &NewArguments) -> Outcome {
-    let spot = Spot::of(&arguments.name, arguments.folder.as_deref())?;
-    refuse_name(&arguments.name, &spot.manifest)?;
+    let new_manifest = NewManifest::of(&arguments.name, arguments.folder.as_deref())?;
+    refuse_name(&arguments.name, &new_manifest.manifest)?;
     let data = arguments.data.as_deref();
     let draft = match &arguments.script {
-        Some(script) => script::draft(&spot, script)?,
-        None => draft(form(arguments)?, data, &arguments.target, &spot)?,
+        Some(script) => script::draft(&new_manifest, script)?,
+        None => draft(form(arguments)?, data, &arguments.target, &new_manifest)?,
     };
-    let example = draft.example.as_ref().map(|text| (spot.example(), text));
-    let mut files = vec![(spot.manifest.clone(), &draft.text)];
+    let example = draft
+        .example
+        .as_ref()
+        .map(|text| (new_manifest.example(), text));
+    let mut files = vec![(new_manifest.manifest.clone(), &draft.text)];
     files.extend(example);
     for (path, _) in &files {
         refuse_to_overwrite(path)?;
     }
     if draft.example.is_none() {
-        refuse_unless_it_runs(&spot.manifest, &draft.text)?;
+        refuse_unless_it_runs(&new_manifest.manifest, &draft.text)?;
     }
     // Write the manifest last, so that its data exist when it does.
     for (path, text) in files.iter().rev() {
         write(path, text)?;
     }
-    tell(&files, &draft, &spot)?;
+    tell(&files, &draft, &new_manifest)?;
     Ok(exit_code::GOOD)
 }
 
@@ -121,31 +124,31 @@ fn form(arguments: &NewArguments) -> Result<Form, Problem> {
     }
 }
 
-/// The manifest, by what it is to begin with.
+/// The draft of the manifest for the chosen example or data.
 fn draft(
     form: Form,
     data: Option<&Path>,
     targets: &[String],
-    spot: &Spot,
+    new_manifest: &NewManifest,
 ) -> Result<Draft, Problem> {
     let (text, about) = match (form, data) {
-        (Form::Csv, Some(path)) => return table::draft(spot, path, targets),
+        (Form::Csv, Some(path)) => return table::draft(new_manifest, path, targets),
         _ if !targets.is_empty() => {
             return Err(refused(
                 "`--target` names columns of a table",
                 "name the table too: `--data table.csv`",
             ));
         }
-        (Form::Arrays, Some(path)) => return arrays::draft(spot, path),
+        (Form::Arrays, Some(path)) => return arrays::draft(new_manifest, path),
         (Form::Arrays, None) => {
             return Err(refused(
                 "`--from arrays` needs arrays",
                 "name them by `--data x.npy`, a `.npz` or a `.safetensors` file",
             ));
         }
-        (Form::Csv, None) => return Ok(table::example(spot)),
-        (Form::Images, Some(path)) => return images::draft(spot, path),
-        (Form::Images, None) => return Ok(images::example(spot)),
+        (Form::Csv, None) => return Ok(table::example(new_manifest)),
+        (Form::Images, Some(path)) => return images::draft(new_manifest, path),
+        (Form::Images, None) => return Ok(images::example(new_manifest)),
         (Form::Quickstart, _) => (
             include_str!("quickstart.toml"),
             "a small network on generated data, at two sizes",
@@ -153,7 +156,7 @@ fn draft(
         (Form::Search, _) => (include_str!("search.toml"), "a search of good settings"),
         (Form::Compare, _) => (include_str!("compare.toml"), "before and after a change"),
     };
-    Ok(Draft::plain(filled(spot, text, about, &[])))
+    Ok(Draft::plain(filled(new_manifest, text, about, &[])))
 }
 
 /// Checks the name by the manifest's rule.
@@ -167,7 +170,7 @@ fn refuse_name(name: &str, manifest: &Path) -> Result<(), Problem> {
         let failure = Failure::new(vec![wrong], [source].into());
         return Err(failure.so("nothing was written").into());
     }
-    match namesakes(manifest, name).first() {
+    match manifests_with_name(manifest, name).first() {
         None => Ok(()),
         Some(other) => Err(refused(
             format!("`name = \"{name}\"` is taken by `{}`", other.display()),
@@ -192,7 +195,7 @@ fn refuse_to_overwrite(path: &Path) -> Result<(), Problem> {
 
 /// Plans the manifest before it is written, so that nothing is left behind if the data do not fit.
 fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
-    // A path through `..` exists only below a folder that does.
+    // The folder is created first, because a path with `..` is valid only if it exists.
     let folder = path.parent().unwrap_or(Path::new("."));
     let new: Vec<&Path> = folder
         .ancestors()
@@ -203,7 +206,7 @@ fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
     let checked = plans(path, text);
     if checked.is_err() {
         for folder in new {
-            // Only if the folder is empty still.
+            // Removes the folder if it is still empty.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -213,7 +216,7 @@ fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
 fn plans(path: &Path, text: &str) -> Result<(), Problem> {
     let unwritten = |failure: Failure| failure.so("nothing was written");
     let manifest = Manifest::new(path, text.to_owned(), &[]).map_err(unwritten)?;
-    let known = Fingerprints::beside(path);
+    let known = Fingerprints::of_results_root(path);
     let plan = Plan::new(&manifest, &known.inputs(), PlanOptions::default()).map_err(unwritten)?;
     let first = plan.cells().next().map(|cell| cell.feasibility);
     if let Some(Feasibility::Infeasible(reason) | Feasibility::Skipped(reason)) = first {
@@ -233,8 +236,8 @@ fn write(path: &Path, text: &str) -> Result<(), Problem> {
 }
 
 /// Prints the files on standard output, and the assumptions and next steps on standard error.
-fn tell(files: &[(PathBuf, &String)], draft: &Draft, spot: &Spot) -> io::Result<()> {
-    let (manifest, name) = (&spot.manifest, &spot.name);
+fn tell(files: &[(PathBuf, &String)], draft: &Draft, new_manifest: &NewManifest) -> io::Result<()> {
+    let (manifest, name) = (&new_manifest.manifest, &new_manifest.name);
     let mut out = io::stdout().lock();
     for (path, _) in files {
         writeln!(out, "{}", path.display())?;

@@ -1,4 +1,4 @@
-//! [`Spot`]: where to write a new manifest and its data, and the paths between them.
+//! [`NewManifest`]: where to write a new manifest and its data, and the paths between them.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -7,14 +7,15 @@ use super::super::Problem;
 use super::super::problem::refused;
 
 /// Where a new manifest is written.
-pub(super) struct Spot {
+pub(super) struct NewManifest {
     pub(super) name: String,
     /// Path relative to the current folder.
     pub(super) manifest: PathBuf,
 }
 
-impl Spot {
-    /// In `folder`; by default in `experiments` if it exists or nothing else does, else in the current folder.
+impl NewManifest {
+    /// The place for manifest `name`: in `folder`; by default in `experiments` if that exists or the current folder is
+    /// empty, else in the current folder.
     pub(super) fn of(name: &str, folder: Option<&Path>) -> Result<Self, Problem> {
         let usual = Path::new("experiments");
         let folder = match folder {
@@ -32,7 +33,7 @@ impl Spot {
         })
     }
 
-    /// Folder for the manifest's data: `data/NAME`, beside `experiments` if the manifest is there.
+    /// Folder for the manifest's data: `data/NAME`, next to `experiments` if the manifest is in that folder.
     pub(super) fn data(&self) -> PathBuf {
         let folder = self.manifest.parent().unwrap_or(Path::new(""));
         let is_usual = folder.file_name().is_some_and(|name| name == "experiments");
@@ -44,13 +45,13 @@ impl Spot {
         self.data().with_extension("csv")
     }
 
-    /// `path` (relative to the current folder) as the manifest has to write it.
+    /// `path` (relative to the current folder) relative to the manifest's folder.
     pub(super) fn seen_from_manifest(&self, path: &Path) -> String {
         let folder = plain(self.manifest.parent().unwrap_or(Path::new("")));
         let whole = plain(path);
         let pairs = folder.components().zip(whole.components());
         let common = pairs.take_while(|(one, other)| one == other).count();
-        // Only the root is common: the path may be on another disk, and stays absolute.
+        // If only the root is common, the path stays absolute.
         if common <= 1 {
             return text(&whole);
         }
@@ -66,7 +67,7 @@ impl Spot {
     }
 }
 
-/// The tables of a folder that has nothing but files, by name; none where it has folders or images beside them.
+/// The tables in a folder, sorted by name; none if the folder also contains folders or images.
 pub(super) fn tables_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut tables = Vec::new();
@@ -90,7 +91,7 @@ pub(super) fn tables_in(folder: &Path) -> Vec<PathBuf> {
     tables
 }
 
-/// Whether a folder has no entries but hidden ones (`.git`).
+/// Whether a folder contains only hidden entries (`.git`).
 fn is_empty(folder: &Path) -> bool {
     let is_hidden = |entry: fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
     fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_hidden)))
@@ -98,7 +99,7 @@ fn is_empty(folder: &Path) -> bool {
 
 /// Makes a path absolute, without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
-    // `join` makes an empty path the current folder.
+    // `join` turns an empty path into the current folder.
     let path = Path::new(".").join(path);
     let whole = std::path::absolute(&path).unwrap_or(path);
     let mut plain = PathBuf::new();
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_path_is_named_as_seen_from_the_manifest() {
-        let spot = |manifest: &str| Spot {
+        let new_manifest = |manifest: &str| NewManifest {
             name: "x".to_owned(),
             manifest: manifest.into(),
         };
@@ -137,17 +138,17 @@ mod tests {
             ("/a/b/x.toml", "/disk/images", "/disk/images"),
         ] {
             assert_eq!(
-                spot(manifest).seen_from_manifest(Path::new(path)),
+                new_manifest(manifest).seen_from_manifest(Path::new(path)),
                 seen,
                 "{manifest}"
             );
         }
         assert_eq!(
-            spot("experiments/x.toml").example(),
+            new_manifest("experiments/x.toml").example(),
             Path::new("data/x.csv")
         );
         assert_eq!(
-            spot("elsewhere/x.toml").data(),
+            new_manifest("elsewhere/x.toml").data(),
             Path::new("elsewhere/data/x")
         );
     }

@@ -1,4 +1,4 @@
-//! A manifest for a Python script: its arguments become settings and parameters, what it prints becomes metrics.
+//! A manifest for a Python script: its arguments become settings and parameters, printed values become metrics.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -15,23 +15,23 @@ use super::super::Problem;
 use super::super::printed::Printed;
 use super::super::problem::refused;
 use super::draft::{Draft, filled, quoted};
-use super::place::Spot;
+use super::place::NewManifest;
 
 /// The Python that lists the arguments of a script.
 const LIST: &str = include_str!("arguments.py");
 
-/// Stands before the list.
+/// Marks the beginning of the list in the script's output.
 const MARK: &str = "@arguments@";
 
 /// An argument of the script.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct Argument {
-    /// `--batch-size`; empty for one without a name.
+    /// Option of the argument, such as `--batch-size`; empty for a positional one.
     option: String,
     /// `batch_size`.
     name: String,
-    /// `int`, `float`, `str`; empty where the script gives none.
+    /// Type of the argument: `int`, `float`, `str`; empty if the script gives none.
     kind: String,
     default: Json,
     choices: Vec<String>,
@@ -39,7 +39,7 @@ struct Argument {
     is_required: bool,
 }
 
-/// Settings of ours that scripts have as arguments, with common names of these arguments.
+/// Manifest settings that scripts often have as arguments, with common names of these arguments.
 const ROLES: [(&str, &[&str]); 4] = [
     (
         "train.batch-size",
@@ -93,11 +93,11 @@ struct Part {
     parameter: Option<String>,
     /// The part's line in `roles`.
     role: Option<String>,
-    /// The line that says what was guessed.
+    /// The line that tells the user what was guessed.
     guess: String,
 }
 
-pub(super) fn draft(spot: &Spot, given: &str) -> Result<Draft, Problem> {
+pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Problem> {
     let mut words = given.split_whitespace();
     let script = words.next().unwrap_or_default();
     let fixed: Vec<&str> = words.collect();
@@ -109,7 +109,7 @@ pub(super) fn draft(spot: &Spot, given: &str) -> Result<Draft, Problem> {
         )
     })?;
     let source = String::from_utf8_lossy(&source).into_owned();
-    // A script that parses its arguments ends after `--help`; any other would begin to train.
+    // Only a script that parses its arguments is started with `--help`; another one would start to train.
     let asked = PARSES.is_match(&source).then(|| by_running(script));
     let (arguments, how) = match asked.flatten() {
         Some(found) => (found, "asked of the script itself"),
@@ -142,7 +142,7 @@ pub(super) fn draft(spot: &Spot, given: &str) -> Result<Draft, Problem> {
     let parts: Vec<Part> = open.iter().filter_map(|one| part(one)).collect();
     let metrics = Printed::in_source(&source);
     let is_torch = PYTORCH.is_match(&source);
-    let text = text(spot, path, &fixed, &open, &parts, &metrics, is_torch);
+    let text = text(manifest, path, &fixed, &open, &parts, &metrics, is_torch);
     let mut guesses = vec![format!("{}, {how}", count(arguments.len(), "argument"))];
     guesses.extend(parts.into_iter().map(|part| part.guess));
     guesses.extend(metrics.iter().map(|one| {
@@ -175,7 +175,7 @@ fn regex(text: &str) -> Regex {
     Regex::new(text).expect("a regular expression")
 }
 
-/// Runs the script up to where it reads its arguments; `None` where that fails.
+/// Finds the arguments by running the script up to `parse_args`; `None` if that fails.
 fn by_running(script: &str) -> Option<Vec<Argument>> {
     let command = ["python3", "-c", LIST, script].map(str::to_owned);
     let (_, said) = output(Path::new("."), &command, REQUIREMENT_TIME).ok()?;
@@ -183,7 +183,7 @@ fn by_running(script: &str) -> Option<Vec<Argument>> {
     serde_json::from_str(list.lines().next()?).ok()
 }
 
-/// Finds calls of `add_argument` in one line.
+/// Finds the arguments by searching single-line calls of `add_argument` in the source.
 fn by_reading(source: &str) -> Vec<Argument> {
     let option = |text: &str| -> String {
         let names = text
@@ -216,7 +216,7 @@ fn by_reading(source: &str) -> Vec<Argument> {
     ADDED.captures_iter(source).map(argument).collect()
 }
 
-/// The setting of ours that the argument sets.
+/// The manifest setting that corresponds to the argument, if any.
 fn role(argument: &Argument) -> Option<&'static str> {
     let found = ROLES
         .iter()
@@ -303,7 +303,7 @@ fn default_of(arguments: &[&Argument], setting: &str, usual: u64) -> Option<u64>
     own.map(|one| one.default.as_u64().unwrap_or(usual))
 }
 
-/// Axes of what most often bounds a script: workers and batch size, each with a second value.
+/// Axes for the most common bottlenecks of a script: workers and batch size, each with a second value.
 fn matrix(arguments: &[&Argument]) -> String {
     let mut axes = Vec::new();
     if let Some(workers) = default_of(arguments, "loader.workers", 0) {
@@ -324,7 +324,7 @@ fn matrix(arguments: &[&Argument]) -> String {
 }
 
 fn text(
-    spot: &Spot,
+    manifest: &NewManifest,
     script: &Path,
     fixed: &[&str],
     arguments: &[&Argument],
@@ -332,7 +332,7 @@ fn text(
     metrics: &[Printed],
     is_torch: bool,
 ) -> String {
-    let path = spot.seen_from_manifest(script);
+    let path = manifest.seen_from_manifest(script);
     let fixed = fixed.iter().map(|word| (*word).to_owned());
     let words = ["python3".to_owned(), path.clone()]
         .into_iter()
@@ -384,7 +384,7 @@ fn text(
         ),
     ];
     let about = format!("the script {}", script.display());
-    let filled = filled(spot, include_str!("script.toml"), &about, &fillings);
+    let filled = filled(manifest, include_str!("script.toml"), &about, &fillings);
     // Sections that are empty leave no gaps.
     GAPS.replace_all(&filled, "\n\n").into_owned()
 }

@@ -10,12 +10,16 @@ use super::super::Problem;
 use super::super::problem::mistake;
 use super::draft::{Draft, NAMED, batch_size, filled, named, quoted, toml_inner};
 use super::example;
-use super::place::{Spot, tables_in};
+use super::place::{NewManifest, tables_in};
 
-/// Models of rows of numbers, as a new manifest has them.
+/// Text for a new manifest: models of rows of numbers.
 pub(super) const ROW_MODELS: &str = include_str!("csv-models.toml");
 
-pub(super) fn draft(spot: &Spot, path: &Path, targets: &[String]) -> Result<Draft, Problem> {
+pub(super) fn draft(
+    new_manifest: &NewManifest,
+    path: &Path,
+    targets: &[String],
+) -> Result<Draft, Problem> {
     let paths = tables(path);
     let guess = CsvGuess::of(&paths, targets).map_err(mistake)?;
     let why_target = guess.why_target.as_ref();
@@ -56,11 +60,11 @@ pub(super) fn draft(spot: &Spot, path: &Path, targets: &[String]) -> Result<Draf
     guesses.extend(ignored.map(|(name, why)| format!("`{name}` is left out ({why})")));
     Ok(Draft {
         guesses,
-        ..Draft::plain(table_text(spot, &paths, &noted, &about))
+        ..Draft::plain(table_text(new_manifest, &paths, &noted, &about))
     })
 }
 
-/// The file or the pattern `path`; of a folder a pattern that its tables match, or a list of them.
+/// The file or the pattern `path`; for a folder, a pattern that matches its tables, or a list of them.
 fn tables(path: &Path) -> FilePaths {
     let tables = if path.is_dir() {
         tables_in(path)
@@ -79,12 +83,14 @@ fn tables(path: &Path) -> FilePaths {
 }
 
 /// The files as TOML, relative to the manifest.
-fn written(spot: &Spot, paths: &FilePaths) -> String {
-    let seen = paths.iter().map(|path| spot.seen_from_manifest(path));
+fn written(new_manifest: &NewManifest, paths: &FilePaths) -> String {
+    let seen = paths
+        .iter()
+        .map(|path| new_manifest.seen_from_manifest(path));
     one_or_list(&seen.collect::<Vec<String>>())
 }
 
-/// A text as TOML, or a list of them.
+/// A single text, or a list of texts, as TOML.
 fn one_or_list(texts: &[String]) -> String {
     match texts {
         [only] => quoted(only),
@@ -92,7 +98,12 @@ fn one_or_list(texts: &[String]) -> String {
     }
 }
 
-fn table_text(spot: &Spot, paths: &FilePaths, guess: &CsvGuess, about: &str) -> String {
+fn table_text(
+    new_manifest: &NewManifest,
+    paths: &FilePaths,
+    guess: &CsvGuess,
+    about: &str,
+) -> String {
     let rows = guess.rows;
     // 15 % of the rows are for validation and 15 % for testing.
     let train_rows = rows - 2 * (rows * 15).div_ceil(100).min(rows / 2);
@@ -105,7 +116,7 @@ fn table_text(spot: &Spot, paths: &FilePaths, guess: &CsvGuess, about: &str) -> 
     let why_target = guess.why_target.clone();
     let why_target = why_target.unwrap_or_else(|| "as `--target` says".to_owned());
     let fillings = [
-        ("path", written(spot, paths)),
+        ("path", written(new_manifest, paths)),
         ("target", one_or_list(&guess.targets)),
         ("target-name", toml_inner(&guess.targets.join("`, `"))),
         ("why-target", why_target),
@@ -121,7 +132,7 @@ fn table_text(spot: &Spot, paths: &FilePaths, guess: &CsvGuess, about: &str) -> 
         ("why-answer", answer(guess).1),
     ];
     let form = include_str!("csv.toml").replace("{models}", ROW_MODELS.trim_end());
-    filled(spot, &form, about, &fillings)
+    filled(new_manifest, &form, about, &fillings)
 }
 
 /// The metric that decides, and why.
@@ -143,7 +154,7 @@ fn answer(guess: &CsvGuess) -> (&'static str, String) {
     ("val_accuracy", "what decides".to_owned())
 }
 
-/// Lines of a table that say how it is read, each after a line break; none where it is read as usual.
+/// Lines of a dataset section with non-default reading options, each after a line break.
 fn reading(guess: &CsvGuess) -> String {
     let mut lines = vec![String::new()];
     if guess.separator != ',' {
@@ -173,7 +184,7 @@ fn reading(guess: &CsvGuess) -> String {
     lines.join("\n")
 }
 
-/// The section of columns that are not numbers in every row; empty where all are.
+/// The section of columns that are not numbers in every row; empty if all columns are numeric.
 fn columns(guess: &CsvGuess) -> String {
     if guess.columns.is_empty() {
         return String::new();
@@ -187,7 +198,7 @@ fn columns(guess: &CsvGuess) -> String {
     format!("{head}{}", lines.collect::<String>())
 }
 
-pub(super) fn example(spot: &Spot) -> Draft {
+pub(super) fn example(new_manifest: &NewManifest) -> Draft {
     let features = ["weight_g", "length_mm", "width_mm"].map(str::to_owned);
     let table = example::table();
     let guess = CsvGuess {
@@ -208,6 +219,11 @@ pub(super) fn example(spot: &Spot) -> Draft {
     let about = "a table of fruit, made up as an example";
     Draft {
         example: Some(table),
-        ..Draft::plain(table_text(spot, &spot.example().into(), &guess, about))
+        ..Draft::plain(table_text(
+            new_manifest,
+            &new_manifest.example().into(),
+            &guess,
+            about,
+        ))
     }
 }

@@ -22,7 +22,7 @@ use super::summary::{basis_text, chosen, expected, status};
 pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
     let mut text = Vec::new();
     write(plan, key, &mut text)?;
-    // A manifest may have any character in its strings.
+    // Control characters are escaped, since strings of a manifest may contain them.
     out.write_all(visible_lines(&String::from_utf8_lossy(&text)).as_bytes())?;
     out.flush()?;
     Ok(exit_code::GOOD)
@@ -108,7 +108,7 @@ fn data(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Every run of the cell: whether it is kept, or runs and why, and the estimated time.
+/// Every run of the cell: whether its result is kept or it runs and why, with the estimated time.
 fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Problem> {
     let stored = StoredRuns::of(plan)?;
     let lines = stored.runs_of(plan, cell);
@@ -141,7 +141,7 @@ fn resolved(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     let spec = &cell.spec;
     let (model, dataset) = (&spec.model_name, &spec.dataset_name);
     lines(out, &format!("models.{model}"), &spec.model)?;
-    // A command that names no dataset has none, and its loss is its own.
+    // A command without a dataset has no such section, and its loss is not shown.
     if *spec.dataset != DatasetSpec::Absent {
         lines(out, &format!("datasets.{dataset}"), &spec.dataset)?;
     }

@@ -23,10 +23,10 @@ use super::run_plan::{StoredRuns, planned, say_of_data};
 use super::{Outcome, Problem, exit_code};
 use summary::{Summary, basis_text, chosen, expected};
 
-/// Rows of a large plan's table, at the beginning and at the end.
+/// Number of rows at the beginning, and at the end, of a large plan's table.
 const SHOWN: usize = 20;
 
-/// Largest plan for which the store is searched for finished runs.
+/// Largest number of cells of a plan for which finished runs are searched in the store.
 const RESUMED: usize = 100_000;
 
 /// Show every cell of a manifest and whether it can run
@@ -67,7 +67,7 @@ enum Format {
 }
 
 pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
-    let known = Fingerprints::beside(&arguments.manifest);
+    let known = Fingerprints::of_results_root(&arguments.manifest);
     let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
     let plan = planned(&manifest, &known.inputs(), arguments.only.as_ref(), None)?;
     let warnings = plan.warnings.render_each(Failure::is_stderr_coloured());
@@ -131,7 +131,7 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         return Ok(summary);
     }
     write!(out, "\n{shown}\n{summary}\n")?;
-    // Finished and remaining runs, if they fit into memory.
+    // Counts finished and remaining runs, if the plan is small enough.
     if plan.len() <= RESUMED {
         let cells: Vec<PlannedCell> = plan.cells().collect();
         write!(out, "{}", stored.text(plan, &cells))?;
@@ -190,7 +190,7 @@ fn record(out: &mut impl Write, fields: impl Iterator<Item = String>) -> io::Res
     writeln!(out, "{}", fields.map(quoted).collect::<Vec<_>>().join(","))
 }
 
-/// One JSON object; the cells are written one after the other, so that a large plan needs no memory.
+/// One JSON object; the cells are written one after the other, so that a large plan needs little memory.
 fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
     let mut head = serde_json::json!({

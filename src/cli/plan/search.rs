@@ -93,7 +93,7 @@ fn space(plan: &Plan, search: &SearchSpec) -> String {
     table(header, parameters.iter().zip(conditions).map(row), []) + &size(plan)
 }
 
-/// The number of points of the space, if it is finite; of every study, if they differ.
+/// Text with the number of points of the space, if it is finite; for every study, if they differ.
 fn size(plan: &Plan) -> String {
     let points = (0..plan.len()).map(|study| plan.space_of(study).size());
     let points: Vec<Option<u64>> = points.collect();

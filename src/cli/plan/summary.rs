@@ -18,13 +18,13 @@ pub(super) struct Summary {
     skipped: usize,
     /// Cells × seeds × repeats, of cells that can run.
     runs: usize,
-    /// Seeds, repeats and most repeats, if they are the same for all these cells.
+    /// Numbers of seeds, repeats and largest number of repeats, if equal for all cells.
     each: Option<(usize, usize, usize)>,
     is_mixed: bool,
-    /// Whether cells repeat until they are precise.
+    /// Whether cells repeat until their interval is narrow enough (`measure.until`).
     repeats_more: bool,
     to_generate: bool,
-    /// How cells that train in bf16 on the CPU multiply, if there are any.
+    /// Kind of matrix products of cells that train in bf16 on the CPU, if there are any.
     in_bf16: Option<&'static str>,
 }
 
@@ -80,7 +80,8 @@ impl Summary {
         format!("{studies}\n{trials}{notes}")
     }
 
-    /// From how many runs a side on a comparison can call a cell faster or slower, and how many there are (`have`).
+    /// Writes how many runs per side a comparison needs for the verdict "faster" or "slower", and how many there are
+    /// (`have`).
     fn write_comparing(&self, have: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (cells, needed) = (self.runnable, needed_runs(self.runnable));
         match cells {
@@ -90,7 +91,7 @@ impl Summary {
         write!(f, " can be called from {needed} runs a side; here {have}")
     }
 
-    /// Whether there are cells, and none can run anywhere: the user's mistake.
+    /// Whether there are cells but none can run on any machine, which is a mistake of the user.
     pub(super) fn is_all_infeasible(&self) -> bool {
         self.infeasible > 0 && self.infeasible == self.cells()
     }

@@ -38,7 +38,7 @@ fn header(plan: &Plan, has_estimate: bool, has_reasons: bool) -> Vec<&str> {
     header
 }
 
-/// Empty for a cell that does not run, a dash if there is no estimate.
+/// Estimated time as text; empty for a cell that does not run, a dash without an estimate.
 fn estimated(estimate: Estimate<'_>, cell: &PlannedCell) -> String {
     let runs = cell.feasibility == Feasibility::Runs;
     let unknown = if runs { "–" } else { "" };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::ab::{Ended, RunName, SideMessage};
 use crate::event::{Event, Job, RunEvent, RunOutcome};
-use crate::progress::{RunState, last_words, write_line};
+use crate::progress::{RunState, stderr_tail, write_line};
 use crate::results::run_sample_ms;
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
@@ -27,7 +27,7 @@ impl<W: Write> EventSender<W> {
         }
     }
 
-    /// Sends a message. Errors are ignored: a parent that is gone has also closed stdin, which ends this process.
+    /// Sends a message. Errors are ignored: if the parent has exited, stdin is closed too, which ends this process.
     pub(super) fn send(&mut self, what: &SideMessage) {
         let _ = write_line(&mut self.out, what);
     }
@@ -75,6 +75,9 @@ fn ended(job: &Job, outcome: &RunOutcome) -> Ended {
             .times
             .as_ref()
             .and_then(|times| run_sample_ms(&job.spec, times)),
-        last_words: last_words(outcome).into_iter().map(str::to_owned).collect(),
+        stderr_tail: stderr_tail(outcome)
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
     }
 }

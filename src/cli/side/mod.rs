@@ -1,5 +1,5 @@
-//! `fieldtrial side` (hidden): one side of `fieldtrial ab`, another build perhaps. It plans its manifest and keeps its
-//! results as `run` does, and does one run for each request on stdin.
+//! `fieldtrial side` (hidden): one side of `fieldtrial ab`, possibly of another build. Like `run` it plans a manifest
+//! and stores results, but it executes runs only on request on stdin.
 
 mod event_sender;
 mod source;
@@ -56,7 +56,7 @@ pub(super) struct SideArguments {
 
 pub(super) fn side(arguments: &SideArguments) -> Outcome {
     let event_sender = EventSender::new(os::take_stdout()?);
-    let known = Fingerprints::beside(&arguments.located_at);
+    let known = Fingerprints::of_results_root(&arguments.located_at);
     let folder = absolute(Path::new("."), &arguments.manifest);
     let folder = folder.parent().unwrap_or(Path::new("/")).to_owned();
     let plan = || plan(arguments, &known.inputs().with_programs_in(folder.clone()));

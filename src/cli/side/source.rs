@@ -20,7 +20,7 @@ pub(super) struct RequestedRuns {
 }
 
 impl RequestedRuns {
-    /// Reads stdin on a thread; the flag is set when the current run has to end.
+    /// Reads stdin on a thread; the flag is set when the current run must stop.
     pub(super) fn listen(cells: &[PlannedCell], runs: &[OfferedRun]) -> (Self, Arc<AtomicBool>) {
         let (sender, asked) = mpsc::channel();
         let is_stopped = Arc::new(AtomicBool::new(false));
@@ -44,7 +44,7 @@ impl RequestedRuns {
                 spec: Arc::clone(spec),
                 estimated_s: *estimated_s,
 
-                // Sides take turns: a run that goes on would compare nothing.
+                // Runs of pairs are never resumed, since their times would not be comparable.
                 resume: None,
                 trial: None,
             };
@@ -67,7 +67,7 @@ impl Source for RequestedRuns {
     fn next(&mut self) -> Option<Next> {
         loop {
             let name = self.names.recv().ok()?;
-            // A run that was not offered is ignored; a parent that requests one waits for ever.
+            // A run that was not offered is ignored; the parent requests only offered runs.
             if let Some(job) = self.jobs.get(&name) {
                 return Some(Next::Run(job.clone()));
             }

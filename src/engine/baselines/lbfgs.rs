@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// Steps whose curvature is remembered.
+/// Number of past steps from which the curvature is estimated.
 const MEMORY: usize = 10;
 const STEPS: usize = 1000;
-/// Halvings of a step that does not lower the value.
+/// Largest number of times that a step is halved until it lowers the value.
 const HALVINGS: usize = 40;
 /// Share of the decrease that the gradient predicts which a step has to reach.
 const ARMIJO: f64 = 1e-4;
@@ -28,7 +28,7 @@ pub(super) fn minimise(
         }
         let direction = direction(&gradient, &pairs);
         let slope = dot(&direction, &gradient);
-        // The first step is as long as one unit, later ones follow the curvature.
+        // The first step has length 1; later ones use the estimated curvature.
         let mut length = if pairs.is_empty() {
             1.0 / dot(&gradient, &gradient).sqrt().max(1.0)
         } else {
@@ -64,7 +64,7 @@ pub(super) fn minimise(
     x
 }
 
-/// `-H g` with the inverse Hessian H that the pairs of steps and changes of the gradient tell.
+/// `-H g` with the inverse Hessian H estimated from pairs of steps and changes of the gradient.
 fn direction(gradient: &[f64], pairs: &VecDeque<(Vec<f64>, Vec<f64>)>) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|part| -part).collect();
     let mut weights = Vec::with_capacity(pairs.len());

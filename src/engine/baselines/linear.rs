@@ -6,9 +6,10 @@ use super::lbfgs::minimise;
 use super::samples::{Goal, Predicted, Samples};
 use crate::tasks::log_sum_exp;
 
-/// Rows whose gradients are summed at a time; the same for any number of threads, so that sums are the same.
+/// Number of rows whose gradients are summed in one block; independent of the number of threads, so that results are
+/// too.
 const BLOCK: usize = 256;
-/// Largest part of the gradient of the mean loss at the minimum.
+/// Largest absolute component of the gradient of the mean loss with which the fit stops.
 const TOLERANCE: f64 = 1e-7;
 
 /// `W x + b`, row by row.
@@ -16,14 +17,15 @@ pub(super) struct Linear {
     goal: Goal,
     /// `(features + 1, outputs)`, the intercepts last.
     weights: Vec<f64>,
-    /// One for values, one less than that of two classes: only the difference of their logits matters.
+    /// Number of outputs: that of the values or classes; for two classes one, since only the difference of their logits
+    /// matters.
     outputs: usize,
 }
 
-/// Fits all training rows: `Σ (W x + b - y)² / 2 + |W|² / 2` for values, the sum of cross-entropies and `|W|² / 2` for classes;
-/// for labels the same with two classes, there or not, for each.
+/// Fits all training rows: `Σ (W x + b - y)² / 2 + |W|² / 2` for values, the sum of cross-entropies and `|W|² / 2` for
+/// classes; for labels the same with two classes, there or not, for each.
 ///
-/// Of two classes the first one's logit is 0, as in scikit-learn.
+/// With two classes, the first one's logit is 0, as in scikit-learn.
 pub(super) fn fit(goal: Goal, train: &Samples) -> Linear {
     let outputs = match goal {
         Goal::Classes(2) => 1,
@@ -123,7 +125,7 @@ impl Linear {
     }
 }
 
-/// `Σ (p - y)² / 2`; the predictions become its gradient.
+/// Returns `Σ (p - y)² / 2`, and replaces the predictions by its gradient.
 fn squared(predicted: &mut [f64], targets: &[f32]) -> f64 {
     let mut sum = 0.0;
     for (p, y) in predicted.iter_mut().zip(targets) {
@@ -133,7 +135,7 @@ fn squared(predicted: &mut [f64], targets: &[f32]) -> f64 {
     sum
 }
 
-/// Cross-entropy of the logits 0 and `logit`, which becomes its gradient.
+/// Returns the cross-entropy of the logits 0 and `logit`, and replaces `logit` by its gradient.
 fn logistic(logit: &mut f64, is_second: f64) -> f64 {
     let all = log_sum_exp(&[0.0, *logit]);
     let loss = all - is_second * *logit;
@@ -141,7 +143,7 @@ fn logistic(logit: &mut f64, is_second: f64) -> f64 {
     loss
 }
 
-/// Cross-entropy of logits, which become its gradient.
+/// Returns the cross-entropy of logits, and replaces them by its gradient.
 fn softmax(logits: &mut [f64], label: usize) -> f64 {
     let all = log_sum_exp(logits);
     let loss = all - logits[label];

@@ -1,6 +1,6 @@
 //! Baselines: what a constant, a linear model and the nearest training sample achieve on the splits of a run.
 //!
-//! A metric means little alone: 95 % of right classes is nothing where 95 % of the samples are of one class. [`baselines`]
+//! A metric alone means little: an accuracy of 95 % is poor if 95 % of the samples belong to one class. [`baselines`]
 //! computes them from the features as a model gets them, once for a dataset and a seed.
 //!
 //! | name | numbers | classes | labels |
@@ -9,8 +9,9 @@
 //! | `linear` | ridge regression with `alpha = 1` | logistic regression with `C = 1` | the same of each label |
 //! | `nearest` | the target of the nearest training row | its class | its labels |
 //!
-//! They are scikit-learn's `DummyRegressor` and `DummyClassifier(strategy="prior")`, `Ridge` and `LogisticRegression`, and
-//! `KNeighborsRegressor` and `KNeighborsClassifier(n_neighbors=1)`; of labels those of classes, each label by itself.
+//! They are scikit-learn's `DummyRegressor` and `DummyClassifier(strategy="prior")`, `Ridge` and `LogisticRegression`,
+//! and `KNeighborsRegressor` and `KNeighborsClassifier(n_neighbors=1)`; of labels those of classes, each label by
+//! itself.
 
 mod lbfgs;
 mod linear;
@@ -22,14 +23,15 @@ use crate::event::Metric;
 use crate::tasks::{Score, log_sum_exp, logistic_loss};
 use samples::{Goal, Predicted, Samples};
 
-/// Changes whenever a baseline would give other values.
+/// Version of the computation; increased if a baseline's values change.
 pub const VERSION: u32 = 1;
 
-/// Names, in the order in which results have them.
+/// Names, in the order of results.
 pub const NAMES: [&str; 3] = [CONSTANT, "linear", "nearest"];
 const CONSTANT: &str = "constant";
 
-/// Most rows for baselines beyond the constant, and most features × outputs of the linear model.
+/// Largest number of rows for the linear and nearest baselines, and largest number of features × outputs of the linear
+/// one.
 const MOST: [usize; 2] = [20_000, 4_096];
 
 /// Rows that are read at a time.
@@ -40,11 +42,12 @@ const CHUNK: usize = 1024;
 pub struct Baseline {
     /// One of [`NAMES`].
     pub name: &'static str,
-    /// `val_…` and `test_…`, as of a model; empty where the data are too many for the baseline.
+    /// Metrics `val_…` and `test_…`, named as those of a model; empty if the data are too large for the baseline.
     pub metrics: Metric,
 }
 
-/// All baselines of a dataset; empty where its targets are neither classes, labels nor values, or nothing is held out.
+/// All baselines of a dataset; empty where its targets are neither classes, labels nor values, or if there is neither
+/// validation nor test split.
 ///
 /// # Errors
 /// As [`Dataset::read`].
@@ -104,7 +107,7 @@ pub fn baselines(data: &OpenDataset) -> Result<Vec<Baseline>, DatasetError> {
     Ok(found)
 }
 
-/// Rows of a dataset, not augmented; their features only if they are wanted.
+/// Rows of a dataset, not augmented; their features only if requested.
 fn read(dataset: &dyn Dataset, rows: &[u32], with_features: bool) -> Result<Samples, DatasetError> {
     let (len, values_len) = (dataset.features().len(), dataset.target().values_len());
     let labels = dataset.labels();
@@ -142,7 +145,8 @@ fn read(dataset: &dyn Dataset, rows: &[u32], with_features: bool) -> Result<Samp
     Ok(samples)
 }
 
-/// One row's outputs: means of the values, logarithms of the shares of the classes, or logits of those of the labels.
+/// One row's outputs: means of the values, logarithms of the classes' frequencies, or logits of the labels'
+/// frequencies.
 fn constant(goal: Goal, train: &Samples) -> Vec<f32> {
     let n = train.rows as f64;
     match goal {
@@ -151,7 +155,7 @@ fn constant(goal: Goal, train: &Samples) -> Vec<f32> {
             sums.map(|sum| (sum / n) as f32).collect()
         }
         Goal::Labels(len) => {
-            // As of classes: finite where no row or every row has the label.
+            // Limited, so that the logit is finite if no row or every row has the label.
             let log = |count: f64| libm::log((count / n).max(1e-30));
             let sums = sums(train, len).into_iter();
             sums.map(|sum| (log(sum) - log(n - sum)) as f32).collect()
@@ -161,7 +165,7 @@ fn constant(goal: Goal, train: &Samples) -> Vec<f32> {
             for &label in &train.labels {
                 counts[label] += 1.0;
             }
-            // A class without training rows has a logit that exp makes a 0, not an infinite one.
+            // A class without training rows gets a finite logit whose exponential is 0.
             let logit = |count: f64| libm::log((count / n).max(1e-30)) as f32;
             counts.into_iter().map(logit).collect()
         }
@@ -179,7 +183,7 @@ fn sums(train: &Samples, len: usize) -> Vec<f64> {
     sums
 }
 
-/// The metrics of predictions, as of a model.
+/// The metrics of predictions, computed as for a model.
 fn score(
     goal: Goal,
     samples: &Samples,
@@ -190,7 +194,7 @@ fn score(
     let loss = match goal {
         Goal::Values(len) => {
             score.add_values(&predicted.outputs, &samples.values, len);
-            // Models of numbers have losses of different kinds; `mse` is the same for all.
+            // Losses of models that predict numbers differ; `mse` is comparable.
             f64::NAN
         }
         Goal::Labels(len) => {

@@ -4,11 +4,11 @@ use rayon::prelude::*;
 
 use super::samples::{Goal, Predicted, Samples};
 
-/// Sums that are added independently, so that the compiler can use vectors.
+/// Number of independent partial sums, so that the compiler can vectorise.
 const LANES: usize = 8;
 
-/// The target of the training row with the least Euclidean distance, of equal ones the first: its values, 1 for its class and 0
-/// for the others, or 1 for its labels and -1 for the others.
+/// The target of the training row with the smallest Euclidean distance, the first of equal ones: its values, 1 for its
+/// class and 0 for the others, or 1 for its labels and -1 for the others.
 pub(super) fn predict(goal: Goal, train: &Samples, samples: &Samples) -> Predicted {
     let features = train.x.len() / train.rows;
     let rows = samples.x.par_chunks(features);

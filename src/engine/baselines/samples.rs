@@ -5,9 +5,9 @@ pub(super) struct Samples {
     pub(super) rows: usize,
     /// `(rows, features)`
     pub(super) x: Vec<f32>,
-    /// `(rows, values)` or `(rows, labels)`; empty for classes.
+    /// Target values, `(rows, values)` or `(rows, labels)`; empty if the targets are classes.
     pub(super) values: Vec<f32>,
-    /// `(rows)`; empty for values.
+    /// Class of each row; empty if the targets are numbers.
     pub(super) labels: Vec<usize>,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Goal {
 }
 
 impl Goal {
-    /// Outputs of a row.
+    /// Number of outputs per row.
     pub(super) fn outputs(self) -> usize {
         match self {
             Self::Values(len) | Self::Labels(len) => len,

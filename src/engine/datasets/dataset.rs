@@ -15,7 +15,7 @@ pub trait Dataset: Send + Sync {
     /// The form of a sample's features.
     fn features(&self) -> Features;
 
-    /// What is to be predicted.
+    /// The targets of all rows.
     fn targets(&self) -> &Targets;
 
     /// The form of a sample's target.
@@ -33,8 +33,8 @@ pub trait Dataset: Send + Sync {
         &self.targets().class_names
     }
 
-    /// Name of a row in its source: of a table the number of the row in the file, from 0 below the header; of an image its
-    /// file in the dataset's folder.
+    /// Name of a row in its source: for a table the number of the row in the file, from 0 after the header; for an
+    /// image its file in the dataset's folder.
     fn source(&self, row: u32) -> String {
         row.to_string()
     }
@@ -50,7 +50,7 @@ pub trait Dataset: Send + Sync {
         sample: SampleMut<'_>,
     ) -> Result<(), DatasetError>;
 
-    /// Writes `rows` to `samples`, not augmented, by one call for all of them.
+    /// Writes `rows` to `samples`, not augmented, in one call.
     ///
     /// # Errors
     /// As [`Self::read`], for the first row that cannot be read.
@@ -94,7 +94,7 @@ pub trait Dataset: Send + Sync {
         Normalisation::default()
     }
 
-    /// Values beside scales that were fitted to the training rows, so that new data can be prepared like them.
+    /// Statistics other than scales that were fitted to the training rows, so that new data can be prepared like them.
     fn preparation(&self) -> Option<Preparation> {
         None
     }

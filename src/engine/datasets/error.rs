@@ -16,7 +16,7 @@ pub enum DatasetError {
         /// The operating system's error.
         reason: String,
     },
-    /// A file or folder that cannot be written; nothing half-written is left.
+    /// A file or folder that cannot be written; no partial file is left.
     #[error("cannot write `{path}`: {reason}")]
     Unwritable {
         /// The file or folder.
@@ -31,7 +31,7 @@ pub enum DatasetError {
         path: String,
         /// The problem: "is damaged", "is ragged".
         what: &'static str,
-        /// Places and reasons.
+        /// Positions and reasons.
         faults: Faults,
     },
     /// A column that a table lacks.
@@ -49,7 +49,7 @@ pub enum DatasetError {
     /// The specification does not fit the data.
     #[error("{0}")]
     Mismatch(String),
-    /// Several mistakes, each about a setting of its own.
+    /// Several mistakes, about different settings.
     #[error("{}", .0.iter().map(Self::to_string).collect::<Vec<_>>().join("; "))]
     Several(Vec<Self>),
     /// A loader thread panicked (a bug), reported as an error so that no thread waits for it forever.
@@ -109,7 +109,7 @@ impl DatasetError {
         }
     }
 
-    /// All values, or all errors as one.
+    /// All values, or all errors combined into one.
     pub(crate) fn of_all<T>(
         found: impl IntoIterator<Item = Result<T, Self>>,
     ) -> Result<Vec<T>, Self> {
@@ -134,7 +134,7 @@ impl DatasetError {
         }
     }
 
-    /// Nothing, or all mistakes.
+    /// `Ok` without errors, else all mistakes as one error.
     pub(crate) fn each_of(found: impl Iterator<Item = Result<(), Self>>) -> Result<(), Self> {
         let mut all: Vec<Self> = found.filter_map(Result::err).collect();
         match all.len() {
@@ -198,7 +198,7 @@ impl DatasetError {
 }
 
 impl Faults {
-    /// Nothing, or an error about `path`, of which `what` is said.
+    /// `Ok` without faults, else an error about `path`; `what` is the beginning of its title.
     pub(super) fn into_result(self, path: &Path, what: &'static str) -> Result<(), DatasetError> {
         if self.is_empty() {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Number of faults that are listed; further ones are counted.
+/// Largest number of faults that are listed; further ones are counted.
 const SHOWN: usize = 20;
 
 /// Errors inside a file or folder, in file order: all are counted, the first ones are listed.
@@ -47,7 +47,7 @@ impl Faults {
         self.count == 0
     }
 
-    /// The fault, if it is the only one; else the number of places.
+    /// Title of an error: the fault, if it is the only one, else the number of faults.
     pub fn title(&self) -> String {
         match self.shown.as_slice() {
             [(place, reason)] if place.is_empty() => format!(": {reason}"),

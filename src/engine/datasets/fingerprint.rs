@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::DatasetError;
 use crate::base::file;
 
-/// Cache of file digests and other facts read from files, by path, size and modification time: planning reads a file once.
+/// Cache of file digests and other facts read from files, by path, size and modification time: so planning reads each
+/// file only once.
 ///
 /// Serialised to JSON by the caller; [`FingerprintCache::is_changed`] returns whether there is anything new to write.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +36,7 @@ struct Entry {
 pub(super) struct State {
     pub(super) bytes: u64,
     pub(super) modified_ns: u64,
-    /// Whether the file is old enough that any further change shows in its modification time.
+    /// Whether the file is old enough that any later change gives it another modification time.
     pub(super) is_settled: bool,
 }
 
@@ -94,8 +95,8 @@ impl FingerprintCache {
         Ok(digest)
     }
 
-    /// The result of `read`, cached under `name` for each state of the file, if its digest is cached too.
-    /// Errors are not cached; a fact of another form is read again.
+    /// The result of `read`, cached under `name` for each state of the file, if its digest is cached too. Errors are
+    /// not cached; a cached value that cannot be parsed is read again.
     pub(crate) fn cached_fact<T: Serialize + DeserializeOwned>(
         &mut self,
         path: &Path,
@@ -118,7 +119,7 @@ impl FingerprintCache {
         Ok(fact)
     }
 
-    /// Whether a fact of the file as it is now is cached under `name`.
+    /// Whether a fact of the file in its current state is cached under `name`.
     pub(super) fn knows(&self, path: &Path, name: &str) -> bool {
         let entry = self.files.get(path.to_string_lossy().as_ref());
         let entry = entry.filter(|entry| entry.facts.contains_key(name));

@@ -38,9 +38,9 @@ pub enum Features {
         /// Number of points in time.
         points: usize,
     },
-    /// A window of a text: the numbers of `length` tokens that a model reads, and of the one after them, its last target.
+    /// A window of a text: the ids of the `length` tokens that a model reads, and of the next one, the last target.
     Tokens {
-        /// Tokens that a model reads.
+        /// Number of tokens that a model reads.
         length: usize,
         /// Number of different tokens.
         vocabulary: usize,
@@ -73,7 +73,7 @@ pub enum Target {
         /// Number of values.
         len: usize,
     },
-    /// Several labels, each there or not: numbers that are 1 or 0.
+    /// Several labels, each present (1) or absent (0).
     Labels {
         /// Number of labels.
         len: usize,
@@ -83,7 +83,7 @@ pub enum Target {
         /// Number of classes.
         classes: usize,
     },
-    /// The next token at every position of a window; its value is the number of the targets' bytes.
+    /// The next token at every position of a window; the sample's `values` is the number of UTF-8 bytes of the targets.
     Tokens {
         /// Positions.
         length: usize,
@@ -122,11 +122,11 @@ pub struct DatasetFacts {
     pub target: Target,
     /// Digest over the content (files: names and bytes; generators: parameters); `None` if the data is not generated yet.
     pub fingerprint: Option<String>,
-    /// Whether batches for training are mixed with themselves, and their targets too.
+    /// Whether training batches and their targets are mixed (`MixUp`, `CutMix`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixes: bool,
-    /// What a reader of results should know, a sentence each: rows on both sides of a split, features that tell the target,
-    /// images that are left out.
+    /// Warnings for readers of results, one sentence each: rows that are in several splits, features that determine the
+    /// target, images that are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
@@ -137,7 +137,7 @@ impl DatasetFacts {
         Self::new([0; 3], Features::Vector { len: 0 }, Target::None, None)
     }
 
-    /// The facts of a dataset with so many samples to train, validate and test on.
+    /// The facts of a dataset with these numbers of samples to train, validate and test on.
     pub(crate) fn new(
         [train, validation, test]: [usize; 3],
         features: Features,

@@ -1,4 +1,4 @@
-//! What generators of data share: their range of samples, their fingerprint, random numbers.
+//! Functions shared by data generators: range of samples, fingerprint, random numbers.
 //!
 //! Random numbers are computed with the crate `libm`, so that the bytes are the same on every machine.
 
@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::DatasetError;
 
-/// Checks the number of samples to generate, of so many bytes together.
+/// Checks the number of samples to generate, and their total size in bytes.
 pub(super) fn check_samples(samples: usize, bytes: usize) -> Result<(), DatasetError> {
     let most = u32::MAX;
     if (1..=most as usize).contains(&samples) && isize::try_from(bytes).is_ok() {

@@ -1,26 +1,26 @@
-//! [`Known`]: what a trained model knows of its data.
+//! [`Known`]: properties of the training data that a trained model needs for new data.
 
 use super::{Features, Normalisation, Preparation, Target, Targets};
 
-/// What a trained model knows of its data.
+/// Properties of the training data that a trained model needs to prepare new data.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    /// The form of its features.
+    /// The form of a sample's features.
     pub features: Features,
-    /// The form of its target.
+    /// The form of a sample's target.
     pub target: Target,
-    /// Names of its classes; empty for numbers.
+    /// Names of the classes; empty for numeric targets.
     pub class_names: &'a [String],
     /// How features and target were normalised.
     pub normalisation: &'a Normalisation,
-    /// What else was fitted to the training rows.
+    /// Further values that were fitted to the training rows.
     pub preparation: Option<&'a Preparation>,
     /// Whether the new data have a target, which is read.
     pub wants_target: bool,
 }
 
 impl Known<'_> {
-    /// Targets of new data: numbers, or classes as the model numbers them; both empty where there are none.
+    /// Targets of new data: numbers, or classes by the model's numbers; both empty without targets.
     pub(super) fn targets(&self, values: Vec<f32>, labels: Vec<u32>) -> Targets {
         Targets {
             form: self.target,

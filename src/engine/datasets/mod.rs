@@ -1,8 +1,9 @@
 //! The datasets, one file each, with the `Spec` that is read from a manifest.
 //!
 //! Owns [`DatasetSpec`] (all kinds), [`Dataset`] (random access to samples, shared by loader threads), [`Splits`] and
-//! [`DatasetFacts`] (all that the planner sees, before any data exists). Batches are made in [`crate::loader`].
-//! In order: [`DatasetSpec::facts`] (plan), [`DatasetSpec::prepare`] (once before the runs), [`DatasetSpec::open`] (run).
+//! [`DatasetFacts`] (everything that the planner knows, before any data exists). Batches are made in [`crate::loader`].
+//! In order: [`DatasetSpec::facts`] (plan), [`DatasetSpec::prepare`] (once before the runs), [`DatasetSpec::open`]
+//! (run).
 
 mod arrays;
 mod cifar;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::{Dataset, DatasetError, DatasetSpec, Known, Preparation, csv_table};
 
 impl DatasetSpec {
-    /// Passes the rows of other data of the same form to `take`, prepared like the training rows: of a table some rows at a time,
-    /// else all at once. Returns what somebody who reads the predictions should know, each a sentence.
+    /// Passes the rows of other data of the same form to `take`, prepared like the training rows: a table in parts,
+    /// other data all at once. Returns remarks for readers of the predictions, one sentence each.
     ///
     /// # Errors
-    /// Data that are not of this form, all mistakes at once, after `take` has seen the rows before them; kinds of datasets that
-    /// have no files; the first error of `take`.
+    /// All mistakes in data of another form, after `take` has received the rows before them; kinds of datasets without
+    /// files; the first error of `take`.
     pub fn for_each_part<E: From<DatasetError>>(
         &self,
         path: &Path,

@@ -23,9 +23,9 @@ pub struct Normalisation {
 /// `normalised = (original − mean) / std`, or of the logarithm of the original.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scale {
-    /// Subtracted from the original value.
+    /// Mean, which is subtracted from the original value.
     pub mean: f64,
-    /// Divisor, above 0.
+    /// Divisor, above 0; usually the standard deviation.
     pub std: f64,
     /// Whether mean and deviation are those of the original values' natural logarithms.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -51,7 +51,7 @@ impl Scale {
         ((original - self.mean) / self.std) as f32
     }
 
-    /// `normalised · std + mean`, or `exp` of that, computed in f64.
+    /// The original value, computed in f64: `normalised · std + mean`, or `exp` of that if [`Self::log`] is set.
     pub fn original(self, normalised: f32) -> f64 {
         let value = f64::from(normalised) * self.std + self.mean;
         if self.log { libm::exp(value) } else { value }
@@ -64,7 +64,7 @@ impl Normalisation {
         self.target.iter().chain(&self.targets).copied().collect()
     }
 
-    /// Of pixels that become `pixel / std - mean / std`.
+    /// The scale of pixels that become `pixel / std - mean / std`.
     pub(super) fn of_pixels(mean: f64, std: f64) -> Self {
         Self {
             features: vec![Scale {
@@ -81,7 +81,7 @@ impl Normalisation {
         apply(&self.of_targets(), values);
     }
 
-    /// The scale of each target column.
+    /// Sets the scale of each target column.
     pub(super) fn set_targets(&mut self, scales: &[Scale]) {
         match scales {
             [only] => self.target = Some(*only),
@@ -95,8 +95,9 @@ impl Normalisation {
     }
 }
 
-/// The scale of each column of a `(…, width)` array: mean and population standard deviation (plus 1e-8) over `rows`, in f64; for
-/// a deviation of 0 `of_constant` is taken. Row by row, as arrays may have thousands of columns.
+/// The scale of each column of a `(…, width)` array: mean and population standard deviation (plus 1e-8) over `rows`, in
+/// f64; for a deviation of 0, `of_constant` is used as the divisor. Computed row by row, since arrays may have
+/// thousands of columns.
 pub(super) fn scales(values: &[f32], width: usize, rows: &[u32], of_constant: f64) -> Vec<Scale> {
     let n = rows.len().max(1) as f64;
     let own = |row: &u32| &values[*row as usize * width..][..width];

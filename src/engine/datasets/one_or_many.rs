@@ -1,4 +1,4 @@
-//! [`OneOrMany`]: a text of a manifest or a list of them, as [`TargetColumns`] or [`FilePaths`].
+//! [`OneOrMany`]: a string in a manifest or a list of strings, used as [`TargetColumns`] or [`FilePaths`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::DatasetError;
 
-/// Paths that a message names; of more the first and the last.
+/// Largest number of paths in a message; of more, the first and the last are shown.
 const NAMED: usize = 3;
 
-/// A text in a manifest, or a list of them.
+/// A string in a manifest, or a list of strings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OneOrMany<T>(Vec<T>);
 
@@ -101,7 +101,7 @@ impl FilePaths {
         common
     }
 
-    /// The files, in the order of the list; those of a pattern by name. `key` of the manifest names them.
+    /// The files, in the order of the list; those of a pattern sorted by name. `key` is the manifest's key for them.
     ///
     /// # Errors
     /// An empty list; patterns that no file matches.
@@ -114,7 +114,7 @@ impl FilePaths {
     }
 }
 
-/// As a sentence names them between backticks.
+/// Formats the paths for a sentence that puts them in backticks.
 impl fmt::Display for FilePaths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown: Vec<Cow<'_, str>> = self.iter().map(|path| path.to_string_lossy()).collect();
@@ -125,7 +125,7 @@ impl fmt::Display for FilePaths {
     }
 }
 
-/// The file `path`, or those that the pattern `path` matches, by name.
+/// The file `path`, or those that the pattern `path` matches, sorted by name.
 ///
 /// # Errors
 /// A pattern that no file matches.
@@ -139,7 +139,7 @@ pub(super) fn matching(path: &Path) -> Result<Vec<PathBuf>, DatasetError> {
         reason,
     };
     let options = glob::MatchOptions {
-        // As in a shell, and for the files `._NAME` that some systems write beside others.
+        // As in a shell: hidden files do not match, such as the files `._NAME` that macOS writes.
         require_literal_leading_dot: true,
         ..glob::MatchOptions::new()
     };
@@ -151,7 +151,7 @@ pub(super) fn matching(path: &Path) -> Result<Vec<PathBuf>, DatasetError> {
         files.sort();
         Ok(files)
     };
-    // A `[` may belong to the name of a folder.
+    // A `[` may be part of a folder's name, so the pattern is also tried with escaped brackets.
     for pattern in [&*pattern, &pattern.replace('[', "[[]")] {
         let files = find(pattern)?;
         if !files.is_empty() {
@@ -162,7 +162,7 @@ pub(super) fn matching(path: &Path) -> Result<Vec<PathBuf>, DatasetError> {
     Err(unmatched(format!("no file matches this pattern{near}")))
 }
 
-/// The names in the folder of a pattern that are most like it, or that there is no such folder.
+/// Advice: the names in the pattern's folder that are most similar, or that the folder does not exist.
 fn near(pattern: &Path) -> Option<String> {
     let (folder, wanted) = (pattern.parent()?, pattern.file_name()?.to_str()?);
     if folder.to_string_lossy().contains(['*', '?']) {

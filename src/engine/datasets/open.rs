@@ -13,13 +13,13 @@ pub struct OpenDataset {
     pub dataset: Arc<dyn Dataset>,
     /// The rows of each split.
     pub splits: Splits,
-    /// A second test set from another random stream, where the dataset is a generator: no row was trained on, and features
+    /// A second test set from another random stream, if the dataset is generated: no row was trained on, and features
     /// and target are normalised like the training rows ([`Dataset::normalisation`]).
     pub fresh: Option<Arc<dyn Dataset>>,
 }
 
 impl OpenDataset {
-    /// Training rows of each class; empty where the target is not a class.
+    /// Number of training rows of each class; empty if the target is not a class.
     pub fn training_rows_by_class(&self) -> Vec<usize> {
         let Target::Class { classes } = self.dataset.target() else {
             return Vec::new();
@@ -43,7 +43,7 @@ impl OpenDataset {
         }
     }
 
-    /// Writes a CSV file `row,part`: what every row is called where it comes from ([`super::Dataset::source`]), and whether it is of
+    /// Writes a CSV file `row,part`: the name of every row in its source ([`super::Dataset::source`]), and its split,
     /// `train`, `validation` or `test`.
     ///
     /// # Errors

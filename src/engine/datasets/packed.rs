@@ -7,10 +7,11 @@ use flate2::read::MultiGzDecoder;
 
 use crate::base::file;
 
-/// First bytes of a file that `gzip` wrote.
+/// First bytes of a file compressed by `gzip`.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// The bytes of a file, unpacked where its content says so (the suffix may be wrong), and whether they are.
+/// A reader of a file that decompresses it if its first bytes are those of gzip (whatever the extension), and whether
+/// it does.
 ///
 /// # Errors
 /// Those of opening and reading a file.

@@ -19,9 +19,9 @@ mod process;
 
 pub use process::PathProcess;
 
-/// Part of the fingerprint: increased when the generator's output changes.
+/// Version of the generator, part of the fingerprint; increased when its output changes.
 const VERSION: u32 = 1;
-/// Rows of a sample: times and values.
+/// Number of rows of a sample: times and values.
 const CHANNELS: usize = 2;
 
 /// Generated paths of a stochastic process on evenly spaced points of `[0, 1]`: a row of times, a row of values.

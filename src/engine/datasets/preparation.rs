@@ -1,23 +1,24 @@
-//! [`Preparation`]: what of a dataset's preparation was fitted to its training rows, so that new data can be prepared like them.
+//! [`Preparation`]: values fitted to the training rows of a dataset, with which new data can be prepared in the same
+//! way.
 
 use serde::{Deserialize, Serialize};
 
 use super::{DatePart, Scale};
 
-/// Values that were fitted to the training rows, beside the scales of a [`Normalisation`](super::Normalisation).
+/// Values that were fitted to the training rows, other than the scales of a [`Normalisation`](super::Normalisation).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "of", rename_all = "kebab-case")]
 pub enum Preparation {
-    /// The columns of a table that are features, in the order of the features.
+    /// For a table: how each feature column is prepared, in the order of the features.
     Table {
         /// One entry per column of the file.
         columns: Vec<PreparedColumn>,
     },
     /// A text.
     Text {
-        /// Numbers of the tokens (bytes, or Unicode scalar values), by the model's own number.
+        /// The tokens (bytes, or Unicode scalar values), indexed by the model's token id.
         vocabulary: Vec<u32>,
-        /// Whether the model has one number more, for every token that is not in the vocabulary.
+        /// Whether the model has one more id, for all tokens outside the vocabulary.
         has_unknown: bool,
     },
 }
@@ -36,28 +37,29 @@ pub struct PreparedColumn {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ColumnPreparation {
-    /// `(value - mean) / std`, and with `has_flag` a second feature that is 1 where the value is missing.
+    /// `(value - mean) / std`, and with `has_flag` a second feature that is 1 if the value is missing.
     Number {
-        /// Form of a date, as of `strptime`: its value is the number of days since 2000-01-01.
+        /// Format of a date as for `strptime`; if set, its value is the number of days since 2000-01-01.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         date: Option<String>,
-        /// What stands for a missing value: a median or mean of the training rows.
+        /// Replacement of missing values: a median or mean of the training rows, or a constant.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fill: Option<f32>,
-        /// Whether a second feature says where the value is missing.
+        /// Whether a second feature is 1 if the value is missing.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         has_flag: bool,
         /// Mean and standard deviation.
         #[serde(flatten)]
         scale: Scale,
     },
-    /// One feature for every kind: 1 where the value is of it, else 0.
+    /// One feature for every category (one-hot): 1 if the value is in it, else 0.
     Category {
-        /// The kinds, each a feature; a missing value is the empty text.
+        /// The categories, one feature each; a missing value is the empty text.
         kinds: Vec<String>,
-        /// Which of the kinds training rows have; features of other kinds are always 0.
+        /// For each category whether training rows have it; if not, its feature is always 0.
         known: Vec<bool>,
-        /// Of a date the part that they are; the same column stands before as a number with the form of the date.
+        /// The part of a date (month, weekday …) that the categories are, if any; the date itself is another entry for
+        /// the same column.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         part: Option<DatePart>,
     },
@@ -72,7 +74,7 @@ impl PreparedColumn {
         }
     }
 
-    /// The part of a date that the column is.
+    /// The part of a date that the entry encodes, if any.
     pub fn part(&self) -> Option<DatePart> {
         match &self.how {
             ColumnPreparation::Category { part, .. } => *part,

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::base::{Purpose, Seed};
 
-/// Part of the fingerprint: increased when the generator's output changes.
+/// Version of the generator, part of the fingerprint; increased when its output changes.
 const VERSION: u32 = 1;
 const COLUMNS: usize = 5;
 const FORM: Features = Features::Vector { len: COLUMNS };
@@ -29,7 +29,7 @@ const TARGET: Target = Target::Values { len: 1 };
 const BLOCK_ROWS: usize = 4096;
 const SHARE: f64 = 0.15;
 const WEIGHTS: [f64; COLUMNS] = [2.0, 0.5, -1.5, 0.8, -0.3];
-/// Standard deviation of the linear target's noise.
+/// Standard deviation of the noise that is added to the linear target.
 const NOISE: f64 = 0.1;
 
 /// Generated five-dimensional regression: linear with noise, or non-linear; split 70/15/15.

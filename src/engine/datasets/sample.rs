@@ -1,17 +1,17 @@
 //! [`SampleMut`] and [`SamplesMut`]: the memory that samples are written to.
 
-/// Where a sample's values are written: slices of a batch's memory.
+/// Slices of a batch's memory to which a sample's values are written.
 #[derive(Debug)]
 pub struct SampleMut<'a> {
     /// Features, `Features::len()` values, channels last.
     pub features: &'a mut [f32],
     /// Regression targets, `Target::Values::len` values; empty for classes.
     pub values: &'a mut [f32],
-    /// Class; 0 for regression.
+    /// Class of the sample; 0 for regression.
     pub label: &'a mut u32,
 }
 
-/// Where the values of several samples are written, row-major.
+/// Slices to which the values of several samples are written, row-major.
 #[derive(Debug)]
 pub struct SamplesMut<'a> {
     /// Features, `(rows, Features::len())`.

@@ -45,7 +45,7 @@ pub enum DatasetSpec {
     /// Text from files as windows of tokens, for a model of `kind = "layers"` that predicts the next token: the first 80 % to train,
     /// then 10 % to validate and 10 % to test on.
     Text(TextSpec),
-    /// No data: what a command reads that names no dataset.
+    /// No data: for a command without a dataset.
     #[serde(rename = "none", skip_deserializing)]
     #[schemars(skip)]
     Absent,
@@ -83,8 +83,8 @@ impl DatasetSpec {
         }
     }
 
-    /// The file or folder that the dataset is read from; of several files of a table the first one (or the first pattern), of `arrays`
-    /// the folder that their names begin in; `None` for generated and embedded data.
+    /// The file or folder that the dataset is read from; for several files of a table the first one (or the first
+    /// pattern), for `arrays` the folder of the files; `None` for generated and embedded data.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::ImageFolder(spec) => Some(&spec.path),
@@ -97,7 +97,7 @@ impl DatasetSpec {
         }
     }
 
-    /// As [`Self::path`]; of a list of files the folder that has all of them, which is what a program is given.
+    /// Like [`Self::path`], but for a list of files the folder that contains all of them; it is passed to programs.
     pub fn place(&self) -> Option<PathBuf> {
         match self {
             Self::Csv(spec) if spec.path.len() > 1 => Some(spec.path.folder()),
@@ -105,7 +105,7 @@ impl DatasetSpec {
         }
     }
 
-    /// Names of the target's columns, where it is of a file.
+    /// Names of the target's columns, if it comes from a file.
     pub fn target_names(&self) -> &[String] {
         match self {
             Self::Csv(spec) => &spec.target,
@@ -117,7 +117,7 @@ impl DatasetSpec {
     /// Makes every path absolute or relative to the current folder; `base` is the manifest's folder.
     pub fn resolve_paths(&mut self, base: &Path) {
         self.change_path(|path| {
-            // Joined with nothing, a folder would get a slash at its end.
+            // Joining with an empty path would append a slash.
             if path.as_os_str().is_empty() {
                 base.to_owned()
             } else {
@@ -160,7 +160,7 @@ impl DatasetSpec {
         }
     }
 
-    /// Whether targets are several labels, each there or not.
+    /// Whether targets are several labels, each present or absent.
     pub fn predicts_labels(&self) -> bool {
         match self {
             Self::Csv(spec) => spec.predicts_labels(),
@@ -169,11 +169,11 @@ impl DatasetSpec {
         }
     }
 
-    /// The facts of the dataset; generates nothing. Tables, arrays, IDX files and the headers of images, or whole ones where damaged ones
-    /// are left out, are read once each: `cache` stores the results.
+    /// The facts of the dataset; generates nothing. Tables, arrays, IDX files and the headers of images, or whole
+    /// images if damaged ones are left out, are read once each: `cache` stores the results.
     ///
-    /// `validation_fraction` is `validation.fraction`: the share of the training rows taken for validation, where the
-    /// dataset has no validation split of its own.
+    /// `validation_fraction` is `validation.fraction`: the share of the training rows taken for validation, if the
+    /// dataset has no validation split.
     ///
     /// # Errors
     /// [`DatasetError`] when a file is missing or damaged, or a setting does not fit.
@@ -197,7 +197,7 @@ impl DatasetSpec {
         }
     }
 
-    /// The smallest error that the noise of generated data allows, where it is known.
+    /// The smallest error that the noise of generated data allows, if known.
     pub fn noise_floor(&self) -> Option<NoiseFloor> {
         match self {
             Self::Regression5d(spec) => spec.noise_floor(),

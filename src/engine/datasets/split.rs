@@ -16,7 +16,7 @@ pub struct Splits {
     pub test: Vec<u32>,
 }
 
-/// The split that the files or folders of a dataset say a row is in.
+/// A split, as given by the files or folders of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Train,
@@ -36,7 +36,7 @@ impl Splits {
         Self::cut(rows, [validation, test])
     }
 
-    /// Drawn from the run's seed; of classes each in proportion. `labels` are empty where there are none.
+    /// Splits drawn at random from the run's seed, stratified by class; `labels` are empty without classes.
     pub(crate) fn drawn(
         rows: usize,
         labels: &[u32],
@@ -56,7 +56,7 @@ impl Splits {
         }
     }
 
-    /// The last of `rows` are tested on, those before them validated on.
+    /// Cuts `rows`: the last ones are the test split, those before them the validation split.
     pub(crate) fn cut(mut rows: Vec<u32>, [validation, test]: [usize; 2]) -> Self {
         let test = rows.split_off(rows.len() - test);
         let validation = rows.split_off(rows.len() - validation);
@@ -67,13 +67,13 @@ impl Splits {
         }
     }
 
-    /// So many rows of each, one after another.
+    /// Splits of these sizes from consecutive rows.
     pub(crate) fn consecutive([train, validation, test]: [usize; 3]) -> Self {
         let rows = 0..(train + validation + test) as u32;
         Self::cut(rows.collect(), [validation, test])
     }
 
-    /// As the part of every row says.
+    /// Splits given by the part of every row.
     pub(super) fn of(parts: impl IntoIterator<Item = Part>) -> Self {
         let mut splits = Self::default();
         for (row, part) in (0..).zip(parts) {
@@ -87,28 +87,28 @@ impl Splits {
         splits
     }
 
-    /// Takes `count` of the training rows to validate on, each class in proportion; without `labels` like rows of one class.
+    /// Moves `count` training rows to the validation split, stratified by class; without `labels` at random.
     pub(crate) fn validate_on(&mut self, count: usize, labels: &[u32], seed: Seed) {
         self.validation = take_stratified(&mut self.train, labels, count, 0, seed);
     }
 
-    /// How many rows there are to train, validate and test on.
+    /// Numbers of rows to train, validate and test on.
     pub(super) fn sizes(&self) -> [usize; 3] {
         [&self.train, &self.validation, &self.test].map(Vec::len)
     }
 }
 
-/// Share of the rows to validate on, and to test on, where a manifest says nothing.
+/// Default fraction of the rows to validate on, and to test on.
 pub(super) fn default_share() -> f64 {
     0.15
 }
 
-/// A setting that is on where a manifest says nothing.
+/// Default of a setting that is on.
 pub(super) fn default_true() -> bool {
     true
 }
 
-/// `floor(share × rows)`, where a share such as 0.15 means the decimal number, not its nearest float.
+/// `floor(share × rows)`, where a fraction such as 0.15 means the decimal number, not its nearest float.
 pub(crate) fn share_of(rows: usize, share: f64) -> usize {
     // 0.15 × 1,000,020 must be 150,003, not 150,002: the tolerance is far below one row.
     (rows as f64 * share + 1e-6).floor() as usize
@@ -133,7 +133,7 @@ pub(crate) fn held_out(
 
 /// Moves `count` of `rows` out, each class in proportion to its size, drawn from the run's seed; rows stay ascending.
 ///
-/// The class counts are the proportional shares rounded down; the rest goes to the largest remainders, ties to the lower
+/// The class counts are proportional, rounded down; the remaining rows go to the largest remainders, ties to the lower
 /// class. So every split has the exact size, and no class is off by more than one.
 ///
 /// # Source

@@ -18,9 +18,9 @@ pub(crate) struct Table {
     pub(crate) normalisation: Normalisation,
     /// Random changes of training images that are pixels.
     pub(crate) augment: AugmentSpec,
-    /// Rows of the file that it was read from; empty where they are all rows.
+    /// Numbers of the rows in their file; empty if the table has all rows of the file.
     pub(crate) source_rows: Vec<u32>,
-    /// Names of files, each with its first row here; rows before the first are of the only file that has no name.
+    /// Names of files, each with its first row in the table; empty for a single file.
     pub(crate) source_files: Vec<(u32, String)>,
     /// Values that were fitted to the training rows.
     pub(crate) preparation: Option<Preparation>,
@@ -66,13 +66,13 @@ impl Table {
         }
     }
 
-    /// With random changes of training images that are pixels, if there are any.
+    /// Enables augmentation of pixel features, if `augment` is set.
     pub(crate) fn augmented(mut self, augment: Option<&AugmentSpec>) -> Self {
         self.augment = augment.cloned().unwrap_or(AugmentSpec::NONE);
         self
     }
 
-    /// The features that are numbers; none of pixels.
+    /// The numeric features; empty if the features are pixels.
     pub(crate) fn numbers(&self) -> &[f32] {
         match &self.features {
             Cells::Numbers(numbers) => numbers,
@@ -80,7 +80,7 @@ impl Table {
         }
     }
 
-    /// Applies the scale of each column of features that are numbers, and keeps it.
+    /// Applies the scale of each column of features that are numbers, and stores the scales.
     pub(crate) fn normalise(&mut self, scales: Vec<Scale>) {
         if let Cells::Numbers(numbers) = &mut self.features {
             apply(&scales, numbers);
@@ -88,7 +88,7 @@ impl Table {
         self.normalisation.features = scales;
     }
 
-    /// Writes the pixels of an image as numbers, changed where a stream is given.
+    /// Writes the pixels of an image as numbers, augmented if a random stream is given.
     fn write_image(
         &self,
         pixels: &[u8],

@@ -1,22 +1,22 @@
-//! [`Targets`]: what is to be predicted.
+//! [`Targets`]: the targets of a dataset.
 
 use super::{Normalisation, SampleMut, Target};
 
-/// What is to be predicted, of all rows.
+/// The targets of all rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targets {
-    /// The form of each.
+    /// The form of each row's target.
     pub form: Target,
-    /// `(rows, form.values_len())`; empty where new data have no target.
+    /// `(rows, form.values_len())`; empty for new data without targets.
     pub values: Vec<f32>,
-    /// Class of every row; empty where the target is none.
+    /// Class of every row; empty if the target is not a class.
     pub labels: Vec<u32>,
-    /// Names of the classes; empty where the target is none.
+    /// Names of the classes; empty if the target is not a class.
     pub class_names: Vec<String>,
 }
 
 impl Targets {
-    /// Numbers, labels that are there or not, or nothing.
+    /// Targets that are numbers, labels (1 or 0), or nothing.
     pub(crate) fn of_values(form: Target, values: Vec<f32>) -> Self {
         Self {
             form,
@@ -26,7 +26,7 @@ impl Targets {
         }
     }
 
-    /// Classes with names.
+    /// Targets that are classes with these names.
     pub(crate) fn of_classes(labels: Vec<u32>, class_names: Vec<String>) -> Self {
         let classes = class_names.len();
         Self {
@@ -43,8 +43,8 @@ impl Targets {
         Self::of_classes(labels, names.collect())
     }
 
-    /// Normalises numbers by the training rows' mean and standard deviation of each column, which are kept in `normalisation`; a
-    /// column that is constant there is only centred.
+    /// Normalises numbers by the training rows' mean and standard deviation of each column, which are stored in
+    /// `normalisation`; a constant column is only centred.
     pub(crate) fn normalise(&mut self, normalisation: &mut Normalisation, train: &[u32]) {
         if let Target::Values { len } = self.form {
             let scales = super::normalisation::scales(&self.values, len, train, 1.0);
@@ -53,7 +53,7 @@ impl Targets {
         }
     }
 
-    /// Writes those of a row to `sample`.
+    /// Writes the target of a row to `sample`.
     pub(crate) fn write(&self, row: usize, sample: &mut SampleMut<'_>) {
         let len = sample.values.len();
         match self.values.get(row * len..(row + 1) * len) {

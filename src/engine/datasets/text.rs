@@ -58,7 +58,7 @@ fn default_share() -> f64 {
     0.1
 }
 
-/// The tokens of a text, and what is fitted to its training part.
+/// The tokens of a text, and the vocabulary of its training part.
 struct Parts {
     tokens: Vec<u32>,
     /// Tokens to train, validate and test on, one after another.
@@ -94,8 +94,7 @@ impl TextSpec {
         Ok(OpenDataset::new(table, splits))
     }
 
-    /// All windows of parts of a text: the numbers of their tokens, and the bytes of their targets in UTF-8 (those of an unknown token
-    /// are its own).
+    /// All windows of parts of a text: their token ids, and the number of UTF-8 bytes of their targets.
     fn table(&self, vocabulary: &[u32], has_unknown: bool, parts: &[&[u32]]) -> Table {
         let (mut features, mut values) = (Vec::new(), Vec::new());
         let number = |token: &u32| vocabulary.binary_search(token).unwrap_or(vocabulary.len());
@@ -111,10 +110,10 @@ impl TextSpec {
         Table::new(form, features, Targets::of_values(target, values))
     }
 
-    /// The windows of another text, by the vocabulary of the text that was trained on.
+    /// The windows of another text, with the vocabulary of the training text.
     ///
     /// # Errors
-    /// Tokens that the model does not know, where it has no number for unknown ones; a text that fills no window.
+    /// Unknown tokens, if the model has no id for them; a text shorter than a window.
     pub(super) fn new_windows(
         &self,
         vocabulary: &[u32],
@@ -155,7 +154,7 @@ impl TextSpec {
         )
     }
 
-    /// Windows of so many tokens: each reads one more than its length, the last target.
+    /// Number of windows in this number of tokens; a window needs one more token than its length, as the last target.
     fn windows(&self, tokens: usize) -> usize {
         tokens.saturating_sub(1) / self.length.max(1)
     }
@@ -190,7 +189,7 @@ impl TextSpec {
         Ok(tokens)
     }
 
-    /// Bytes of a token in UTF-8.
+    /// Number of bytes of a token in UTF-8.
     fn bytes_of(&self, token: u32) -> u8 {
         match self.tokens {
             TokenKind::Bytes => 1,

@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{Diagnostic, Source, render::render};
 
-/// Most mistakes that are drawn.
+/// Largest number of mistakes that are shown.
 const DRAWN: usize = 100;
 
-/// All mistakes of one input, in file order, each once, with the texts that they point into.
+/// All mistakes of one input, in file order, without duplicates, with the texts that contain them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The mistakes.
     pub diagnostics: Vec<Diagnostic>,
-    /// The texts; the first is the input's own.
+    /// The texts; the first is the input file.
     pub sources: Arc<[Source]>,
-    /// Consequence of the mistakes: "nothing was run"; left out in JSON.
+    /// Consequence of the mistakes: "nothing was run"; not part of JSON output.
     #[serde(skip)]
     pub consequence: &'static str,
 }
@@ -39,7 +39,7 @@ impl Failure {
         }
     }
 
-    /// The same mistakes with another closing line: "no report was written".
+    /// Sets another closing line: "no report was written".
     #[must_use]
     pub fn so(self, consequence: &'static str) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Failure {
         text
     }
 
-    /// Draws every mistake, each followed by an empty line; more than a hundred are only counted.
+    /// Renders every mistake, each followed by an empty line; more than a hundred are only counted.
     pub fn render_each(&self, is_coloured: bool) -> String {
         let drawn = self.diagnostics.iter().take(DRAWN);
         let mut text: String = drawn
@@ -84,7 +84,7 @@ impl Failure {
         text
     }
 
-    /// Whether drawings on standard error may be coloured.
+    /// Whether messages on standard error may be coloured.
     pub fn is_stderr_coloured() -> bool {
         std::io::stderr().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

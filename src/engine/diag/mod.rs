@@ -1,7 +1,7 @@
 //! Diagnostics of user mistakes (place, message, advice) and their rendering.
 //!
-//! Owns [`Diagnostic`] (one mistake), [`Source`] (the text that it points into) and [`Failure`] (all mistakes of one
-//! input, with the closing line). It does not depend on manifests: other modules build diagnostics, [`Failure`] draws
+//! Owns [`Diagnostic`] (one mistake), [`Source`] (the text that contains it) and [`Failure`] (all mistakes of one
+//! input, with the closing line). It does not depend on manifests: other modules build diagnostics, [`Failure`] renders
 //! them.
 
 mod failure;
@@ -30,7 +30,7 @@ pub struct Diagnostic {
     pub severity: Severity,
 }
 
-/// A place with its label.
+/// A position in a source with a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
     /// The place.
@@ -41,10 +41,10 @@ pub struct Label {
     pub is_primary: bool,
 }
 
-/// How bad a diagnostic is.
+/// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Severity {
-    /// Nothing is run.
+    /// An error: nothing is run.
     Error,
     /// A warning; the command continues.
     Warning,
@@ -76,7 +76,7 @@ impl Diagnostic {
         self.label(place, text, true)
     }
 
-    /// Adds a place that explains.
+    /// Adds a place that explains the mistake.
     #[must_use]
     pub fn context(self, place: Place, text: impl Into<String>) -> Self {
         self.label(place, text, false)
@@ -96,7 +96,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds the nearest of `names` to `word`, if one is near, and all of them after the words `what`.
+    /// Adds the nearest of `names` to `word`, if one is similar, and the list of all names after the text `what`.
     #[must_use]
     pub fn among<'a>(
         self,

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 pub struct Place {
-    /// Index of the source: 0 is the file, then one for each `--set`.
+    /// Index of the source: 0 is the file, further ones are the `--set` options.
     pub source: u32,
-    /// First byte.
+    /// Offset of the first byte.
     pub start: u32,
     /// Byte after the last.
     pub end: u32,

@@ -65,8 +65,7 @@ fn snippet<'a>(
     Some(snippet)
 }
 
-/// The text with other characters in place of those that the renderer does not replace itself: as many bytes, so that every
-/// place stays where it is.
+/// The text with control characters replaced by characters of equal length in bytes, so that positions stay valid.
 fn drawable(source: &Source) -> Cow<'_, str> {
     let is_late_control = |letter: char| matches!(letter, '\u{80}'..='\u{9f}');
     if source.text.contains(is_late_control) {

@@ -1,6 +1,6 @@
-//! The nearest valid name to a mistyped one.
+//! Finds the nearest valid name to a mistyped one.
 
-/// Most edits between a mistyped name and the suggested one.
+/// Largest number of edits between a mistyped name and the suggested one.
 const MAX_EDITS: usize = 2;
 
 /// Returns the valid name nearest to `word`: at most two edits (a swap of neighbours is one), and fewer than the
@@ -25,7 +25,7 @@ pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     list_of(names, 20)
 }
 
-/// As [`list`], of so many names at most.
+/// Like [`list`], with at most `most` names.
 pub fn list_of<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let shown = names

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::measure::gpu::GpuUsage;
 
-/// A quality of the trained model, by name; its unit and direction are in the results' columns.
+/// Metrics of the trained model by name; `None` for a value that is not finite. Unit and direction are in the results'
+/// columns.
 pub type Metric = BTreeMap<String, Option<f64>>;
 
-/// One epoch, deterministic values only.
+/// One epoch; only deterministic values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EpochRow {
     /// Epoch, from 0.
@@ -20,7 +21,8 @@ pub struct EpochRow {
     pub train_loss: Option<f64>,
     /// Validation metrics by name (`val_loss`, `val_r2`, `val_accuracy`, …).
     pub validation: Metric,
-    /// Learning rate of the epoch, of its first step if it changes in it; `None` where a command reports none.
+    /// Learning rate of the epoch, that of its first step if it changes during the epoch; `None` where a command
+    /// reports none.
     pub lr: Option<f64>,
     /// Losses of the epoch's steps, in order; not part of `epochs.csv` (they go to `steps.csv`).
     #[serde(default)]
@@ -44,7 +46,7 @@ pub const FIRST_STEPS: u64 = 10;
 pub struct RunFacts {
     /// `Some(reason)` when the run diverged.
     pub diverged: Option<String>,
-    /// Values of all parameters.
+    /// Number of parameters (elements of all tensors).
     pub parameters: u64,
     /// FLOPs of a forward pass, per sample, as the operations counted them.
     pub flops_forward_per_sample: f64,
@@ -73,17 +75,17 @@ pub struct RunFacts {
     pub metrics: Metric,
     /// blake3 over names and bytes of the final weights.
     pub weight_checksum: String,
-    /// Mean training loss of the first [`FIRST_STEPS`] steps (of all where there are fewer).
+    /// Mean training loss of the first [`FIRST_STEPS`] steps (of all steps if there are fewer).
     #[serde(default)]
     pub first_steps_loss: Option<f64>,
-    /// Operations of the run whose bits may differ every time, because a library of its device has no deterministic
-    /// algorithm for them; empty where everything repeats.
+    /// Operations of the run whose bits may differ every time, because a GPU library has no deterministic algorithm for
+    /// them; empty if all results are reproducible.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub nondeterministic: String,
     /// Work of one training step by operation, and the samples of an epoch; empty for a command.
     #[serde(default, skip_serializing_if = "has_no_rows")]
     pub work: Shared<Vec<OpWork>>,
-    /// Predictions for the test split's samples, by class; empty where nothing was classified.
+    /// Predictions for the test split's samples, by class; empty without classes.
     #[serde(default, skip_serializing_if = "has_no_rows")]
     pub confusion: Shared<Vec<Confusion>>,
 }
@@ -95,24 +97,24 @@ fn has_no_rows<R>(rows: &Shared<Vec<R>>) -> bool {
 /// An entry of a confusion matrix: how many samples of a class the trained model predicts to be of another, or of the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Confusion {
-    /// Class.
+    /// True class of the samples.
     pub class: String,
     /// Predicted class.
     pub predicted: String,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
 }
 
-/// The name of the row whose calls are the samples that training got in its first epoch.
+/// Name of the row whose number of calls is the number of training samples in the first epoch.
 pub const SAMPLES: &str = "samples";
 
-/// Work of one operation of one layer in one training step: counted, without a clock. It does not depend on the number of
+/// Work of one operation of one layer in one training step: counted, not timed. It does not depend on the number of
 /// threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OpWork {
     /// Layer; empty if there is none.
     pub layer: String,
-    /// Operation; the name of a phase for what no operation of that phase asked for; [`SAMPLES`].
+    /// Operation; the name of a phase for work outside of all operations in it; [`SAMPLES`].
     pub op: String,
     /// Calls.
     pub calls: u64,
@@ -132,8 +134,8 @@ pub struct OpWork {
     pub copies: Option<u64>,
 }
 
-/// Milliseconds of a step by phase; phases do not overlap and with `other` sum to the step. The worker averages over the
-/// measured steps and does not report per-step values.
+/// Milliseconds of a step by phase; phases do not overlap and sum to the step together with `other`. The worker
+/// averages over the measured steps and does not report per-step values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseTimes {
     /// Waiting for the batch.
@@ -178,8 +180,7 @@ pub struct MemoryParts {
     pub activation_bytes: u64,
 }
 
-/// A value that equal runs share (runs on the CPU have none of a GPU's times, and a long plan has a hundred thousand of them
-/// in memory); it is copied when it is changed.
+/// A value that equal runs share to save memory (a long plan has a hundred thousand runs); it is copied on write.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Shared<T>(Arc<T>);
@@ -223,21 +224,21 @@ pub struct DeviceMemoryTimes {
 pub struct RunTimes {
     /// Warm-up steps, dropped from the figures below.
     pub warmup_steps: u64,
-    /// Steps that the figures below rest on; `None` for a command, which tells only its own times.
+    /// Number of steps from which the times below are computed; `None` for a command that reports only its own times.
     pub measured_steps: Option<u64>,
     /// Median milliseconds of a step.
     pub step_ms: f64,
     /// Means over the measured steps, so that they sum to `step_mean_ms`. On a device that runs asynchronously they are
-    /// from extra steps that synchronise after every phase, and sum to `phase_step_ms`; without such steps all is
+    /// from extra steps that synchronise after every phase, and sum to `phase_step_ms`; without such steps all time is
     /// `other`.
     pub phases: PhaseTimes,
     /// Mean milliseconds of a step.
     pub step_mean_ms: f64,
     /// Samples per second over the measured steps (wall time, waiting included).
     pub samples_per_s: f64,
-    /// Ratio of synchronised to ordinary step time, both means; `None` where phases came from ordinary steps.
+    /// Ratio of synchronised to ordinary step time, both means; `None` if phases were measured in ordinary steps.
     pub observer_ratio: Option<f64>,
-    /// Median seconds of an epoch, validation excluded; `None` for no full epoch.
+    /// Median seconds of an epoch, validation excluded; `None` without a whole epoch.
     pub epoch_s: Option<f64>,
     /// Seconds of training, validation excluded.
     pub train_s: f64,
@@ -249,8 +250,8 @@ pub struct RunTimes {
     pub startup_s: f64,
     /// Seconds from the worker's first instruction to the end, costly evaluation excluded.
     pub total_s: f64,
-    /// Seconds of the processes before this one, where the run was interrupted and went on from its state; then `train_s`,
-    /// `validation_s` and `total_s` are sums over all processes.
+    /// Seconds of the processes before this one, if the run was interrupted and resumed; then `train_s`, `validation_s`
+    /// and `total_s` are sums over all processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_after_s: Option<f64>,
     /// The loader.
@@ -259,26 +260,26 @@ pub struct RunTimes {
     pub peak_train_bytes: Option<u64>,
     /// The process's high-water mark after validation, in bytes.
     pub peak_validation_bytes: Option<u64>,
-    /// Where the two come from (`VmHWM`, `ru_maxrss`, …).
+    /// Source of both peaks of resident memory (`VmHWM`, `ru_maxrss`, …).
     pub memory_source: String,
     /// Computed parts.
     pub memory: MemoryParts,
-    /// Rayon threads that computed.
+    /// Number of Rayon threads that computed.
     pub threads: usize,
     /// The numeric class: architecture, vector level, device.
     pub numeric_class: String,
-    /// Seconds of costly evaluation; `None` where there was none.
+    /// Seconds of costly evaluation; `None` without any.
     #[serde(default)]
     pub assessment_s: Option<f64>,
     /// Improvement rate: `(first_loss − best_loss) / best_epoch_s`.
     #[serde(default)]
     pub improvement_per_s: Option<f64>,
-    /// Bytes of the checkpoint files that the run wrote; `None` where it wrote none.
+    /// Size in bytes of the checkpoint files that the run wrote; `None` without any.
     #[serde(default)]
     pub checkpoint_bytes: Option<u64>,
-    /// Bytes of resident memory gained by training after the warm-up steps (at least two), without what happens between
-    /// epochs; negative where memory was given back, `None` where the system does not report it or no step was left. Per
-    /// step: divided by the steps of the run less the greater of `warmup_steps` and 2.
+    /// Bytes of resident memory gained by training after the warm-up steps (at least two), excluding changes between
+    /// epochs; negative if memory was released, `None` if the system does not report it or there were too few steps.
+    /// Per step: divided by the steps of the run less the greater of `warmup_steps` and 2.
     #[serde(default)]
     pub memory_growth_bytes: Option<i64>,
     /// Memory of the device.
@@ -287,35 +288,36 @@ pub struct RunTimes {
     /// The GPU's counters.
     #[serde(default)]
     pub gpu: Shared<GpuUsage>,
-    /// How the GPU computed every convolution, by size, as far as a library chose it: see [`Backend::convolutions`].
+    /// Algorithms by which the GPU computed convolutions, by size, if a library chose them: see
+    /// [`Backend::convolutions`].
     ///
     /// [`Backend::convolutions`]: crate::device::Backend::convolutions
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub convolutions: String,
-    /// Bytes of all events of the run, from which its record is made; the parent counts them.
+    /// Total size in bytes of the run's events, counted by the parent.
     #[serde(default)]
     pub log_bytes: Option<u64>,
-    /// Whether the times are of a command that told its steps: a time that is 0 was not told.
+    /// Whether the times are of a command that reported its steps; then a time of 0 means that it was not reported.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_observed: bool,
-    /// Times that a command told, by the name of their metric.
+    /// Times that a command reported, by the name of their metric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<String, f64>,
 }
 
 impl RunTimes {
-    /// Whether the times of the run count: it measured a step, or is a command's, and was not interrupted.
+    /// Whether the run has usable times: it measured a step, or is a command's run, and was not interrupted.
     pub fn are_measured(&self) -> bool {
         self.measured_steps != Some(0) && self.resumed_after_s.is_none()
     }
 
-    /// Whether the times are of a command that told no steps: a time that is 0 was not told.
+    /// Whether the times are of a command that reported no steps; then a time of 0 means that it was not reported.
     pub fn is_of_command(&self) -> bool {
         self.measured_steps.is_none()
     }
 
-    /// Whether the times come from a program, which may have told only some.
-    pub fn are_told(&self) -> bool {
+    /// Whether the times come from a program, which may have reported only some of them.
+    pub fn are_reported_by_program(&self) -> bool {
         self.is_of_command() || self.is_observed
     }
 

@@ -26,11 +26,11 @@ pub struct Job {
     pub id: RunId,
     /// What to train.
     pub spec: Arc<CellSpec>,
-    /// Expected seconds; `None` where no estimate is available.
+    /// Expected seconds; `None` without an estimate.
     pub estimated_s: Option<f64>,
-    /// Place of the state of the run's training.
+    /// Where the run's training state is stored, if it can resume.
     pub resume: Option<Resume>,
-    /// The trial, in a search; its cell is in no plan.
+    /// The trial, if the run belongs to a search; its cell is not part of a plan.
     pub trial: Option<Arc<Trial>>,
 }
 
@@ -43,7 +43,7 @@ pub struct Trial {
     pub info: TrialInfo,
     /// Whether the worker waits for a verdict after every epoch.
     pub awaits_verdicts: bool,
-    /// The trained models of which it is the ensemble; empty for a trial that trains.
+    /// The trained models whose ensemble the trial is; empty for a trial that trains a model.
     pub members: Vec<Member>,
 }
 

@@ -44,7 +44,7 @@ use crate::plan::{CellSpec, Resume};
 /// Prefix of the line that a worker's panic hook writes; the rest is `FILE:LINE: MESSAGE`.
 pub const PANIC_MARK: &str = "fieldtrial worker panicked at ";
 
-/// Message where the operating system refuses to start a thread.
+/// Message if the operating system refuses to start a thread.
 pub const NO_THREAD: &str =
     "the system starts no further thread: see `ulimit -u`, or use fewer `--jobs`";
 
@@ -64,21 +64,21 @@ pub enum Event {
     },
     /// Data and model are ready; training begins.
     Started {
-        /// Values of all parameters.
+        /// Number of parameters (elements of all tensors).
         parameters: u64,
-        /// Epochs to come.
+        /// Number of epochs that will be trained.
         epochs: usize,
         /// Optimizer steps in one epoch.
         steps_per_epoch: usize,
     },
-    /// The run goes on where an interrupted one ended; its finished epochs follow as [`Event::Epoch`].
+    /// The run continues an interrupted one; its finished epochs follow as [`Event::Epoch`].
     Resumed {
         /// Finished epochs.
         epoch: usize,
         /// Finished optimizer steps of the epoch after these.
         step: usize,
     },
-    /// The state of the training was written: a run that is interrupted goes on from here.
+    /// The training state was saved: if the run is interrupted, it can resume from here.
     Saved {
         /// Finished epochs.
         epoch: usize,
@@ -107,7 +107,7 @@ pub enum Event {
     },
     /// The costly evaluation wrote an image.
     Sample(Sample),
-    /// The worker lives: once a second under `limits.silence`, whatever else it does.
+    /// A sign of life, sent once a second if `limits.silence` is set.
     Alive,
     /// A warning for the user; training continues.
     Warning {
@@ -127,7 +127,7 @@ pub enum Event {
     Failed {
         /// Status that the row gets.
         status: FailedStatus,
-        /// One line with its numbers, without folders of this machine.
+        /// The reason in one line, with the figures that explain it, and without paths of this machine.
         reason: String,
     },
 }
@@ -136,13 +136,13 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailedStatus {
-    /// Data, files or a device failed with a known error: the row is `failed`, with this reason.
+    /// Data, files or a device failed with a known error; the run is `failed` with this reason.
     Error,
     /// A bug of this program that the worker detected: the row is `panicked`.
     Bug,
     /// Device or host memory ran out and the allocator reported it.
     Oom,
-    /// A cap of the cell on its own behaviour was hit (loss above `limits.max-loss`, NaN).
+    /// The training diverged (loss above `limits.max-loss`, NaN).
     Diverged,
 }
 
@@ -165,29 +165,29 @@ pub struct Order<Cell> {
     #[serde(default)]
     pub verdicts: bool,
     /// Trained models whose mean prediction is evaluated on the cell's data instead of training; empty for a run that
-    /// trains.
+    /// trains a model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
-    /// Bytes below which the run keeps its weights also where the cell's `train.save-to` names no file.
+    /// Size in bytes below which the run writes its weights even if `train.save-to` is not set.
     #[serde(default, skip_serializing_if = "crate::manifest::is_default")]
     pub keep_weights_below: u64,
-    /// Where the state of the training is kept, so that the run goes on after an interruption; `None` for a run that would
-    /// begin anew.
+    /// Where the training state is stored, so that the run can resume after an interruption; `None` for a run that
+    /// starts from the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Resume>,
-    /// Where a command's run keeps files; only for commands.
+    /// Folders of a command's run; `None` for built-in models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFiles>,
 }
 
-/// Where the run of a command keeps files.
+/// Folder and cores of a command's run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramFiles {
-    /// Folder for files that the program wants to keep.
+    /// Folder in which the program may leave files.
     pub folder: PathBuf,
     /// File for the program's output.
     pub log: PathBuf,
-    /// The run's cores: the first, and how many; all without.
+    /// The run's cores, as first core and number of cores; `None` for all cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<(usize, usize)>,
 }
@@ -197,7 +197,7 @@ pub struct ProgramFiles {
 pub struct Member {
     /// The cell that was trained.
     pub cell: Arc<CellSpec>,
-    /// The weights for inference: the averaged ones where it averaged ([`CellSpec::weights_file`]).
+    /// File of the weights for inference: averaged ones if the training averaged them ([`CellSpec::weights_file`]).
     pub weights: PathBuf,
 }
 
@@ -212,9 +212,9 @@ pub enum Reply {
     /// Train on.
     #[serde(rename = "go-on")]
     Continue,
-    /// End here; the facts are those of a run of this many epochs.
+    /// End now; the facts are those of a run with this number of epochs.
     Stop,
-    /// End the program of a command: SIGTERM, after `limits.grace` SIGKILL. A run that has written its state writes it once more,
-    /// and ends.
+    /// End the program of a command: SIGTERM, after `limits.grace` SIGKILL. A run that saves its training state saves
+    /// it once more and ends.
     End,
 }

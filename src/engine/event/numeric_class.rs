@@ -1,4 +1,4 @@
-//! [`numeric_class`]: the properties of machine and device on which the bits of a result depend.
+//! [`numeric_class`]: the properties of machine and device that determine a result bit by bit.
 
 use crate::device::{DeviceFacts, DeviceKind};
 use crate::ops::gemm::{Bf16Products, bf16_products};
@@ -6,8 +6,8 @@ use crate::ops::simd::vector_level;
 use crate::plan::{Precision, device_facts};
 
 /// Architecture, vector level in use, device; for a GPU also its name, capability and the versions of its libraries:
-/// `x86_64-avx512-cpu`, `x86_64-avx512-cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2`. In `bf16` on a CPU with products of its own they
-/// follow: `x86_64-avx512-cpu-bf16` (`vdpbf16ps`), `x86_64-avx512-cpu-amx`.
+/// `x86_64-avx512-cpu`, `x86_64-avx512-cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2`. In `bf16` on a CPU with
+/// instructions for it, their name follows: `x86_64-avx512-cpu-bf16` (`vdpbf16ps`), `x86_64-avx512-cpu-amx`.
 ///
 /// Two runs with the same cell, seed, code and numeric class have the same facts to the bit. Worker and parent compute
 /// it from the machine that they share; an absent GPU is `cuda`.
@@ -26,7 +26,7 @@ pub fn numeric_class(device: DeviceKind, precision: Precision) -> String {
 /// Numeric class of an open device.
 pub fn numeric_class_of(device: &DeviceFacts, precision: Precision) -> String {
     let class = device.class();
-    // Without such an instruction sums are those of `f32`, in another order.
+    // Without such an instruction, products are computed in `f32`, with another order of summation.
     let in_bf16 = precision == Precision::Bf16 && device.kind == "cpu";
     let products = match bf16_products().filter(|_| in_bf16) {
         None => "",

@@ -1,19 +1,19 @@
-//! [`RunOutcome`]: a run that has ended, as its parent saw it.
+//! [`RunOutcome`]: a run that has ended, as observed by its parent process.
 
 use super::{EpochRow, Profile, Pruned, RunFacts, RunTimes, Sample, Status};
 
 /// How a run ended, and its results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunOutcome {
-    /// Status at the end; [`Status::NotRun`] where the run was interrupted.
+    /// Status at the end; [`Status::NotRun`] if the run was interrupted.
     pub status: Status,
-    /// One line from a closed list, with its numbers; empty for `done`.
+    /// One line with the kind of failure and its numbers; empty for `done`.
     pub reason: String,
     /// Why a search pruned the run.
     pub pruned: Option<Pruned>,
-    /// The facts, where the run ended by itself or was pruned.
+    /// The facts, if the run ended by itself or was pruned.
     pub facts: Option<RunFacts>,
-    /// The times, in the same cases.
+    /// The times, if the run ended by itself or was pruned.
     pub times: Option<RunTimes>,
     /// Finished epochs.
     pub epochs: Vec<EpochRow>,
@@ -23,9 +23,9 @@ pub struct RunOutcome {
     pub profile: Option<Profile>,
     /// The end of the worker's standard error.
     pub stderr: String,
-    /// Seconds from start to end, as the parent saw it.
+    /// Seconds from start to end, measured by the parent.
     pub wall_s: f64,
-    /// High-water mark of the process, from `wait4`.
+    /// Peak resident memory of the process in bytes, from `wait4`.
     pub peak_rss_bytes: Option<u64>,
     /// CPU seconds of the process, from `wait4`.
     pub cpu_s: Option<f64>,
@@ -42,7 +42,7 @@ impl RunOutcome {
         Self::empty(Status::NotRun, "interrupted".into())
     }
 
-    /// An end without results.
+    /// An outcome without results.
     pub fn empty(status: Status, reason: String) -> Self {
         Self {
             status,

@@ -1,33 +1,33 @@
-//! [`Profile`]: where the time of a few steps went, operation by operation.
+//! [`Profile`]: the time of each operation in a few steps.
 
 use serde::{Deserialize, Serialize};
 
 use super::PhaseTimes;
 
-/// The profile of a run's extra steps, taken after everything else (`measure.ops`).
+/// The profile of a run's extra steps, recorded after everything else (`measure.ops`).
 ///
 /// The steps run after the final weights were read, so that neither facts nor ordinary times depend on them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Profile {
     /// Profiled steps.
     pub steps: usize,
-    /// Samples of one of them.
+    /// Samples per profiled step.
     pub samples: usize,
     /// Mean milliseconds of a profiled step.
     pub step_ms: f64,
     /// Phases of a step, means over the profiled steps.
     pub phases: PhaseTimes,
-    /// Operations, in the order of their first call. The time of a phase that their forward times do not cover (of the
-    /// backward phase: that all backward times do not cover) is spent between operations; it is never negative.
+    /// Operations, in the order of their first call. The time of a phase that the forward times of its operations do
+    /// not cover (for the backward phase: all backward times) is spent between operations; it is never negative.
     pub ops: Vec<OpRow>,
     /// Events with their times, for the trace.
     pub spans: Vec<Span>,
 }
 
-/// One operation of one layer, over the profiled steps.
+/// One operation of one layer, averaged over the profiled steps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OpRow {
-    /// Path of the layer that called it, as the checkpoint names it (`down.0.block.conv1`); empty for none.
+    /// Path of the calling layer, as in checkpoints (`down.0.block.conv1`); empty for none.
     pub layer: String,
     /// Name of the operation (`conv2d`, `silu`).
     pub op: String,
@@ -35,7 +35,7 @@ pub struct OpRow {
     pub phase: String,
     /// Calls in all profiled steps.
     pub calls: u64,
-    /// Milliseconds a step in the forward direction (or in its phase).
+    /// Milliseconds per step in the forward direction (or in the operation's phase).
     pub forward_ms: f64,
     /// Milliseconds a step in the backward pass.
     pub backward_ms: f64,
@@ -45,20 +45,20 @@ pub struct OpRow {
     pub flops_backward: f64,
     /// Bytes of the operation's results per step.
     pub allocated_bytes: f64,
-    /// Bytes of the results that are still held when the forward pass ended.
+    /// Bytes of the results that are still in memory at the end of the forward pass.
     pub retained_bytes: f64,
 }
 
-/// A span of time on one lane of the trace.
+/// A span of time on one lane (row) of the trace.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Span {
     /// Row of the trace: `steps`, `phases`, `ops`, `loader 0` (a thread), `loader` (batches of the training thread).
     pub lane: String,
     /// Name of the span (`step`, `backward`, `conv2d`, `conv2d backward`, `batch`).
     pub name: String,
-    /// Layer, number of the step from 1, place of the batch in its epoch from 0; empty for none.
+    /// Layer, number of the step from 1, index of the batch in its epoch from 0; empty for none.
     pub detail: String,
-    /// Microseconds since the first profiled step began; before it for batches loaded ahead.
+    /// Microseconds since the first profiled step began; negative for batches that were loaded before.
     pub start_us: f64,
     /// Duration in microseconds.
     pub duration_us: f64,

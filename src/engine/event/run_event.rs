@@ -14,11 +14,11 @@ use super::{Event, Job, RunId, RunOutcome, Status};
 /// An event.
 #[derive(Debug)]
 pub enum RunEvent<'a> {
-    /// Before the first run.
+    /// Sent before the first run.
     Start {
-        /// Runs to do, as far as they are known.
+        /// Number of planned runs, as far as known.
         runs: usize,
-        /// Most runs that execute concurrently.
+        /// Largest number of concurrent runs.
         slots: usize,
     },
     /// A worker is about to start.
@@ -48,28 +48,28 @@ pub enum RunEvent<'a> {
         job: &'a Job,
         /// Status of the run.
         status: Status,
-        /// The trial with its values, and why a search pruned it.
+        /// The trial with its values, and why the search pruned it, if it did.
         info: &'a TrialInfo,
-        /// One line for the trial's row; empty for `done`.
+        /// Reason of the status, one line; empty for `done`.
         reason: &'a str,
     },
-    /// A run is not needed, since the times of its cell are precise (`measure.until`).
+    /// A run is not needed, since the times of its cell are already precise (`measure.until`).
     NotNeeded {
         /// The run.
         job: &'a Job,
     },
     /// No further run will start; running ones end soon (each with its `RunEnded`).
     Stopping {
-        /// Why.
+        /// Why no further run starts.
         reason: StopReason,
         /// Number of running runs.
         running: usize,
     },
-    /// At least once a second while runs are in flight, so that sinks can write what they have.
+    /// At least once a second during runs, so that sinks can write intermediate results.
     Tick,
-    /// After the last run.
+    /// Sent after the last run.
     End {
-        /// Runs that were not started.
+        /// Number of runs that were not started.
         left: usize,
     },
 }
@@ -81,13 +81,13 @@ pub enum StopReason {
     Interrupted,
     /// `--max-failures` was reached; running workers finish.
     Failures {
-        /// The limit of `--max-failures`.
+        /// The value of `--max-failures`.
         limit: usize,
     },
 }
 
 impl StopReason {
-    /// The message for the user, with `running` runs in flight.
+    /// The message for the user, with `running` current runs.
     pub fn sentence(self, running: usize) -> String {
         match self {
             Self::Interrupted => format!(

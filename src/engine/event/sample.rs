@@ -1,4 +1,4 @@
-//! [`Sample`]: an image that a costly evaluation made.
+//! [`Sample`]: an image from a costly evaluation.
 
 use std::path::PathBuf;
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Status {
     /// The run completed.
     Done,
-    /// The loss became NaN, infinite or larger than `limits.max-loss`, or a command's metric is no finite number at the end.
+    /// The loss became NaN, infinite or larger than `limits.max-loss`, or a command's metric is not finite at the end.
     Diverged,
     /// The run took longer than `limits.time`.
     Timeout,

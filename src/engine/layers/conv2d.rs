@@ -37,7 +37,7 @@ impl<D: Kernels> Conv2d<D> {
         })
     }
 
-    /// A 3×3 convolution that keeps height and width.
+    /// A 3×3 convolution with padding 1, which keeps height and width.
     pub fn same(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self> {
         let options = Conv2dOptions {
             padding: 1,

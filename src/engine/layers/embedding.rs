@@ -20,7 +20,7 @@ impl<D: Kernels> Embedding<D> {
         Ok(Self { weight })
     }
 
-    /// As [`Self::new`], with values uniform in `±bound` (Keras: 0.05).
+    /// As [`Self::new`], with initial values uniform in `±bound` (Keras: 0.05).
     pub fn uniform(
         init: &mut Init<'_, D>,
         rows: usize,

@@ -7,10 +7,11 @@ use rand_distr::StandardNormal;
 use crate::device::Backend;
 use crate::ops::{Convolution, Layout, Parameter, Result, Shape};
 
-/// Creates parameters: holds their device, the random stream of their initial values, and the algorithm of convolutions.
+/// Creates parameters; contains their device, the random stream of their initial values, and the algorithm of
+/// convolutions.
 ///
-/// Values are drawn on one thread, parameter by parameter and in PyTorch's order within each, so that they depend only on
-/// the stream. Distributions are PyTorch's, the numbers are not.
+/// Values are drawn on one thread, parameter by parameter and in PyTorch's order within each, so that they depend only
+/// on the stream. Distributions are those of PyTorch, the random numbers differ.
 #[derive(Debug)]
 pub struct Init<'a, D: Backend> {
     device: &'a D,
@@ -69,7 +70,7 @@ impl<'a, D: Backend> Init<'a, D> {
         layout: Layout,
         bound: f32,
     ) -> Result<Parameter<D>> {
-        // One word for each value; the interval is scaled, so that a bound of any size works.
+        // One random word per value; the unit interval is scaled afterwards, so that any bound works.
         let values = self.draw(torch_shape, |rng| bound * (2.0 * rng.r#gen::<f32>() - 1.0));
         Parameter::new(self.device, &values, torch_shape, layout)
     }
@@ -83,7 +84,7 @@ impl<'a, D: Backend> Init<'a, D> {
         Parameter::new(self.device, &values, torch_shape, layout)
     }
 
-    /// A parameter of one value throughout; draws nothing.
+    /// A parameter whose values all equal `value`; uses no random numbers.
     pub fn constant(&mut self, torch_shape: Shape, value: f32) -> Result<Parameter<D>> {
         let values = vec![value; torch_shape.len()];
         Parameter::new(self.device, &values, torch_shape, Layout::Plain)

@@ -41,12 +41,12 @@ impl<D: Kernels> Linear<D> {
         Ok(Self { weight, bias })
     }
 
-    /// Weight `(inputs, outputs)` and bias `(outputs)`, for operations that take them separately.
+    /// Weight `(inputs, outputs)` and bias `(outputs)`, for operations that need them separately.
     pub fn parameters(&self) -> [Var<D>; 2] {
         [self.weight.var(), self.bias.var()]
     }
 
-    /// The weight as an operation reads it: `(inputs, outputs)`.
+    /// The weight in the layout of operations: `(inputs, outputs)`.
     pub fn weight(&self) -> Var<D> {
         self.weight.var()
     }

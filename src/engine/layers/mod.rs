@@ -1,8 +1,8 @@
 //! Layers: parameters with an operation, PyTorch's initial values, and PyTorch's names.
 //!
-//! Owns [`Init`] (where initial values come from), the layers, [`checkpoint`] (safetensors files), and [`names`] (patterns);
-//! independent of the models. Every layer has `new`, `forward` and [`crate::ops::Module`], which visits its parameters in the
-//! order of PyTorch's `state_dict`.
+//! Owns [`Init`] (creates parameters with initial values), the layers, [`checkpoint`] (safetensors files), and
+//! [`names`] (patterns); independent of the models. Every layer has `new`, `forward` and [`crate::ops::Module`], which
+//! visits its parameters in the order of PyTorch's `state_dict`.
 
 pub mod checkpoint;
 mod conv2d;

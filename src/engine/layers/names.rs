@@ -1,16 +1,16 @@
-//! Patterns over the names of parameters, as `train.freeze` and `train.fresh` have them.
+//! Patterns over the names of parameters, for `train.freeze` and `train.fresh`.
 
 use crate::device::Backend;
 use crate::diag::{did_you_mean, list};
 use crate::ops::{Module, Path};
 
-/// Any number of parts of a name, none included.
+/// Matches any number of parts of a name, also none.
 const ANY_PARTS: &str = "**";
 
 /// Whether `pattern` matches a dotted name: `*` stands for any characters of one part, `**` for any number of parts.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let mut parts: Vec<&str> = pattern.split('.').collect();
-    // Several in a row mean no more than one, and would take long to try.
+    // Several `**` in a row are equivalent to one, and would be slow to match.
     parts.dedup_by(|one, before| one == before && *one == ANY_PARTS);
     let name: Vec<&str> = name.split('.').collect();
     parts_match(&parts, &name)
@@ -43,7 +43,7 @@ fn part_matches(pattern: &str, part: &str) -> bool {
     let Some(mut inner) = inner.and_then(|part| part.strip_suffix(end)) else {
         return false;
     };
-    // The first place of each piece leaves the most for those after it.
+    // Greedy search: the first position of each piece leaves the most text for the following ones.
     middle.split('*').all(|piece| match inner.find(piece) {
         Some(at) => {
             inner = &inner[at + piece.len()..];
@@ -53,7 +53,8 @@ fn part_matches(pattern: &str, part: &str) -> bool {
     })
 }
 
-/// Patterns of a key of `[train]` that match no name, with help; a run says so where a plan cannot know the names.
+/// Error: patterns in a key of `[train]` that match no name. It is found by the run if the planner cannot know the
+/// names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unmatched(String);
@@ -61,7 +62,7 @@ pub struct Unmatched(String);
 /// Checks that every pattern of the key `train.KEY` matches one of the `names` of the model, or of the `others`.
 ///
 /// # Errors
-/// All patterns that do not.
+/// All patterns that match nothing.
 pub fn check(
     key: &str,
     patterns: &[String],
@@ -86,10 +87,10 @@ pub fn check(
     }
 }
 
-/// Freezes the parameters of a model that `patterns` match.
+/// Freezes the parameters of a model that match `patterns`.
 ///
 /// # Errors
-/// Patterns that match none, and patterns that match all.
+/// A pattern matches no parameter, or the patterns match all parameters.
 pub fn freeze<D: Backend>(
     module: &mut dyn Module<D>,
     patterns: &[String],
@@ -112,7 +113,7 @@ pub fn freeze<D: Backend>(
 pub const ALL_FROZEN: &str =
     "`train.freeze` matches all parameters of the model, nothing is left to train";
 
-/// Help with a pattern that matches none of `names`: the nearest pattern that matches, and the names.
+/// Advice for a pattern that matches none of `names`: the most similar matching pattern, and the names.
 pub fn nearest_help(pattern: &str, names: &[String]) -> Vec<String> {
     let mut near: Vec<String> = Vec::new();
     for name in names {

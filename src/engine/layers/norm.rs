@@ -4,7 +4,7 @@ use super::Init;
 use crate::device::Backend;
 use crate::ops::{self, Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
-/// Added to variances, PyTorch's default.
+/// The value added to variances; PyTorch's default.
 pub const NORM_EPS: f32 = 1e-5;
 
 /// Group norm with weight (initially 1) and bias (0) per channel, fused with operations that often follow it.
@@ -19,7 +19,7 @@ pub struct GroupNorm<D: Backend> {
 }
 
 impl<D: Kernels> GroupNorm<D> {
-    /// A norm over `groups` groups of `channels`.
+    /// A group norm with `groups` groups over `channels` channels.
     pub fn new(init: &mut Init<'_, D>, groups: usize, channels: usize) -> Result<Self> {
         let weight = init.constant([channels].into(), 1.0)?;
         let bias = init.constant([channels].into(), 0.0)?;
@@ -74,7 +74,7 @@ pub struct LayerNorm<D: Backend> {
 }
 
 impl<D: Kernels> LayerNorm<D> {
-    /// A norm over `features`.
+    /// A layer norm over the innermost dimension of size `features`.
     pub fn new(init: &mut Init<'_, D>, features: usize) -> Result<Self> {
         Self::with_eps(init, features, NORM_EPS)
     }
@@ -86,12 +86,12 @@ impl<D: Kernels> LayerNorm<D> {
         Ok(Self { weight, bias, eps })
     }
 
-    /// Weight and bias, for operations that take them separately.
+    /// Weight and bias, for operations that need them separately.
     pub fn parameters(&self) -> [Var<D>; 2] {
         [self.weight.var(), self.bias.var()]
     }
 
-    /// The norm of `x: (…, F)`, of the same shape.
+    /// Normalises `x: (…, F)`; the result has the same shape.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         ops::layer_norm(pass, x, &self.weight.var(), &self.bias.var(), self.eps)
     }

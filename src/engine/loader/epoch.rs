@@ -10,7 +10,7 @@ use crate::datasets::{Dataset, DatasetError};
 
 /// The batches of one epoch, in order; ends after the first error.
 ///
-/// After the last batch, or when it is dropped, the threads end (or stay, if `persistent`).
+/// After the last batch, or when it is dropped, the threads end (or are kept for the next epoch, if `persistent`).
 pub struct Epoch<'a> {
     loader: &'a Loader,
     plan: Arc<Plan>,
@@ -92,11 +92,11 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// A loader over `rows` (a split) of `dataset`. Starts no thread.
+    /// A loader over `rows` (a split) of `dataset`. Threads are started only by [`Loader::epoch`].
     ///
     /// # Errors
     /// [`DatasetError::Mismatch`] for a batch size of 0, and for `weighted` on a dataset without classes;
-    /// [`DatasetError::Unwritable`] where decoded images are to be kept in a file that cannot be written.
+    /// [`DatasetError::Unwritable`] if the file for decoded images cannot be written.
     pub fn new(
         dataset: Arc<dyn Dataset>,
         rows: Vec<u32>,
@@ -140,7 +140,7 @@ impl Loader {
         self.epoch_from(epoch, 0)
     }
 
-    /// As [`Loader::epoch`], without its first `batches` batches.
+    /// Like [`Loader::epoch`], without the first `batches` batches of the epoch.
     pub fn epoch_from(&self, epoch: u64, batches: usize) -> Epoch<'_> {
         let plan = Arc::new(self.work.plan(epoch, batches));
         let workers = self.work.options.spec.workers;
@@ -156,12 +156,12 @@ impl Loader {
         Epoch::new(self, plan, Source::Threads(Some(pool)))
     }
 
-    /// Waiting, working, start and stop times since the loader was made.
+    /// Times of waiting, working, starting and stopping threads since the loader was created.
     pub fn times(&self) -> LoaderTimes {
         self.clock.read()
     }
 
-    /// Every batch of a [`Self::traced`] loader, in the order in which they were ready.
+    /// Every batch of a [`Self::traced`] loader, in order of completion.
     pub fn made(&self) -> Vec<MadeBatch> {
         self.clock.made()
     }

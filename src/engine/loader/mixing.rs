@@ -1,4 +1,4 @@
-//! `MixUp` and `CutMix`: a batch mixed with itself, each sample with the one before it, the first with the last.
+//! `MixUp` and `CutMix`: every sample of a batch is mixed with the one before it, the first with the last.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use rand_distr::{Beta, Distribution};
 use super::Batch;
 use crate::datasets::{Features, ImageSize, Mixing};
 
-/// Mixes a batch of samples with `features`, and notes the share in it. `CutMix` is for images.
+/// Mixes a batch, and stores the weight of the own targets in it. `CutMix` is for images.
 ///
 /// # Source
 /// torchvision's `v2.MixUp` and `v2.CutMix`; with both, `v2.RandomChoice([CutMix, MixUp])`.
@@ -19,7 +19,7 @@ pub(super) fn mix(batch: &mut Batch, mixing: Mixing, features: Features, rng: &m
         (cuts, _) => cuts,
     };
     let alpha = if cuts { mixing.cutmix } else { mixing.mixup };
-    // No distribution for an α that is not above 0: nothing is mixed.
+    // Without a distribution (α is not above 0) nothing is mixed.
     let Ok(distribution) = Beta::new(alpha, alpha) else {
         return;
     };
@@ -57,7 +57,8 @@ struct Cut {
 }
 
 impl Cut {
-    /// A rectangle of `1 - share` of the area around `center` (row, column), without its part outside of the image.
+    /// A rectangle with the fraction `1 - share` of the image's area around `center` (row, column), without its part
+    /// outside of the image.
     fn new(share: f64, [row, column]: [usize; 2], image: ImageSize) -> Self {
         let side = 0.5 * (1.0 - share).sqrt();
         let around = |center: usize, size: usize| {
@@ -77,7 +78,7 @@ impl Cut {
     }
 }
 
-/// Puts into each image a part of the one before.
+/// Replaces a rectangle of each image by that of the image before it.
 fn cut_mix(batch: &mut Batch, image: ImageSize, cut: &Cut) {
     let width = image.width * image.channels;
     let columns = cut.columns.start * image.channels..cut.columns.end * image.channels;
@@ -91,7 +92,8 @@ fn cut_mix(batch: &mut Batch, image: ImageSize, cut: &Cut) {
     batch.own_share = Some(cut.share(image));
 }
 
-/// Changes each of `count` samples by the unchanged one before it, the first by the last: PyTorch's `x.roll(1, 0)`.
+/// Calls a function for each of `count` samples with the unchanged sample before it; the first is combined with the
+/// last: PyTorch's `x.roll(1, 0)`.
 fn with_the_one_before(
     values: &mut [f32],
     count: usize,
@@ -102,7 +104,7 @@ fn with_the_one_before(
         return;
     }
     let last = values[(count - 1) * len..].to_vec();
-    // From the end, so that the one before is not yet changed.
+    // In reverse order, so that the previous sample is still unchanged.
     for sample in (1..count).rev() {
         let (before, own) = values.split_at_mut(sample * len);
         change(&mut own[..len], &before[(sample - 1) * len..]);

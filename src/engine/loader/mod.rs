@@ -94,18 +94,18 @@ impl LoaderSpec {
     }
 }
 
-/// Everything that decides the batches of a [`Loader`], and the threads that make them.
+/// Everything that determines the batches of a [`Loader`], and the threads that make them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoaderOptions {
     /// Workers, prefetch, persistent, weighted, cache.
     pub spec: LoaderSpec,
-    /// Samples of a batch.
+    /// Number of samples per batch.
     pub batch_size: usize,
     /// Whether a last batch that is not full is left out.
     pub drop_last: bool,
-    /// Whether rows come in a new random order in each epoch.
+    /// Whether the order of rows is random and new in each epoch.
     pub shuffle: bool,
-    /// Whether samples are augmented, where the dataset can.
+    /// Whether samples are augmented, if the dataset supports it.
     pub augment: bool,
     /// Cap on the batches of an epoch.
     pub max_batches: Option<usize>,
@@ -126,8 +126,9 @@ pub struct Batch {
     pub labels: Vec<u32>,
     /// Row numbers in the dataset.
     pub rows: Vec<u32>,
-    /// Of a batch mixed by `MixUp` or `CutMix`, the share λ of each sample's own target, from 0 to 1; the rest is the target of the
-    /// sample before it, of the first one that of the last. `labels` are the own ones, `values` are mixed already.
+    /// For a batch mixed by `MixUp` or `CutMix`: the weight λ of each sample's own target, from 0 to 1. The rest
+    /// belongs to the target of the sample before it (for the first sample, the last one). `labels` are not mixed,
+    /// `values` are.
     pub own_share: Option<f64>,
 }
 

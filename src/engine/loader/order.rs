@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// Draws as many rows as `rows` has, with replacement, every row with a weight of 1 / (rows of its class).
 ///
-/// That is: first a class, all non-empty classes equally likely, then one of its rows.
+/// So every non-empty class is equally likely, and so is every row within its class.
 pub(super) fn weighted(rows: &[u32], labels: &[u32], rng: &mut ChaCha8Rng) -> Vec<u32> {
     let classes = labels.iter().max().map_or(0, |&last| last as usize + 1);
     let mut members = vec![Vec::new(); classes];

@@ -4,7 +4,7 @@
 //!  worker: claim the next index (waits while too far ahead) ─▶ make ─▶ deliver
 //!  training:                                       take(index) (waits until delivered)
 //! ```
-//! Every epoch has a number here; a batch of an abandoned epoch is dropped when it arrives.
+//! Every epoch has a number in the queue; a batch of an abandoned epoch is dropped when it arrives.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -28,12 +28,12 @@ pub(super) struct Pool {
 
 struct Queue {
     state: Mutex<State>,
-    /// There is something to claim, or the queue was closed.
+    /// Notified when a batch can be claimed, or the queue was closed.
     claimable: Condvar,
     delivered: Condvar,
     /// Number of the current epoch, which workers read between samples.
     current: AtomicU64,
-    /// Most batches that may be made but not taken.
+    /// Largest number of batches that are claimed but not yet taken.
     ahead: usize,
 }
 
@@ -95,7 +95,7 @@ impl Pool {
         self.queue.reset(None);
     }
 
-    /// Batch `index`, once it is made. Indices must be taken in order.
+    /// Batch `index`, after waiting for it. Indices must be taken in order.
     pub(super) fn take(&self, index: usize) -> Made {
         self.queue.take(index)
     }
@@ -107,7 +107,7 @@ impl Drop for Pool {
         self.queue.state().is_closed = true;
         self.queue.claimable.notify_all();
         for thread in self.threads.drain(..) {
-            // A worker catches its panics, so the result has no information.
+            // The result is ignored, since workers catch their own panics.
             drop(thread.join());
         }
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 /// A batch that was made, for a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MadeBatch {
-    /// Worker thread that made it, from 0; `None` for the training thread.
+    /// Worker thread that made the batch, from 0; `None` for the training thread.
     pub worker: Option<usize>,
     /// The batch's index in its epoch.
     pub index: usize,
@@ -16,10 +16,10 @@ pub struct MadeBatch {
     pub end: Instant,
 }
 
-/// Times of a loader since it was made; the difference between two values is that of an epoch or a step.
+/// Times of a loader since it was made; subtracting two values gives the times of an epoch or a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LoaderTimes {
-    /// Wall milliseconds that training waited for batches. With 0 workers it is the work itself.
+    /// Wall milliseconds that training waited for batches. With 0 workers this is the time of the work itself.
     pub wait_ms: f64,
     /// Wall milliseconds that batches took to make, summed over all workers.
     pub work_ms: f64,
@@ -76,7 +76,7 @@ impl Clock {
         result
     }
 
-    /// The batches made, in the order in which they were ready; empty without recording.
+    /// The recorded batches in order of completion; empty without recording.
     pub(super) fn made(&self) -> Vec<MadeBatch> {
         let made = self.made.as_ref();
         made.map_or_else(Vec::new, |made| {

@@ -16,7 +16,7 @@ pub(super) struct Work {
 pub(super) struct Plan {
     epoch: u64,
     order: Vec<u32>,
-    /// The first batch to make.
+    /// Index of the first batch to make.
     pub(super) first: usize,
     /// The number of batches of the whole epoch.
     pub(super) batches: usize,
@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    /// Batch `index` of `plan`; `None` when `is_abandoned` was true midway.
+    /// Batch `index` of `plan`; `None` if `is_abandoned` returned true meanwhile.
     pub(super) fn make(
         &self,
         plan: &Plan,
@@ -82,7 +82,8 @@ impl Work {
         Some(result.map(|()| batch))
     }
 
-    /// Mixes a batch for training, if its dataset asks for it; its random stream is that of its place in the epoch.
+    /// Mixes a batch for training, if its dataset requests it; the random stream depends on the batch's index in the
+    /// epoch.
     fn mix(&self, epoch: u64, index: usize, batch: &mut Batch) {
         let mixing = self.dataset.mixing();
         if self.options.augment && !mixing.is_off() {
@@ -93,7 +94,7 @@ impl Work {
     }
 
     /// Reads row by row; a sample's random stream depends on its position in the epoch, so that a row drawn twice by
-    /// weighted sampling is augmented twice, and the batch size has no effect.
+    /// weighted sampling is augmented differently each time, and the batch size has no effect.
     fn read_each(
         &self,
         epoch: u64,

@@ -17,7 +17,7 @@ pub struct BinaryCrossEntropySpec {
 }
 
 impl BinaryCrossEntropySpec {
-    /// Why the loss does not fit data of so many labels; `None` if it does.
+    /// Why the loss does not fit data with `labels` labels; `None` if it does.
     pub fn misfit(&self, labels: usize) -> Option<String> {
         let count = self.pos_weight.len();
         if ![0, labels].contains(&count) {

@@ -27,8 +27,8 @@ pub struct CrossEntropySpec {
 /// What a sample of each class counts for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClassWeights {
-    /// By the training rows: `n / (K n_c)` for class c, with `n` rows, `K` classes and `n_c` rows of class c, as scikit-learn's
-    /// `class_weight="balanced"`.
+    /// From the training rows: `n / (K n_c)` for class c, with `n` rows, `K` classes and `n_c` rows of class c, as
+    /// scikit-learn's `class_weight="balanced"`.
     Balanced,
     /// One number above 0 for each class.
     Given(Vec<f64>),
@@ -60,7 +60,7 @@ impl CrossEntropySpec {
     /// The weight of every class, from its name and its number of rows in the training split; empty where all are 1.
     ///
     /// # Errors
-    /// A sentence when weights are to be balanced, and a class has no rows or the rows are not known.
+    /// A sentence, if weights must be balanced and a class has no rows or the numbers of rows are unknown.
     pub fn class_weights(&self, rows_by_class: &[(String, usize)]) -> Result<Vec<f64>, String> {
         match &self.weights {
             None => Ok(Vec::new()),

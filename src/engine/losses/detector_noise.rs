@@ -7,15 +7,15 @@ use crate::ops::{self, Kernels, Pass, Result, Var, mse};
 
 /// Mean squared error of the noise that a denoiser estimates in detector signals, with linear betas.
 ///
-/// `physics-weight` adds `0.4 energy + 0.3 multiplicity + 0.3 locality` of the signal that the estimate implies; ᾱ is
-/// taken as at least 0.01 there, since the terms have no bound as it falls to 0.
+/// `physics-weight` adds `0.4 energy + 0.3 multiplicity + 0.3 locality` of the signal computed from the estimate; ᾱ is
+/// limited to at least 0.01 in them, since the terms are unbounded as it approaches 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct DetectorNoiseSpec {
     /// Diffusion steps T.
     #[schemars(range(min = 1))]
     pub timesteps: usize,
-    /// β of the first diffusion step and of the last; those between lie on a line.
+    /// β of the first diffusion step and of the last; linear in between.
     pub betas: [f64; 2],
     /// Weight of terms that compare energy, multiplicity and locality of the denoised signal with the clean one; 0 leaves
     /// them out.
@@ -40,12 +40,12 @@ pub struct Signals<'a, D: Kernels> {
     pub noised: &'a Var<D>,
     /// The clean signals.
     pub clean: &'a Var<D>,
-    /// ᾱ at each signal's time.
+    /// ᾱ (the product of 1 − β) at each signal's diffusion time.
     pub alpha_bars: &'a [f32],
 }
 
 impl DetectorNoiseSpec {
-    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
+    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
     pub fn check(&self) -> Vec<String> {
         let [first, last] = self.betas;
         let are_shares = [first, last].iter().all(|beta| *beta > 0.0 && *beta < 1.0);

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Unbiased squared MMD of the signature kernel: off-diagonal means of `K_GG` and `K_RR`, minus `2 mean K_GR`, with as
-/// many of the first real paths as generated ones.
+/// Unbiased squared MMD of the signature kernel: off-diagonal means of `K_GG` and `K_RR`, minus `2 mean K_GR`, with the
+/// first real paths, as many as generated ones.
 ///
 /// k is the signature kernel (Goursat PDE, double precision) over `κ(x, y) = exp(−‖x − y‖²/σ)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

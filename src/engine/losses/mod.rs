@@ -100,7 +100,7 @@ impl LossSpec {
             || self.error_term().is_some()
     }
 
-    /// The error whose mean over predicted numbers is the loss; `None` if it is not such a loss.
+    /// The error whose mean over predicted numbers is the loss; `None` for other losses.
     pub fn error_term(&self) -> Option<ErrorTerm> {
         match self {
             Self::Mse(_) => Some(ErrorTerm::Squared),
@@ -133,7 +133,7 @@ impl LossSpec {
     }
 }
 
-/// Why a positive setting is too small or too large for computations in f32; `None` if it is neither.
+/// Why a positive setting is too small or too large for f32; `None` if it is fine.
 fn in_f32(key: &str, value: f64) -> Option<String> {
     let is_in = (1e-30..=1e30).contains(&value);
     (!is_in).then(|| format!("`{key}` must be from 1e-30 to 1e30, not {value:e}"))

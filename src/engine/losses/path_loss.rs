@@ -85,7 +85,7 @@ impl LossSpec {
         Some(PathLoss::Kernel(Rc::new(loss)))
     }
 
-    /// Why a loss on paths does not accept paths of `points` points; `None` if it does.
+    /// Why a loss on paths does not accept paths of `points` points; `None` if it accepts them.
     pub fn check_paths(&self, points: usize) -> Option<String> {
         let cut = match self {
             Self::KernelScoring(spec) => spec.cut,

@@ -8,7 +8,7 @@ use serde::forward_to_deserialize_any;
 
 use super::node::{Key, Node, Value};
 
-/// serde's error about a value, without its place.
+/// An error that serde reported about a value, without its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Complaint {
     /// A key that the section does not have.
@@ -32,19 +32,19 @@ pub enum Complaint {
     },
     /// A value of another type.
     WrongType {
-        /// Type found, in serde's words.
+        /// Type found, as named by serde.
         found: String,
-        /// Type expected, in serde's words.
+        /// Type expected, as named by serde.
         expected: String,
     },
     /// A list of another length.
     WrongLength {
         /// The length found.
         found: usize,
-        /// Length expected, in serde's words.
+        /// Length expected, as named by serde.
         expected: String,
     },
-    /// Any other error, in the words of the type that reported it.
+    /// Any other error, with the message of the type that reported it.
     Other(String),
 }
 

@@ -1,11 +1,11 @@
-//! Translates serde's errors into messages for users. The only table of translations.
+//! Translates serde's errors into messages for users. It is the only such table.
 
 use crate::diag::Diagnostic;
 
 use super::deserialize::Complaint;
 use super::locate::Mistake;
 
-/// serde's expectations and their names in messages. Names of Rust types never reach the user.
+/// serde's expectations and their names in messages. Messages for users contain no names of Rust types.
 const EXPECTATIONS: [(&str, &str); 22] = [
     ("usize", "a whole number of at least 0"),
     ("u64", "a whole number of at least 0"),
@@ -33,7 +33,8 @@ const EXPECTATIONS: [(&str, &str); 22] = [
 
 /// Turns a mistake in a section into a diagnostic.
 ///
-/// `section` is its name for the user (`train`, `models.unet`), `also` names keys that it has besides those of its type.
+/// `section` is its name for the user (`train`, `models.unet`), `also` are keys that the section allows in addition to
+/// those of its type.
 pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
     let path = mistake.path.iter().map(String::as_str);
     let path: Vec<&str> = [section].into_iter().chain(path).collect();
@@ -96,10 +97,10 @@ fn unknown_key(mistake: &Mistake, name: &str, path: &str, accepted: &[&str]) -> 
     )
 }
 
-/// How the value at `path` is written, if that differs in kind from what was found.
+/// Advice how to write the value at `path`, if the found value has another type.
 fn right_form(path: &str, expected: &str, found: &str) -> Option<String> {
     let key = path.rsplit('.').next().unwrap_or(path);
-    // "integer `42`", "string "adam"": the value as it is written.
+    // "integer `42`", "string "adam"": the value as written.
     let value = found.split_once(' ');
     let value = value.map(|(_, value)| value.trim_start_matches("point ").trim_matches('`'));
     match (expected, value) {
@@ -124,7 +125,7 @@ fn translate(expected: &str) -> &str {
     found.map_or(expected, |(_, ours)| ours)
 }
 
-/// What was found: serde's "integer `3`" without the word, "string "x"" with it.
+/// The found value for a message: "integer `3`" without the type's name, "string "x"" with it.
 fn found_text(found: &str) -> String {
     let (word, rest) = found.split_once(' ').unwrap_or((found, ""));
     match word {

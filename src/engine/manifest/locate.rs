@@ -1,8 +1,8 @@
-//! Finds the place of a serde error in a section, for any type that derives `Deserialize`.
+//! Finds the position of a serde error in a section, for any type that derives `Deserialize`.
 //!
 //! Enums tagged by `kind` are buffered by serde, which loses positions. But serde reads entries in order and stops at
 //! the first invalid one, so the wrong entry is the last one of the shortest prefix of the table that gives the same
-//! error. That costs a few more attempts, and only when there is a mistake.
+//! error. This needs some more attempts, but only if there is a mistake.
 
 use serde::de::DeserializeOwned;
 
@@ -11,21 +11,21 @@ use crate::diag::Place;
 use super::deserialize::Complaint;
 use super::node::{Node, Table, Value};
 
-/// An error with its place.
+/// An error with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     /// The complaint.
     pub complaint: Complaint,
-    /// Where: the value, or the key of an unknown key, or the header of a table that misses something.
+    /// Position of the mistake: the value, an unknown key, or the header of a table that lacks a key.
     pub place: Place,
     /// Keys from the section down to the value (without the unknown or missing key itself).
     pub path: Vec<String>,
 }
 
-/// Most mistakes that are looked for in a section: each takes a few readings of the whole section.
+/// Largest number of mistakes that are searched in a section; each needs several attempts to read the section.
 const MOST: usize = 1000;
 
-/// Reads a section as `T`.
+/// Deserializes a section as `T`.
 ///
 /// # Errors
 /// Every mistake in it, at most a thousand: after each, the wrong key is left out and the rest is read again.
@@ -94,8 +94,8 @@ enum Step {
     Index(usize),
 }
 
-/// Cuts the table or list at `path` to its shortest prefix that gives the same error, and returns the step to its last
-/// entry; `None` when the value itself is wrong.
+/// Finds the faulty entry: cuts the table or list at `path` to its shortest prefix that gives the same error, and
+/// returns the step to its last entry; `None` when the value itself is wrong.
 fn narrow<T: DeserializeOwned>(
     probe: &mut Node,
     path: &[Step],
@@ -113,7 +113,7 @@ fn narrow<T: DeserializeOwned>(
         if T::deserialize(&*probe).err().as_ref() != Some(complaint) {
             continue;
         }
-        // A required key is missing as soon as `kind` requires it; the table itself is wrong.
+        // If a required key of the table itself is missing, the table is the faulty value.
         let is_own = matches!(complaint, Complaint::Missing { .. }) && is_leaf(&whole, kept);
         return match &whole.value {
             _ if kept == 0 || is_own => {
@@ -132,14 +132,14 @@ fn narrow<T: DeserializeOwned>(
     None
 }
 
-/// Whether the last of the first `kept` entries has no keys of its own that could be missing.
+/// Whether the last of the first `kept` entries is not a table in which a key could be missing.
 fn is_leaf(whole: &Node, kept: usize) -> bool {
     let table = whole.as_table();
     let entry = table.and_then(|table| table.entries.get(order(table, kept.checked_sub(1)?)));
     entry.is_none_or(|(_, node)| node.as_table().is_none() && node.as_array().is_none())
 }
 
-/// Position of the entry that is read `nth`: `kind` before all others.
+/// Position of the entry that is read as number `nth`: `kind` is read first.
 fn order(table: &Table, nth: usize) -> usize {
     match table.entries.iter().position(|(key, _)| key.name == "kind") {
         Some(kind) if nth == 0 => kind,

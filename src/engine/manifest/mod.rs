@@ -1,8 +1,8 @@
 //! Parses a manifest into a tree of values with their places.
 //!
-//! Owns [`Manifest`] (the tree with its texts), [`typed`] (a section as a Rust type, with every mistake in its place)
-//! and [`explain`] (a mistake as a message for users). It handles TOML and the overrides of the command line; the
-//! meaning of sections is defined in [`crate::plan`].
+//! Owns [`Manifest`] (the tree with its texts), [`typed`] (deserializes a section and finds the position of every
+//! mistake) and [`explain`] (a mistake as a message for users). It handles TOML and the overrides of the command line;
+//! the meaning of sections is defined in [`crate::plan`].
 
 mod deserialize;
 mod error;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use crate::base::{file, shell};
 use crate::diag::{Diagnostic, Failure, Place, Source};
 
-/// Whether a setting has the default of its type, so that it is not written.
+/// Whether a setting has the default of its type, and so need not be written.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -45,11 +45,11 @@ pub struct Manifest {
     pub sets: Vec<String>,
     /// The parsed TOML, with positions.
     pub root: Node,
-    /// The texts that places point into: the file, then the overrides.
+    /// The texts to which positions refer: the file, then the overrides.
     pub sources: Arc<[Source]>,
 }
 
-/// Reads a manifest and puts the overrides `sets` (`path=value`) into it.
+/// Reads a manifest and applies the overrides `sets` (`path=value`).
 ///
 /// # Errors
 /// A file that cannot be read, is not text or not TOML, and invalid overrides: all of them at once.
@@ -71,7 +71,7 @@ impl Manifest {
     /// Parses the text of a manifest.
     ///
     /// # Errors
-    /// As [`load`], but for the file.
+    /// As [`load`], except those of reading the file.
     pub fn new(path: &Path, text: String, sets: &[String]) -> Result<Self, Failure> {
         let sources = sources(path, &text, sets);
         let failure = |found| Failure::new(found, Arc::clone(&sources));
@@ -113,7 +113,7 @@ fn sources(path: &Path, text: &str, sets: &[String]) -> Arc<[Source]> {
     std::iter::once(file).chain(overrides).collect()
 }
 
-/// The mistake at the first byte that is not UTF-8, drawn in the text with a replacement character there.
+/// The mistake at the first byte that is not UTF-8, shown in the text with a replacement character.
 fn not_utf_8(path: &Path, error: &FromUtf8Error) -> Failure {
     let text = String::from_utf8_lossy(error.as_bytes());
     let start = error.utf8_error().valid_up_to();

@@ -1,16 +1,16 @@
-//! [`Node`]: a TOML value with its place.
+//! [`Node`]: a TOML value with its position in the text.
 
 use crate::diag::{Diagnostic, Place};
 
-/// A value of a manifest with its place.
+/// A value of a manifest with its position.
 ///
-/// toml's own spanned tree sorts keys and has only one source text; axes of a manifest are ordered, and each `--set` is
-/// another source text.
+/// The tree of the crate `toml` sorts keys and refers to a single text; axes of a manifest are ordered, and each
+/// `--set` is a separate text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The value.
     pub value: Value,
-    /// The value's place; for a table with a header, that of the header.
+    /// Position of the value; for a table with a header, that of the header.
     pub place: Place,
 }
 
@@ -33,16 +33,16 @@ pub enum Value {
     Table(Table),
 }
 
-/// A key with its place.
+/// A key with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
     /// The name.
     pub name: String,
-    /// Place of the key.
+    /// Position of the key.
     pub place: Place,
 }
 
-/// Keys with values, in the order in which they are written.
+/// Keys with values, in the order of the manifest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     /// The entries.
@@ -50,13 +50,13 @@ pub struct Table {
 }
 
 impl Key {
-    /// The key `name` at `place`.
+    /// Creates the key `name` at the position `place`.
     pub fn new(name: impl Into<String>, place: Place) -> Self {
         let name = name.into();
         Self { name, place }
     }
 
-    /// The dotted key of `below` in the table under this key, placed from the first to the last of both.
+    /// The dotted key of `below` in the table under this key, with a position that spans both.
     fn dot(&self, below: &Self) -> Self {
         let is_before = self.place.start <= below.place.start;
         let whole = if is_before {
@@ -67,7 +67,7 @@ impl Key {
         Self::new(format!("{}.{}", self.name, below.name), whole)
     }
 
-    /// A path with dots between its keys.
+    /// The keys of a path, joined by dots.
     pub fn dotted(path: &[Self]) -> String {
         let names: Vec<&str> = path.iter().map(|key| key.name.as_str()).collect();
         names.join(".")
@@ -90,12 +90,12 @@ impl Node {
         Self::new(Value::String(text.into()), place)
     }
 
-    /// The value itself, or those of the list that it is.
+    /// The elements of a list, or the value itself as the only element.
     pub fn alternatives(&self) -> &[Self] {
         self.as_array().unwrap_or(std::slice::from_ref(self))
     }
 
-    /// The values below `key` with their dotted paths; an empty table is a value.
+    /// The values below `key` with their dotted paths; an empty table counts as a value.
     pub fn leaves(&self, key: Key) -> Vec<(Key, &Self)> {
         let entries = self.as_table().map_or(&[][..], |table| &table.entries);
         if entries.is_empty() {
@@ -107,12 +107,12 @@ impl Node {
         below.collect()
     }
 
-    /// A mistake: the value has another type than what `expected` says.
+    /// A mistake: the value does not have the type `expected`.
     pub fn unexpected(&self, expected: &str, label: &str) -> Diagnostic {
         Diagnostic::error(format!("{expected}, found {}", self.kind())).at(self.place, label)
     }
 
-    /// The number, whole or not, if it is one.
+    /// The value as `f64`, if it is an integer or a float.
     pub fn as_f64(&self) -> Option<f64> {
         match self.value {
             Value::Integer(number) => Some(number as f64),
@@ -121,7 +121,7 @@ impl Node {
         }
     }
 
-    /// The table, if it is one.
+    /// The value as a table, if it is one.
     pub fn as_table(&self) -> Option<&Table> {
         match &self.value {
             Value::Table(table) => Some(table),
@@ -129,7 +129,7 @@ impl Node {
         }
     }
 
-    /// The table, to change it.
+    /// The value as a mutable table, if it is one.
     pub fn as_table_mut(&mut self) -> Option<&mut Table> {
         match &mut self.value {
             Value::Table(table) => Some(table),
@@ -137,7 +137,7 @@ impl Node {
         }
     }
 
-    /// The list, if it is one.
+    /// The value as a list, if it is one.
     pub fn as_array(&self) -> Option<&[Node]> {
         match &self.value {
             Value::Array(nodes) => Some(nodes),
@@ -145,7 +145,7 @@ impl Node {
         }
     }
 
-    /// The text, if it is one.
+    /// The value as a string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
             Value::String(text) => Some(text),
@@ -153,7 +153,7 @@ impl Node {
         }
     }
 
-    /// The value's type as messages name it.
+    /// The value's type as named in messages.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::String(_) => "a string",
@@ -166,7 +166,7 @@ impl Node {
         }
     }
 
-    /// The value as JSON; dates as they are written.
+    /// The value as JSON; dates as strings.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::String(text) | Value::Datetime(text) => text.as_str().into(),
@@ -246,12 +246,12 @@ impl Table {
         self.get(name)?.as_str()
     }
 
-    /// Where the value under `name` is written; the beginning of the file without one.
+    /// Position of the value under `name`, or the beginning of the file if there is none.
     pub fn place_of(&self, name: &str) -> Place {
         self.get(name).map(|node| node.place).unwrap_or_default()
     }
 
-    /// The values with their dotted paths: one without quotes (`train.optimizer.lr = …`) is a table in a table.
+    /// The values with their dotted paths: a dotted key without quotes (`train.optimizer.lr = …`) gives nested tables.
     pub fn flat(&self) -> impl Iterator<Item = (Key, &Node)> {
         self.entries
             .iter()
@@ -263,7 +263,7 @@ impl Table {
         self.entries.iter().find(|(key, _)| key.name == name)
     }
 
-    /// The value under `name`, to change it.
+    /// Mutable access to the value under `name`.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
         let mut entries = self.entries.iter_mut();
         entries.find_map(|(key, node)| (key.name == name).then_some(node))
@@ -275,8 +275,8 @@ impl Table {
         Some(self.entries.remove(index))
     }
 
-    /// Puts `node` under `key`, replacing an older entry of that name with its key, so that messages point at the text
-    /// that counts.
+    /// Puts `node` under `key`, replacing an older entry of that name with its key, so that messages refer to the
+    /// effective text.
     pub fn set(&mut self, key: Key, node: Node) {
         let mut entries = self.entries.iter_mut();
         match entries.find(|(old, _)| old.name == key.name) {

@@ -7,10 +7,10 @@ use super::parse::parse;
 
 pub(super) const SOURCE: &str = "--set";
 
-/// Puts the override `text`, source `source`, into the manifest.
+/// Applies the override `text`, which is the source with index `source`, to the manifest.
 ///
-/// The text is TOML (`train.epochs=3`, `matrix.batch-size=[8, 16]`, `matrix."train.optimizer.lr"=[1e-4]`); a value
-/// that is a bare word is a string (`train.device=cuda`).
+/// The text is TOML (`train.epochs=3`, `matrix.batch-size=[8, 16]`, `matrix."train.optimizer.lr"=[1e-4]`); a value that
+/// is a bare word is a string (`train.device=cuda`).
 ///
 /// # Errors
 /// A text that is not `path=value`, or whose value is not TOML.
@@ -44,7 +44,7 @@ fn as_axis(path: Vec<Key>) -> Vec<Key> {
     }
 }
 
-/// The first `=` outside quotes.
+/// Position of the first `=` outside of quotes.
 fn equals_sign(text: &str) -> Option<usize> {
     let mut quote = None;
     for (position, letter) in text.char_indices() {
@@ -58,7 +58,7 @@ fn equals_sign(text: &str) -> Option<usize> {
     None
 }
 
-/// The keys before the `=`, as toml reads them.
+/// The keys before the `=`, parsed by toml.
 fn keys(text: &str, equals: usize, source: usize) -> Result<Vec<Key>, Vec<Diagnostic>> {
     let written = text.get(..equals).unwrap_or_default();
     let document = parse(&format!("{written}=0"), source)?;
@@ -71,7 +71,7 @@ fn keys(text: &str, equals: usize, source: usize) -> Result<Vec<Key>, Vec<Diagno
     Ok(keys)
 }
 
-/// The value after the `=`, at its place in the override.
+/// The value after the `=`, with its position in the override.
 fn value(text: &str, equals: usize, source: usize) -> Result<Node, Vec<Diagnostic>> {
     let written = text.get(equals + 1..).unwrap_or_default();
     let start = equals + 1 + (written.len() - written.trim_start().len());

@@ -1,4 +1,4 @@
-//! From text to [`Node`]s: toml's parser, all syntax errors at once.
+//! From text to [`Node`]s: uses the parser of the crate `toml` and reports all syntax errors.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str, source: usize) -> Result<Node, Vec<Diagnostic>> 
     }
 }
 
-/// toml's messages that refer to its grammar, and what they mean to a user.
+/// Messages of the crate `toml` that refer to its grammar, with their replacements for users.
 const MESSAGES: [(&str, &str); 6] = [
     (
         "string values must be quoted, expected literal string",
@@ -108,7 +108,7 @@ fn too_large(place: Place) -> Diagnostic {
         .help(format!("whole numbers go up to {}", i64::MAX))
 }
 
-/// Entries by position: toml sorts them by name, but axes are in the order in which they are written.
+/// Entries by position: toml sorts them by name, but axes are in the order of the manifest.
 fn table(entries: &DeTable<'_>, source: usize, mistakes: &mut Vec<Diagnostic>) -> Value {
     let entries = entries.iter().map(|(name, value)| {
         let key = Key::new(name.get_ref().as_ref(), Place::new(source, &name.span()));

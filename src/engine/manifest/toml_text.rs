@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// A value on one line of TOML: `{ kind = "adam", lr = 5e-5 }`, a table's `kind` first and without what it has none of;
-/// `none` for what TOML cannot write.
+/// A value on one line of TOML: `{ kind = "adam", lr = 5e-5 }`, a table's `kind` comes first, null entries are left
+/// out; `none` for values that TOML cannot express.
 pub fn toml_text(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
@@ -32,7 +32,7 @@ pub fn toml_text(value: &Value) -> String {
     }
 }
 
-/// A key of TOML, quoted where it needs it.
+/// A key of TOML, quoted if necessary.
 pub fn toml_key(name: &str) -> String {
     let is_bare = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     if !name.is_empty() && name.chars().all(is_bare) {

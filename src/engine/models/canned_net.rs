@@ -49,7 +49,7 @@ impl Default for CannedNetSpec {
 }
 
 impl CannedNetSpec {
-    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
+    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
     pub fn check(&self) -> Vec<String> {
         let mut mistakes = too_small(&[("hidden", self.hidden, 1), ("augment", self.augment, 1)]);
         let deepest = SignatureSize::LARGEST_DEPTH;
@@ -81,7 +81,7 @@ impl CannedNetSpec {
         })
     }
 
-    /// Floating-point operations of a forward pass of one path of `points` points, as the operations count them.
+    /// Floating-point operations of a forward pass of one path of `points` points, as counted by the operations.
     pub fn forward_flops(&self, points: usize) -> f64 {
         let linear = |inputs: usize, outputs: usize| points * (2 * inputs + 1) * outputs;
         let augment = linear(INPUTS, self.hidden)

@@ -1,4 +1,4 @@
-//! Tests that every model must pass; a model is added by one line at the end of this file.
+//! Tests that every model must pass; a model is added in one line at the end of this file.
 
 use std::ops::Range;
 
@@ -24,12 +24,12 @@ const ROWS: usize = 32;
 /// A model of small width, with inputs and targets.
 trait Subject {
     type Model: Module<TestDevice>;
-    /// Shape of one row's input and output, without the batch.
+    /// Shape of input and output of one sample, without the batch.
     const INPUT: &'static [usize];
     const OUTPUT: &'static [usize];
     /// Steps of Adam that are enough to learn 32 rows.
     const STEPS: u64;
-    /// Parameters that do not change the output: their gradient is rounding noise.
+    /// Parameters that do not change the output: their gradients are only rounding errors.
     const WITHOUT_EFFECT: &'static [&'static str] = &[];
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model>;
@@ -80,7 +80,7 @@ impl Subject for UnetSubject {
     const STEPS: u64 = 150;
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
-        // Two channels per group: with one, the bias before a group norm has no gradient.
+        // Two channels per group; with one, a bias before the group norm would have no gradient.
         let spec: DdpmUnetSpec = spec("base-channels = 8, embed = 8, heads = 2, groups = 4");
         spec.build(init, 3, 2)
     }
@@ -96,7 +96,7 @@ impl Subject for UnetSubject {
         model.forward(pass, x, &times, &labels)
     }
 
-    /// The sign depends on the label, so that a model that ignores it cannot learn the target.
+    /// The target's sign depends on the label, so that a model that ignores it cannot learn the target.
     fn target(x: &[f32], row: usize) -> Vec<f32> {
         let factor = [1.0, -1.0, 0.0][row % 3];
         x.iter().map(|x| factor * x).collect()
@@ -139,7 +139,7 @@ impl<S: Subject> Bench<S> {
         S::forward(&self.model, pass, &self.input(rows.clone()), rows).unwrap()
     }
 
-    /// One step of Adam on the whole batch; the loss before it.
+    /// One step of Adam on the whole batch; returns the loss before the step.
     fn step(&mut self, state: &mut StepState<TestDevice, 2>, number: u64) -> f32 {
         let mut pass = Pass::recording(&self.device);
         let output = self.output(&mut pass, 0..ROWS);
@@ -251,7 +251,7 @@ contract!(detector_neu, NeuSubject);
 contract!(mlp, MlpSubject);
 contract!(neural_sde, NeuralSdeSubject);
 contract!(unet, UnetSubject);
-// The model's own tests cover which parameters have a gradient in a sequence of length 1.
+// In a sequence of length 1 some parameters have no gradient; the model's own tests check which.
 contract!(
     equilibrium_asymmetric,
     AsymmetricSubject,

@@ -74,7 +74,7 @@ impl MlpSpec {
         })
     }
 
-    /// Number of parameters; `None` beyond what a number can count.
+    /// Number of parameters; `None` on overflow.
     pub fn parameters(&self, inputs: usize, outputs: usize) -> Option<usize> {
         let linear = |inputs: usize, outputs: usize| inputs.checked_add(1)?.checked_mul(outputs);
         if self.depth == 0 {
@@ -86,7 +86,7 @@ impl MlpSpec {
             .checked_add(linear(self.hidden, outputs)?)
     }
 
-    /// Floating-point operations of a forward pass of one sample, as the operations count them.
+    /// Floating-point operations of a forward pass of one sample, as counted by the operations.
     pub fn forward_flops(&self, inputs: usize, outputs: usize) -> f64 {
         let (activation, _) = Activation::from(self.activation).flop();
         let (hidden, depth) = (self.hidden as f64, self.depth as f64);
@@ -102,14 +102,14 @@ impl MlpSpec {
             + depth * hidden * activation as f64
     }
 
-    /// Names of the parameters, those of [`Mlp`].
+    /// Names of the parameters, in the order of [`Mlp`].
     pub fn parameter_names(&self) -> Vec<String> {
         let of_layer =
             |layer| ["weight", "bias"].map(|name| format!("layers.{}.{name}", 2 * layer));
         (0..=self.depth).flat_map(of_layer).collect()
     }
 
-    /// Inputs and outputs of every layer.
+    /// Numbers of inputs and outputs of every layer.
     fn sizes(&self, inputs: usize, outputs: usize) -> impl Iterator<Item = (usize, usize)> {
         let (hidden, depth) = (self.hidden, self.depth);
         let width = move |index: usize| match index {

@@ -84,7 +84,7 @@ impl ModelSpec {
         }
     }
 
-    /// The command, if it is one: it trains in its own program, not on this one's operations.
+    /// The settings of a model of `kind = "command"`, which is trained by a program of the user; `None` for others.
     pub fn command(&self) -> Option<&CommandSpec> {
         match self {
             Self::Command(spec) => Some(spec),

@@ -30,7 +30,7 @@ impl Default for NeuralSdeSpec {
 }
 
 impl NeuralSdeSpec {
-    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
+    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
     pub fn check(&self) -> Vec<String> {
         too_small(&[("hidden", self.hidden, 1)])
     }
@@ -52,7 +52,7 @@ impl NeuralSdeSpec {
         })
     }
 
-    /// Floating-point operations of a forward pass of one path of `points` points, as the operations count them.
+    /// Floating-point operations of a forward pass of one path of `points` points, as counted by the operations.
     pub fn forward_flops(&self, points: usize) -> f64 {
         let (tanh, _) = Activation::Tanh.flop();
         let start = (3 + tanh) * self.hidden + 2 * self.hidden + 1;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::Backend;
 use crate::ops::{Grads, Kernels, Module, Path, Result, for_each_trained};
 
-/// Over which gradients the norm is taken when they are clipped (`train.clip-by`).
+/// Over which gradients the norm for clipping is computed (`train.clip-by`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClipBy {
@@ -21,8 +21,8 @@ pub enum ClipBy {
 /// Scales gradients so that no norm is above `max_norm`: `g *= min(1, max_norm / (‖g‖ + 1e-6))`, as
 /// `torch.nn.utils.clip_grad_norm_` does; the norm is summed in f64 in a fixed order.
 ///
-/// Synchronises the device. A control ([`super::control()`]) avoids that; [`clip_factors`] lets the next step apply the
-/// factors instead.
+/// Synchronises the device. On asynchronous devices a control ([`super::control()`]) avoids that; [`clip_factors`] lets
+/// the next step apply the factors instead.
 ///
 /// # Errors
 /// Any error of a kernel.

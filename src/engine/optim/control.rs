@@ -7,9 +7,9 @@ use crate::ops::{Kernels, Module, Result, Rules};
 /// Limits of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// A loss above it, or one that is not finite, is a divergence: from then on no step changes anything.
+    /// A larger or non-finite loss is a divergence: from then on, steps do not change the weights.
     pub max_loss: Option<f64>,
-    /// Maximum gradient norm, and the gradients that it is taken over.
+    /// Maximum gradient norm, and the gradients over which it is computed.
     pub clip: Option<(f64, ClipBy)>,
     /// Whether losses are scaled, so that small gradients do not underflow in `f16`; steps whose gradients are not finite
     /// are skipped.

@@ -76,7 +76,7 @@ impl<D: Kernels> Ema<D> {
         device.lerp_all(&mut self.shadow, module, weight, control)
     }
 
-    /// Goes on after `steps` steps; [`Ema::visit_state`] sets the average.
+    /// Resumes after `steps` steps; the average is then set by [`Ema::visit_state`].
     pub fn begin_after(&mut self, steps: u64) {
         self.steps = steps;
     }

@@ -38,7 +38,7 @@ impl Default for LionSpec {
 }
 
 impl LionSpec {
-    /// A step of the same size for all weights, along the sign of a mean of gradients.
+    /// An update of equal size for all weights, in the direction of the sign of a mean of gradients.
     ///
     /// `p -= lr wd p`, `p -= lr sign(β₁ m + (1-β₁) g)`, then `m = β₂ m + (1-β₂) g`.
     ///

@@ -61,7 +61,7 @@ impl Default for OptimizerSpec {
 }
 
 impl OptimizerSpec {
-    /// The full learning rate, before the schedule.
+    /// The learning rate before the schedule is applied.
     pub fn lr(&self) -> f64 {
         match self {
             Self::Adam(spec) | Self::AdamW(spec) => spec.lr,
@@ -91,7 +91,7 @@ impl OptimizerSpec {
     }
 }
 
-/// Updates parameters from their gradients, and holds the state between steps.
+/// Updates parameters from their gradients, and stores the optimizer state between steps.
 ///
 /// State is assigned to parameters by their order in [`Module::visit`], which a model never changes.
 #[derive(Debug)]
@@ -102,14 +102,14 @@ pub enum Optimizer<D: Kernels> {
         spec: AdamSpec,
         /// `AdamW`.
         is_decoupled: bool,
-        /// Steps so far.
+        /// Number of steps so far.
         steps: u64,
         /// Mean and mean square of the gradients.
         state: StepState<D, 2>,
     },
-    /// SGD, and its momentum.
+    /// SGD with its momentum buffers.
     Sgd(SgdSpec, StepState<D, 1>),
-    /// `RMSprop`; mean of squares, mean if it is centred, momentum if there is one.
+    /// `RMSprop` with its buffers: mean of squares; mean, if centred; momentum, if used.
     Rmsprop(RmspropSpec, StepState<D, 3>),
     /// Lion, and the mean of the gradients.
     Lion(LionSpec, StepState<D, 1>),
@@ -139,7 +139,7 @@ impl<D: Kernels> Optimizer<D> {
         self.clipped_step(module, grads, lr, &[], control)
     }
 
-    /// As [`Optimizer::step`], with the gradient of each parameter multiplied by its entry of `clip_factors`
+    /// Like [`Optimizer::step`], with the gradient of each parameter multiplied by its entry of `clip_factors`
     /// ([`clip_factors()`]), or unchanged if that is empty. A control uses its own factors instead.
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl<D: Kernels> Optimizer<D> {
         }
     }
 
-    /// Goes on after `steps` steps: creates the state, whose values [`Optimizer::visit_state`] sets.
+    /// Resumes after `steps` steps: creates the state, whose values are then set by [`Optimizer::visit_state`].
     ///
     /// # Errors
     /// Any error of the device.

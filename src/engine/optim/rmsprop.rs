@@ -49,15 +49,15 @@ impl Default for RmspropSpec {
 }
 
 impl RmspropSpec {
-    /// Which buffers of the state are used: mean of squares; mean, if centred; momentum, if there is one.
+    /// Which buffers of the state are used: mean of squares; mean, if centred; momentum, if not 0.
     pub(super) fn used(&self) -> [bool; 3] {
         [true, self.centered, self.momentum > 0.0]
     }
 
-    /// A step along gradients divided by the root of the mean of their squares.
+    /// An update along gradients divided by the root of the mean of their squares.
     ///
-    /// `g += wd p`, `v = α v + (1-α) g²`, `p -= lr g / (√v + ε)`; with momentum `b = μ b + g / (√v + ε)`, `p -= lr b`; centred
-    /// `v - m²` in place of v, with `m = α m + (1-α) g`.
+    /// `g += wd p`, `v = α v + (1-α) g²`, `p -= lr g / (√v + ε)`; with momentum `b = μ b + g / (√v + ε)`, `p -= lr b`;
+    /// centred `v - m²` in place of v, with `m = α m + (1-α) g`.
     ///
     /// # Source
     /// Tieleman & Hinton 2012; Graves 2013 (centred); PyTorch `RMSprop`.

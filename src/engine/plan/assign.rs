@@ -9,8 +9,8 @@ use crate::manifest::{Key, Node, Table};
 
 use super::homes::long_path;
 
-/// A value at a long path. Each key has the place where the path is written, for messages about a mistyped path; the
-/// values of an axis share one path.
+/// A value at a long path. Each key has the position of the path in the manifest, for messages about a mistyped path;
+/// the values of an axis share one path.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {
     pub(super) path: Arc<[Key]>,
@@ -24,7 +24,7 @@ impl Assignment {
     }
 }
 
-/// Reads a table of overrides (`"train.optimizer.lr" = 1e-4`, `batch-size = 8`); `None` for those with a mistake.
+/// Reads a table of overrides (`"train.optimizer.lr" = 1e-4`, `batch-size = 8`); `None` if one has a mistake.
 pub(super) fn read(table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<Assignment> {
     let mut assignments = Vec::new();
     for (key, node) in &table.entries {
@@ -44,7 +44,7 @@ pub(super) fn read(table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<Assignm
     assignments
 }
 
-/// Applies `assignments` to the section at `prefix`: longer paths last, later ones win.
+/// Applies `assignments` to the section at `prefix`: longer paths last; of equal paths the last one counts.
 pub(super) fn overlay<'a>(
     mut node: Node,
     prefix: &[&str],
@@ -69,7 +69,7 @@ fn starts_with(path: &[Key], prefix: &[&str]) -> bool {
     path.len() >= prefix.len() && path.iter().zip(prefix).all(|(key, name)| key.name == *name)
 }
 
-/// The manifest's sections with what their resolution needs.
+/// The manifest's sections with everything that is needed to resolve cells.
 #[derive(Debug)]
 pub(super) struct Written {
     /// The tree, without the matrices.

@@ -12,7 +12,7 @@ use super::key::value_text;
 use super::matrix::{Axis, AxisValue, Dimension, Matrix};
 use super::{assign, filters};
 
-/// Keys of a matrix that are not axes.
+/// Keys of `[matrix]` that are not axes.
 const WORDS: [&str; 5] = ["name", "set", "zip", "include", "exclude"];
 
 const SET_FORM: &str = "write settings by path: `set = { \"train.epochs\" = 5 }`";
@@ -135,7 +135,7 @@ fn read_zip(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>) 
     matrix.dimensions.push(Dimension::of_rows(axes, &rows));
 }
 
-/// The axis with each value once, and for each entry of its list the index of the value.
+/// The axis without duplicate values, and for each entry of its list the index of the value.
 fn each_once(mut axis: Axis) -> (Axis, Vec<u32>) {
     let mut known: HashMap<Arc<str>, u32> = HashMap::new();
     let mut list = Vec::with_capacity(axis.values.len());

@@ -1,4 +1,4 @@
-//! [`AxisInfo`]: an axis as results and reports show it.
+//! [`AxisInfo`]: an axis for results and reports.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ pub struct AxisInfo {
     pub path: String,
     /// Type of the axis's values, which decides how rows sort and plots draw.
     pub kind: AxisKind,
-    /// Values in manifest order: of a plan as keys show them, of results themselves.
+    /// Values in manifest order; in a plan as shown in keys, in results without quotes.
     pub values: Vec<Arc<str>>,
 }
 
 impl AxisInfo {
-    /// Whether `name` refers to this axis: it is its name or its long path.
+    /// Whether `name` is this axis' name or long path.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.path == name
     }
 
-    /// The axis as results keep it: values without the quotes of keys.
+    /// The axis for results: values without the quotes of keys.
     #[must_use]
     pub fn with_values(&self) -> Self {
         let values = self.values.iter().map(|text| axis_value(text).into());
@@ -35,7 +35,7 @@ impl AxisInfo {
         }
     }
 
-    /// A value in words: numbers with the axis' name, names alone.
+    /// A value as text: numbers with the axis' name, other values alone.
     pub fn words(&self, value: &str) -> String {
         if value.parse::<f64>().is_ok() || value == "true" || value == "false" {
             format!("{} {value}", self.name)

@@ -11,7 +11,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds in the JSON Schema of a number; `None` where it has none.
+    /// The bounds in the JSON Schema of a number; `None` if it has none.
     pub(super) fn of(schema: &Value) -> Option<Self> {
         let number = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
         let bounds = Self {
@@ -31,7 +31,7 @@ impl Bounds {
             && self.below.is_none_or(|bound| number < bound)
     }
 
-    /// The bounds in words: "from 0 to 1", "larger than 0", "at least 0 and less than 1".
+    /// The bounds as text: "from 0 to 1", "larger than 0", "at least 0 and less than 1".
     pub(super) fn words(&self) -> String {
         let upper = self.maximum.map(|bound| format!("at most {bound}"));
         let upper = upper.or(self.below.map(|bound| format!("less than {bound}")));
@@ -46,7 +46,7 @@ impl Bounds {
     }
 }
 
-/// The bounds in words for a number of this schema, or for each number of a list; `None` where it has no bounds.
+/// The bounds as text for a number of this schema, or for each number of a list; `None` without bounds.
 pub fn range_words(schema: &Value) -> Option<String> {
     let own = Bounds::of(schema).map(|bounds| bounds.words());
     own.or_else(|| {

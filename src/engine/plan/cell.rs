@@ -21,7 +21,7 @@ use crate::tasks::{Algorithm, SamplingSpec, SelectionSpec, VerificationSpec};
 use super::launch::Program;
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// One cell of the matrix, resolved: all that a worker needs, and nothing else.
+/// One resolved cell of the matrix: exactly what a worker needs.
 ///
 /// Sections are shared between cells (`Arc`), so that a large matrix stays small.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,20 +37,20 @@ pub struct CellSpec {
     /// The dataset, its paths absolute.
     #[serde(deserialize_with = "dataset")]
     pub dataset: Arc<DatasetSpec>,
-    /// The loss; model and dataset determine it where the manifest names none.
+    /// The loss; model and dataset determine it if the manifest names none.
     #[serde(deserialize_with = "loss")]
     pub loss: Arc<LossSpec>,
-    /// How to train.
+    /// Settings of training.
     pub train: Arc<TrainSpec>,
-    /// How to load.
+    /// Settings of the loader.
     pub loader: Arc<LoaderSpec>,
-    /// How to validate.
+    /// Settings of validation.
     pub validation: Arc<ValidationSpec>,
-    /// What to measure.
+    /// Settings of measurement.
     pub measure: Arc<MeasureSpec>,
     /// Limits at which a run is stopped.
     pub limits: Arc<LimitsSpec>,
-    /// The program that trains it, where the model is a command.
+    /// The program that trains the cell, if the model is of `kind = "command"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Arc<Program>>,
     /// Absolute folder for checkpoints (`reports/<name>/checkpoints/<cell hash>`).
@@ -65,7 +65,7 @@ fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<LossSpec>, D::Error> {
     or_of_command(from, LossSpec::Own.kind(), LossSpec::Own)
 }
 
-/// Reads a specification; commands have one whose `kind` no manifest can name.
+/// Deserializes a specification; also the internal one of commands, whose `kind` a manifest cannot contain.
 fn or_of_command<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
     kind: &str,
@@ -80,7 +80,7 @@ fn or_of_command<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 
 impl CellSpec {
     /// Checkpoint files that the run of `seed` writes in its first block: raw weights, then averaged ones with
-    /// `train.ema`. Without `train.save-to` they are called `weights`, and only written where they are small.
+    /// `train.ema`. Without `train.save-to` they are called `weights`, and only written if they are small.
     pub fn checkpoints(&self, seed: u64) -> Vec<Checkpoint> {
         let Some(folder) = &self.checkpoint_folder else {
             return Vec::new();
@@ -100,7 +100,7 @@ impl CellSpec {
     pub fn kind(&self) -> String {
         let (model, data, loss) = (self.model.kind(), self.dataset.kind(), self.loss.kind());
         let train = &self.train;
-        // Programs have nothing in common.
+        // Different programs are different kinds.
         let model = match self.program {
             Some(_) => &*self.model_name,
             None => model,
@@ -202,8 +202,8 @@ pub struct TrainSpec {
 }
 
 impl TrainSpec {
-    /// Batches and optimizer steps of a whole pass over `rows` rows, whatever [`Self::steps_per_epoch`] leaves of it.
-    pub fn whole_epoch(&self, rows: usize) -> (usize, usize) {
+    /// Batches and optimizer steps of a whole pass over `rows` rows, ignoring [`Self::steps_per_epoch`].
+    pub fn batches_and_steps(&self, rows: usize) -> (usize, usize) {
         let size = self.batch_size.max(1);
         let batches = if self.drop_last {
             rows / size
@@ -262,7 +262,7 @@ impl Precision {
     /// All precisions, in the order in which they are listed.
     pub const ALL: [Self; 4] = [Self::F32, Self::Tf32, Self::Amp, Self::Bf16];
 
-    /// The precision as a manifest writes it.
+    /// The precision as written in a manifest.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -352,7 +352,7 @@ pub struct ValidationSpec {
 }
 
 impl ValidationSpec {
-    /// Share of the training rows that is held out where the manifest sets none and held-out data are needed.
+    /// Fraction of the training rows that is held out by default, if held-out data are needed.
     pub const DEFAULT_FRACTION: f64 = 0.2;
 
     /// [`Self::fraction`], or 0 without one; a resolved cell always has one.

@@ -23,7 +23,7 @@ pub enum Feasibility {
 }
 
 impl Feasibility {
-    /// With the reason in one line: it can quote files of data.
+    /// Returns the same with its reason in one line, since the reason can quote data files.
     pub(super) fn in_one_line(self) -> Self {
         match self {
             Self::Runs => Self::Runs,
@@ -33,7 +33,7 @@ impl Feasibility {
     }
 }
 
-/// Why `loader.cache-file` has nothing to keep; `None` if it has.
+/// Why `loader.cache-file` is useless; `None` if it is not.
 pub(super) fn no_images(loader: &LoaderSpec, dataset: &DatasetSpec) -> Option<String> {
     let has_images = matches!(dataset, DatasetSpec::ImageFolder(_));
     (loader.cache_file && !has_images).then(|| {
@@ -68,7 +68,7 @@ pub(super) fn oversized(train: &TrainSpec, facts: &DatasetFacts) -> Option<Strin
     })
 }
 
-/// Why a batch norm that sees one value per channel of each sample cannot train with these batches; `None` if it can.
+/// Why a batch norm whose input has one value per channel and sample cannot train with these batches; `None` if it can.
 pub(super) fn single_values(train: &TrainSpec, facts: &DatasetFacts) -> Option<String> {
     let (size, rows) = (train.batch_size, facts.train_samples);
     let advice = "`batch-norm` needs two values per channel, and some layer has one in each sample";
@@ -81,7 +81,7 @@ pub(super) fn single_values(train: &TrainSpec, facts: &DatasetFacts) -> Option<S
     })
 }
 
-/// Why this schedule does not go with the learning rate and the epochs; `None` if it does.
+/// Why this schedule does not fit the learning rate and the epochs; `None` if it fits.
 pub(super) fn wrong_schedule(train: &TrainSpec) -> Option<String> {
     let wrong = train.schedule.check(train.optimizer.lr(), train.epochs);
     let first = wrong.into_iter().next()?;
@@ -107,7 +107,7 @@ pub(super) fn unseen_plateau(
     })
 }
 
-/// Why such samples cannot be drawn; `None` if they can.
+/// Why `validation.sampling` is impossible; `None` if they can.
 pub(super) fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Option<String> {
     let spec = validation.sampling.as_ref()?;
     match loss {
@@ -123,7 +123,7 @@ pub(super) fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Op
     }
 }
 
-/// Why a detector cannot be verified or selected for with these settings; `None` if it can.
+/// Why `validation.verification` or `validation.selection` is impossible; `None` if it can.
 pub(super) fn wrong_assessment(
     validation: &ValidationSpec,
     loss: &LossSpec,

@@ -1,4 +1,4 @@
-//! Questions of the planner about programs and files that commands name; every answer is kept for the plan.
+//! What the planner must find out about programs and files of commands; results are cached for the plan.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -11,18 +11,18 @@ use std::time::{Duration, Instant};
 use crate::base::shell;
 use crate::datasets::FingerprintCache;
 
-/// How long `PROGRAM --version` may take; a program without that flag may do anything.
+/// How long `PROGRAM --version` may take; limited, because a program without that flag may start its normal work.
 const VERSION_TIME: Duration = Duration::from_secs(5);
 
 /// How long a command of `requires` may take: importing PyTorch from a cold disk takes half a minute.
 pub const REQUIREMENT_TIME: Duration = Duration::from_mins(3);
 
-/// Bytes of a command's output that are read.
+/// Largest number of bytes of a command's output that are read.
 const OUTPUT: u64 = 64 << 10;
 
 type Parts = BTreeMap<String, String>;
 
-/// Answers about programs and files, each asked once.
+/// Cached information about programs and files.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     files: Mutex<HashMap<PathBuf, Result<Parts, String>>>,
@@ -41,7 +41,7 @@ fn kept<K: std::hash::Hash + Eq, V: Clone>(
 }
 
 impl Commands {
-    /// Keeps digests of files in `digests`.
+    /// Creates the cache; digests of files are stored in `digests`.
     pub(super) fn remembering(digests: Arc<Mutex<FingerprintCache>>) -> Self {
         Self {
             digests,
@@ -61,10 +61,10 @@ impl Commands {
         })
     }
 
-    /// Digest and version of the program `name`, which is on PATH or a path seen from `folder`.
+    /// Digest and version of the program `name`, which is on PATH or a path relative to `folder`.
     ///
     /// # Errors
-    /// That it cannot be started, as a sentence.
+    /// It cannot be started; a sentence.
     pub(super) fn program(&self, folder: &Path, name: &str) -> Result<Parts, String> {
         kept(&self.programs, folder.join(name), || {
             let path = located(folder, name).ok_or_else(|| absent(name))?;
@@ -73,7 +73,8 @@ impl Commands {
                 .file_digest(&path)
                 .map_err(|error| error.to_string())?;
             let mut parts = Parts::from([(format!("program {name}"), digest)]);
-            // A file of the user's own may do its whole work, whatever its arguments are.
+            // A user's own script may ignore arguments and start its work, so only programs on PATH are asked for their
+            // version.
             if !name.contains('/') {
                 let version = [name.to_owned(), "--version".to_owned()];
                 let output = output(folder, &version, VERSION_TIME).unwrap_or_default();
@@ -106,7 +107,7 @@ impl Commands {
     }
 }
 
-/// The digests that `digest` makes of the files that `pattern` matches in `folder`, by their names relative to it.
+/// The results of `digest` for the files that `pattern` matches in `folder`, by their names relative to it.
 ///
 /// # Errors
 /// A folder that cannot be read, or an error of `digest`, as a sentence.
@@ -138,7 +139,7 @@ fn absent(name: &str) -> String {
     }
 }
 
-/// The file of a program: seen from `folder` where the name has a `/`, else on PATH.
+/// The file of a program: relative to `folder` if the name contains a `/`, else on PATH.
 fn located(folder: &Path, name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(folder.join(name)).filter(|path| path.is_file());
@@ -148,10 +149,11 @@ fn located(folder: &Path, name: &str) -> Option<PathBuf> {
     paths.find(|path| path.is_file())
 }
 
-/// Runs a command in `folder` to its end, without input; whether it succeeded, and the first 64 KiB that it printed.
+/// Runs a command in `folder` to its end, without input; returns whether it succeeded, and the first 64 KiB of its
+/// output.
 ///
 /// # Errors
-/// That it cannot be started, or takes longer than `time`, as a sentence.
+/// It cannot be started, or takes longer than `time`; a sentence.
 pub fn output(folder: &Path, command: &[String], time: Duration) -> Result<(bool, String), String> {
     let [name, arguments @ ..] = command else {
         return Err("an empty command".to_owned());
@@ -163,7 +165,7 @@ pub fn output(folder: &Path, command: &[String], time: Duration) -> Result<(bool
     process.args(arguments).current_dir(folder);
     process.stdin(Stdio::null()).stdout(writer).stderr(errors);
     let started = process.spawn();
-    // `process` holds writing ends of the pipe; reading ends only when all of them are closed.
+    // `process` holds the writing ends of the pipe; the reader sees the end only after they are closed.
     drop(process);
     let mut child = started.map_err(|error| error.to_string())?;
     let text = thread::spawn(move || {

@@ -24,7 +24,7 @@ use super::validate::{in_axis, tries};
 pub struct HeldOut {
     /// Name of the dataset.
     pub dataset: String,
-    /// Share of the training part used for validation by default, because the manifest does not set one.
+    /// Fraction of the training part used for validation by default, because the manifest does not set one.
     pub by_default: f64,
     /// Whether cells evaluate the dataset only on data that they trained on.
     pub evaluates_on_training_data: bool,
@@ -76,7 +76,7 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, notes: &mut Data
     let mut units = Units::new(reader);
     for choice in tries(matrix, &axes, Axis::telling) {
         let cell = units.resolve(&choice);
-        // These are reported elsewhere, each with its own message.
+        // These mistakes are reported elsewhere with their own messages.
         let has_problem = cell.model.problem.is_some()
             || cell.dataset.problem.is_some()
             || cell.loss.problem.is_some()
@@ -99,7 +99,7 @@ impl DataNotes {
     fn add(&mut self, cell: &Resolved) {
         self.held_out.extend(not_yet(&self.held_out, cell));
         for remark in &cell.data.facts.remarks {
-            // Names of files and columns may have what terminals act on.
+            // Names of files and columns may contain control characters.
             let remark = one_line(&format!("dataset `{}`: {remark}", cell.dataset.name));
             if !self.remarks.contains(&remark) {
                 self.remarks.push(remark);
@@ -108,7 +108,7 @@ impl DataNotes {
     }
 }
 
-/// The held-out data of a cell, unless `known` contains it or no note is needed.
+/// The held-out data of a cell, unless `known` already contains it or no note is needed.
 fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
     let facts = &cell.data.facts;
     let held_out = HeldOut {
@@ -120,7 +120,7 @@ fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
     (is_worth_a_line && !known.contains(&held_out)).then_some(held_out)
 }
 
-/// Mistake in the files of a dataset; `None` if it has no files: then its settings are wrong, which the cells report.
+/// Mistake in the files of a dataset; `None` if it has no files: then its settings are wrong and reported by the cells.
 fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Option<Diagnostic> {
     let root = cell.dataset.value.path()?;
     let section = reader.named_section("datasets", &cell.dataset.name);
@@ -174,7 +174,7 @@ fn named_file<'t>(
         });
         return files.next().or_else(|| Some((table.get("kind")?, None)));
     };
-    // One of a list, or a pattern, that was not found.
+    // Finds the entry of a list, or the pattern, whose file does not exist.
     let several = path.as_array().unwrap_or(std::slice::from_ref(path));
     let is_it = |one: &&Node| {
         let file = one.as_str().map(|text| folder.join(text));
@@ -182,7 +182,7 @@ fn named_file<'t>(
     };
     match several.iter().find(is_it) {
         Some(one) => Some((one, absent(folder.join(one.as_str()?)))),
-        // Files of a pattern were found.
+        // The pattern has matching files, so none of them is missing.
         None if is_pattern(root) => Some((path, None)),
         None => Some((path, path.as_str().and_then(|_| absent(root.to_owned())))),
     }

@@ -1,4 +1,5 @@
-//! Models that a manifest describes, layer by layer or as a command: their mistakes with places, and short paths to their parameters.
+//! Models that a manifest describes, layer by layer or as a command: positions of their mistakes, and short paths to
+//! their parameters.
 
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table, Value};
@@ -6,11 +7,12 @@ use crate::models::{CommandSpec, Mistake, ModelSpec};
 
 use super::assign::Assignment;
 
-/// Keys of a declared model that are no parameters.
+/// Keys of a declared model that are not parameters.
 const OWN: [&str; 4] = ["kind", "layers", "parameters", "blocks"];
 
-/// `assignments` in which `models.NAME.width` is `models.NAME.parameters.width`, if the section `base` is a declared model; of
-/// a command that gives the parameter a type, `models.NAME.parameters.width.default`.
+/// Expands short paths to parameters in `assignments`: `models.NAME.width` becomes `models.NAME.parameters.width` if
+/// the section `base` is a declared model, or `models.NAME.parameters.width.default` if it is a command that gives the
+/// parameter a type.
 pub(super) fn lengthened<'a>(
     base: &Node,
     assignments: impl Iterator<Item = &'a Assignment>,
@@ -25,7 +27,7 @@ pub(super) fn lengthened<'a>(
         };
         let parameter = match (kind, rest) {
             (Some("layers"), [parameter]) if !OWN.contains(&&*parameter.name) => parameter,
-            // Its own keys are not parameters.
+            // Keys of the command itself are not parameters.
             (Some("command"), [parameter]) => parameter,
             (Some("command"), [section, parameter]) if section.name == "parameters" => parameter,
             _ => return assignment,
@@ -77,7 +79,7 @@ pub(super) fn undeclared<'a>(
     keys.map(diagnostic).collect()
 }
 
-/// The mistakes of a model that show without data; `node` makes its section.
+/// The mistakes of a model that can be found without data; `node` returns its section.
 pub(super) fn mistakes(
     name: &str,
     node: impl FnOnce() -> Node,
@@ -90,7 +92,7 @@ pub(super) fn mistakes(
     }
 }
 
-/// Mistakes of the model `name` with their places in its section.
+/// Mistakes of the model `name` with their positions in its section.
 pub(super) fn diagnostics(name: &str, node: &Node, mistakes: &[Mistake]) -> Vec<Diagnostic> {
     let diagnostic = |mistake: &Mistake| {
         let title = format!("model `{name}`: {}", mistake.message);
@@ -101,7 +103,7 @@ pub(super) fn diagnostics(name: &str, node: &Node, mistakes: &[Mistake]) -> Vec<
     mistakes.iter().map(diagnostic).collect()
 }
 
-/// Place of a mistake: the value at its path as far as that exists, or the key, or some bytes of a text.
+/// Place of a mistake: the value at the longest existing part of its path, or the key, or a byte range in a text.
 fn place(section: &Node, mistake: &Mistake) -> Place {
     let (mut node, mut key) = (section, section.place);
     for step in &mistake.path {
@@ -122,10 +124,10 @@ fn place(section: &Node, mistake: &Mistake) -> Place {
     }
     let whole = node.place;
     match (&mistake.span, node.as_str()) {
-        // In a text without escapes, between one quote on each side.
+        // Possible only for a text without escapes and with single quotation marks.
         (Some(span), Some(text)) if whole.span().len() == text.len() + 2 => {
             let start = whole.start as usize + 1 + span.start;
-            // The end of a text is shown by its last character.
+            // A mistake at the end of a text is shown at its last character.
             let (start, end) = if span.is_empty() && span.start >= text.len() {
                 (start - 1, start)
             } else {

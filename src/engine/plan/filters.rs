@@ -7,7 +7,7 @@ use super::homes::dotted_path;
 use super::key::value_text;
 use super::matrix::{Axis, Matrix};
 
-/// Most cells that one include may add: included cells are stored in a list, those of the product are not.
+/// Largest number of cells that one include may add: they are stored in a list, unlike the cells of the product.
 const MOST_INCLUDED: u64 = 1_000_000;
 
 /// The entries of `[[matrix.include]]` or `[[matrix.exclude]]`, as tables.
@@ -74,7 +74,7 @@ pub(super) fn read_excludes(
     }
 }
 
-/// The values of the axis that a filter names: one, or a list of them.
+/// The values of the axis that a filter names: a single value, or a list.
 fn values(axis: &Axis, node: &Node, warnings: &mut Vec<Diagnostic>) -> Vec<u32> {
     let mut values = Vec::new();
     for node in node.alternatives() {
@@ -96,7 +96,7 @@ fn values(axis: &Axis, node: &Node, warnings: &mut Vec<Diagnostic>) -> Vec<u32> 
     values
 }
 
-/// Every include adds the product of the values that it names and all listed values of the other axes.
+/// Every include adds the product of the values in it and all listed values of the other axes.
 pub(super) fn read_includes(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>) {
     for (filter, place) in filters(table, "include", mistakes) {
         let listed = |axis: &Axis| (0..axis.listed as u32).collect();

@@ -1,4 +1,4 @@
-//! Checks `train.freeze` and `train.fresh` against the names of the parameters, where a plan can know them.
+//! Checks `train.freeze` and `train.fresh` against the names of the parameters, if the planner can know them.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::reader::Reader;
 use super::units::{Resolved, Units};
 use super::validate::{in_axis, tries};
 
-/// Finds patterns that match no parameter, models of which all is frozen, and `fresh` without `init-from`.
+/// Reports patterns that match no parameter, models whose parameters are all frozen, and `fresh` without `init-from`.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let mut found: Vec<Diagnostic> = Vec::new();
     for matrix in &plan.matrices {
@@ -38,7 +38,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             }
             let wrong = of_cell(&train, &units.resolve(&choice)).into_iter();
             let wrong = wrong.map(|mistake| in_axis(mistake, plan, matrix));
-            // Cells that share the patterns share their mistakes.
+            // Cells with the same patterns have the same mistakes, which are reported once.
             let new: Vec<_> = wrong.filter(|mistake| !found.contains(mistake)).collect();
             found.extend(new);
         }
@@ -87,7 +87,7 @@ fn of_cell(section: &Node, cell: &Resolved) -> Vec<Diagnostic> {
     mistakes
 }
 
-/// The names of the model's parameters, where they are known without building it.
+/// The names of the model's parameters, if they are known without building it.
 fn names_of(cell: &Resolved) -> Option<Vec<String>> {
     let facts = &cell.data.facts;
     match &*cell.model.value {
@@ -100,7 +100,8 @@ fn names_of(cell: &Resolved) -> Option<Vec<String>> {
     }
 }
 
-/// Whether the file of initial weights has what is to be left out. Only asked where the model lacks it: the file may be large.
+/// Whether a name in the file of initial weights matches the pattern. Checked only if no name of the model matches,
+/// since the file may be large.
 fn is_in_file(pattern: &str, file: Option<&Path>) -> bool {
     let tensors = file.and_then(|file| checkpoint::read(file).ok());
     let mut tensors = tensors.iter().flatten();
@@ -116,7 +117,7 @@ fn unmatched(key: &str, pattern: &str, model: &str, names: &[String]) -> Diagnos
     mistake
 }
 
-/// Place of the pattern.
+/// Position of the pattern in the manifest.
 fn place_in(section: &Node, key: &str, index: usize) -> Place {
     let list = section.as_table().and_then(|table| table.get(key));
     let pattern = list.and_then(|list| list.as_array()?.get(index));

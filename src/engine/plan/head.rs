@@ -15,7 +15,7 @@ use super::program;
 use super::references;
 use super::reported::default_template;
 use super::resolve::{absolute, read as read_section};
-use super::results_root::{namesakes, results_root};
+use super::results_root::{manifests_with_name, results_root};
 use super::search::{self, SearchSpec, Searched};
 use super::slurm::{self, SlurmSpec};
 use super::texts::{Translated, text, texts};
@@ -115,7 +115,8 @@ pub(super) fn top(manifest: &Manifest) -> &Table {
     manifest.root.as_table().unwrap_or(&EMPTY)
 }
 
-/// The sections that cells are resolved from. The matrices, whose lists can be long, are read already.
+/// The sections that cells are resolved from. The matrices are left out: they are already read, and their lists can be
+/// long.
 fn without_matrices(root: &Table) -> Table {
     let is_matrix = |key: &Key| ["matrix", "matrices"].contains(&key.name.as_str());
     let entries = root.entries.iter().filter(|(key, _)| !is_matrix(key));
@@ -207,7 +208,7 @@ fn expect_table(key: &Key, node: &Node, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Form of a section in TOML.
+/// Example of a section in TOML, for messages.
 fn section_form(name: &str) -> String {
     match name {
         "models" | "datasets" | "losses" => {
@@ -300,7 +301,7 @@ fn unknown_variants(matrices: &[Matrix], variants: &Variants, mistakes: &mut Vec
 }
 
 fn same_name(manifest: &Manifest, root: &Table, name: &str, warnings: &mut Vec<Diagnostic>) {
-    for other in namesakes(&manifest.path, name) {
+    for other in manifests_with_name(&manifest.path, name) {
         let help = "results go to `reports/<name>/`; choose another name, or `run --as NAME`";
         let also = format!("also the name of {}", other.display());
         let warning = Diagnostic::warning(format!("`name = \"{name}\"` is taken"));

@@ -1,4 +1,4 @@
-//! Resolves paths of the manifest: the long form of bare names, and the unit of a cell that a path changes.
+//! Resolves paths of the manifest: the long path for short names, and the unit of a cell that a path changes.
 
 use std::sync::LazyLock;
 
@@ -59,7 +59,7 @@ impl Unit {
         Self::Limits,
     ];
 
-    /// The unit that the long path `path` changes; `None` for `variant`.
+    /// The unit that the long path `path` changes; `None` for the axis `variant`, which changes several.
     pub(super) fn of(path: &[Key]) -> Option<Self> {
         let second = path.get(1).map(|key| key.name.as_str());
         let unit = match (path.first()?.name.as_str(), second) {
@@ -95,7 +95,7 @@ static KEYS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     sections.into_iter().flat_map(of).collect()
 });
 
-/// Keys of optimizers, schedules and other tables, for advice only.
+/// Keys of optimizers, schedules and other tables, only used for suggestions.
 static DEEP: LazyLock<Vec<String>> = LazyLock::new(|| {
     let train = schemars::schema_for!(TrainSpec).to_value();
     let validation = schemars::schema_for!(ValidationSpec).to_value();
@@ -137,12 +137,13 @@ fn properties<T: JsonSchema>() -> Vec<String> {
     properties.map(|(key, _)| key.clone()).collect()
 }
 
-/// The long form of the path `written` at `place`: a bare name is prefixed by its section, a dotted path is unchanged.
+/// The long path for the path `written` at `place`: a short name is prefixed by its section, a dotted path is
+/// unchanged.
 ///
-/// `batch-size` is also a key of `[validation]`: for a bare name, `[train]` takes precedence over all other sections.
+/// `batch-size` is also a key of `[validation]`: for a short name, `[train]` takes precedence over all other sections.
 ///
 /// # Errors
-/// A bare name that is in no section or in several, and a path into a section that is the same for every cell.
+/// A short name that is a key of no section or of several, and a path into a section that is the same for every cell.
 pub(super) fn long_path(written: &str, place: Place) -> Result<Vec<Key>, Diagnostic> {
     let section = written.split('.').next().unwrap_or_default();
     let home = match written {
@@ -155,7 +156,7 @@ pub(super) fn long_path(written: &str, place: Place) -> Result<Vec<Key>, Diagnos
     Ok(names.map(|name| Key::new(name, place)).collect())
 }
 
-/// The long form of the path with dots, or what is written where it has none.
+/// The long path in dotted form, or the text unchanged if it has none.
 pub(super) fn dotted_path(written: &str, place: Place) -> String {
     long_path(written, place).map_or_else(|_| written.to_owned(), |path| Key::dotted(&path))
 }

@@ -1,4 +1,4 @@
-//! Digests that identify cells, and signatures that decide which cells may be compared.
+//! Digests that identify cells, and signatures that determine which cells may be compared.
 //!
 //! The **cell hash** is over one digest per unit of the resolved cell: model, dataset (settings and content), loss,
 //! train, optimizer, schedule, loader, validation, limits. Each is over the JSON of typed values, so neither spelling
@@ -9,10 +9,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// Hexadecimal digits of a digest: 128 bits.
+/// Number of hexadecimal digits of a digest: 128 bits.
 const DIGITS: usize = 32;
 
-/// Digest over the JSON of a value, keys in declaration order, which the code hash covers with the types' modules.
+/// Digest over the JSON of a value, keys in declaration order (the code hash covers the modules of the types, so that
+/// order is part of it).
 pub(super) fn digest(value: &impl Serialize) -> String {
     let json = serde_json::to_vec(value).unwrap_or_default();
     short(blake3::hash(&json))
@@ -30,7 +31,7 @@ pub(super) fn digest_without(value: &impl Serialize, left_out: &[&str]) -> Strin
 
 /// Digest over named parts, in their order.
 pub(super) fn combine<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    // One string: hashing the parts separately takes twice as long, and a plan does it for every cell.
+    // One string: hashing the parts separately would take twice as long, for every cell of a plan.
     let mut text = String::with_capacity(512);
     for (name, part) in parts {
         for piece in [name, "=", part, "\n"] {

@@ -1,4 +1,4 @@
-//! `train.init-from`: the file of weights that a path means, which may be that of results.
+//! `train.init-from`: resolves the path to a file of weights, which may be in a results folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use super::resolve::{absolute, near};
 use crate::diag::Diagnostic;
 use crate::layers::checkpoint;
 
-/// Files that a message names.
+/// Largest number of files in a message.
 const NAMED: usize = 6;
 /// Suffix of the file of averaged weights, next to the file of the weights themselves.
 const AVERAGED: &str = ".ema.safetensors";
 
-/// `path`, or of a results folder that has the weights of one run the file with these.
+/// `path` itself, or, if it is a results folder with the weights of a single run, the file of these weights.
 pub(super) fn file(path: PathBuf) -> PathBuf {
     match &mut files_in(&path)[..] {
         [only] => std::mem::take(only),
@@ -71,8 +71,8 @@ fn several(folder: &Path, written: &str) -> Diagnostic {
     found
 }
 
-/// Files of weights of a results folder, its `checkpoints` or any folder, the averaged ones where there are such. Of checkpoints those
-/// that `index.csv` lists: files of cells that the manifest no longer has stay.
+/// Files of weights of a results folder, its `checkpoints` or any folder, averaged ones if there are any. Only
+/// checkpoints listed in `index.csv`, since files of cells that were removed from the manifest remain in the folder.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
     let own = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

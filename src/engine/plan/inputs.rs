@@ -19,10 +19,9 @@ type DeviceOf = dyn Fn(DeviceKind) -> DeviceAnswer + Send + Sync;
 pub struct PlanInputs {
     facts: Arc<FactsOf>,
     device: Arc<DeviceOf>,
-    /// Facts by dataset digest and bits of the validation share; cached, as a folder's fingerprint reads every file.
     known: Arc<Mutex<KnownFacts>>,
     commands: Arc<Commands>,
-    /// Folder that commands are started in, if it is not the manifest's.
+    /// Folder in which commands are started, if not the manifest's.
     pub(super) programs: Option<PathBuf>,
 }
 
@@ -57,7 +56,7 @@ impl PlanInputs {
         Self::remembering(Arc::default())
     }
 
-    /// This machine and this build, with a cache of file digests, to which new ones are added.
+    /// This machine and this build, with a cache of file digests, which is extended.
     pub fn remembering(fingerprints: Arc<Mutex<FingerprintCache>>) -> Self {
         let commands = Arc::new(Commands::remembering(Arc::clone(&fingerprints)));
         let facts = move |dataset: &DatasetSpec, fraction: f64| {
@@ -70,19 +69,20 @@ impl PlanInputs {
         }
     }
 
-    /// The same, with the programs of commands in `folder`: that of another commit's manifest, whose data stay where they are.
+    /// Uses programs of commands from `folder` (of another commit's checkout); data are still read from the manifest's
+    /// own folder.
     #[must_use]
     pub fn with_programs_in(mut self, folder: PathBuf) -> Self {
         self.programs = Some(folder);
         self
     }
 
-    /// Programs and files that commands name, with what is known of them.
+    /// Cached information about programs and files of commands.
     pub(super) fn commands(&self) -> &Commands {
         &self.commands
     }
 
-    /// Facts of `dataset` with `validation_fraction` of its training rows kept for validation.
+    /// Facts of `dataset` with `validation_fraction` of its training rows reserved for validation.
     pub(super) fn facts(&self, dataset: &Part<DatasetSpec>, validation_fraction: f64) -> Facts {
         let name = (Arc::clone(&dataset.digest), validation_fraction.to_bits());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +109,7 @@ impl PlanInputs {
         self.device(device).map(drop)
     }
 
-    /// Digest over the bytes of a file; `None` where it cannot be read.
+    /// Digest over the bytes of a file; `None` if it cannot be read.
     pub(crate) fn file_digest(path: &Path) -> Option<String> {
         let mut hasher = blake3::Hasher::new();
         let mut file = crate::base::file::open(path).ok()?;

@@ -10,9 +10,9 @@ pub(super) const LONELY: &str = "cell";
 
 /// The text of an axis value in keys.
 ///
-/// Numbers are in the shortest form that reads back; texts are bare where they are unambiguous, else JSON strings; lists
-/// are `[a;b]`, tables `{kind:adam;lr:1e-4}`, so that commas only separate axes and equals signs only separate an axis
-/// from its value.
+/// Numbers are in the shortest form that reads back; texts are unquoted if unambiguous, else JSON strings; lists are
+/// `[a;b]`, tables `{kind:adam;lr:1e-4}`, so that commas only separate axes and equals signs only separate an axis from
+/// its value.
 pub(super) fn value_text(node: &Node) -> String {
     match &node.value {
         Value::String(text) | Value::Datetime(text) => string(text),
@@ -50,13 +50,13 @@ fn string(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) && !is_literal {
         text.to_owned()
     } else {
-        // JSON has codes only for the oldest control characters.
+        // JSON escapes only some control characters; the others are escaped here.
         into_visible(serde_json::Value::from(text).to_string())
     }
 }
 
-/// The value of a text in a key: `a,b` of `"a,b"`. The empty text keeps its quotes, since a cell without the axis has none; a
-/// text with characters that a terminal acts on keeps their codes.
+/// The axis value from its text in a key: `a,b` from `"a,b"`. The empty text keeps its quotes, to distinguish it from a
+/// missing axis; control characters stay escaped.
 ///
 /// # Example
 /// ```

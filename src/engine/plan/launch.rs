@@ -8,12 +8,13 @@ use serde_json::Value as Json;
 
 use crate::base::hash::Digest;
 
-/// A program that trains a cell, as its worker starts it.
+/// A program that trains a cell, with everything that a worker needs to start it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Program {
     /// Working folder of the program, absolute.
     pub folder: PathBuf,
-    /// Program and arguments; what only the run knows ([`crate::models::RUN_WORDS`]) is still in braces.
+    /// Program and arguments; placeholders that only the run can fill ([`crate::models::RUN_WORDS`]) is still in
+    /// braces.
     pub arguments: Vec<String>,
     /// Environment variables that pass parameters.
     pub environment: BTreeMap<String, String>,
@@ -21,7 +22,7 @@ pub struct Program {
     pub parameters: BTreeMap<String, Json>,
     /// Digest over [`Self::code`].
     pub code_hash: String,
-    /// Hashes that decide whether a stored result still holds, by name: files, the program, the arguments.
+    /// Hashes that determine whether a stored result is still valid, by name: files, the program, the arguments.
     pub code: BTreeMap<String, String>,
     /// Digest over the content of its `data` files.
     pub data: String,
@@ -30,7 +31,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Names of the files in [`Self::code`], which also has the template of the arguments, the program and its version.
+    /// Names of the files in [`Self::code`], which also contains the template of the arguments, the program and its
+    /// version.
     pub fn code_files(&self) -> impl Iterator<Item = &String> {
         let is_other = |name: &str| {
             name == "arguments" || name.starts_with("program ") || name.ends_with(" --version")

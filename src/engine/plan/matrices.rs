@@ -11,7 +11,7 @@ use super::axes;
 use super::axis_info::{AxisInfo, AxisKind};
 use super::matrix::Matrix;
 
-/// Reads every matrix, each with the place of its name; a manifest without one has one matrix without axes.
+/// Reads every matrix, each with the position of its name; a manifest without one has one matrix without axes.
 pub(super) fn read(
     root: &Table,
     mistakes: &mut Vec<Diagnostic>,

@@ -1,4 +1,5 @@
-//! [`Matrix`]: axes, zipped axes, excluded and included cells, as values, and its cells in row order. `axes` and `filters` read them.
+//! [`Matrix`]: axes, zipped axes, excluded and included cells, and its cells in row order. `axes` and `filters` parse
+//! them.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::key::value_text;
 /// One matrix, read but not expanded.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Matrix {
-    /// `name`, for one of several.
+    /// `name` of the matrix, if there are several.
     pub(super) name: Option<Arc<str>>,
     /// Assignments of `set`.
     pub(super) set: Vec<Assignment>,
@@ -22,9 +23,9 @@ pub(super) struct Matrix {
     pub(super) dimensions: Vec<Dimension>,
     /// Cells left out: per filter, `(axis, values)`; a cell that fits all of them is out.
     pub(super) excludes: Vec<Vec<(usize, Vec<u32>)>>,
-    /// Cells added: one value per axis, in row order, none of them in the product.
+    /// Cells added: one value per axis, in row order, without cells that the product already has.
     pub(super) includes: Vec<Vec<u32>>,
-    /// For each axis of the plan (but `matrix` itself), its index in [`Self::axes`].
+    /// For each axis of the plan (except `matrix` itself), its index in [`Self::axes`].
     pub(super) columns: Vec<Option<usize>>,
 }
 
@@ -35,11 +36,11 @@ pub(super) struct Axis {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) path: Arc<[Key]>,
-    /// The values of the list, then further values, which only added cells (`include`) have.
+    /// The values of the list, then further values, which only cells of `include` have.
     pub(super) values: Vec<AxisValue>,
     /// Number of values in the list, without those of includes.
     pub(super) listed: usize,
-    /// Position of each value among all, in row order.
+    /// Position of each value in row order.
     pub(super) ranks: Vec<u32>,
     pub(super) kind: AxisKind,
 }
@@ -57,12 +58,12 @@ pub(super) struct AxisValue {
 pub(super) struct Dimension {
     /// Axis numbers, consecutive.
     pub(super) axes: Vec<usize>,
-    /// One value per axis, row after row.
+    /// Indices of values, one per axis, row after row.
     values: Vec<u32>,
 }
 
 impl Dimension {
-    /// One axis and its first `length` values.
+    /// A dimension of one axis with its first `length` values.
     pub(super) fn of_axis(axis: usize, length: usize) -> Self {
         Self {
             axes: vec![axis],
@@ -70,7 +71,7 @@ impl Dimension {
         }
     }
 
-    /// The given rows, one value per axis.
+    /// A dimension of the given rows, one value per axis.
     pub(super) fn of_rows(axes: Vec<usize>, rows: &[Vec<u32>]) -> Self {
         Self {
             values: rows.concat(),
@@ -127,7 +128,7 @@ impl Axis {
         }
     }
 
-    /// Long path with dots.
+    /// The axis' setting as a full dotted path, such as `train.batch-size`.
     pub(super) fn long(&self) -> String {
         Key::dotted(&self.path)
     }
@@ -143,7 +144,7 @@ impl Axis {
         found.and_then(|index| u32::try_from(index).ok())
     }
 
-    /// Decides the type and the row order: numbers by size, anything else as listed.
+    /// Determines the type of the axis and the row order: numbers by size, anything else as listed.
     pub(super) fn sort(&mut self) {
         self.kind = kind_of(&self.values);
         let mut order: Vec<usize> = (0..self.values.len()).collect();
@@ -224,7 +225,7 @@ impl Matrix {
         }
     }
 
-    /// Removes included cells that the product already contains, and sorts the others into row order.
+    /// Removes cells of `include` that the product already contains, and sorts the others into row order.
     pub(super) fn settle_includes(&mut self) {
         let mut includes = std::mem::take(&mut self.includes);
         includes.retain(|choice| !self.is_product(choice) || self.is_excluded(choice));
@@ -248,7 +249,7 @@ impl Matrix {
         sizes.fold(1, u64::saturating_mul)
     }
 
-    /// One value per axis of every cell: the product without what is excluded, merged with what is included.
+    /// One value per axis of every cell: the product without excluded cells, merged with included cells.
     pub(super) fn choices(&self) -> impl Iterator<Item = Vec<u32>> {
         let product = (0..self.product_size()).map(|position| self.combination(position));
         let mut product = product

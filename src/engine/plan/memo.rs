@@ -1,11 +1,11 @@
-//! [`Memo`]: units resolved once per combination of the axis values that touch them.
+//! [`Memo`]: units of cells, resolved once per combination of the axis values that change them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::matrix::Matrix;
 
-/// Combinations that a memo keeps, so that a large matrix needs little memory.
+/// Largest number of combinations that a memo stores, so that a large matrix needs little memory.
 const CAPACITY: usize = 1 << 14;
 
 /// A unit of a cell, resolved.
@@ -24,13 +24,13 @@ pub(super) struct Part<T> {
 /// Resolved values by the combination that they depend on.
 #[derive(Debug)]
 pub(super) struct Memo<T> {
-    /// The axes that change it, with the number of their values.
+    /// The axes that change the value, with the number of their values.
     axes: Vec<(usize, u64)>,
     known: HashMap<u64, T>,
 }
 
 impl<T: Clone> Memo<T> {
-    /// A memo of something that `axes` of `matrix` change.
+    /// A memo for a value that depends on `axes` of `matrix`.
     pub(super) fn new(matrix: &Matrix, axes: &[usize]) -> Self {
         let count = |axis: &usize| (*axis, u64::from(matrix.count_of(*axis)));
         Self {
@@ -39,7 +39,7 @@ impl<T: Clone> Memo<T> {
         }
     }
 
-    /// The value for `choice`: a known one, or what `make` returns.
+    /// The value for `choice`: stored, or computed by `make`.
     pub(super) fn get(&mut self, choice: &[u32], make: impl FnOnce() -> T) -> T {
         let combination = self.axes.iter().fold(0_u64, |number, (axis, count)| {
             let value = choice.get(*axis).copied().unwrap_or(0);

@@ -1,9 +1,9 @@
-//! From a manifest to all of its cells, and whether they can run.
+//! Expands a manifest to all its cells, and determines whether they can run.
 //!
-//! Owns [`Plan`], [`CellSpec`], the resolved cell that a worker reads back, and the sections that other modules read. It
-//! runs nothing and generates nothing. Start at [`Plan::new`] (`planning.rs`); the stages are `homes` (paths) → `matrix` (axes, choices)
-//! → `reader` (typed units) → `planned` (cells), with `ranges` and `check` for what types cannot express and
-//! `identity` for hashes.
+//! Owns [`Plan`], [`CellSpec`], the resolved cell that a worker reads back, and the sections that other modules read.
+//! It runs nothing and generates nothing. Start at [`Plan::new`] (`planning.rs`); the stages are `homes` (paths) →
+//! `matrix` (axes, choices) → `reader` (typed units) → `planned` (cells), with `ranges` and `check` for checks that
+//! types cannot express and `identity` for hashes.
 
 mod answer_part;
 mod assign;
@@ -77,7 +77,7 @@ pub use reported::{
     COMPARISON, SEARCH, TEMPLATES, default_template, is_results_name, template_meant,
 };
 pub use resolve::absolute;
-pub use results_root::{experiment_folder, namesakes, project_folder, results_root};
+pub use results_root::{experiment_folder, manifests_with_name, project_folder, results_root};
 pub use resume::{Resume, STATE};
 pub use schema::manifest_schema;
 pub use settings::{
@@ -97,10 +97,10 @@ use assign::Written;
 use matrix::Matrix;
 use search::{SearchSpec, Searched};
 
-/// How to plan.
+/// Options of planning.
 #[derive(Debug, Clone, Default)]
 pub struct PlanOptions {
-    /// Cells to select; without it, all. The others stay in the plan.
+    /// Cells to select; without it, all. The other cells stay part of the plan.
     pub only: Option<Only>,
     /// Name of the results folder, if not the manifest's (`run --as NAME`).
     pub results_name: Option<String>,
@@ -109,22 +109,22 @@ pub struct PlanOptions {
 /// All cells of a manifest, resolved on demand.
 #[derive(Debug)]
 pub struct Plan {
-    /// `name`.
+    /// The experiment's name, `name` in the manifest.
     pub name: String,
     /// `title`; without one, the name.
     pub title: String,
     /// `question`.
     pub question: Option<String>,
-    /// Both in every language that the manifest has them in.
+    /// Title and question in every language of the manifest.
     pub translated: Translated,
     /// Name of the manifest whose recommendations this one tests.
     pub follows: Option<String>,
-    /// The axes, in manifest order; `matrix` first where there are several matrices. In a search the axis `trial` and one
+    /// The axes, in manifest order; `matrix` first if there are several matrices. In a search the axis `trial` and one
     /// per parameter come after them.
     pub axes: Vec<AxisInfo>,
     /// Settings of each variant, by long path.
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
-    /// `[measure]` (cells carry their own, which an axis may change).
+    /// `[measure]` (cells have their own copy, which an axis may change).
     pub measure: MeasureSpec,
     /// `[report]`.
     pub report: ReportSpec,
@@ -134,9 +134,9 @@ pub struct Plan {
     pub cost: CostSpec,
     /// `[slurm]`.
     pub slurm: SlurmSpec,
-    /// `[search]`: every cell is a study then, and [`Plan::trial`] makes its trials.
+    /// `[search]`: then every cell is a study, and [`Plan::trial`] creates its trials.
     pub search: Option<SearchSpec>,
-    /// The manifest's text, the command line's overrides above it as comments.
+    /// The manifest's text, preceded by the command line's overrides as comments.
     pub manifest_text: String,
     /// The manifest's path, as given.
     pub manifest_path: PathBuf,
@@ -170,7 +170,7 @@ impl Plan {
         self.count == 0
     }
 
-    /// The axes of which [`Plan::cells`] have values: all, but in a search only those of the matrix.
+    /// The axes of which [`Plan::cells`] have values: all axes, or in a search only those of the matrix.
     pub fn cell_axes(&self) -> &[AxisInfo] {
         let count = match self.search {
             Some(_) => self.searched.axes,

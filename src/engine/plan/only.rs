@@ -14,7 +14,7 @@ pub struct Only {
     terms: Vec<(String, Vec<String>)>,
 }
 
-/// A selection, resolved to the axes of a plan.
+/// A selection, resolved to indices of axes and values of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     terms: Vec<(usize, Vec<String>)>,
@@ -91,7 +91,7 @@ fn index_of(name: &str, axes: &[AxisInfo]) -> Result<usize, Failure> {
     })
 }
 
-/// The value as keys show it; a number may be written in any form.
+/// The value as written in keys; numbers may be given in any form.
 fn value_of(axis: &str, value: &str, known: &[Arc<str>]) -> Result<String, Failure> {
     let number = value.parse::<f64>().ok();
     let is_same = |text: &&Arc<str>| {

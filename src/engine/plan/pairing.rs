@@ -14,7 +14,7 @@ use super::memo::Part;
 
 #[derive(Debug, Clone)]
 pub(super) struct Data {
-    /// The facts; all zero where they are unknown.
+    /// The facts; all zero if unknown.
     pub(super) facts: Arc<DatasetFacts>,
     /// Digest over settings and content.
     pub(super) digest: Arc<str>,
@@ -35,9 +35,9 @@ pub(super) struct Pairing {
     pub(super) misfit: Option<Arc<str>>,
     pub(super) task: Arc<str>,
     pub(super) work: Arc<str>,
-    /// Digest over the model as it runs on these data.
+    /// Digest over the model with the sizes for these data.
     pub(super) model: Arc<str>,
-    /// Whether the model has a batch norm that sees one value per channel of each sample.
+    /// Whether the model has a batch norm whose input has one value per channel and sample.
     pub(super) normalises_rows: bool,
 }
 
@@ -52,7 +52,7 @@ impl Data {
             Ok(facts) => (facts, None),
             Err(unknown) => (Arc::new(no_facts()), Some(unknown)),
         };
-        // Where the content is known, the settings that generate it are left out.
+        // If the content is known, its digest replaces the settings.
         let digest = match &facts.fingerprint {
             Some(content) => {
                 let settings = digest_without(&*dataset.value, &["path", "generate"]);
@@ -79,7 +79,7 @@ fn no_facts() -> DatasetFacts {
     }
 }
 
-/// The signature of a task.
+/// The task signature of a cell.
 fn task(loss: &LossSpec, data: &Data, is_given_split: bool) -> Arc<str> {
     let (facts, samples) = (&data.facts, &*data.samples);
     let content = facts.fingerprint.as_deref().unwrap_or(&data.digest);
@@ -94,7 +94,7 @@ fn task(loss: &LossSpec, data: &Data, is_given_split: bool) -> Arc<str> {
 }
 
 impl Pairing {
-    /// The pairing of a model with data and a loss.
+    /// Combines a model with data and a loss.
     pub(super) fn of(model: &Part<ModelSpec>, loss: &Part<LossSpec>, data: &Data) -> Self {
         let facts = &data.facts;
         let command = model.value.command();
@@ -119,8 +119,8 @@ impl Pairing {
     }
 }
 
-/// The digest of a model, and whether it has a batch norm of rows. Of a declared model that fits its data, the digest is over the
-/// layers as they are expanded: two texts of one model are one cell.
+/// The digest of a model, and whether it has a batch norm of rows. For a declared model that fits its data, the digest
+/// is computed from the expanded layers, so that different descriptions of the same model give the same cell.
 fn expanded(model: &Part<ModelSpec>, facts: &DatasetFacts) -> (Arc<str>, bool) {
     if let ModelSpec::Layers(spec) = &*model.value
         && let Ok(layers) = spec.expand(facts.features, facts.target)
@@ -131,7 +131,8 @@ fn expanded(model: &Part<ModelSpec>, facts: &DatasetFacts) -> (Arc<str>, bool) {
     (Arc::clone(&model.digest), false)
 }
 
-/// The metric that ranks cells of one task. A program that is given the split does the task of the models on these rows.
+/// The metric that ranks cells of one task. A program that receives the split has the same task as built-in models on
+/// these rows.
 fn quality(loss: &LossSpec, target: Target, is_given_split: bool) -> &'static str {
     match loss {
         LossSpec::Own if is_given_split => match target {
@@ -141,7 +142,7 @@ fn quality(loss: &LossSpec, target: Target, is_given_split: bool) -> &'static st
         LossSpec::CrossEntropy(_) if matches!(target, Target::Tokens { .. }) => "bits_per_byte",
         LossSpec::CrossEntropy(_) | LossSpec::BinaryCrossEntropy(_) => "accuracy",
         loss if loss.error_term().is_some() => "mse",
-        // Without a quality metric, the loss ranks.
+        // Without a quality metric, the loss is used for ranking.
         loss => loss.kind(),
     }
 }

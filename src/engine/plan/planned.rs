@@ -23,7 +23,7 @@ use super::units::{Resolved, Units};
 pub struct PlannedCell {
     /// The specification for a worker.
     pub spec: CellSpec,
-    /// Axis values as keys show them, in the order of [`Plan::axes`]; empty where the cell's matrix lacks the axis.
+    /// Axis values as written in keys, in the order of [`Plan::axes`]; empty if the cell's matrix lacks the axis.
     pub axes: Vec<Arc<str>>,
     /// Digest over the resolved cell and its data.
     pub cell_hash: String,
@@ -33,7 +33,7 @@ pub struct PlannedCell {
     pub work_signature: Arc<str>,
     /// The parts of the cell hash: name (`train.optimizer`) and digest.
     pub hash_parts: Vec<(&'static str, Arc<str>)>,
-    /// FLOPs of a forward pass, per sample, by formula; `None` where the data are unknown or do not fit.
+    /// FLOPs of a forward pass, per sample, by formula; `None` if the data are unknown or do not fit.
     pub flops_per_sample: Option<f64>,
     /// Facts of the dataset.
     pub facts: Arc<DatasetFacts>,
@@ -47,7 +47,7 @@ impl PlannedCell {
         self.spec.model.command().is_none() && self.facts.fingerprint.is_none()
     }
 
-    /// [`Self::axes`] as results keep them: values without the quotes of keys.
+    /// [`Self::axes`] for results: values without the quotes of keys.
     pub fn axis_values(&self) -> Vec<String> {
         let values = self.axes.iter().map(|text| axis_value(text));
         values.map(Cow::into_owned).collect()
@@ -79,8 +79,8 @@ impl<'a> Resolver<'a> {
         let cell_hash = combine(hash_parts.iter().map(|(name, part)| (*name, &**part)));
         let pairing = &resolved.pairing;
         let (task, work) = if let Some(program) = &program {
-            // Commands with the same data do the same job, whatever they compute for it; one that is given the split, that of
-            // the models on these rows.
+            // Commands with the same data have the same task, whatever they compute; a command that receives the split
+            // has the task of built-in models on these rows.
             let command = resolved.model.value.command();
             let task = if command.is_some_and(CommandSpec::is_given_split) {
                 pairing.task.to_string()
@@ -151,7 +151,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Feasibility of one of our own models. Reasons that hold on every machine take precedence over those of this machine.
+    /// Feasibility of a cell with a built-in model. Reasons that hold on every machine take precedence over those of
+    /// this machine.
     fn own_feasibility(&self, cell: &Resolved) -> Feasibility {
         if let Some(problem) = &cell.problem {
             return Feasibility::Infeasible(problem.to_string());
@@ -234,7 +235,7 @@ impl Plan {
     }
 }
 
-/// Adds the algorithm, which changes the arithmetic of a sample.
+/// Adds the algorithm, which changes the arithmetic per sample.
 fn work_signature(pairing: Arc<str>, algorithm: Algorithm) -> Arc<str> {
     match algorithm {
         Algorithm::Backprop => pairing,

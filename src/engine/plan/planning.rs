@@ -1,4 +1,4 @@
-//! From a manifest to its [`Plan`]: reads it, finds every mistake, counts the cells.
+//! Creates the [`Plan`] of a manifest: reads it, finds all mistakes, counts the cells.
 
 use crate::diag::{Diagnostic, Failure};
 use crate::manifest::{Manifest, Table};
@@ -15,7 +15,7 @@ impl Plan {
     /// Plans a manifest.
     ///
     /// # Errors
-    /// Every mistake in the manifest, and in `options.only`.
+    /// All mistakes in the manifest and in `options.only`.
     pub fn new(
         manifest: &Manifest,
         inputs: &PlanInputs,
@@ -74,8 +74,8 @@ impl Plan {
         self.list_studies()
     }
 
-    /// Number of runs of the cells of `matrix`: cells × seeds × repeats. Where an axis sets one of these and cells are
-    /// excluded, it is an estimate by the mean over the values of that axis.
+    /// Number of runs of the cells of `matrix`: cells × seeds × repeats. If an axis sets one of these and cells are
+    /// excluded, it is an estimate that uses the mean over that axis.
     fn runs_of(&self, matrix: &Matrix) -> u64 {
         let reader = Reader::new(self, matrix);
         let axes = reader.axes_of(&[Unit::Measure]);

@@ -82,7 +82,7 @@ impl PredictedColumn {
         }
     }
 
-    /// The column in words.
+    /// The column's displayed name.
     pub fn words(self) -> &'static str {
         match self {
             Self::SamplesPerS => "throughput",
@@ -102,11 +102,11 @@ impl PredictedColumn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claim {
-    /// The column gets better, by at least the predicted interval's worse end.
+    /// The column improves by at least the worse end of the predicted interval.
     Gain,
-    /// The column gets no worse than the predicted interval's worse end.
+    /// The column becomes no worse than the worse end of the predicted interval.
     NoWorse,
-    /// The ratio lies in the predicted interval.
+    /// The ratio is within the predicted interval.
     Value,
 }
 
@@ -118,12 +118,12 @@ pub enum Verdict {
     Confirmed,
     /// The measured interval excludes the prediction.
     Refuted,
-    /// The measured interval allows both, or there is none.
+    /// The measured interval allows both, or is missing.
     Unclear,
 }
 
 impl Verdict {
-    /// The verdict as files and reports write it.
+    /// The verdict as written in files and reports.
     pub fn text(self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",

@@ -27,16 +27,16 @@ const LOOK: Duration = Duration::from_millis(2);
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 static KNOWN: Mutex<BTreeMap<DeviceKind, DeviceAnswer>> = Mutex::new(BTreeMap::new());
 
-/// Makes `device_facts` query GPUs by `program probe DEVICE`; without this call, by this process.
+/// Makes `device_facts` query GPUs through `program probe DEVICE`; without this call, this process queries them.
 pub fn probe_devices_by(program: PathBuf) {
-    // The first call wins: it is made once, by the program itself.
+    // Further calls have no effect; the program calls this once.
     let _ = PROGRAM.set(program);
 }
 
 /// Facts about `device`; read once per process.
 ///
 /// # Errors
-/// Why the device is not available, as a sentence.
+/// The device is not available; a sentence says why.
 pub fn device_facts(device: DeviceKind) -> DeviceAnswer {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let ask = || match PROGRAM.get() {
@@ -57,7 +57,7 @@ pub fn known_devices() -> Vec<DeviceFacts> {
 /// Opens `device` in this process and reads its facts.
 ///
 /// # Errors
-/// Why the device is not available, as a sentence.
+/// The device is not available; a sentence says why.
 pub fn probe(device: DeviceKind) -> DeviceAnswer {
     let facts = run_on(device, Ask).and_then(|facts| facts);
     facts.map_err(|error| error.to_string())
@@ -114,7 +114,7 @@ fn ends_in_time(child: &mut Child) -> bool {
 fn said(stream: Option<impl Read>) -> String {
     let mut text = Vec::new();
     if let Some(mut stream) = stream {
-        // Unreadable output counts as none.
+        // Unreadable output is treated as empty.
         let _ = stream.read_to_end(&mut text);
     }
     String::from_utf8_lossy(&text).into_owned()

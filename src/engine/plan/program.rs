@@ -1,4 +1,5 @@
-//! The program of a cell whose model is a command, with its arguments, and the digests of what decides its results.
+//! The program of a cell whose model is a command, with its arguments, and digests of everything that determines its
+//! results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -106,7 +107,8 @@ pub(super) fn program(
     })
 }
 
-/// Mistake: several seeds for a program whose output is read; it gets no order, so it never learns its seed.
+/// Mistake: several seeds for a program whose metrics are scraped from its output: it does not read the order file, so
+/// it cannot know its seed.
 fn unreached_seeds(spec: &CommandSpec, cell: &Resolved) -> Option<Mistake> {
     let is_one = cell.measure.value.seeds.len() < 2;
     if is_one || spec.scrape.is_empty() || spec.is_named("seed") || spec.is_given_split() {
@@ -177,7 +179,7 @@ fn digests(
     all
 }
 
-/// `--lr=0.001`; of a bool with a flag, the flag or nothing.
+/// A parameter as a command line flag: `--lr=0.001`; for a boolean with a flag of its own, that flag or nothing.
 fn flag((name, parameter): (&String, &Parameter)) -> Option<String> {
     match (&parameter.flag, &parameter.value) {
         (Some(flag), Json::Bool(is_set)) => is_set.then(|| escaped(flag)),
@@ -186,7 +188,7 @@ fn flag((name, parameter): (&String, &Parameter)) -> Option<String> {
     }
 }
 
-/// An argument with the values of parameters and settings; `None` where it is only a flag that is not set.
+/// An argument with the values of parameters and settings; `None` if it is only a flag that is not set.
 fn argument(
     text: &str,
     parameters: &BTreeMap<String, Parameter>,
@@ -267,7 +269,7 @@ pub(super) fn metrics(root: &Table) -> BTreeMap<String, MetricSpec> {
     metrics.flatten().collect()
 }
 
-/// Keys of `[train]` that a program gets in its order, or that Fieldtrial itself reads.
+/// Keys of `[train]` that are in a program's order file, or that Fieldtrial itself uses.
 pub const NATIVE: [&str; 5] = ["model", "dataset", "device", "threads", "init-from"];
 
 /// Checks the commands of all cells: placeholders, files, and settings that reach no program.
@@ -307,7 +309,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Settings of sections that only our own models read, and that no program is given.
+/// Warnings: settings that only built-in models use and that are passed to no program.
 fn unreached(plan: &Plan, named: &BTreeSet<String>) -> Vec<Diagnostic> {
     let sections = ["train", "loader", "validation"];
     let written = sections.into_iter().flat_map(|section| {

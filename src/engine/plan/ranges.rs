@@ -1,5 +1,5 @@
 //! Checks ranges: numbers against the bounds that their types state, as in the JSON Schema and `fieldtrial list`; and
-//! specs against their own values.
+//! settings that depend on each other.
 
 use std::sync::LazyLock;
 
@@ -20,10 +20,10 @@ use super::search::{FloatSection, IntSection, PrunerSpec, SamplerSpec, SearchSec
 use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
 use super::slurm::SlurmSpec;
 
-/// Called for each number out of bounds: the keys that lead to it, its place, the number, and the bounds.
+/// Called for each number out of bounds: the keys that lead to it, its position, the number, and the bounds.
 type Found<'a> = &'a mut dyn FnMut(&[&str], &Node, f64, &Bounds);
 
-/// Bounds of every number of a section, by position.
+/// Bounds of every number of a section, as a tree like the section's.
 #[derive(Debug, Default)]
 struct Shape {
     /// Range of the value itself.
@@ -32,7 +32,7 @@ struct Shape {
     items: Option<Box<Self>>,
     /// Ranges of the values of a table.
     keys: Vec<(String, Self)>,
-    /// Ranges of the values of a table of this `kind`.
+    /// Ranges of the values in a table, by its `kind`.
     kinds: Vec<(String, Self)>,
 }
 
@@ -65,7 +65,7 @@ fn of<T: JsonSchema>() -> Shape {
 }
 
 impl Shape {
-    /// `above` are the definitions that contain this schema: lists of layers hold layers that hold lists.
+    /// `above` are the definitions that contain this schema: schemas can be recursive, such as lists of layers.
     fn of(schema: &Json, definitions: &Json, above: &[&str]) -> Self {
         let items = schema.get("items");
         let items = items.map(|items| Self::of(items, definitions, above));
@@ -148,7 +148,7 @@ impl Shape {
     }
 }
 
-/// Every number of the section that is out of its range.
+/// Reports all numbers of the section that are out of range.
 pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> {
     let mut mistakes = Vec::new();
     if let Some((_, shape)) = SHAPES.iter().find(|(name, _)| *name == section) {
@@ -171,7 +171,7 @@ pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> 
     mistakes
 }
 
-/// Mistakes that a spec finds in its own values, at their places in the section `shown`.
+/// Diagnostics for mistakes that a settings type found in its values, with their positions in the section `shown`.
 pub(super) fn refused(shown: &str, node: &Node, errors: &[RangeError]) -> Vec<Diagnostic> {
     let refused = |error: &RangeError| {
         let RangeError { key, message } = error;
@@ -183,7 +183,7 @@ pub(super) fn refused(shown: &str, node: &Node, errors: &[RangeError]) -> Vec<Di
     errors.iter().map(refused).collect()
 }
 
-/// Longest name in bytes: seed and extension can be added to it on any file system.
+/// Longest file name in bytes, short enough that seed and extension can be appended on any file system.
 const LONGEST_NAME: usize = 100;
 
 /// `train.save-to` must be a file name, not a path.
@@ -210,7 +210,7 @@ fn file_name(node: &Node) -> Option<Diagnostic> {
     Some(Diagnostic::error(title).at(node.place, label).help(help))
 }
 
-/// `measure.seeds` must name at least one seed, each once.
+/// `measure.seeds` must contain at least one seed and no duplicates.
 fn seeds(node: &Node) -> Vec<Diagnostic> {
     let list = node.as_table().and_then(|table| table.get("seeds"));
     let Some((list, seeds)) = list.and_then(|list| Some((list, list.as_array()?))) else {

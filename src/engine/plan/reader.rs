@@ -27,12 +27,12 @@ use super::settings::{LimitsSpec, MeasureSpec};
 pub(super) struct Reader<'a> {
     pub(super) plan: &'a Plan,
     pub(super) matrix: &'a Matrix,
-    /// The cell: the value of each axis; empty for the sections as written.
+    /// Index of the cell's value on each axis; empty to read the sections as written.
     choice: &'a [u32],
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the sections as `plan` has them, with what `matrix` sets for all of its cells.
+    /// A reader of the sections of `plan`, with the settings that `matrix` sets for all its cells.
     pub(super) fn new(plan: &'a Plan, matrix: &'a Matrix) -> Self {
         let choice = &[];
         Self {
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the cell that takes the values `choice`.
+    /// A reader for the cell with the values `choice`.
     pub(super) fn at<'b>(self, choice: &'b [u32]) -> Reader<'b>
     where
         'a: 'b,
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         self.axes_where(|path| Unit::of(path).is_some_and(|unit| units.contains(&unit)))
     }
 
-    /// Axes of the matrix that set a path for which `is_meant` holds, or choose a variant that does.
+    /// Axes of the matrix that set a path for which `is_meant` holds, or choose a variant that sets one.
     pub(super) fn axes_where(self, is_meant: impl Fn(&[Key]) -> bool) -> Vec<usize> {
         let mut overrides = self.plan.written.variants.values().flatten();
         let by_variant = overrides.any(|assignment| is_meant(&assignment.path));
@@ -164,12 +164,12 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A section that is one table.
+    /// A section that is a single table.
     pub(super) fn plain<T: Section>(self) -> Read<T> {
         read(&self.section(T::NAME), T::NAME, T::NAME, &[])
     }
 
-    /// The section `[name]` of the cell; every value keeps its place.
+    /// The section `[name]` of the cell; values keep their positions.
     pub(super) fn section(self, name: &str) -> Node {
         let written = self.plan.written.root.get(name);
         let written = written.filter(|node| node.as_table().is_some()).cloned();
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         overlay(base, &[name], self.assignments())
     }
 
-    /// The section of the model or dataset `name` of the cell; every value keeps its place.
+    /// The section of the model or dataset `name` of the cell; values keep their positions.
     pub(super) fn named_section(self, section: &str, name: &str) -> Node {
         let table = self.plan.written.root.table(section);
         let written = table.and_then(|table| table.get(name)).cloned();
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         overlay(base, &[section, name], assignments.iter())
     }
 
-    /// `train.optimizer` or `train.schedule`; without `kind` it is of the default kind.
+    /// `train.optimizer` or `train.schedule`; without `kind` it has the default kind.
     fn train_part<T: DeserializeOwned>(
         self,
         name: &str,
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The name that the cell chooses for `what` (`model`, `dataset`, `loss`), from an assignment or from `[train]`, or
-    /// the only one that exists; with the place where it is written.
+    /// the only one that exists; with its position.
     pub(super) fn chosen(self, what: &str) -> Option<Result<Key, Diagnostic>> {
         let root = &self.plan.written.root;
         let assigned = self
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
         let table = self.plan.written.root.table(&section);
         let base = match table.and_then(|table| table.get(name)) {
             Some(node) => node.clone(),
-            // A loss has few settings, so its kind may replace a name.
+            // For a loss, a kind is accepted instead of a name, because losses have few settings.
             None if what == "loss" && kinds.contains(&name) => of_kind(&chosen),
             None => return Err(vec![unknown_name(what, &chosen, table, kinds)]),
         };
@@ -304,7 +304,7 @@ fn plural(what: &str) -> String {
     format!("{what}{ending}")
 }
 
-/// The section of a kind alone, written where the kind is.
+/// A section that contains only `kind`, at the position where the kind is written.
 pub(super) fn of_kind(kind: &Key) -> Node {
     let entry = (
         Key::new("kind", kind.place),

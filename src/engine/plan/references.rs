@@ -14,7 +14,7 @@ use super::reader::Reader;
 use super::validate::tries;
 use super::{AxisInfo, Plan};
 
-/// Threads for each core beyond which there is a warning.
+/// Number of threads per core above which a warning is given.
 const MOST_THREADS_A_CORE: usize = 8;
 
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut Vec<Diagnostic>) {
@@ -75,7 +75,7 @@ fn unused_variants(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The cells that `[report]` names: the baseline, and those of each prediction.
+/// Checks the cells named in `[report]`: the baseline, and those of each prediction.
 fn named_cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let Some(report) = plan.written.root.table("report") else {
         return;
@@ -213,7 +213,7 @@ pub(super) fn nothing_left(root: &Table) -> Diagnostic {
         .help("every combination of axis values is excluded")
 }
 
-/// A variant and an axis of one matrix that set the same value: which one counts is ambiguous.
+/// Reports a variant and an axis of the same matrix that set the same value, which is ambiguous.
 fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for matrix in &plan.matrices {
         let values = matrix.axes.iter().filter(|axis| axis.is_variant());
@@ -233,7 +233,7 @@ fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A `--set` of a value that every cell gets from an axis, from `set` or from the search: it would have no effect.
+/// Reports a `--set` without effect: of a value that every cell gets from an axis, from `set` or from the search.
 fn overridden(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let Some((first, others)) = plan.matrices.split_first() else {
         return;
@@ -276,7 +276,7 @@ fn axis_help(axis: &Axis) -> String {
     format!("change the axis, `{set}`, or choose among its values with `--only`")
 }
 
-/// Removes entries that a `--set` created because the file has none of that name (`--set models.mpl.hidden=8`).
+/// Removes and reports entries that a `--set` created because the file has no such entry (`--set models.mpl.hidden=8`).
 pub(super) fn overrides_of_nothing(sections: &mut Table, mistakes: &mut Vec<Diagnostic>) {
     for section in NAMED {
         let Some(table) = sections.get_mut(section).and_then(Node::as_table_mut) else {
@@ -312,8 +312,8 @@ fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Most combinations of a plan; listing more would take too long.
+/// Largest number of combinations of a plan; listing more would take too long.
 pub(super) const LARGEST_PLAN: u64 = 100_000_000;
 
-/// Most runs of a plan: they are listed before the first one starts.
+/// Largest number of runs of a plan: they are listed before the first one starts.
 pub(super) const MOST_RUNS: u64 = 10_000_000;

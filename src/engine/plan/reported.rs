@@ -16,7 +16,7 @@ use super::cell::WatchedSplit;
 use super::references::axis_called;
 use super::{Language, Plan, PlannedCell, axis_value, program, search};
 
-/// The built-in templates, with what each shows.
+/// The built-in templates, with a description.
 pub const TEMPLATES: [(&str, &str); 4] = [
     (
         "analysis",
@@ -39,7 +39,7 @@ pub const TEMPLATES: [(&str, &str); 4] = [
 /// The template of a search.
 pub const SEARCH: &str = "search";
 
-/// The template of a manifest that names none.
+/// The template of a manifest without `report.templates`.
 pub fn default_template(is_search: bool) -> &'static str {
     if is_search { SEARCH } else { TEMPLATES[0].0 }
 }
@@ -47,10 +47,10 @@ pub fn default_template(is_search: bool) -> &'static str {
 /// The template that compares the values of a treatment, in the languages of `[report]`.
 pub const COMPARISON: &str = "comparison";
 
-/// Template names of earlier versions, and where their content is now.
+/// Template names of earlier versions, with the names that replaced them.
 const RENAMED: [(&str, &str); 1] = [("summary", "analysis")];
 
-/// Most cells whose metrics are checked.
+/// Largest number of cells whose metrics are checked.
 const LOOKED_AT: usize = 1024;
 
 /// Checks that every metric of `report.target`, and each that a search reads, is a column of `epochs.csv` for some cell.
@@ -164,14 +164,14 @@ fn compared(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The advice for an unknown template name: the name that was probably meant, if there is one.
+/// Advice for an unknown template name: the most similar name, if any.
 pub fn template_meant(name: &str) -> Option<String> {
     let renamed = RENAMED.iter().find(|(old, _)| *old == name);
     let meant = renamed.map(|(_, meant)| format!("did you mean `{meant}`?"));
     meant.or_else(|| did_you_mean(name, TEMPLATES.map(|(name, _)| name)))
 }
 
-/// A user's own template is one or two files beside the results.
+/// A user's own template is one or two files in the folder of templates next to the results.
 fn is_known(folder: &Path, name: &str) -> bool {
     let is_file = |format: &str| folder.join(format!("{name}.{format}.j2")).is_file();
     TEMPLATES.iter().any(|(known, _)| *known == name) || is_file("md") || is_file("html")
@@ -187,7 +187,7 @@ fn unknown(node: &Node, name: &str) -> Diagnostic {
         ))
 }
 
-/// Whether a name can be that of a results folder, which does not lead out of `reports/`.
+/// Whether a name is possible for a results folder, and does not lead out of `reports/`.
 pub fn is_results_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
 }
@@ -210,7 +210,7 @@ fn no_search(plan: &Plan, node: &Node, name: &str) -> Option<Diagnostic> {
     )
 }
 
-/// Every name in `report.names` stands for an axis or for one of its values.
+/// Checks that every key in `report.names` is an axis or a value of one.
 fn names(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     let values = plan.axes.iter().flat_map(|axis| &axis.values);
     let values: BTreeSet<Cow<'_, str>> = values.map(|value| axis_value(value)).collect();
@@ -233,7 +233,7 @@ fn names(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Metrics that a name may be meant for; models and programs have others too.
+/// Common metrics, for suggestions; models and programs may have others.
 const METRICS: [&str; 10] = [
     "accuracy",
     "balanced_accuracy",
@@ -275,7 +275,7 @@ fn answers(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Mistake: the name is no column or metric with a known direction.
+/// Mistake: the name is not a column or metric with a known direction.
 fn undecided(place: Place, name: &str) -> Option<Diagnostic> {
     if search::objective::direction(name).is_some() {
         return None;

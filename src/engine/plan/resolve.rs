@@ -1,4 +1,4 @@
-//! Sections as values of their types, with all of their mistakes.
+//! Deserializes sections into their types, and collects all mistakes.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +16,7 @@ use super::ranges;
 /// A typed section, or its mistakes.
 pub(super) type Read<T> = Result<T, Vec<Diagnostic>>;
 
-/// Reads the section at `path` and checks its ranges, and what `check` finds in its values.
+/// Reads the section at `path` and checks its ranges and, by `check`, its values.
 pub(super) fn read_checked<T: DeserializeOwned>(
     node: &Node,
     path: &str,
@@ -35,7 +35,7 @@ pub(super) fn read_checked<T: DeserializeOwned>(
     }
 }
 
-/// The value of a section whose keys of a wrong type are left out.
+/// A section as a value, without its invalid keys.
 fn without_mistakes<T: DeserializeOwned>(node: &Node) -> Option<T> {
     let mistakes = match typed::<T>(node) {
         Ok(value) => return Some(value),
@@ -84,7 +84,7 @@ pub(super) fn read_where<T: DeserializeOwned>(
     };
     let meant = found.iter().filter(|mistake| is_meant(mistake));
     let mut all: Vec<Diagnostic> = meant.map(diagnostic).collect();
-    // A value of a wrong type is out of range too (`-1` samples); one message is enough.
+    // A value of a wrong type may also be out of range (`-1` samples); only one message is given.
     let known: Vec<_> = all.iter().map(Diagnostic::place).collect();
     let new = outside.into_iter();
     all.extend(new.filter(|new| !known.contains(&new.place())));
@@ -106,7 +106,7 @@ pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
     clean
 }
 
-/// The entry of the same folder with the most similar name.
+/// The entry in the same folder with the name most similar to a missing path.
 pub(super) fn near(path: &Path, written: &str) -> Option<String> {
     let wanted = path.file_name()?.to_str()?;
     let entries = fs::read_dir(path.parent()?).ok()?;

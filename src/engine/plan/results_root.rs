@@ -7,7 +7,7 @@ use crate::base::file;
 use crate::manifest;
 
 /// The folder `reports/` for a manifest: in its nearest ancestor folder that contains `experiments/` or `reports/`,
-/// else beside the manifest. Absolute.
+/// else in the manifest's folder. An absolute path.
 pub fn results_root(manifest: &Path) -> PathBuf {
     let absolute = absolute(Path::new("."), manifest);
     let has = |folder: &Path, name: &str| folder.join(name).is_dir();
@@ -19,8 +19,8 @@ pub fn results_root(manifest: &Path) -> PathBuf {
     root.unwrap_or(beside).join("reports")
 }
 
-/// The folder that holds `reports/`, to which manifest paths in results are relative: for `reports/NAME` and for a side
-/// of a comparison, `reports/NAME/ab/SIDE`.
+/// The folder that contains `reports/`, to which manifest paths in results are relative: for `reports/NAME` and for a
+/// side of a comparison, `reports/NAME/ab/SIDE`.
 pub fn project_folder(results: &Path) -> &Path {
     let level = if is_side(results) { 4 } else { 2 };
     results.ancestors().nth(level).unwrap_or(Path::new(""))
@@ -44,7 +44,7 @@ fn is_side(results: &Path) -> bool {
 /// Manifests in the folder of `manifest` that have the same `name`, without itself, in alphabetical order.
 ///
 /// `run` refuses when there is one (two experiments would write the same results), `plan` warns.
-pub fn namesakes(manifest: &Path, name: &str) -> Vec<PathBuf> {
+pub fn manifests_with_name(manifest: &Path, name: &str) -> Vec<PathBuf> {
     let folder = match manifest.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),

@@ -1,4 +1,4 @@
-//! [`Resume`]: the file of the state of a run's training, and runs that may go on from it.
+//! [`Resume`]: where a run's training state is stored, and which runs may resume from it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use super::section::Section;
 /// Prefix of the names of state files.
 pub const STATE: &str = "state-seed";
 
-/// Files of the state of a training.
+/// Files of a training state, and how often it is written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Resume {
     /// File that the run writes.
     pub state: PathBuf,
-    /// File of the state from which the run goes on.
+    /// File of the training state from which the run resumes, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
-    /// Digest of all that decides the training but its number of epochs.
+    /// Digest of everything that determines the training, except its number of epochs.
     pub lineage: String,
-    /// Seconds between two writes; without a number, a minute, and only if the run is long.
+    /// Seconds between two writes; `None` means 60 s, and only for long runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every_s: Option<f64>,
 }
 
 impl CellSpec {
-    /// File with the state of a run's training; `None` for a command, whose program keeps its own, and where
+    /// File of a run's training state; `None` for a command, whose program manages its own state, and if
     /// `measure.checkpoint-every` is 0.
     fn state_file(&self, seed: u64, block: usize) -> Option<PathBuf> {
         let folder = self.checkpoint_folder.as_ref()?;
@@ -37,8 +37,8 @@ impl CellSpec {
         is_kept.then(|| folder.join(format!("{STATE}{seed}-{block}{SAFETENSORS}")))
     }
 
-    /// Whether a run of more epochs has the same first `epochs` epochs as one of only these: neither the learning rate nor
-    /// what is validated in them depends on the number of epochs.
+    /// Whether a run of more epochs has the same first `epochs` epochs as one of only these: neither their learning
+    /// rate nor their validation depends on the total number of epochs.
     pub fn is_extended_from(&self, epochs: usize) -> bool {
         let every = self.validation.every.max(1);
         epochs.is_multiple_of(every) && !self.train.schedule.needs_epochs()
@@ -46,7 +46,7 @@ impl CellSpec {
 }
 
 impl PlannedCell {
-    /// Where the state of a run's training is kept, and that of an interrupted run, where there is one.
+    /// Where a run's training state is stored, and the state of an interrupted run, if there is one.
     pub fn resume(&self, seed: u64, block: usize) -> Option<Resume> {
         let state = self.spec.state_file(seed, block)?;
         Some(Resume {
@@ -57,8 +57,9 @@ impl PlannedCell {
         })
     }
 
-    /// Digest of all that decides the training but its number of epochs. Where it begins with the weights of a file, its
-    /// number of epochs is a part of it: the file would have to be read for every run.
+    /// Digest of everything that determines the training, except its number of epochs. For a training that begins with
+    /// weights from a file, the number of epochs is included (so that no other run resumes from it), because the file's
+    /// content is not hashed here.
     fn lineage(&self) -> String {
         if self.spec.train.init_from.is_some() {
             return self.cell_hash.clone();

@@ -1,4 +1,4 @@
-//! The JSON Schema of manifests, made from the types.
+//! The JSON Schema of manifests, generated from the types.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -66,7 +66,7 @@ fn properties(generator: &mut SchemaGenerator) -> Value {
     properties
 }
 
-/// A text, or one for each language of reports: `{ en = "…", de = "…" }`.
+/// Schema of a text, or of one text for each language of reports: `{ en = "…", de = "…" }`.
 fn in_languages(description: &str) -> Value {
     let texts =
         Language::ALL.map(|language| (language.code().to_owned(), json!({ "type": "string" })));
@@ -205,7 +205,6 @@ fn parameters() -> Vec<Value> {
     parameters
 }
 
-/// `model`, `dataset` and `loss` are keys of `[train]` but not fields of its type: the planner resolves them.
 fn choose_in_train(definitions: &mut Value) {
     for what in super::homes::CHOICES {
         definitions["TrainSpec"]["properties"][what] = json!({

@@ -1,4 +1,4 @@
-//! [`Section`]: a section of a cell that is one table, and the part of it that enters the cell hash.
+//! [`Section`]: a section of a cell that is a single table, and the part of it that enters the cell hash.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use super::settings::{LimitsSpec, MeasureSpec};
 /// JSON of the keys of a section.
 type Texts = BTreeMap<String, String>;
 
-/// A section that is one table.
+/// A section that is a single table.
 pub(super) trait Section: Clone + Default + Serialize + DeserializeOwned {
     /// The section's name.
     const NAME: &'static str;
 
-    /// Leaves in `texts` what decides a cell's results. A key that came later has no text at its default, so that cells from
-    /// before keep their hash.
+    /// Removes from `texts` everything that does not determine a cell's results, and keys of later versions at their
+    /// default, so that hashes of earlier versions stay valid.
     fn keep_hashed(&self, texts: &mut Texts);
 
     /// Digest over the keys that decide results, sorted by name.
@@ -42,7 +42,7 @@ impl Section for TrainSpec {
     const NAME: &'static str = "train";
 
     fn keep_hashed(&self, texts: &mut Texts) {
-        // Both have digests of their own.
+        // Both have separate digests.
         texts.remove("optimizer");
         texts.remove("schedule");
         if self.convolution.is_auto() {
@@ -74,7 +74,7 @@ impl Section for ValidationSpec {
         if !self.cycle {
             texts.remove("cycle");
         }
-        // If no rows are taken, as when 0 was the default.
+        // Without the key no rows are taken, as in versions whose default was 0.
         if self.fraction.is_none() {
             texts.insert("fraction".to_owned(), "0.0".to_owned());
         }

@@ -1,4 +1,4 @@
-//! The sections that other modules read: what to measure, when to stop a run, what to report, compare and charge.
+//! The sections that other modules read: measurement, limits, report, comparison and prices.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ impl MeasureSpec {
         self.ops && block == 0 && self.seeds.first() == Some(&seed)
     }
 
-    /// Most repeats: with `until`, cells end with fewer when they are precise.
+    /// Largest number of repeats; with `until`, cells may end earlier.
     pub fn most_repeats(&self) -> usize {
         let most = self.until.map_or(0, |until| until.most);
         most.max(self.repeats)
@@ -160,8 +160,8 @@ impl Default for LimitsSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ReportSpec {
-    /// Templates to render; the first writes `report.md` and `report.html`. Where there are none, `analysis`, and of a
-    /// manifest with `[search]` the template `search`. `fieldtrial list templates` shows all.
+    /// Templates to render; the first writes `report.md` and `report.html`. If the list is empty: `analysis`, or
+    /// `search` for a manifest with `[search]`. `fieldtrial list templates` shows all.
     pub templates: Vec<String>,
     /// Parts of the answer at the head of the report, in their order. Columns of the results or metrics (`"samples_per_s"`,
     /// `"val_accuracy"`) decide which cell is best; of several, the Pareto front. Without any: quality where the axes can
@@ -237,7 +237,7 @@ impl Language {
         }
     }
 
-    /// The language with this code; `None` for an unknown code.
+    /// The language with this two-letter code, if reports can be written in it.
     pub fn of_code(code: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|language| language.code() == code)

@@ -93,7 +93,7 @@ impl SlurmSpec {
     }
 }
 
-/// Checks that types cannot express: names and texts that are written to a script, one per line.
+/// Checks that types cannot express: names and texts that are written to a batch script.
 pub(super) fn check(section: &Node, mistakes: &mut Vec<Diagnostic>) {
     let Some(table) = section.as_table() else {
         return;

@@ -1,4 +1,4 @@
-//! [`Texts`]: a title or a question, in one text or in one for each language.
+//! [`Texts`]: a title or a question, as a single text or one per language.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::manifest::Table;
 
 use super::Language;
 
-/// A text by the code of its language; one text for all languages has the empty code.
+/// A text by the code of its language; a text for all languages has the empty code.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Texts(pub(super) BTreeMap<String, String>);
 
 impl Texts {
-    /// The text in a language, else the one for all, else the English one, else any; `None` without a text.
+    /// The text in a language; if missing, the text for all languages, the English one, or any.
     pub fn in_language(&self, language: Language) -> Option<String> {
         let codes = [language.code(), "", Language::English.code()];
         let found = codes.into_iter().find_map(|code| self.0.get(code));
@@ -54,7 +54,7 @@ pub(super) fn texts(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) ->
     Texts(found)
 }
 
-/// Title and question of an experiment, in the languages that its manifest has them in.
+/// Title and question of an experiment, in all languages of its manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Translated {
     /// `title`.
@@ -64,7 +64,7 @@ pub struct Translated {
 }
 
 impl Translated {
-    /// Whether both texts are without languages.
+    /// Whether both texts are given without a language.
     pub fn is_plain(&self) -> bool {
         let mut codes = self.title.0.keys().chain(self.question.0.keys());
         codes.all(String::is_empty)

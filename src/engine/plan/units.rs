@@ -54,7 +54,7 @@ pub(super) struct Resolved {
     pub(super) validation: Part<ValidationSpec>,
     pub(super) measure: Part<MeasureSpec>,
     pub(super) limits: Part<LimitsSpec>,
-    /// Share of the training rows that is validated on where `validation.fraction` is not written.
+    /// Fraction of the training rows for validation if `validation.fraction` is not set.
     pub(super) default_share: f64,
     pub(super) data: Data,
     pub(super) pairing: Pairing,
@@ -83,7 +83,7 @@ impl Resolved {
     }
 }
 
-/// `[train]` with the digests of its three units.
+/// `[train]` with the digests of its units: the section itself, optimizer, schedule.
 #[derive(Debug, Clone)]
 struct Train {
     whole: Arc<TrainSpec>,
@@ -115,7 +115,7 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Resolves the cell that takes the values `choice`.
+    /// Resolves the cell with the values `choice`.
     pub(super) fn resolve(&mut self, choice: &[u32]) -> Resolved {
         let reader = self.reader.at(choice);
         let model = self.model.get(choice, || {
@@ -193,8 +193,8 @@ impl<'a> Units<'a> {
     }
 }
 
-/// `[validation]` with its fraction, and that fraction where it is not written. Of images with a folder to validate on nothing is
-/// taken, whatever is written.
+/// `[validation]` with its fraction filled in, and the default fraction. For images with a validation folder the
+/// fraction is 0, whatever is set.
 fn with_fraction(
     read: Read<ValidationSpec>,
     dataset: &DatasetSpec,
@@ -214,8 +214,8 @@ fn with_fraction(
     (section(read), share)
 }
 
-/// A model that learns targets is to be judged by rows that it has not seen; one that generates or denoises keeps all rows.
-/// Where the test split is what is evaluated, rows for validation would serve nothing.
+/// The default fraction for validation: a supervised model needs held-out rows; a generative or denoising model keeps
+/// all rows, and so does one that is evaluated on the test split.
 fn default_share(validation: &ValidationSpec, dataset: &DatasetSpec, loss: &LossSpec) -> f64 {
     let is_taken = loss.is_supervised()
         && !dataset.splits_itself()
@@ -227,12 +227,12 @@ fn default_share(validation: &ValidationSpec, dataset: &DatasetSpec, loss: &Loss
     }
 }
 
-/// A section that is one table, or its default and the mistakes.
+/// A section that is a single table; with mistakes, its default and their message.
 fn section<T: Section>(read: Read<T>) -> Part<T> {
     part(read, T::default, T::digest)
 }
 
-/// A unit, or its stand-in and the mistakes.
+/// A unit; with mistakes, a default value and their message.
 fn part<T>(
     read: Read<T>,
     stand_in: impl FnOnce() -> T,

@@ -1,4 +1,4 @@
-//! Finds every mistake of a manifest before any cell is made.
+//! Finds all mistakes of a manifest before cells are created.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::reader::Reader;
 use super::resolve::read_where;
 use super::units::Units;
 
-/// Most combinations of one unit that are all tried; beyond it, only values that represent the others.
+/// Largest number of combinations of one unit that are all tried; with more, only representative values are tried.
 const TRIED: u64 = 4096;
 
 /// Checks the sections as written, including those that no cell uses because an axis or a variant replaces them.
@@ -43,7 +43,7 @@ fn each_named<T: DeserializeOwned>(plan: &Plan, section: &str, mistakes: &mut Ve
             let help = "a name has letters, digits, `-` and `_`";
             mistakes.push(mistake.at(key.place, "").help(help));
         }
-        // An axis may set a required key; this is checked with the cells.
+        // A required key may be set by an axis, so missing keys are checked with the cells.
         let is_it = |path: &[Key]| matches!(path, [first, second, ..] if first.name == section && second.name == *name);
         let may_miss = plan.paths().any(is_it);
         let is_missing = |mistake: &Mistake| matches!(mistake.complaint, Complaint::Missing { .. });
@@ -69,7 +69,8 @@ impl Plan {
     }
 }
 
-/// After so many mistakes no further combination is tried: each may find them all again, and a hundred are printed.
+/// Number of mistakes after which no further combination is tried: combinations often repeat the same mistakes, and
+/// only a hundred are printed.
 pub(super) const MANY: usize = 10_000;
 
 /// Tries every unit of the cells with every combination of the values that affect it.
@@ -106,8 +107,8 @@ impl Axis {
         (0..self.values.len() as u32).collect()
     }
 
-    /// Values that represent all. Valid numbers always form one interval, so that of the integers and of the floats only
-    /// the smallest and the largest are tried.
+    /// Indices of values that suffice to find all mistakes. Valid numbers always form an interval, so only the smallest
+    /// and the largest integer and float are needed.
     pub(super) fn telling(&self) -> Vec<u32> {
         let node = |index: &u32| &self.values[*index as usize].assignment.node;
         let is_whole = |index: &u32| matches!(node(index).value, Value::Integer(_));
@@ -124,8 +125,8 @@ impl Axis {
     }
 }
 
-/// Choices that show every mistake of a unit that depends on `axes`: all combinations, or, if there are too many, each
-/// value that `which` selects, with the first value of the others.
+/// Combinations that suffice to find every mistake of a unit that depends on `axes`: all combinations, or, if there are
+/// too many, each value that `which` selects, with the first value of the others.
 pub(super) fn tries(
     matrix: &Matrix,
     axes: &[usize],
@@ -151,14 +152,14 @@ pub(super) fn tries(
     choices
 }
 
-/// `choice` with another value of one axis.
+/// `choice` with the value of one axis replaced.
 pub(super) fn with(choice: &[u32], axis: usize, value: u32) -> Vec<u32> {
     let mut choice = choice.to_vec();
     choice[axis] = value;
     choice
 }
 
-/// Whether no cell has these values of `axes`: a filter on these axes alone removes them all.
+/// Whether no cell has these values of `axes`: a filter that only names these axes removes all of them.
 pub(super) fn is_always_excluded(matrix: &Matrix, axes: &[usize], choice: &[u32]) -> bool {
     let is_like = |include: &Vec<u32>| {
         axes.iter()
@@ -213,9 +214,10 @@ fn prefix(axis: &Axis, place: Place) -> Option<String> {
     Some(format!("axis `{}`, {which}", axis.name))
 }
 
-/// Finds declared models whose shapes do not fit for any of their cells, and says why for the first one.
+/// Finds declared models whose shapes do not fit for any of their cells, and reports why for the first one.
 ///
-/// A model that fits for some values of an axis is not reported: its other cells are infeasible, each with the sentence.
+/// A model that fits for some values of an axis is not reported: its other cells are infeasible, each with its own
+/// reason.
 fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for matrix in &plan.matrices {
         let reader = Reader::new(plan, matrix);

@@ -11,7 +11,7 @@ use crate::base::file;
 use crate::event::Event;
 use crate::models::CommandSpec;
 
-/// Longest line.
+/// Longest line in bytes.
 const LONGEST_LINE: usize = 1 << 20;
 
 /// Bytes that are read at a time.
@@ -23,7 +23,7 @@ pub(super) struct EventFile {
     path: PathBuf,
     position: u64,
     unread: Vec<u8>,
-    /// Where the next line begins in `unread`.
+    /// Start of the next line in `unread`.
     start: usize,
     line: usize,
 }
@@ -44,7 +44,7 @@ impl EventFile {
         self.line
     }
 
-    /// The next complete line that is not empty; `None` where there is none yet.
+    /// The next complete line that is not empty; `None` if there is none yet.
     ///
     /// # Errors
     /// A line without end, as a sentence.
@@ -74,7 +74,7 @@ impl EventFile {
 
     fn read_more(&mut self) -> bool {
         let mut piece = vec![0; PIECE];
-        // Reopened by path: a program may write another file and rename it.
+        // Opened by path each time, because a program may replace the file by renaming.
         let read = file::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.position))?;
             file.read(&mut piece)
@@ -87,7 +87,7 @@ impl EventFile {
         count > 0
     }
 
-    /// The beginning of a line that has no end.
+    /// The unfinished last line, if there is one.
     pub(super) fn half_line(&self) -> Option<String> {
         let text = String::from_utf8_lossy(&self.unread[self.start..]);
         let text: String = text.trim().chars().take(60).collect();
@@ -99,7 +99,7 @@ impl EventFile {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ProgramEvent {
     /// An event that is passed to the parent unchanged.
-    Told(Event),
+    Reported(Event),
     Epoch(Values),
     Finished(Values),
     Steps(StepsEvent),
@@ -112,10 +112,10 @@ pub(super) enum ProgramEvent {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Values {
     pub(super) epoch: Option<usize>,
-    /// NaN for a loss that is no finite number; `None` where the event has none.
+    /// Training loss; NaN if it is not finite, `None` if the event has none.
     pub(super) train_loss: Option<f64>,
     pub(super) lr: Option<f64>,
-    /// Declared metrics; `None` for one that is no finite number.
+    /// Declared metrics; `None` for a value that is not finite.
     pub(super) metrics: Vec<(String, Option<f64>)>,
     pub(super) parameters: Option<u64>,
     pub(super) steps: Option<u64>,
@@ -168,7 +168,7 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, Stri
     };
     match table.keys().next() {
         Some(key) => Err(format!("`{}` has no `{key}`", kind.unwrap_or_default())),
-        None => Ok(ProgramEvent::Told(told)),
+        None => Ok(ProgramEvent::Reported(told)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! One run of a command, inside the worker: starts the program, reads its events, ends it.
 //!
-//! The contract with the program is `docs/worker-protocol.md`. Owns [`run`]. `order.rs` writes the files that the program is
-//! given, `events.rs` reads what it reports, `report.rs` and `observed.rs` make facts and times of it, `output.rs` keeps what it prints, and
-//! `process.rs` watches and ends its processes.
+//! `docs/worker-protocol.md` describes the protocol. Owns [`run`]. `order.rs` writes the files for the program,
+//! `events.rs` reads what it reports, `report.rs` and `observed.rs` convert the events to facts and times, `output.rs`
+//! stores its output, and `process.rs` watches and ends its processes.
 
 mod events;
 mod observed;
@@ -29,17 +29,18 @@ use report::Report;
 /// How long the loop waits for the program's exit before it reads events again.
 const POLL: Duration = Duration::from_millis(10);
 
-/// How long a pruned program has until SIGTERM: one that reads its verdicts ends by itself.
+/// Time from pruning to SIGTERM, in which a program that reads verdicts can end by itself.
 const PRUNE_TIME: Duration = Duration::from_secs(2);
 
 /// Replies that the parent sends unasked.
-pub type Asked<'a> = dyn FnMut() -> Option<Reply> + 'a;
+pub type UnaskedReplies<'a> = dyn FnMut() -> Option<Reply> + 'a;
 
-/// Runs the command of the order's cell, and sends every event to `emit`, from [`Event::Hello`] to [`Event::Finished`] or
-/// [`Event::Failed`]. `asked` returns what the parent has written meanwhile.
+/// Runs the command of the order's cell, and sends every event to `emit`, from [`Event::Hello`] to [`Event::Finished`]
+/// or [`Event::Failed`]. `asked` returns requests of the parent.
 ///
-/// After [`Reply::End`] the program is ended, and neither of the two is sent: the parent knows why.
-pub fn run(order: &Order<CellSpec>, asked: &mut Asked<'_>, emit: &mut Emit<'_>) {
+/// After [`Reply::End`] the program is ended and neither of the two final events is sent, since the parent knows the
+/// reason.
+pub fn run(order: &Order<CellSpec>, asked: &mut UnaskedReplies<'_>, emit: &mut Emit<'_>) {
     let cell = &order.cell;
     let program = cell.program.as_deref();
     emit(Event::Hello {
@@ -74,10 +75,10 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// [`Event::Finished`] with facts and times; `None` where the parent ended the run.
+    /// [`Event::Finished`] with facts and times; `None` if the parent ended the run.
     fn supervise(
         &self,
-        asked: &mut Asked<'_>,
+        asked: &mut UnaskedReplies<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<Option<Event>, Failure> {
         self.check_code("since it was planned")?;
@@ -116,7 +117,7 @@ impl Run<'_> {
             emit(Event::Warning { message });
         }
         if !printed.tail.is_empty() {
-            // The parent keeps the last lines for a run that failed; an error means that the parent has ended.
+            // The parent stores the last lines of a failed run; an error means that the parent has exited.
             let _ = std::io::stderr().write_all(printed.tail.as_bytes());
         }
         if is_ended_by_parent {
@@ -155,7 +156,7 @@ impl Run<'_> {
         }
     }
 
-    /// Fails where a file of `code` has changed.
+    /// Fails if a file of `code` has changed.
     fn check_code(&self, when: &str) -> Result<(), Failure> {
         let changed = order::changed_code(self.spec, self.program);
         let names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
@@ -166,7 +167,7 @@ impl Run<'_> {
     }
 }
 
-/// Fails where the program has not reported all that its manifest declares.
+/// Fails if the program has not reported everything that the manifest declares.
 fn complete(report: &Report<'_>) -> Result<(), Failure> {
     let missing = report.missing();
     if missing.is_empty() {
@@ -185,13 +186,13 @@ fn complete(report: &Report<'_>) -> Result<(), Failure> {
     )))
 }
 
-/// The state of a run whose program is watched.
+/// State of a run during the execution of its program.
 struct Watch<'a> {
     run: &'a Run<'a>,
     files: &'a Files,
     events: EventFile,
     report: Report<'a>,
-    /// Error in an event; nothing is read after it.
+    /// Error in an event; later events are not read.
     fault: Option<String>,
     is_pruned: bool,
     is_ended_by_parent: bool,
@@ -204,7 +205,7 @@ impl Watch<'_> {
         &mut self,
         process: &mut Process,
         output: &Output,
-        asked: &mut Asked<'_>,
+        asked: &mut UnaskedReplies<'_>,
         emit: &mut Emit<'_>,
     ) -> Exit {
         let mut due: Option<(Instant, bool)> = None;
@@ -262,7 +263,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Reads output that was written before the exit.
+    /// Reads the events and output that were written before the exit.
     fn read_rest(&mut self, found: &[(String, f64)], emit: &mut Emit<'_>) {
         for (name, value) in found {
             self.scraped(name, *value, emit);
@@ -287,7 +288,7 @@ impl Watch<'_> {
 
     fn take(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), String> {
         match events::parse(line, self.run.spec)? {
-            ProgramEvent::Told(event) => {
+            ProgramEvent::Reported(event) => {
                 if let Event::Started { parameters, .. } = event {
                     self.report.parameters = parameters;
                 }

@@ -1,5 +1,5 @@
-//! Events of a program on its steps (`steps`, `phases`, `operations`, `memory`), sent by itself or by the observer of PyTorch,
-//! and the files of that observer.
+//! Events of a program about its steps (`steps`, `phases`, `operations`, `memory`), sent by the program itself or by
+//! the observer of PyTorch, and the files of that observer.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::base::statistics::{mean, median};
 use crate::event::{DeviceMemoryTimes, OpRow, PhaseTimes, Profile, RunFacts, RunTimes, Span};
 
-/// The observer of PyTorch: Python that an observed program finds first on its path.
+/// The observer of PyTorch: Python modules that come first on an observed program's module path.
 const OBSERVER: [(&str, &str); 4] = [
     ("sitecustomize.py", include_str!("observe/sitecustomize.py")),
     (
@@ -28,8 +28,8 @@ const OBSERVER: [(&str, &str); 4] = [
     ),
 ];
 
-/// Writes the observer into `folder`. On a GPU it measures phases in `phase_steps` steps; `operations` are counted in as many
-/// steps, 0 for none.
+/// Writes the observer into `folder`. On a GPU it measures phases in `phase_steps` steps; `operations` is the number of
+/// steps in which operations are counted, 0 for none.
 pub(super) fn write_observer(
     folder: &Path,
     phase_steps: usize,
@@ -43,7 +43,7 @@ pub(super) fn write_observer(
     fs::write(folder.join("settings.json"), settings.to_string())
 }
 
-/// Milliseconds by phase, as events have them.
+/// Milliseconds by phase, as in events.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Phases {
@@ -72,7 +72,7 @@ impl Phases {
     }
 }
 
-/// The phases of a step of `step_ms` from [`Phases::values`]; what they leave is `other`.
+/// The phases of a step of `step_ms` from [`Phases::values`]; the remaining time is `other`.
 fn of_step(values: [f64; 6], step_ms: f64) -> PhaseTimes {
     let [
         data_wait_ms,
@@ -93,24 +93,25 @@ fn of_step(values: [f64; 6], step_ms: f64) -> PhaseTimes {
     }
 }
 
-/// `steps`: times of steps that are over, in their order.
+/// `steps`: times of steps that have ended, in order.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StepsEvent {
     /// Milliseconds; `null` for a step that was not timed.
     ms: Vec<Option<f64>>,
-    /// Samples of each; none where they are unknown.
+    /// Number of samples of each step; empty if unknown.
     #[serde(default)]
     samples: Vec<u64>,
-    /// Number of steps, from the first, that are start-up (compilation): they count as steps, and not in the times.
+    /// Number of steps, from the first, that are start-up (compilation): they are counted as steps, but excluded from
+    /// the times.
     #[serde(default)]
     startup: usize,
-    /// Micro-batches of a step that accumulates gradients.
+    /// Number of micro-batches per step with gradient accumulation.
     #[serde(default, rename = "micro_batches")]
     _micro_batches: usize,
 }
 
-/// `phases`: where the time of some steps went, or of the run.
+/// `phases`: phases of some steps, or of the run.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PhasesEvent {
@@ -120,7 +121,8 @@ pub(super) struct PhasesEvent {
     step_ms: f64,
     /// Mean milliseconds of a step by phase.
     ms: Phases,
-    /// Whether the device was waited for at the end of every phase: the steps are others than those of `steps`.
+    /// Whether the device was synchronised at the end of every phase; then these steps are not those of the event
+    /// `steps`.
     synchronised: bool,
     /// Seconds from the start of the program to its first step.
     startup_s: Option<f64>,
@@ -128,23 +130,23 @@ pub(super) struct PhasesEvent {
     train_s: Option<f64>,
     /// Seconds of evaluation.
     evaluation_s: Option<f64>,
-    /// Milliseconds to start the workers of a loader, median over epochs.
+    /// Milliseconds to start the workers of a data loader, median over epochs.
     loader_start_ms: Option<f64>,
 }
 
-/// `operations`: those of some steps, by layer.
+/// `operations`: the operations of some steps, by layer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OperationsEvent {
     /// Number of steps.
     steps: usize,
-    /// Samples of one of them.
+    /// Samples per step.
     #[serde(default)]
     samples: f64,
-    /// Mean milliseconds of one of them by phase.
+    /// Mean milliseconds per step by phase.
     #[serde(default)]
     ms: Phases,
-    /// Mean milliseconds of one of them.
+    /// Mean milliseconds per step.
     #[serde(default)]
     step_ms: f64,
     rows: Vec<OperationRow>,
@@ -153,7 +155,7 @@ pub(super) struct OperationsEvent {
     spans: Vec<(String, String, String, f64, f64)>,
 }
 
-/// An operation of one layer; times and FLOPs are those of a step.
+/// An operation of one layer; times and FLOPs are per step.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct OperationRow {
@@ -178,7 +180,7 @@ pub(super) struct MemoryEvent {
     source: String,
 }
 
-/// A program's events on its steps so far.
+/// What a program has reported about its steps so far.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
     steps: u64,
@@ -284,7 +286,7 @@ impl Observed {
         })
     }
 
-    /// Puts what is known into the results of a run; nothing where no step was told.
+    /// Adds the reported values to the results of a run; does nothing if no step was reported.
     pub(super) fn complete(&self, facts: &mut RunFacts, times: &mut RunTimes) {
         if self.steps == 0 {
             return;

@@ -1,4 +1,4 @@
-//! The order of a program, and the files that it is given.
+//! The order of a program (its settings as JSON), and the files passed to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -23,7 +23,7 @@ use crate::plan::{CellSpec, PlanInputs, Program, matching};
 /// Version of the order, the events and the verdicts (`docs/worker-protocol.md`).
 const ORDER_VERSION: u32 = 1;
 
-/// The order of one run, as the file has it that `FIELDTRIAL_ORDER` names.
+/// The order of one run: the content of the file named by `FIELDTRIAL_ORDER`.
 #[derive(Debug, Serialize)]
 struct ProgramOrder<'a> {
     /// [`ORDER_VERSION`].
@@ -44,9 +44,9 @@ struct ProgramOrder<'a> {
     dataset: Option<Dataset<'a>>,
     /// File of initial weights (`train.init-from`).
     init_from: Option<&'a Path>,
-    /// Folder for files that are to be kept.
+    /// Folder for files that remain after the run.
     folder: Option<&'a Path>,
-    /// File with the verdicts, where the program is to wait for one after every epoch.
+    /// File with the verdicts, if the program must wait for one after every epoch.
     verdicts: Option<PathBuf>,
 }
 
@@ -57,15 +57,16 @@ struct Dataset<'a> {
     name: &'a str,
     /// The dataset's kind.
     kind: &'static str,
-    /// The dataset's file or folder, absolute; of a list of files their folder; `None` for generated and embedded data.
+    /// The dataset's file or folder, absolute; for a list of files their folder; `None` for generated and embedded
+    /// data.
     path: Option<PathBuf>,
 }
 
-/// The files of a run; all but those that are to be kept are removed with it.
+/// The files of a run. Dropping it removes all of them except those in `folder`.
 #[derive(Debug)]
 pub(super) struct Files {
     temporary: tempfile::TempDir,
-    /// Folder for files that the program wants to keep.
+    /// Folder for files that remain after the run.
     folder: Option<PathBuf>,
     log: Option<PathBuf>,
 }
@@ -73,11 +74,11 @@ pub(super) struct Files {
 /// The folder of the order of this process's program.
 static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Removes the folder of the order, for a worker that ends at once.
+/// Removes the folder of the order, for a worker that exits immediately.
 pub fn remove_order() {
     let folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(folder) = &*folder {
-        // An error is ignored: the worker ends here and cannot report it.
+        // An error is ignored: the worker exits and cannot report it.
         let _ = fs::remove_dir_all(folder);
     }
 }
@@ -191,11 +192,11 @@ impl Files {
         };
         let line = format!("{{\"epoch\": {epoch}, \"verdict\": \"{word}\"}}\n");
         let file = File::options().append(true).open(self.verdicts());
-        // A program that waits for a verdict that cannot be written is ended by its parent.
+        // If the verdict cannot be written, the program waits until its parent ends it.
         let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
     }
 
-    /// The program with its arguments and its environment.
+    /// The program as a [`Command`] with arguments and environment.
     pub(super) fn command(
         &self,
         order: &Order<CellSpec>,
@@ -261,16 +262,16 @@ impl Files {
 impl Drop for Files {
     fn drop(&mut self) {
         if let Some(folder) = &self.folder {
-            // Fails where the program has kept files, and where other runs have.
+            // Fails, as intended, if the folder contains files.
             let _ = fs::remove_dir(folder);
             let _ = folder.parent().map(fs::remove_dir);
         }
     }
 }
 
-/// Names of the files of `code` whose bytes are not those that the plan saw.
+/// Names of the files of `code` whose content has changed since planning.
 pub(super) fn changed_code(spec: &CommandSpec, program: &Program) -> Vec<String> {
-    // A file that cannot be read now has no digest: it has changed.
+    // A file that cannot be read has no digest and counts as changed.
     let digest = |path: &Path| Ok(PlanInputs::file_digest(path).unwrap_or_default());
     let patterns = spec.code.iter();
     let now = patterns.filter_map(|pattern| matching(&program.folder, pattern, digest).ok());

@@ -1,4 +1,4 @@
-//! [`Output`]: the output of a program: its beginning and its end in a log, and the metrics in it.
+//! [`Output`]: writes beginning and end of a program's output to a log, and finds metrics in it.
 
 use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -10,16 +10,16 @@ use regex::Regex;
 
 use crate::models::CommandSpec;
 
-/// Bytes of the beginning, and as many of the end, that the log keeps.
+/// Number of bytes of the output's beginning, and of its end, that the log stores.
 const LOG_BYTES: usize = 8 << 20;
 
-/// Bytes of the end that a failed run shows.
+/// Number of bytes of the output's end that are shown for a failed run.
 const TAIL_BYTES: usize = 64 << 10;
 
-/// Longest line in which metrics are looked for.
+/// Longest line in bytes in which metrics are searched.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// The output of a program that runs.
+/// The output of a running program.
 #[derive(Debug)]
 pub(super) struct Output {
     writer: Option<PipeWriter>,
@@ -27,10 +27,10 @@ pub(super) struct Output {
     reader: JoinHandle<Vec<u8>>,
 }
 
-/// Output that is left at the end.
+/// What remains of the output after the program's end.
 #[derive(Debug, Default)]
 pub(super) struct Printed {
-    /// Metrics that were found and not read yet.
+    /// Metrics that were found but not returned yet.
     pub(super) found: Vec<(String, f64)>,
     /// The end of the output.
     pub(super) tail: String,
@@ -39,7 +39,7 @@ pub(super) struct Printed {
 }
 
 impl Output {
-    /// Reads a pipe in a thread of its own, into the file `log`.
+    /// Reads a pipe in a separate thread, and writes it to the file `log`.
     pub(super) fn new(spec: &CommandSpec, log: Option<&Path>) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let (sender, found) = mpsc::channel();
@@ -59,7 +59,7 @@ impl Output {
         })
     }
 
-    /// The ends of the pipe for standard output and standard error. They can be taken once.
+    /// The ends of the pipe for standard output and standard error. They can be taken only once.
     pub(super) fn writers(&mut self) -> io::Result<(PipeWriter, PipeWriter)> {
         let taken = || io::Error::other("the pipe is taken");
         let writer = self.writer.take().ok_or_else(taken)?;
@@ -96,7 +96,7 @@ fn read(mut pipe: PipeReader, log: Option<&Path>, mut lines: Lines) -> Vec<u8> {
         let piece = &piece[..count];
         lines.push(piece);
         if let Some(path) = log.filter(|_| bytes == 0) {
-            // Without a log the run goes on: its end is still shown where it fails.
+            // Without a log the run continues; the end of the output is still shown if it fails.
             let folder = path.parent().map(fs::create_dir_all);
             file = folder.transpose().and_then(|_| File::create(path)).ok();
         }
@@ -135,7 +135,7 @@ impl Lines {
         if self.patterns.is_empty() {
             return;
         }
-        // A progress bar writes its line again after a carriage return.
+        // Progress bars rewrite their line after a carriage return.
         for part in piece.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
             if self.line.len() < LONGEST_LINE {
                 self.line.extend_from_slice(part);
@@ -147,7 +147,7 @@ impl Lines {
         }
     }
 
-    /// All matches in the order of their places in the line.
+    /// All matches in the order of their positions in the line.
     fn search(&self) {
         let line = String::from_utf8_lossy(&self.line);
         let mut found: Vec<(usize, &String, f64)> = Vec::new();

@@ -22,20 +22,20 @@ pub(super) struct Report<'a> {
     steps: u64,
     samples: u64,
     epochs: Vec<EpochRow>,
-    /// Number of epochs passed to the program as `{train.epochs}`, once it has ended without failure.
+    /// Number of epochs passed to the program as `{train.epochs}`, set when it has ended without failure.
     ordered_epochs: Option<usize>,
-    /// Facts of the end: those of `finished`, else of the last epoch that has them.
+    /// Final metrics: from the event `finished`, else from the last epoch that has them.
     metrics: Metric,
-    /// Times of `finished`.
+    /// Times from the event `finished`.
     end_times: BTreeMap<String, f64>,
-    /// Times by epoch, of every time that was told; without a value where none was a finite number.
+    /// Reported times by name, one value per epoch; empty if no value was finite.
     times: BTreeMap<String, Vec<f64>>,
     diverged: Option<String>,
     /// Values scraped since the last row.
     row: Option<Values>,
     /// Training losses since the last row.
     losses: Vec<f64>,
-    /// Steps that the program told of.
+    /// Steps that the program reported.
     pub(super) observed: Observed,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Why the run diverged.
+    /// Why the run diverged, if it did.
     pub(super) fn diverged(&self) -> Option<&str> {
         self.diverged.as_deref()
     }
@@ -71,10 +71,10 @@ impl<'a> Report<'a> {
             .is_some_and(|metric| metric.time)
     }
 
-    /// Adds an epoch; its row.
+    /// Adds an epoch and returns its row.
     ///
     /// # Errors
-    /// A number that is not above that of the epoch before, as a sentence.
+    /// The epoch's number is not larger than the previous one; a sentence.
     pub(super) fn epoch(&mut self, told: Values) -> Result<EpochRow, String> {
         let last = self.epochs.last().map(|row| row.epoch);
         let next = last.map_or(0, |last| last + 1);
@@ -135,7 +135,7 @@ impl<'a> Report<'a> {
     /// Adds what the program reported at its end.
     ///
     /// # Errors
-    /// A loss that belongs to an epoch, as a sentence.
+    /// A loss that should be reported with an epoch; a sentence.
     pub(super) fn finished(&mut self, told: Values) -> Result<(), String> {
         if told.train_loss.is_some() || told.epoch.is_some() {
             return Err("`train_loss` and `epoch` belong to an `epoch`, not to `finished`".into());
@@ -153,7 +153,7 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Diverges where a declared metric has no finite number at the end.
+    /// Marks the run as diverged if a declared metric is not finite at the end.
     pub(super) fn check_values(&mut self) {
         let is_undefined = |name: &&String| match self.times.get(*name) {
             Some(values) => values.is_empty() && !self.end_times.contains_key(*name),
@@ -164,8 +164,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Adds a value that was found in the output; returns the row before it where it begins another one: a metric that the row
-    /// has already, or a training loss after another metric. Training losses before other metrics are averaged.
+    /// Adds a value that was found in the output; returns the previous row if the value begins a new one: a metric that
+    /// the row already has, or a training loss after another metric. Training losses before other metrics are averaged.
     pub(super) fn scraped(&mut self, name: &str, value: f64) -> Option<EpochRow> {
         let is_loss = name == "train_loss";
         let averages = self.spec.scrape.len() > 1;
@@ -190,7 +190,7 @@ impl<'a> Report<'a> {
         self.epoch(finished?).ok()
     }
 
-    /// The row of what was scraped last.
+    /// The row of the values that were scraped last.
     pub(super) fn last_scraped(&mut self) -> Option<EpochRow> {
         let row = self.row.take()?;
         self.epoch(row).ok()
@@ -242,7 +242,7 @@ impl<'a> Report<'a> {
             parameters: self.parameters,
             steps: self.steps,
             samples: self.samples,
-            // Values scraped only at the end are one row, of however many epochs.
+            // Values that were scraped only at the end form a single row, for any number of epochs.
             epochs: match (self.epochs.len(), self.ordered_epochs) {
                 (0 | 1, Some(ordered)) => ordered,
                 (told, _) => told,

@@ -1,4 +1,4 @@
-//! [`Algorithm`]: how gradients come about.
+//! [`Algorithm`]: how gradients are computed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

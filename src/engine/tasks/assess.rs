@@ -9,7 +9,7 @@ use crate::datasets::OpenDataset;
 /// Input of an expensive evaluation.
 #[derive(Clone, Copy)]
 pub struct Assess<'a> {
-    /// The data with its splits.
+    /// The opened dataset of the cell.
     pub data: &'a OpenDataset,
     /// Seed of the run.
     pub seed: Seed,
@@ -31,7 +31,7 @@ pub struct Assessment<'a> {
 /// Images to draw ([`Task::draw`](super::Task::draw)).
 #[derive(Debug, Clone, Copy)]
 pub struct Drawing<'a> {
-    /// How; by the first of its samplers.
+    /// Settings of sampling; the first of its samplers is used.
     pub spec: &'a SamplingSpec,
     /// Seed of the noise.
     pub seed: Seed,
@@ -40,7 +40,7 @@ pub struct Drawing<'a> {
 }
 
 /// Progress of an assessment: called with the number of finished and of all parts.
-pub type Told<'a> = &'a mut dyn FnMut(usize, usize);
+pub type AssessmentProgress<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// An image of 8 bits per channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl<'a> Assessment<'a> {
         }
     }
 
-    /// Adds a metric; `None` is stored for a value that is not finite.
+    /// Adds a metric; a value that is not finite is stored as `None`.
     pub fn add_metric(&mut self, name: impl Into<String>, value: f64) {
         let value = value.is_finite().then_some(value);
         self.metrics.insert(name.into(), value);

@@ -1,8 +1,8 @@
-//! [`Backprop`]: the task of every objective with one forward pass, one loss and backpropagation.
+//! [`Backprop`]: a task that consists of a forward pass, a loss and backpropagation.
 
 use super::{
-    Assess, Assessment, Drawing, Image, Meaning, Micro, Outputs, Place, ReferenceInputs, Score,
-    Task, TaskError, Told,
+    Assess, Assessment, AssessmentProgress, Drawing, Image, Meaning, MicroStepResult, Outputs,
+    Place, ReferenceInputs, Score, Task, TaskError,
 };
 use crate::base::{Purpose, Seed};
 use crate::device::Buffer;
@@ -20,15 +20,16 @@ pub(super) trait Objective<D: Kernels> {
 
     fn module(&mut self) -> &mut dyn Module<D>;
 
-    /// Makes the random draws for a batch.
+    /// Draws the random numbers for a batch.
     fn draw(&self, batch: Batch, draw: Draw) -> Self::Drawn;
 
-    /// The draws of a reference step.
+    /// The fixed draws of a verification step, from reference inputs.
     fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn>;
 
     fn upload(&self, device: &D, drawn: Self::Drawn) -> Result<Self::Inputs>;
 
-    /// Draws and moves, and marks the end of [`Phase::Transfer`]; the time of the draws counts as the step's residual.
+    /// Draws the random numbers of the step, moves the batch to the device, and marks the end of [`Phase::Transfer`];
+    /// the time of drawing counts as the step's residual.
     fn inputs(
         &self,
         device: &D,
@@ -81,7 +82,7 @@ pub(super) trait Objective<D: Kernels> {
         &self,
         _device: &D,
         _wanted: &Drawing<'_>,
-        _told: Told<'_>,
+        _told: AssessmentProgress<'_>,
     ) -> Result<Option<Vec<Image>>> {
         Ok(None)
     }
@@ -137,7 +138,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         inputs: &O::Inputs,
         loss_grad: Buffer<D>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>> {
+    ) -> Result<MicroStepResult<D>> {
         let output = self.objective.forward(&mut pass, inputs)?;
         watch.mark(Phase::Forward);
         let loss = self.objective.loss(&mut pass, &output, inputs)?;
@@ -145,7 +146,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         let (work, activation_bytes) = (pass.work(), pass.held_bytes());
         let grads = pass.backward_from(&loss, loss_grad)?;
         watch.mark(Phase::Backward);
-        Ok(Micro {
+        Ok(MicroStepResult {
             grads,
             loss,
             work,
@@ -166,7 +167,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>> {
+    ) -> Result<MicroStepResult<D>> {
         let inputs = self
             .objective
             .inputs(&self.device, batch, Draw::Training(place), watch)?;
@@ -212,7 +213,11 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         self.objective.assess(&self.device, assess, found)
     }
 
-    fn draw(&mut self, wanted: &Drawing<'_>, told: Told<'_>) -> Result<Option<Vec<Image>>> {
+    fn draw(
+        &mut self,
+        wanted: &Drawing<'_>,
+        told: AssessmentProgress<'_>,
+    ) -> Result<Option<Vec<Image>>> {
         self.objective.draw_images(&self.device, wanted, told)
     }
 
@@ -245,7 +250,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         Ok(Some(f64::from(loss.to_host(&self.device)?[0])))
     }
 
-    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>> {
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<MicroStepResult<D>> {
         let drawn = self.objective.reference(inputs)?;
         let inputs = self.objective.upload(&self.device, drawn)?;
         let pass = Pass::recording(&self.device);

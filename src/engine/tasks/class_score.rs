@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Classes from which on the share of samples whose class is among the five likeliest is a metric.
+/// Number of classes from which on the top-5 accuracy is a metric.
 const MANY_CLASSES: usize = 11;
 /// Bins of equal width of [`ClassScore::calibration_error`], as many as torchmetrics has.
 const BINS: usize = 15;
@@ -12,26 +12,26 @@ const BINS: usize = 15;
 pub(super) struct ClassScore {
     classes: Vec<Counts>,
     in_top5: u64,
-    /// With two classes, for each sample: second logit minus first, and whether the second class is right.
+    /// With two classes, for each sample: second logit minus first, and whether the second class is the true one.
     margins: Vec<(f32, bool)>,
     /// Samples by class and predicted class.
     confusion: BTreeMap<(usize, usize), u64>,
-    /// By bin of the predicted class' probability: its sum, and samples that are right.
+    /// For each bin of the predicted class' probability: the sum of probabilities, and the number of correct samples.
     bins: [(f64, u64); BINS],
 }
 
-/// Samples of one class.
+/// Numbers of samples of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Counts {
     /// Samples of the class.
     actual: u64,
     /// Samples that are predicted to be of the class.
     predicted: u64,
-    /// Both.
+    /// Samples of this class that were predicted as this class.
     right: u64,
 }
 
-/// Names of the metrics of so many classes, beside `accuracy`.
+/// Names of the metrics for `classes` classes, other than `accuracy`.
 pub fn class_metrics(classes: usize) -> Vec<&'static str> {
     let classes = vec![Counts::default(); classes];
     let none = ClassScore {
@@ -68,7 +68,7 @@ impl ClassScore {
         bin.1 += u64::from(predicted == label);
     }
 
-    /// Samples by class and predicted class, where there are any.
+    /// Samples by class and predicted class, if there are any samples.
     pub(super) fn confusion(&self) -> impl Iterator<Item = (usize, usize, u64)> {
         let counts = self.confusion.iter();
         counts.map(|(&(label, predicted), &samples)| (label, predicted, samples))
@@ -126,8 +126,8 @@ pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Right and wrong samples that count as of the second class at each threshold, from the highest margin down; samples of equal
-/// margins together. Nothing where a margin is no number.
+/// Numbers of true and false positives (second class) at each threshold, from the highest margin down; equal margins
+/// are one threshold. Empty if a margin is NaN.
 pub(super) fn curve(margins: &[(f32, bool)]) -> Vec<[f64; 2]> {
     if margins.iter().any(|(margin, _)| margin.is_nan()) {
         return Vec::new();
@@ -144,8 +144,9 @@ pub(super) fn curve(margins: &[(f32, bool)]) -> Vec<[f64; 2]> {
     steps.collect()
 }
 
-/// The share of pairs of a sample of each class of which the second class has the larger margin; equal margins are half a pair.
-/// As scikit-learn's `roc_auc_score`; `None` where a class has no samples.
+/// Area under the ROC curve: the fraction of pairs (one sample of each class) in which the sample of the second class
+/// has the larger margin; equal margins count as half. As scikit-learn's `roc_auc_score`; `None` if a class has no
+/// samples.
 pub(super) fn roc_auc(curve: &[[f64; 2]]) -> Option<f64> {
     let [all_right, all_wrong] = *curve.last()?;
     let mut area = 0.0;
@@ -158,7 +159,7 @@ pub(super) fn roc_auc(curve: &[[f64; 2]]) -> Option<f64> {
 }
 
 /// `Σ (recall_n - recall_{n-1}) precision_n` over the thresholds, for the second class: scikit-learn's
-/// `average_precision_score`. `None` where it has no samples.
+/// `average_precision_score`. `None` if that class has no samples.
 pub(super) fn average_precision(curve: &[[f64; 2]]) -> Option<f64> {
     let [all_right, _] = *curve.last()?;
     let mut sum = 0.0;

@@ -8,7 +8,7 @@ use crate::ops::{
     ClassTargets, CrossEntropyOptions, Kernels, Pass, Result, Var, blend, cross_entropy_by,
 };
 
-/// One of `classes` classes per sample.
+/// Classification into `classes` classes, with the loss.
 pub(super) struct Classes {
     classes: usize,
     options: CrossEntropyOptions,
@@ -18,7 +18,8 @@ impl Classes {
     /// Classes of the task's data with the loss `spec`.
     ///
     /// # Errors
-    /// [`TaskError::Misfit`] when the loss does not fit the number of classes, or its weights follow from rows that are missing.
+    /// [`TaskError::Misfit`] if the loss does not fit the number of classes, or balanced weights need the numbers of
+    /// rows, which are missing.
     pub(super) fn new(
         spec: &CrossEntropySpec,
         classes: usize,
@@ -38,18 +39,18 @@ impl Classes {
     }
 }
 
-/// The classes of a batch.
+/// The labels of a batch.
 pub(super) struct Labels {
     own: Vec<usize>,
     /// [`Batch::own_share`].
     own_share: Option<f64>,
 }
 
-/// Mean cross-entropy of targets that have `share` of class `labels[n]` and the rest of that of the row before, of the first one
-/// that of the last.
+/// Mean cross-entropy of mixed targets: weight `share` for class `labels[n]`, the rest for the class of the previous
+/// row (for the first row, the last one).
 ///
-/// With `p(n, c)` the softmax and `t(n, c)` the target after label smoothing it is `-1/B Σ_n Σ_c w[c] t(n, c) log p(n, c)`: divided by the
-/// number of rows, where [`cross_entropy_by`] divides by the sum of the labels' weights.
+/// With `p(n, c)` the softmax and `t(n, c)` the target after label smoothing it is `-1/B Σ_n Σ_c w[c] t(n, c) log p(n,
+/// c)`: divided by the number of rows, where [`cross_entropy_by`] divides by the sum of the labels' weights.
 ///
 /// # Shapes
 /// `(1)` from `logits: (B, K)` and B labels.
@@ -68,7 +69,7 @@ fn mixed_cross_entropy<D: Kernels>(
     before.rotate_right(usize::from(!labels.is_empty()));
     let own = cross_entropy_by(pass, logits, labels, options)?;
     let other = cross_entropy_by(pass, logits, &before, options)?;
-    // Both have the same labels in another order, and so the same divisor.
+    // Both target lists contain the same labels in another order, so they have the same divisor.
     let divisor = ClassTargets::new(labels, logits.shape().last(), options)?.divisor;
     let mean = divisor / labels.len() as f64;
     let factors = [share, 1.0 - share].map(|share| (share * mean) as f32);

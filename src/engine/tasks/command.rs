@@ -1,4 +1,4 @@
-//! A command trains in its own program: it has no task of ours.
+//! The task of a model of `kind = "command"`, which a separate program trains; only its checks are here.
 
 use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
 use super::{TaskError, TaskParts};

@@ -1,4 +1,4 @@
-//! The task of a model that a manifest describes layer by layer: supervised learning.
+//! The supervised task of a declared model (`kind = "layers"`).
 
 use super::classification::Classes;
 use super::labels::Labels;

@@ -9,7 +9,8 @@ use super::noise_ahead::{NoiseAhead, Numbers, Request};
 use super::noise_schedule::NoiseSchedule;
 use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
 use super::{
-    Assess, Assessment, Drawing, Image, Meaning, ReferenceInputs, TaskError, TaskParts, Told,
+    Assess, Assessment, AssessmentProgress, Drawing, Image, Meaning, ReferenceInputs, TaskError,
+    TaskParts,
 };
 use crate::base::Purpose;
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, ImageSize, Target};
@@ -168,7 +169,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
         &self,
         device: &D,
         wanted: &Drawing<'_>,
-        told: Told<'_>,
+        told: AssessmentProgress<'_>,
     ) -> Result<Option<Vec<Image>>> {
         self.draw_each(device, wanted, told).map(Some)
     }

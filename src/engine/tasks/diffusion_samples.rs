@@ -2,22 +2,22 @@
 
 use super::diffusion::Diffusion;
 use super::sampling::{Denoiser, picture, sheet};
-use super::{Assess, Assessment, Drawing, Image, SamplerKind, SamplingSpec, Told};
+use super::{Assess, Assessment, AssessmentProgress, Drawing, Image, SamplerKind, SamplingSpec};
 use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, Pass, Result, Var};
 
 const RANGE: (f32, f32) = (-1.0, 1.0);
 
-/// A sample's class and its index in the class: it depends on these, the seed and the weights only.
+/// A sample's class and its index in the class: a sample depends only on these, the seed and the weights.
 type Place = (usize, usize);
 
 impl<D: Kernels> Diffusion<D> {
-    /// Images by the first sampler, each named after its class.
+    /// Draws images with the first sampler; each is named after its class.
     pub(super) fn draw_each(
         &self,
         device: &D,
         wanted: &Drawing<'_>,
-        told: Told<'_>,
+        told: AssessmentProgress<'_>,
     ) -> Result<Vec<Image>> {
         let Drawing { spec, seed, count } = *wanted;
         let sampler = spec.samplers.first().copied().unwrap_or(SamplerKind::Ddim);
@@ -52,14 +52,14 @@ impl<D: Kernels> Diffusion<D> {
         Ok(())
     }
 
-    /// `(places, H, W, C)`, in batches; `told` is called with the steps that are done and all.
+    /// Draws images `(places, H, W, C)` in batches; `told` is called with the number of finished steps and the total.
     fn draw_all(
         &self,
         device: &D,
         seed: Seed,
         (spec, sampler): (&SamplingSpec, SamplerKind),
         places: &[Place],
-        told: Told<'_>,
+        told: AssessmentProgress<'_>,
     ) -> Result<Vec<f32>> {
         let steps = spec.steps(sampler, self.schedule.timesteps());
         let mut values = Vec::new();
@@ -72,7 +72,7 @@ impl<D: Kernels> Diffusion<D> {
         Ok(values)
     }
 
-    /// `(places, H, W, C)`.
+    /// Draws one batch of images, `(places, H, W, C)`.
     fn draw_batch(
         &self,
         device: &D,
@@ -93,7 +93,7 @@ impl<D: Kernels> Diffusion<D> {
         denoiser.draw(&mut streams, self.image.shape(1).len(), estimate, told)
     }
 
-    /// `u + w (c - u)`: u estimated without class, c with it, both in one batch.
+    /// The guided noise `u + w (c - u)`: u is estimated without the class, c with it, both in one batch.
     fn guided_noise(
         &self,
         device: &D,

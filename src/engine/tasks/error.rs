@@ -1,4 +1,4 @@
-//! [`TaskError`]: a model, a loss and a dataset that do not fit each other.
+//! [`TaskError`]: a model, a loss and a dataset that do not fit together.
 
 use super::{Algorithm, TaskParts};
 use crate::datasets::{DatasetError, Features, Target};
@@ -7,7 +7,7 @@ use crate::ops::OpError;
 /// Why a task cannot be built or evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
-    /// Model, loss and dataset do not fit each other.
+    /// Model, loss and dataset do not fit together.
     #[error("{0}")]
     Misfit(String),
     /// The data of an expensive evaluation cannot be read.

@@ -8,7 +8,7 @@ use crate::ops::{Kernels, Pass, Result, Var};
 pub(super) trait Goal<D: Kernels> {
     /// Targets of a batch on the host.
     type Host;
-    /// Targets of a batch on the device.
+    /// Targets of a batch on the device, as needed by the loss.
     type Targets;
 
     fn meaning(&self) -> Meaning;

@@ -1,4 +1,4 @@
-//! [`LabelScore`]: metrics of several labels of a sample, each predicted to be there or not.
+//! [`LabelScore`]: metrics of several labels of a sample, each predicted as present or absent.
 
 use super::class_score::{average_precision, curve, mean, ratio, roc_auc};
 
@@ -16,21 +16,21 @@ pub const LABEL_METRICS: [&str; 5] = [
 pub(super) struct LabelScore {
     labels: Vec<Label>,
     samples: u64,
-    /// Samples all of whose labels are right.
+    /// Number of samples whose labels are all correct.
     exact: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Label {
-    /// Samples whose label is predicted correctly.
+    /// Number of samples whose label is predicted correctly.
     correct: u64,
     /// Samples that have the label.
     actual: u64,
-    /// Samples that are predicted to have it.
+    /// Number of samples that are predicted to have the label.
     predicted: u64,
-    /// Both.
+    /// Number of samples that have the label and are predicted to have it.
     both: u64,
-    /// For each sample the logit and whether the label is there.
+    /// For each sample the logit and whether the label is present.
     logits: Vec<(f32, bool)>,
 }
 
@@ -66,14 +66,15 @@ impl LabelScore {
         LABEL_METRICS.into_iter().zip(values)
     }
 
-    /// The mean over labels of `2 both / (actual + predicted)`, 0 of a label without either, as scikit-learn's
-    /// `f1_score(average="macro", zero_division=0)`.
+    /// The mean over labels of `2 both / (actual + predicted)`, 0 for a label without any sample or prediction, as
+    /// scikit-learn's `f1_score(average="macro", zero_division=0)`.
     fn macro_f1(&self) -> Option<f64> {
         let f1 = |label: &Label| ratio(2 * label.both, label.actual + label.predicted);
         mean(self.labels.iter().map(|label| f1(label).unwrap_or(0.0)))
     }
 
-    /// The means over labels that some samples have and others lack of the area under the ROC curve and of average precision.
+    /// Area under the ROC curve and average precision, each averaged over the labels that some samples have and others
+    /// lack.
     fn areas(&self) -> [Option<f64>; 2] {
         let has_both = |label: &&Label| label.actual > 0 && label.actual < self.samples;
         let curves = self.labels.iter().filter(has_both);

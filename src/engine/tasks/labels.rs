@@ -1,4 +1,4 @@
-//! Several labels of a sample, each there or not: outputs are a logit for each.
+//! Several labels of a sample, each present or absent; the outputs are a logit for each.
 
 use super::goal::Goal;
 use super::{Meaning, ReferenceInputs, Score, TaskError};
@@ -6,10 +6,10 @@ use crate::loader::Batch;
 use crate::losses::BinaryCrossEntropySpec;
 use crate::ops::{BinaryTargets, Kernels, Pass, Result, Var, binary_cross_entropy};
 
-/// `len` labels of each sample.
+/// The goal for `len` labels per sample.
 pub(super) struct Labels {
     len: usize,
-    /// Weight of the loss of each label where it is 1; empty where all weights are 1.
+    /// Weight of the loss of each label where it is 1; empty if all weights are 1.
     pos_weight: Vec<f64>,
 }
 
@@ -25,15 +25,15 @@ impl Labels {
     }
 }
 
-/// The labels of a batch, on the host and as the loss reads them.
-pub(super) struct OfBatch<D: Kernels> {
+/// The labels of a batch, on the host and on the device for the loss.
+pub(super) struct BatchLabels<D: Kernels> {
     labels: Vec<f32>,
     targets: BinaryTargets<D>,
 }
 
 impl<D: Kernels> Goal<D> for Labels {
     type Host = Vec<f32>;
-    type Targets = OfBatch<D>;
+    type Targets = BatchLabels<D>;
 
     fn meaning(&self) -> Meaning {
         Meaning::LabelLogits
@@ -47,13 +47,13 @@ impl<D: Kernels> Goal<D> for Labels {
         inputs.floats("y", &[self.len])
     }
 
-    fn upload(&self, device: &D, labels: Vec<f32>, rows: usize) -> Result<OfBatch<D>> {
+    fn upload(&self, device: &D, labels: Vec<f32>, rows: usize) -> Result<BatchLabels<D>> {
         let shape = [rows, self.len];
         let targets = BinaryTargets::new(device, &labels, shape, &self.pos_weight)?;
-        Ok(OfBatch { labels, targets })
+        Ok(BatchLabels { labels, targets })
     }
 
-    fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, batch: &OfBatch<D>) -> Result<Var<D>> {
+    fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, batch: &BatchLabels<D>) -> Result<Var<D>> {
         binary_cross_entropy(pass, logits, &batch.targets)
     }
 
@@ -61,7 +61,7 @@ impl<D: Kernels> Goal<D> for Labels {
         &self,
         device: &D,
         logits: &Var<D>,
-        batch: &OfBatch<D>,
+        batch: &BatchLabels<D>,
         score: &mut Score,
     ) -> Result<()> {
         let logits = logits.to_host(device)?;

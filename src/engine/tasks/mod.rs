@@ -1,8 +1,8 @@
 //! Tasks: computation of gradients and loss from a batch, and of metrics from a split. One file per task.
 //!
-//! Owns [`Task`], which the training loop calls, and [`Workload`], what each family of models is trained on and by which task.
-//! Most tasks are an `Objective` under `backprop`; an algorithm that computes gradients differently, or needs several
-//! forward passes, implements [`Task`] itself. The training loop is in [`crate::train`].
+//! Owns [`Task`], which the training loop calls, and [`Workload`], which defines the data and the task of each family
+//! of models. Most tasks are an `Objective` under `backprop`; an algorithm that computes gradients differently, or
+//! needs several forward passes, implements [`Task`] itself. The training loop is in [`crate::train`].
 //!
 //! All random numbers of a step are drawn on the host from streams seeded by the step's [`Place`], so that they depend
 //! neither on the order of batches nor on threads.
@@ -35,7 +35,7 @@ mod tokens;
 mod workload;
 
 pub use algorithm::Algorithm;
-pub use assess::{Assess, Assessment, Drawing, Image, Told};
+pub use assess::{Assess, Assessment, AssessmentProgress, Drawing, Image};
 pub use class_score::class_metrics;
 pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
@@ -56,7 +56,7 @@ use crate::measure::Stopwatch;
 use crate::models::ModelSpec;
 use crate::ops::{Convolution, Grads, Kernels, Module, Result, Var, Work};
 
-/// A model with its loss and metrics, as the training loop uses it.
+/// A model with its loss and metrics, with the functions that the training loop calls.
 pub trait Task<D: Kernels> {
     /// The parameters.
     fn module(&mut self) -> &mut dyn Module<D>;
@@ -76,9 +76,9 @@ pub trait Task<D: Kernels> {
         loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>>;
+    ) -> Result<MicroStepResult<D>>;
 
-    /// Called after every optimizer step, with whether the step was taken: updates running statistics, which are no
+    /// Called after every optimizer step, with whether the step was taken: updates running statistics, which are not
     /// parameters, unless `control` skips the step.
     ///
     /// # Errors
@@ -87,7 +87,8 @@ pub trait Task<D: Kernels> {
         Ok(())
     }
 
-    /// Forgets running statistics and computes them from `batches`, one after another: those of weights that no step led to.
+    /// Recomputes running statistics from `batches`, for weights (such as averaged ones) that were never trained on
+    /// batches directly.
     ///
     /// # Errors
     /// Any error of the device.
@@ -127,16 +128,20 @@ pub trait Task<D: Kernels> {
         Ok(())
     }
 
-    /// Draws images: the same for the same request; `None` of a model that draws none. `told` is called with the steps that are
-    /// done and all.
+    /// Draws images: equal requests give equal images; `None` for a model that generates none. `told` is called with
+    /// the number of finished steps and the total.
     ///
     /// # Errors
     /// Any error of an operation.
-    fn draw(&mut self, _wanted: &Drawing<'_>, _told: Told<'_>) -> Result<Option<Vec<Image>>> {
+    fn draw(
+        &mut self,
+        _wanted: &Drawing<'_>,
+        _told: AssessmentProgress<'_>,
+    ) -> Result<Option<Vec<Image>>> {
         Ok(None)
     }
 
-    /// The loss of reference inputs in evaluation; `None` where it is that of training.
+    /// The loss of reference inputs in evaluation; `None` if it equals the loss in training.
     ///
     /// # Errors
     /// As [`Task::reference`].
@@ -148,7 +153,7 @@ pub trait Task<D: Kernels> {
     ///
     /// # Errors
     /// [`crate::ops::OpError::Shape`] with all mismatches of `inputs`.
-    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>>;
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<MicroStepResult<D>>;
 }
 
 /// Position of a micro-step in training, which seeds its random streams.
@@ -161,7 +166,7 @@ pub struct Place {
 }
 
 /// Result of a micro-step.
-pub struct Micro<D: Kernels> {
+pub struct MicroStepResult<D: Kernels> {
     /// Gradients, summed with those of earlier micro-steps.
     pub grads: Grads<D>,
     /// The batch's mean loss, one value.
@@ -192,7 +197,8 @@ pub struct TaskParts<'a> {
     /// Features of all rows of the training split, `(rows, features)`, for losses that compare with the whole split
     /// ([`LossSpec::compares_paths`]), else empty.
     pub training: &'a [f32],
-    /// Name of each class and its rows in the training split; empty where the target is not a class, or there is no training split.
+    /// Name of each class and its number of rows in the training split; empty if the target is not a class, or there is
+    /// no training split.
     pub rows_by_class: &'a [(String, usize)],
     /// Seed of weights, noise and dropout.
     pub seed: Seed,
@@ -201,7 +207,7 @@ pub struct TaskParts<'a> {
 /// Builds the task for a model, a loss and a dataset; the model has initial weights.
 ///
 /// # Errors
-/// [`TaskError::Misfit`] when they do not fit each other, [`TaskError::Op`] when the device fails.
+/// [`TaskError::Misfit`] if they do not fit together, [`TaskError::Op`] when the device fails.
 pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
     Workload::build(parts.model, device, parts)
 }

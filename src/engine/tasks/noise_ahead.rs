@@ -1,7 +1,8 @@
-//! [`NoiseAhead`]: the random numbers of a diffusion batch, drawn in a thread while the device computes the batch before.
+//! [`NoiseAhead`]: the random numbers of a diffusion batch, drawn in a thread while the device computes the previous
+//! batch.
 //!
-//! A batch of 64 images of 40 × 40 has 300,000 numbers. Drawing them took 4 ms of the host's time beside an H100, on which
-//! the rest of the step of a U-Net takes 12 ms in 16 bits.
+//! A batch of 64 images of 40 × 40 has 300,000 numbers. Drawing them took 4 ms of the host's time beside an H100, on
+//! which the rest of the step of a U-Net takes 12 ms in 16 bits.
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -14,12 +15,12 @@ use super::Place;
 use super::backprop::Draw;
 use crate::base::{Purpose, Seed};
 
-/// The random numbers of a batch, in the order in which they are drawn.
+/// The random numbers of a batch, in drawing order.
 #[derive(Debug, PartialEq)]
 pub(super) struct Numbers {
     /// Time of each sample.
     pub(super) times: Vec<usize>,
-    /// Uniform in [0, 1) for each sample: below the label dropout its label is dropped.
+    /// A uniform number in [0, 1) for each sample; below the label dropout probability, its label is dropped.
     pub(super) shares: Vec<f64>,
     /// Standard normal noise.
     pub(super) noise: Vec<f32>,
@@ -81,12 +82,12 @@ impl NoiseAhead {
         numbers.unwrap_or_else(|| Numbers::draw(self.seed, request))
     }
 
-    /// Without a thread, which the system may refuse, the numbers are drawn when they are needed.
+    /// Starts drawing in a thread; if the system refuses a thread, the numbers are drawn when needed.
     fn begin(&self, request: Request) {
         let (seed, (send, receive)) = (self.seed, sync_channel(1));
         let thread = thread::Builder::new().name("noise".into());
         let begun = thread.spawn(move || {
-            // The receiver may be gone: training has ended, or went on elsewhere.
+            // The receiver may be gone: training has ended or continued differently.
             let _ = send.send(Numbers::draw(seed, request));
         });
         *self.next.borrow_mut() = begun.ok().map(|_| (request, receive));

@@ -1,4 +1,4 @@
-//! [`NoiseSchedule`]: the share of the image that remains at each diffusion step.
+//! [`NoiseSchedule`]: the fraction of the signal that remains at each diffusion step.
 
 use std::f64::consts::FRAC_PI_2;
 

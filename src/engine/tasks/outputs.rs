@@ -16,13 +16,13 @@ pub struct Outputs {
 /// Interpretation of outputs, which determines how their mean is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
-    /// Estimates of the target, value by value: their mean is an estimate too.
+    /// Estimates of the target, which can be averaged value by value.
     Estimates,
     /// Logits, the last dimension over classes: their probabilities are averaged.
     Logits,
-    /// A logit for each label, which is there or not: the probabilities that it is there are averaged.
+    /// A logit for each label; the probabilities that the label is present are averaged.
     LabelLogits,
-    /// Draws from a distribution: their mean is not such a draw.
+    /// Draws from a distribution: they cannot be averaged.
     Draws,
 }
 
@@ -34,9 +34,9 @@ impl Outputs {
 
     /// The mean of several models' outputs for one batch, with the same meaning.
     ///
-    /// Estimates: `Σ y_m / M`. Logits: `log (Σ softmax(l_m) / M)`, whose softmax is the mean of the probabilities, so that
-    /// loss and accuracy are computed from them as usual; of labels `log (Σ σ(l_m) / Σ σ(-l_m))`. `None` for no outputs, for draws, and for outputs of different
-    /// shape or meaning.
+    /// Estimates: `Σ y_m / M`. Logits: `log (Σ softmax(l_m) / M)`, whose softmax is the mean of the probabilities, so
+    /// that loss and accuracy are computed from them as usual; for labels `log (Σ σ(l_m) / Σ σ(-l_m))`. `None` for no
+    /// outputs, for draws, and for outputs of different shape or meaning.
     ///
     /// # Source
     /// Lakshminarayanan et al. 2017 (deep ensembles), §2.4.
@@ -84,7 +84,7 @@ fn mean_logits(members: &[&[f32]], classes: usize) -> Vec<f32> {
     (0..members[0].len()).map(value).collect()
 }
 
-/// As [`mean_logits`] of two classes, of which one has the logit 0.
+/// As [`mean_logits`] of two classes, the first of which has the logit 0.
 fn mean_label_logits(members: &[&[f32]]) -> Vec<f32> {
     let value = |index: usize| {
         let log_mean = |sign: f32| {

@@ -1,4 +1,5 @@
-//! Path generation: from noise to paths, whose distribution is compared with that of the training split's real paths.
+//! Path generation: from noise; the distribution of generated paths is compared with that of the training split's real
+//! paths.
 //!
 //! Only the size of a dataset batch is used: generators read noise, and the loss takes its real paths from the whole
 //! split. Noise is drawn on the host; this time counts as the step's residual, `other`.
@@ -28,7 +29,7 @@ pub(super) struct Paths<D: Kernels> {
 }
 
 enum Generator<D: Kernels> {
-    /// Reads paths of a process.
+    /// A generator that reads noise paths of a process.
     CannedNet(Box<CannedNet<D>>, PathProcess),
     /// Reads normal variates.
     NeuralSde(Box<NeuralSde<D>>),
@@ -54,7 +55,7 @@ enum Source<D: Kernels> {
 }
 
 impl<D: Kernels> Paths<D> {
-    /// A generator of paths of `points` points; `parts.training` holds the real paths.
+    /// A generator of paths of `points` points; `parts.training` contains the real paths.
     ///
     /// # Errors
     /// [`TaskError::Misfit`] if the loss is not for paths.

@@ -21,7 +21,7 @@ pub struct ReferenceTensor {
     pub values: ReferenceValues,
 }
 
-/// Values of a tensor.
+/// Values of a reference tensor, in one of two types.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReferenceValues {
     /// Floats.
@@ -138,7 +138,7 @@ impl ReferenceInputs {
         shape.ok_or_else(|| format!("`inputs.safetensors` has no `{name}`"))
     }
 
-    /// Values of a sample of the input `name`, without the batch.
+    /// Number of values per sample of the input `name`.
     pub(super) fn len_of(&self, name: &str) -> Result<usize, String> {
         Ok(self.shape_of(name)?.iter().skip(1).product())
     }

@@ -31,10 +31,10 @@ struct Iterations {
 /// Sums over the targets of language models.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Tokens {
-    /// Targets of one sample.
+    /// Number of targets per sample.
     length: usize,
     bytes: f64,
-    /// The sum of losses without label smoothing, where the loss has it.
+    /// The sum of losses without label smoothing, if the loss uses it.
     plain_loss_sum: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ struct Errors {
     rows: u64,
     squared_error: f64,
     absolute_error: f64,
-    /// Squared and absolute errors in the target's own units, where these are no multiple of the normalised ones.
+    /// Squared and absolute errors in the target's own units, if these are not a multiple of the normalised ones.
     own: (f64, f64),
     /// By target column: the sum of targets and of their squares.
     columns: Vec<(f64, f64)>,
@@ -66,7 +66,7 @@ impl Score {
         self.work
     }
 
-    /// No rows, of a target that was normalised so.
+    /// An empty score for a target that was normalised by `scale`.
     pub fn of_target(scale: Option<Scale>) -> Self {
         Self {
             scale,
@@ -74,9 +74,10 @@ impl Score {
         }
     }
 
-    /// All metrics by name: `loss`; of numbers `mse` and `r2` of the normalised target, `mae` and `rmse` in its own units; of classes `accuracy` and those of [`class_metrics`](super::class_metrics);
-    /// of labels [`LABEL_METRICS`](super::LABEL_METRICS); of text `accuracy` and
-    /// `bits_per_byte`, the sum of losses in bits over the bytes of the targets; `solver_iterations`, the mean over batches.
+    /// All metrics by name: `loss`; for numbers `mse` and `r2` of the normalised target, `mae` and `rmse` in its own
+    /// units; for classes `accuracy` and those of [`class_metrics`](super::class_metrics); for labels
+    /// [`LABEL_METRICS`](super::LABEL_METRICS); for text `accuracy` and `bits_per_byte`, the sum of losses in bits over
+    /// the bytes of the targets; `solver_iterations`, the mean over batches.
     pub fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![("loss", self.loss())];
         metrics.extend(self.errors(1.0));
@@ -104,17 +105,17 @@ impl Score {
         metrics
     }
 
-    /// Samples by class and predicted class; none of tokens.
+    /// Samples by class and predicted class; empty for tokens.
     pub fn confusion(&self) -> impl Iterator<Item = (usize, usize, u64)> {
         self.classes.confusion()
     }
 
-    /// `mse` and `r2` in original units; of a target whose logarithm is learned, in those of the logarithm.
+    /// `mse` and `r2` in original units; for a target whose logarithm is learned, of the logarithm.
     pub fn in_own_units(&self) -> Vec<(&'static str, Option<f64>)> {
         self.errors(self.unit())
     }
 
-    /// One unit of the normalised target in the target's own.
+    /// Size of one normalised unit in the target's original unit.
     fn unit(&self) -> f64 {
         self.scale.map_or(1.0, |scale| scale.std)
     }
@@ -190,8 +191,9 @@ impl Score {
         }
     }
 
-    /// Adds a batch of windows of `length` targets, of `bytes` bytes together, with the logits `(targets, vocabulary)`: how many are
-    /// right, but none of the other metrics of classes, of which a vocabulary has tens of thousands.
+    /// Adds a batch of windows of `length` targets, with `bytes` UTF-8 bytes in total, and the logits `(targets,
+    /// vocabulary)`. Only the number of correct tokens is counted; per-class metrics would be too large for a
+    /// vocabulary.
     pub(super) fn add_tokens(
         &mut self,
         logits: &[f32],

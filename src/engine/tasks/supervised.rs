@@ -41,7 +41,7 @@ pub(super) struct Supervised<M, G> {
     features: Features,
 }
 
-/// B rows and their targets on the host.
+/// The row numbers of a batch and their targets on the host.
 pub(super) struct Rows<T> {
     x: Vec<f32>,
     targets: T,
@@ -135,7 +135,7 @@ fn input<D: Kernels>(
     let shape: Shape = match features {
         Features::Image(image) => image.shape(count),
         Features::Tokens { length, .. } => {
-            // Without the token after the window, which is a target only.
+            // The token after the window is left out, since it is only a target.
             let windows = values.chunks_exact(length + 1);
             let read: Vec<f32> = windows
                 .flat_map(|window| &window[..length])
@@ -180,7 +180,7 @@ fn channels_last(x: &[f32], channels: usize, pixels: usize) -> Vec<f32> {
         .collect()
 }
 
-/// Why data with this target are not learned with this loss; `None` if they are.
+/// Why this loss does not fit data with this target; `None` if it fits.
 pub(super) fn wrong_loss(target: Target, loss: &LossSpec) -> Option<String> {
     match (target, loss) {
         (Target::Class { classes: ..2 }, _) => Some(ONE_CLASS.to_owned()),

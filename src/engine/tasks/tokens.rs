@@ -1,4 +1,4 @@
-//! Language models: for every token of a window, the next one.
+//! Language models: predict the next token at every position of a window.
 
 use super::goal::Goal;
 use super::{Meaning, ReferenceInputs, Score};
@@ -7,7 +7,7 @@ use crate::ops::{
     CrossEntropyOptions, Kernels, Pass, Result, Var, cross_entropy, cross_entropy_by,
 };
 
-/// The next token at each of `length` positions, one of `vocabulary`.
+/// The goal of predicting the next token at each of `length` positions, one of `vocabulary`.
 pub(super) struct NextToken {
     pub(super) length: usize,
     pub(super) vocabulary: usize,
@@ -35,7 +35,7 @@ impl<D: Kernels> Goal<D> for NextToken {
         Meaning::Logits
     }
 
-    /// A sample's features are its `length` inputs and the token after them.
+    /// Takes the targets from the features, which contain the `length` inputs and the next token.
     fn of_batch(&self, batch: &mut Batch) -> Targets {
         let windows = batch.features.chunks_exact(self.length + 1);
         let tokens = windows.flat_map(|window| window[1..].iter().map(|id| *id as usize));
@@ -71,7 +71,7 @@ impl<D: Kernels> Goal<D> for NextToken {
         score: &mut Score,
     ) -> Result<()> {
         if self.label_smoothing > 0.0 {
-            // Bits per byte are of the loss without smoothing, which would count bits that no token needs.
+            // Bits per byte are computed from the loss without label smoothing.
             let rows = self.rows(logits)?;
             let loss = cross_entropy(&mut Pass::inference(device), &rows, &targets.tokens)?;
             let samples = targets.tokens.len() / self.length;

@@ -1,4 +1,4 @@
-//! [`Workload`]: all that the planner, `verify` and the worker must know of a family of models.
+//! [`Workload`]: everything that the planner, `verify` and the worker need to know about a family of models.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::ops::Kernels;
 /// The form of samples and targets, if files decide it.
 pub type ReferenceForm = Result<Option<(Features, Target)>, String>;
 
-/// A task with its model, or why there is none.
+/// A task with its model, or why it cannot be built.
 pub type BuiltTask<D> = Result<Box<dyn Task<D>>, TaskError>;
 
-/// What reference files and the manifest say about a reference step.
+/// What reference files and the manifest determine about a reference step.
 #[derive(Debug)]
 pub struct ReferenceFiles<'a> {
     /// The loss.
@@ -26,7 +26,7 @@ pub struct ReferenceFiles<'a> {
 }
 
 impl ReferenceFiles<'_> {
-    /// Rows of a weight.
+    /// Number of rows of a weight.
     pub(super) fn rows_of(&self, name: &str) -> Result<usize, String> {
         let rows = self.weights.get(name).and_then(|shape| shape.first());
         rows.copied()
@@ -34,11 +34,11 @@ impl ReferenceFiles<'_> {
     }
 }
 
-/// A family of models: on what it is trained and by which losses, its cost, its task.
+/// A family of models: its data, losses, cost and task.
 ///
 /// Implemented for the `Spec` of every model, next to its task, and for [`ModelSpec`].
 pub trait Workload {
-    /// Why this model cannot learn these data with this loss; `None` if it can.
+    /// Why this model does not fit these data and this loss; `None` if it fits.
     fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String>;
 
     /// Whether the task learns targets that are mixed of two samples ([`DatasetFacts::mixes`]).
@@ -46,8 +46,7 @@ pub trait Workload {
         false
     }
 
-    /// The loss where a manifest names none: of numbers the mean squared error, of classes cross-entropy, of labels
-    /// binary cross-entropy.
+    /// The default loss: mean squared error for numbers, cross-entropy for classes, binary cross-entropy for labels.
     fn default_loss(&self, dataset: &DatasetSpec) -> LossSpec {
         if dataset.predicts_numbers() {
             LossSpec::Mse(MseSpec::default())
@@ -77,7 +76,7 @@ pub trait Workload {
     /// The task, its model with initial weights.
     ///
     /// # Errors
-    /// [`TaskError::Misfit`] when model, loss and data do not fit each other, [`TaskError::Op`] when the device fails.
+    /// [`TaskError::Misfit`] if model, loss and data do not fit together, [`TaskError::Op`] when the device fails.
     fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D>;
 }
 
@@ -121,7 +120,7 @@ impl Workload for ModelSpec {
     }
 }
 
-/// Why data with a single class teach nothing.
+/// Message: data with a single class cannot be learned.
 pub(super) const ONE_CLASS: &str =
     "the dataset has a single class, so there is nothing to tell apart";
 

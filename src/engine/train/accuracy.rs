@@ -1,8 +1,8 @@
-//! [`Accuracies`]: the best accuracy over epochs, and when training was near it.
+//! [`Accuracies`]: the best accuracy over epochs, and the first epoch near it.
 
 use crate::event::Metric;
 
-/// Share of the best accuracy that counts as near it.
+/// Fraction of the best accuracy that counts as near it.
 const NEAR: f64 = 0.9;
 
 /// The accuracies of the split that is evaluated during training, epoch by epoch.
@@ -32,8 +32,8 @@ impl Accuracies {
         }
     }
 
-    /// `best_SPLIT_accuracy`, and `SPLIT_accuracy_90_epoch`: the first epoch with at least 90 % of it. Nothing where no
-    /// accuracy was noted.
+    /// `best_SPLIT_accuracy`, and `SPLIT_accuracy_90_epoch`: the first epoch with at least 90 % of it. Empty if no
+    /// accuracy was recorded.
     pub(super) fn metrics(&self) -> Metric {
         let best = self.0.iter().map(|accuracy| accuracy.value);
         let Some(best) = best.max_by(f64::total_cmp) else {

@@ -15,7 +15,7 @@ use crate::ops::Kernels;
 use crate::plan::ValidationSpec;
 use crate::tasks::{Assess, Assessment, Image, Task};
 
-/// Time between two events.
+/// Time between two events that report progress.
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Inputs of a costly evaluation.
@@ -30,7 +30,7 @@ pub(super) struct Costly {
 }
 
 impl Costly {
-    /// Evaluates `task`; returns its metrics, or `None` where nothing was to be evaluated.
+    /// Evaluates `task`; returns its metrics, or `None` if there was nothing to evaluate.
     pub(super) fn assess<D: Kernels>(
         &self,
         task: &mut dyn Task<D>,

@@ -1,4 +1,4 @@
-//! Runs that their parent ends after an epoch.
+//! Ends a run early at its parent's request.
 
 use super::error::TrainError;
 use super::session::{Outcome, Session};
@@ -6,7 +6,7 @@ use crate::event::{Emit, Event, Reply};
 use crate::ops::Kernels;
 
 impl<D: Kernels> Session<'_, D> {
-    /// Sends the end of an epoch. Waiting for the reply is not part of the run.
+    /// Sends the end of an epoch. The time of waiting for the reply is excluded from the run's times.
     pub(super) fn report_epoch(&mut self, epoch: Event, emit: &mut Emit<'_>) -> Reply {
         if self.awaits_verdicts {
             self.log.leave_out(|| emit(epoch))
@@ -15,12 +15,12 @@ impl<D: Kernels> Session<'_, D> {
         }
     }
 
-    /// Ends the run after this epoch, with the facts of a run of this many epochs, without what follows training. The
-    /// weights stay as they are, whichever epoch was the best.
+    /// Ends the run after this epoch, with the facts of a run of this number of epochs, but without the evaluations
+    /// after training. The weights of the last epoch are kept, even if another epoch was better.
     pub(super) fn end_here(mut self, emit: &mut Emit<'_>) -> Result<Outcome, TrainError> {
         self.add_cost()?;
         if self.log.facts.diverged.is_none() {
-            self.log.facts.eval_loss_after = self.evaluate_fixed()?;
+            self.log.facts.eval_loss_after = self.fixed_batch_loss()?;
             self.log.facts.metrics = self.validated.take().unwrap_or_default();
             self.log.facts.metrics.extend(self.accuracies.metrics());
         }

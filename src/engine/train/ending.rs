@@ -12,7 +12,7 @@ impl<D: Kernels> Session<'_, D> {
         if self.log.facts.diverged.is_some() {
             return Ok(());
         }
-        self.log.facts.eval_loss_after = self.evaluate_fixed()?;
+        self.log.facts.eval_loss_after = self.fixed_batch_loss()?;
         if self.validated.is_none() {
             self.validate_now()?;
         }
@@ -40,7 +40,8 @@ impl<D: Kernels> Session<'_, D> {
             .module()
             .visit_buffers(&Path::root(), &mut |_, _| has_statistics = true);
         if has_statistics {
-            // No step led to the mean weights, so that their statistics are those of one more pass.
+            // The mean weights were never trained on batches, so their running statistics are recomputed in one more
+            // pass.
             let mut failure = None;
             let mut batches = self
                 .loader

@@ -26,7 +26,8 @@ impl<D: Kernels> Ensemble<D> {
         }
     }
 
-    /// Keeps the result of `copy` if the epoch's loss is among the best; of equal losses, the earlier epoch ranks first.
+    /// Stores the result of `copy` if the epoch's loss is among the best; of equal losses, the earlier epoch ranks
+    /// first.
     pub(super) fn offer<E>(
         &mut self,
         loss: Option<f64>,

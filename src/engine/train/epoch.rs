@@ -1,4 +1,4 @@
-//! One pass over the training split.
+//! Trains for one epoch, a pass over the training split.
 
 use std::time::{Duration, Instant};
 
@@ -78,7 +78,7 @@ pub(super) fn train_epoch<D: Kernels>(
     running.end(learner, pauses.log)
 }
 
-/// An epoch while it runs: losses and times of its steps.
+/// State of the current epoch: losses and times of its steps.
 struct Running<D: Kernels> {
     losses: Losses<D>,
     marks: Marks<D>,
@@ -119,7 +119,7 @@ impl<D: Kernels> Running<D> {
                 .as_secs_f64()
     }
 
-    /// Adds a step; returns its loss where reading it does not wait.
+    /// Adds a step; returns its loss if it can be read without waiting for the device.
     fn end_step(
         &mut self,
         learner: &Learner<D>,
@@ -147,7 +147,7 @@ impl<D: Kernels> Running<D> {
         Ok(())
     }
 
-    /// Writes the state of the run, unless it has diverged. The time counts neither for the epoch nor for a step.
+    /// Writes the state of the run, unless it has diverged. The time is excluded from the times of epoch and steps.
     fn pause(
         &mut self,
         learner: &mut Learner<D>,
@@ -185,8 +185,8 @@ struct Losses<D: Kernels> {
 }
 
 impl<D: Kernels> Losses<D> {
-    /// Continues the losses of the steps that are done. Memory for all `steps` steps is reserved now: reserving it during the
-    /// epoch would be measured as growth of the run's memory.
+    /// Continues after the finished steps of an epoch. Memory for all `steps` steps is reserved in advance; otherwise
+    /// it would be measured as memory growth of the run.
     fn after(mut begun: BegunEpoch, steps: usize) -> Self {
         let more = steps.saturating_sub(begun.steps());
         begun.losses.reserve(more);
@@ -209,7 +209,7 @@ impl<D: Kernels> Losses<D> {
         }
     }
 
-    /// Adds the loss of a step; returns its value where reading it does not wait.
+    /// Adds the loss of a step; returns its value if it can be read without waiting for the device.
     fn add(
         &mut self,
         learner: &Learner<D>,
@@ -255,7 +255,7 @@ impl<D: Kernels> Losses<D> {
         Ok(())
     }
 
-    /// Steps that were taken: all but one whose loss diverged.
+    /// Number of steps that changed the weights: all except one whose loss diverged.
     fn good_steps(&self, max_loss: Option<f64>) -> u64 {
         self.read.len() as u64 - u64::from(self.has_diverged(max_loss))
     }
@@ -284,7 +284,7 @@ impl<D: Kernels> Losses<D> {
     }
 }
 
-/// Marks at which the device ended each step, where it runs asynchronously: a clock of the host would measure queueing.
+/// Marks at which the device ended each step, if it runs asynchronously; the host's clock would only measure queueing.
 /// A step lasts from the end of the previous one, so that it includes waiting for its batch. Its phases cannot be
 /// separated without waiting for the device, so it has none.
 struct Marks<D: Kernels>(Vec<D::Mark>);

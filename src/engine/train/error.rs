@@ -1,4 +1,4 @@
-//! [`TrainError`]: why a run could not go on.
+//! [`TrainError`]: why a run could not continue.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(super) enum TrainError {
         /// Batch size.
         batch_size: usize,
     },
-    /// The loader gave fewer batches than it promised: a bug of this program.
+    /// The loader returned fewer batches than announced: a bug of this program.
     #[error("the loader ended after {0} batches of an epoch")]
     Short(usize),
     /// The dataset failed.
@@ -49,7 +49,7 @@ pub(super) enum TrainError {
     /// An operation or the device failed.
     #[error(transparent)]
     Op(#[from] OpError),
-    /// The parent ends the run; its state is written, if the run writes one.
+    /// The parent ended the run; its training state has been written, if the run writes one.
     #[error("ended by its parent")]
     Ended,
     /// A file or folder of the run could not be written.

@@ -11,12 +11,13 @@ use crate::ops::Kernels;
 use crate::plan::{CellSpec, ValidationSpec, WatchedSplit};
 use crate::tasks::{Score, Task};
 
-/// Samples of the fixed batch, spread evenly over the validation split (over the training split where there is none).
+/// Number of samples of the fixed batch, which are spread evenly over the validation split (or the training split
+/// without one).
 const FIXED_ROWS: usize = 32;
 /// The fixed batch's index among the batches of an evaluation, which gives it separate noise.
 const FIXED_INDEX: u64 = u64::MAX;
 
-/// What can be evaluated: a task, or several as one.
+/// Something that can be evaluated: a task, or several tasks as an ensemble.
 pub(super) trait Evaluate {
     /// As [`Task::evaluate`].
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), TrainError>;
@@ -34,7 +35,7 @@ pub(super) struct Evaluation {
     fixed: Batch,
     /// The split that is evaluated during training, and the prefix of its metrics.
     watched: Option<(Loader, &'static str)>,
-    /// The test split, where it is evaluated at the end only.
+    /// The test split, if it is evaluated only at the end.
     test: Option<Loader>,
     fresh: Option<Loader>,
     /// How the target was normalised.
@@ -93,7 +94,7 @@ impl Evaluation {
     }
 
     /// Loss and metrics of the split that is evaluated during training, named `val_…` or, for the test split, `test_…`;
-    /// nothing where there is no such split.
+    /// empty without such a split.
     pub(super) fn validate(
         &self,
         task: &mut (impl Evaluate + ?Sized),
@@ -179,14 +180,14 @@ pub(super) struct Tested {
 }
 
 impl Tested {
-    /// Adds the metrics to the facts of a run.
+    /// Adds metrics and confusion matrix to the facts of a run.
     pub(super) fn note(self, facts: &mut RunFacts) {
         facts.metrics.extend(self.metrics);
         facts.confusion = self.confusion.into();
     }
 }
 
-/// Entries of a confusion matrix that are kept: all of ten classes.
+/// Largest number of entries of a confusion matrix that are stored; enough for ten classes.
 const ENTRIES: usize = 100;
 
 /// The confusion matrix by the classes' names, without zeros; of more than [`ENTRIES`] entries the most frequent errors.
@@ -197,7 +198,7 @@ fn confusion(score: &Score, names: &[String]) -> Vec<Confusion> {
         entries.sort_by_key(|(.., samples)| std::cmp::Reverse(*samples));
         entries.truncate(ENTRIES);
     }
-    // A name comes from the user's data: results files hold no characters that a terminal acts on.
+    // A name comes from the user's data: control characters are escaped in results files.
     let name = |class: usize| match names.get(class) {
         Some(name) => one_line(name),
         None => class.to_string(),

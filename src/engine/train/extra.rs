@@ -11,7 +11,7 @@ use crate::ops::Kernels;
 /// Number and settings of the extra steps, which continue where training ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExtraSteps {
-    /// Steps to count, after one warm-up step.
+    /// Number of steps to time, after one warm-up step.
     pub(super) wanted: usize,
     /// The first epoch after training.
     pub(super) epoch: usize,
@@ -20,7 +20,7 @@ pub(super) struct ExtraSteps {
 }
 
 impl ExtraSteps {
-    /// Samples of a counted step.
+    /// Number of samples of a timed step.
     pub(super) fn samples(&self) -> usize {
         self.steps.iter().next().map_or(0, |step| step.samples)
     }
@@ -28,8 +28,8 @@ impl ExtraSteps {
     /// Takes the steps: `begin` starts the stopwatch of a counted step, `note` receives its times. This changes the
     /// weights.
     ///
-    /// The first step is a warm-up; steps with fewer samples than the first are not counted either. `false` where a loss
-    /// diverges.
+    /// The first step is a warm-up; steps with fewer samples than the first are not counted either. Returns `false` if
+    /// a loss diverges.
     ///
     /// # Errors
     /// Errors of a step.
@@ -69,7 +69,7 @@ impl ExtraSteps {
         Ok(true)
     }
 
-    /// Takes the steps, waiting for the device at the end of every phase; returns their summary, or `None` where a loss
+    /// Takes the steps, waiting for the device at the end of every phase; returns their summary, or `None` if a loss
     /// diverges.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ pub(super) fn no_phases(reason: &str) -> Event {
     Event::Warning { message }
 }
 
-/// A profile, or the warning that there is none; the run itself is complete.
+/// The event with the profile, or a warning that there is none; the run itself is complete.
 pub(super) fn profile_event(profile: Result<Option<Profile>, TrainError>) -> Event {
     let reason = match profile {
         Ok(Some(profile)) => return Event::Profile(Box::new(profile)),

@@ -1,4 +1,4 @@
-//! How a run goes on from the state of an interrupted one.
+//! Resumes an interrupted run from its training state.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::event::{Emit, Event};
 use crate::ops::{Kernels, StepControl};
 
 impl<D: Kernels> Session<'_, D> {
-    /// Restores the state of an interrupted run, where there is one, and tells its epochs again.
+    /// Restores the state of an interrupted run, if there is one, and sends the events of its epochs again.
     pub(super) fn go_on(&mut self, emit: &mut Emit<'_>) -> Result<Begin, TrainError> {
         let order = self.resuming.order.as_ref();
         let Some(path) = order.and_then(|order| order.from.clone()) else {
@@ -46,7 +46,7 @@ impl<D: Kernels> Session<'_, D> {
             if past.judgement.is_due {
                 self.accuracies.note(epoch, &past.judgement.validation);
             }
-            // Copies the weights of now, where it keeps them: their values come from the file.
+            // This copies the current weights as buffers for the best ones; their values are then read from the file.
             let verdict = self.judge(epoch, past.outcome.train_loss, &past.judgement)?;
             is_over = verdict == Verdict::Stop;
             emit(past.clone().into_event(epoch));

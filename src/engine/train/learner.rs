@@ -11,7 +11,7 @@ use crate::loader::Epoch;
 use crate::measure::{Phase, Profiler, Stopwatch};
 use crate::ops::{Grads, Kernels, Result, StepControl, Var, Work, layers_by_key};
 use crate::optim::{ClipBy, Ema, Optimizer, clip_factors};
-use crate::tasks::{Micro, Place, Task};
+use crate::tasks::{MicroStepResult, Place, Task};
 
 /// The state that a step changes.
 pub(super) struct Learner<D: Kernels> {
@@ -21,24 +21,24 @@ pub(super) struct Learner<D: Kernels> {
     pub(super) ema: Option<Ema<D>>,
     /// Largest norm of the gradients, and which parameters share a norm.
     pub(super) clip: Option<(f64, ClipBy)>,
-    /// A loss above it is a divergence.
+    /// Loss above which training counts as diverged.
     pub(super) max_loss: Option<f64>,
-    /// Detects divergence on the device, by the same limits, where reading a loss would wait for the device.
+    /// Detects divergence on the device, by the same limits, if reading a loss would wait for the device.
     pub(super) control: Option<D::Control>,
     pub(super) steps: u64,
     /// Cost of the first micro-step.
     pub(super) cost: Option<Cost>,
-    /// Operations of the step that is counted; empty before it.
+    /// Operations of the counted step; empty before it was taken.
     pub(super) work: Vec<OpWork>,
 }
 
-/// Cost of one micro-step, apart from time.
+/// Cost of one micro-step other than time: FLOPs and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cost {
     pub(super) samples: usize,
     /// FLOPs of the micro-step.
     pub(super) work: Work,
-    /// Activations held at the end of its forward pass.
+    /// Activations held at the end of the forward pass, in bytes.
     pub(super) activation_bytes: u64,
 }
 
@@ -73,8 +73,8 @@ impl<D: Kernels> StepLoss<D> {
 impl<D: Kernels> Learner<D> {
     /// One optimizer step: micro-steps, then clip, step, average.
     ///
-    /// A loss that is NaN, or above its limit, leaves the weights unchanged; where reading it would wait for the device,
-    /// so do all later steps.
+    /// A loss that is NaN, or above its limit, leaves the weights unchanged; on a device where reading it would wait,
+    /// all later steps leave them unchanged too.
     pub(super) fn step(
         &mut self,
         step: Step,
@@ -123,7 +123,7 @@ impl<D: Kernels> Learner<D> {
         Profiler::new(layers_by_key(self.task.module()), None)
     }
 
-    /// The gradient of a loss that is `share` of a step's.
+    /// The gradient with which backpropagation starts, for a micro-step with the weight `share` in its step.
     fn loss_grad(&self, share: f32) -> Result<Buffer<D>> {
         match &self.control {
             Some(control) => control.loss_grad(&self.device, share),
@@ -157,13 +157,13 @@ impl<D: Kernels> Learner<D> {
         Ok(())
     }
 
-    /// Steps skipped because scaled gradients were not finite; `None` without loss scaling.
+    /// Number of steps skipped because scaled gradients were not finite; `None` without loss scaling.
     pub(super) fn skipped_steps(&self) -> Result<Option<u64>> {
         let control = self.control.as_ref();
         control.map_or(Ok(None), StepControl::skipped_steps)
     }
 
-    fn note_cost(&mut self, samples: usize, micro: &Micro<D>) {
+    fn note_cost(&mut self, samples: usize, micro: &MicroStepResult<D>) {
         self.cost.get_or_insert(Cost {
             samples,
             work: micro.work,

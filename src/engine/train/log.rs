@@ -1,9 +1,9 @@
-//! [`Log`]: facts and times of a run, collected during the run.
+//! [`Log`]: collects facts and times during a run.
 
 use std::time::Instant;
 
 use super::learner::Cost;
-use super::state::{EpochOutcome, SoFar};
+use super::state::{EpochOutcome, TotalsSoFar};
 use super::stopping::Best;
 use crate::base::statistics::median;
 use crate::event::{
@@ -30,11 +30,11 @@ pub(super) struct Log {
     train_s: f64,
     validation_s: f64,
     pub(super) checkpoint_bytes: Option<u64>,
-    /// Seconds of the costly evaluation, where there was one.
+    /// Seconds of the costly evaluation, if there was one.
     assessment_s: Option<f64>,
     /// Seconds that count nowhere ([`Self::leave_out`]).
     left_out_s: f64,
-    /// Seconds of the processes of this run that were interrupted, where it went on from their state.
+    /// Seconds of earlier, interrupted processes of this run, if it was resumed.
     earlier_s: Option<f64>,
     first_losses: Vec<Option<f64>>,
     /// Samples of the first epoch.
@@ -71,21 +71,21 @@ impl Log {
         }
     }
 
-    /// Data, model and weights are ready.
+    /// Called when data, model and weights are ready; keeps the memory that each takes.
     pub(super) fn ready(&mut self, parts: MemoryParts) {
         self.parts = parts;
         self.startup_s = self.start.elapsed().as_secs_f64();
     }
 
-    /// The evaluation before training is over: memory is measured from here on.
+    /// Called when the evaluation before training has ended; memory is measured from then on.
     pub(super) fn begin_training(&mut self) {
         self.memory = PeakMemory::start();
         self.device_memory.leave_out();
     }
 
-    /// The log's values that a run needs to go on from here.
-    pub(super) fn so_far(&self) -> SoFar {
-        SoFar {
+    /// The log's values that are needed to resume the run.
+    pub(super) fn so_far(&self) -> TotalsSoFar {
+        TotalsSoFar {
             eval_loss_before: self.facts.eval_loss_before,
             validation_s: self.validation_s,
             total_s: self.total_s(),
@@ -93,7 +93,7 @@ impl Log {
     }
 
     /// Continues the log of an interrupted run.
-    pub(super) fn go_on(&mut self, from: SoFar) {
+    pub(super) fn go_on(&mut self, from: TotalsSoFar) {
         self.facts.eval_loss_before = from.eval_loss_before;
         self.validation_s = from.validation_s;
         self.earlier_s = Some(from.total_s);
@@ -144,7 +144,7 @@ impl Log {
         result
     }
 
-    /// Runs work that is not part of the run: its seconds count nowhere.
+    /// Runs work that is not part of the run: its seconds are excluded from all times.
     pub(super) fn leave_out<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
@@ -175,7 +175,7 @@ impl Log {
         self.parts.activation_bytes = cost.activation_bytes;
     }
 
-    /// Sets the work of a step and of an epoch; none where the run ended before the step that is counted.
+    /// Sets the work of a step and of an epoch; empty if the run ended before the counted step.
     pub(super) fn add_work(&mut self, mut step: Vec<OpWork>) {
         if !step.is_empty() {
             let samples = OpWork {
@@ -191,7 +191,7 @@ impl Log {
     /// Stops sampling the GPU.
     ///
     /// # Errors
-    /// Why its counters could not be read, as a sentence.
+    /// Its counters could not be read; a sentence says why.
     pub(super) fn end_watch(&mut self) -> Result<(), String> {
         let meter = std::mem::replace(&mut self.gpu, GpuMeter::absent());
         if !meter.has_counters() {
@@ -258,7 +258,7 @@ impl Log {
     }
 }
 
-/// The mean; `None` for no values, or where one is missing.
+/// The mean; `None` for no values, or if one is missing.
 fn mean(values: &[Option<f64>]) -> Option<f64> {
     let sum: Option<f64> = values.iter().copied().sum();
     sum.filter(|_| !values.is_empty())
@@ -270,15 +270,15 @@ fn improvement_per_s(facts: &RunFacts, best_epoch_s: Option<f64>) -> Option<f64>
     rate.is_finite().then_some(rate)
 }
 
-/// Adds the phases of the extra steps, which wait for the device after each phase, and their slowdown against ordinary
-/// steps.
+/// Adds the phases of the extra steps, which wait for the device after each phase, and the ratio of their time to that
+/// of ordinary steps.
 pub(super) fn add_phases(times: &mut RunTimes, extra: &PaceSummary) {
     times.phases = phases(&extra.mean);
     let ratio = 1e3 * extra.mean.total_s / times.step_mean_ms;
     times.observer_ratio = ratio.is_finite().then_some(ratio);
 }
 
-/// The phases of a mean step.
+/// Mean times of a step by phase.
 pub(super) fn phases(mean: &StepTimes) -> PhaseTimes {
     let ms = |phase| 1e3 * mean.phase_s(phase);
     PhaseTimes {

@@ -24,13 +24,14 @@ struct Members<D: Kernels> {
     kind: &'static str,
 }
 
-/// Evaluates the order's members on its cell's data like a single model whose outputs are the mean of theirs.
+/// Evaluates the order's members on its cell's data like a single model whose outputs are the mean of the members'
+/// outputs.
 ///
 /// Parameters and FLOPs are summed over the members. The only evaluation is also the best one: its loss is `best_loss`,
 /// its accuracy `best_SPLIT_accuracy`, so that an ensemble has the objectives of the trials it is made of.
 ///
 /// # Errors
-/// Weights that cannot be read or do not fit, members that do not fit each other, models whose outputs have no mean.
+/// Weights that cannot be read or do not fit, members that do not fit together, models whose outputs have no mean.
 pub(super) fn evaluate<D: Kernels>(
     device: &D,
     order: &Order<CellSpec>,
@@ -75,7 +76,7 @@ pub(super) fn evaluate<D: Kernels>(
 }
 
 struct Found {
-    /// The fixed batch, with its FLOPs.
+    /// Score of the fixed batch, with its FLOPs.
     fixed: Score,
     /// Loss on the split that is evaluated during training.
     loss: Option<f64>,
@@ -118,7 +119,8 @@ impl Found {
     }
 }
 
-/// All members must be evaluated on the same samples with the same noise, and none may have trained on these samples.
+/// Checks that all members can be evaluated on the same samples with the same noise, and were not trained on these
+/// samples.
 fn check(order: &Order<CellSpec>) -> Result<(), TrainError> {
     let own = &order.cell;
     for member in order.members.iter().map(|member| &member.cell) {
@@ -186,7 +188,7 @@ impl<D: Kernels> Evaluate for Members<D> {
         let outputs = self.tasks.iter_mut();
         let outputs = outputs.map(|task| task.outputs(batch.clone(), index, score));
         let outputs: Vec<Outputs> = outputs.collect::<Result<_, _>>()?;
-        // Dataset and loss are the same, so any member may compute the score.
+        // Dataset and loss are the same for all members, so the first one computes the score.
         match (Outputs::mean(&outputs), self.tasks.first_mut()) {
             (Some(mean), Some(task)) => Ok(task.evaluate_outputs(batch, index, mean, score)?),
             _ => Err(TrainError::Unsupported(format!(

@@ -1,13 +1,15 @@
 //! One run, inside the worker: from an [`Order`] to events.
 //!
-//! Owns [`run`]. `setup.rs` opens the data and builds model, optimizer and loaders; `session.rs` is the loop, `ending.rs` what is evaluated after it, `epoch.rs`
-//! one pass over the data, `learner.rs` one optimizer step. `evaluation.rs` evaluates the other splits, `accuracy.rs`
-//! finds their best accuracy, `assessment.rs` does the costly evaluation. `stopping.rs` decides when to stop,
-//! `cut_off.rs` ends a run at its parent's request, `state.rs`, `resuming.rs` and `going_on.rs` keep what an interrupted run goes on from, `threads.rs` sets the number of threads, `log.rs` collects facts and
-//! times. At the very end, `extra.rs` takes steps whose phases are timed where the device runs asynchronously,
-//! `profile.rs` steps whose operations are timed; `work.rs` counts those of one step. An order with members trains nothing: `members.rs` evaluates the mean
-//! of their predictions. Only the cell's checkpoint, the run's state and the order's images are written; the caller of [`run`] receives
-//! everything else as events.
+//! Owns [`run`]. `setup.rs` opens the data and builds model, optimizer and loaders; `session.rs` is the training loop,
+//! `ending.rs` the evaluation after it, `epoch.rs` one pass over the data, `learner.rs` one optimizer step.
+//! `evaluation.rs` evaluates the other splits, `accuracy.rs` finds their best accuracy, `assessment.rs` does the costly
+//! evaluation. `stopping.rs` decides when to stop, `cut_off.rs` ends a run at its parent's request, `state.rs`,
+//! `resuming.rs` and `going_on.rs` save and restore the training state of interrupted runs, `threads.rs` sets the
+//! number of threads, `log.rs` collects facts and times. At the very end, `extra.rs` takes steps whose phases are timed
+//! if the device runs asynchronously, `profile.rs` steps whose operations are timed; `work.rs` counts the operations of
+//! one step. An order with members trains nothing: `members.rs` evaluates the mean of their predictions. Only the
+//! cell's checkpoint, the run's state and the order's images are written; the caller of [`run`] receives everything
+//! else as events.
 
 mod accuracy;
 mod assessment;
@@ -56,8 +58,8 @@ pub(crate) use trained_run::{CLASS_NAMES, NORMALISATION, RUN};
 /// Trains the order's cell, or evaluates its members, and sends every event to `emit`, from [`Event::Hello`] to
 /// [`Event::Finished`] or [`Event::Failed`]. Never panics on bad input.
 ///
-/// After [`Reply::Stop`](crate::event::Reply::Stop) to an epoch, the run ends there, with the facts of a run of that many epochs: without test
-/// evaluation, ensemble, checkpoint and costly evaluation, and with the weights as they are.
+/// After [`Reply::Stop`](crate::event::Reply::Stop) to an epoch, the run ends, with the facts of a run of that number
+/// of epochs: without test evaluation, ensemble, checkpoint and costly evaluation, and with the current weights.
 ///
 /// The calling thread becomes one of the compute threads, unless it already belongs to a pool.
 #[expect(
@@ -109,7 +111,7 @@ impl DeviceJob for Job<'_> {
         if self.order.members.is_empty() {
             // The pool's size depends on the data; setting up calls kernels from outside the pool only a few times.
             let session = setup::set_up(&device, self.order, self.start)?;
-            // Kept to the end of the run: dropping a pool ends its threads.
+            // Kept alive until the end of the run, because dropping a pool ends its threads.
             let _pool = join_pool(session.threads);
             session.train(self.emit)
         } else {

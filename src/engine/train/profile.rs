@@ -11,11 +11,11 @@ use crate::loader::{Loader, MadeBatch};
 use crate::measure::{self, Phase, Profiler, SpanKind, StepTimes, Stopwatch, TimedSpan};
 use crate::ops::{Kernels, layers_by_key};
 
-/// Most spans of a profile; its rows are always complete.
+/// Largest number of spans of a profile; its rows are always complete.
 const MOST_SPANS: usize = 20_000;
 
-/// Takes the `measure.phase-steps` steps after the training and times every operation; this changes the weights. `None` where
-/// a loss diverges.
+/// Takes the `measure.phase-steps` steps after the training and times every operation; this changes the weights. `None`
+/// if a loss diverges.
 ///
 /// # Errors
 /// Errors of a step.
@@ -88,7 +88,7 @@ pub(super) fn phase_name(phase: Option<Phase>) -> &'static str {
     }
 }
 
-/// Steps, phases and operations, and the batches on which work began before the end of the last step.
+/// The spans of steps, phases and operations, and of batches whose loading began before the end of the last step.
 fn spans(spans: &[TimedSpan], made: &[MadeBatch]) -> Vec<Span> {
     let (Some(first), Some(end)) = (spans.first(), spans.iter().map(|span| span.end).max()) else {
         return Vec::new();

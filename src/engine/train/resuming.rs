@@ -1,4 +1,4 @@
-//! [`Resuming`]: when a run writes its state.
+//! [`Resuming`]: when a run saves its training state.
 
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,15 @@ use crate::event::{Emit, Event, Metric};
 use crate::ops::Kernels;
 use crate::plan::{CellSpec, Resume};
 
-/// Seconds that a run must be expected to train for its state to be written unasked.
+/// Expected training time in seconds from which on a run saves its state by default.
 const LONG_S: f64 = 600.0;
 /// Seconds between two writes.
 const EVERY_S: f64 = 60.0;
-/// The pause is also at least this many times what the last write took: it costs one per cent at most.
+/// The pause between two writes is at least this multiple of the last write's duration, so that writing takes at most
+/// one percent.
 const PAUSE: u32 = 100;
 
-/// When a run writes its state, and the part of it that is not in device memory.
+/// When a run saves its training state, and the part of it that is not in device memory.
 pub(super) struct Resuming {
     pub(super) order: Option<Resume>,
     pub(super) progress: Progress,
@@ -48,8 +49,8 @@ impl Resuming {
         }
     }
 
-    /// Whether the run, which has done `share` of its steps in `trained_s`, writes its state. The first answer stays: of a
-    /// run for which it is no, finished epochs are not kept in memory.
+    /// Whether the run, which has done the fraction `share` of its steps in `trained_s` seconds, saves its state. The
+    /// first answer is final, because a run that does not save its state discards finished epochs.
     fn is_wanted(&mut self, trained_s: f64, share: f64) -> bool {
         *self.is_wanted.get_or_insert(trained_s >= LONG_S * share)
     }
@@ -69,7 +70,7 @@ impl Resuming {
     }
 }
 
-/// The moments of an epoch at which the run may write its state.
+/// Decides at which steps of an epoch the run saves its state.
 pub(super) struct Pauses<'a, D: Kernels> {
     pub(super) cell: &'a CellSpec,
     pub(super) resuming: &'a mut Resuming,
@@ -101,7 +102,8 @@ impl<D: Kernels> Pauses<'_, D> {
         self.resuming.is_time() && self.is_wanted(epoch_s, done)
     }
 
-    /// Writes the state, if the run writes one, and returns the duration. The first failure emits a warning; training goes on.
+    /// Saves the state, if the run does so, and returns the duration. The first failure emits a warning; training
+    /// continues.
     pub(super) fn write(
         &mut self,
         learner: &mut Learner<D>,
@@ -146,7 +148,7 @@ impl<D: Kernels> Pauses<'_, D> {
     }
 }
 
-/// Where a run begins.
+/// Where training begins, for a new or a resumed run.
 #[derive(Default)]
 pub(super) struct Begin {
     /// First epoch to train.

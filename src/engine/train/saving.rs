@@ -17,8 +17,8 @@ pub(super) struct Saving {
 }
 
 impl Saving {
-    /// No files in repeats, which train the same weights again; no unrequested files of `order.keep_weights_below` bytes or
-    /// more.
+    /// The files that the run writes: none in repeats, which train the same weights again; without `train.save-to` none
+    /// of `order.keep_weights_below` bytes or more.
     pub(super) fn of(order: &Order<CellSpec>, data: &OpenDataset, parameters: u64) -> Self {
         let mut files = Vec::new();
         let is_asked = order.cell.train.save_to.is_some();

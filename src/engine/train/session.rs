@@ -1,4 +1,4 @@
-//! [`Session`]: a run from its first evaluation to its last. The loop.
+//! [`Session`]: a run from its first evaluation to its last, with the training loop.
 
 use super::accuracy::Accuracies;
 use super::assessment::Costly;
@@ -26,7 +26,7 @@ use crate::optim::Rate;
 use crate::plan::CellSpec;
 use crate::tasks::Place;
 
-/// A run after its setup.
+/// State of a run after its setup.
 pub(super) struct Session<'a, D: Kernels> {
     pub(super) cell: &'a CellSpec,
     /// Threads to compute with; without a number, the run's share of the cores.
@@ -75,7 +75,7 @@ impl<D: Kernels> Session<'_, D> {
             is_over,
         } = self.go_on(emit)?;
         if (epoch, &begun) == (0, &None) {
-            self.log.facts.eval_loss_before = self.evaluate_fixed()?;
+            self.log.facts.eval_loss_before = self.fixed_batch_loss()?;
         }
         self.log.begin_training();
         let left = if is_over { 0..0 } else { epoch..epochs };
@@ -139,7 +139,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok(outcome)
     }
 
-    /// When the state may be written from the beginning of an epoch on, and what trains meanwhile.
+    /// The schedule of saving the state in an epoch, and the learner (borrowed together).
     fn pauses(&mut self, epoch: usize) -> (Pauses<'_, D>, &mut Learner<D>, &Loader, &Rate) {
         let count = self.steps.count();
         let pauses = Pauses {
@@ -153,7 +153,7 @@ impl<D: Kernels> Session<'_, D> {
         (pauses, &mut self.learner, &self.loader, &self.rate)
     }
 
-    /// Keeps a finished epoch for the state of the run, and writes the state if it is time, and after the last epoch.
+    /// Records a finished epoch for the training state, and saves the state if it is due or this was the last epoch.
     fn end_epoch(&mut self, epoch: usize, past: &PastEpoch, is_last: bool, emit: &mut Emit<'_>) {
         let (mut pauses, learner, ..) = self.pauses(epoch + 1);
         pauses.add(past);
@@ -192,7 +192,8 @@ impl<D: Kernels> Session<'_, D> {
         Ok((loss, metrics))
     }
 
-    /// Judges the epoch by its loss, for the learning rate too, and keeps the weights of the best epoch if they must be restored.
+    /// Passes the epoch's loss to early stopping and the schedule, and keeps the weights of the best epoch if they must
+    /// be restored.
     pub(super) fn judge(
         &mut self,
         epoch: usize,
@@ -232,7 +233,7 @@ impl<D: Kernels> Session<'_, D> {
     }
 
     /// The loss of the fixed batch with the raw weights.
-    pub(super) fn evaluate_fixed(&mut self) -> Result<Option<f64>, TrainError> {
+    pub(super) fn fixed_batch_loss(&mut self) -> Result<Option<f64>, TrainError> {
         let (task, evaluation) = (&mut self.learner.task, &self.evaluation);
         let score = self.log.validation(|| evaluation.fixed(&mut **task))?;
         Ok(score.loss())
@@ -247,7 +248,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// The cost of one sample, from a step that changes nothing.
+    /// The cost of one sample, measured by a step that leaves the weights unchanged.
     fn probe_cost(&mut self) -> Result<Cost, TrainError> {
         let (batch, place) = (self.evaluation.one_sample()?, Place { epoch: 0, step: 0 });
         let mut watch = Stopwatch::start();
@@ -261,7 +262,7 @@ impl<D: Kernels> Session<'_, D> {
         })
     }
 
-    /// Writes the checkpoint files. An unrequested one that cannot be written is a warning.
+    /// Writes the checkpoint files. If they were not requested, a failure is only a warning.
     fn save(&mut self, emit: &mut Emit<'_>) -> Result<(), TrainError> {
         match self.write_files() {
             Err(error) if !self.saving.is_asked() => {
@@ -287,7 +288,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// Samples, verification, selection, with the averaged weights if there are any.
+    /// Runs the costly evaluation (samples, verification, selection) with the averaged weights if there are any.
     fn assess(&mut self, emit: &mut Emit<'_>) -> Result<(), TrainError> {
         let Some(costly) = &self.costly else {
             return Ok(());
@@ -359,7 +360,7 @@ impl<D: Kernels> Session<'_, D> {
     }
 }
 
-/// Does `work` with the averaged weights in place of the raw ones, if there are any.
+/// Calls `work` with the averaged weights in place of the raw ones, if there are any.
 pub(super) fn with_average<D: Kernels, T>(
     learner: &mut Learner<D>,
     work: impl FnOnce(&mut Learner<D>) -> Result<T, TrainError>,

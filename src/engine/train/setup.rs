@@ -82,7 +82,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     })
 }
 
-/// Properties that a state must share with the run to continue it.
+/// Properties in which a saved state must equal the run that resumes from it.
 fn identity<D: Kernels>(device: &D, order: &Order<CellSpec>) -> Result<Identity, TrainError> {
     let resume = order.resume.as_ref();
     Ok(Identity {
@@ -154,7 +154,7 @@ fn learner<D: Kernels>(
 ) -> Result<Learner<D>, TrainError> {
     let mut task = task(device, cell, data, seed)?;
     if let Some(path) = &cell.train.init_from {
-        checkpoint::load_but(path, device, task.module(), &cell.train.fresh)?;
+        checkpoint::load_except(path, device, task.module(), &cell.train.fresh)?;
     }
     if !cell.train.freeze.is_empty() {
         names::freeze(task.module(), &cell.train.freeze)?;
@@ -200,7 +200,7 @@ pub(crate) fn training_features(data: &OpenDataset) -> Result<Vec<f32>, DatasetE
     Ok(features)
 }
 
-/// Name of each class and its rows in the training split; empty where the target is not a class.
+/// Name of each class and its number of rows in the training split; empty if the target is not a class.
 fn rows_by_class(data: &OpenDataset) -> Vec<(String, usize)> {
     let names = data.dataset.class_names();
     let name = |class: usize| names.get(class).cloned().unwrap_or(class.to_string());

@@ -1,6 +1,8 @@
-//! [`State`]: everything that training changes, in a file, so that a run that was interrupted goes on with the same bits.
+//! [`State`]: everything that training changes, in a file, so that an interrupted run can resume with bit-identical
+//! results.
 //!
-//! Order of samples, augmentation, dropout and noise are drawn from seed, epoch and step, so that no generator has a state.
+//! Order of samples, augmentation, dropout and noise are drawn from seed, epoch and step, so that no generator has a
+//! state.
 
 use std::collections::BTreeMap;
 use std::path::Path as FilePath;
@@ -20,22 +22,22 @@ use crate::ops::{Kernels, OpError, Path, Result, StepControl, for_each_trained};
 const PROGRESS: &str = "progress";
 /// Name of the tensor with the BLAKE3 digest of all data before it.
 const DIGEST: &str = "digest";
-/// Names of the entries of the file's metadata by which runs of more epochs find it.
+/// Name of the metadata entry with the digest by which runs of more epochs recognise the file.
 const LINEAGE: &str = "lineage";
 const EPOCHS: &str = "epochs";
 const DIGEST_BYTES: usize = blake3::OUT_LEN;
 
-/// How far a run has come: all of its state that is not in device memory.
+/// The progress of a run: its training state outside of device memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Progress {
     pub(super) identity: Identity,
     /// Optimizer steps.
     pub(super) steps: u64,
-    /// Counts on the device, where it decides about steps.
+    /// Counters of the device's control, if it decides about steps.
     pub(super) control: Vec<f64>,
     pub(super) cost: Option<Cost>,
     pub(super) work: Vec<OpWork>,
-    pub(super) so_far: SoFar,
+    pub(super) so_far: TotalsSoFar,
     /// Finished epochs.
     pub(super) epochs: Vec<PastEpoch>,
     /// The first unfinished epoch, if some of its steps are done.
@@ -43,14 +45,14 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Finished epochs, and finished optimizer steps of the epoch after them.
+    /// Numbers of finished epochs, and of finished optimizer steps in the epoch after them.
     pub(super) fn place(&self) -> (usize, usize) {
         let steps = self.begun.as_ref().map_or(0, BegunEpoch::steps);
         (self.epochs.len(), steps)
     }
 }
 
-/// Properties that must be equal for a run to go on from a state, with the results of a run in one piece.
+/// Properties that must be equal for a run to resume from a state with the same results as without interruption.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
     /// Digest of the cell without its number of epochs.
@@ -60,15 +62,15 @@ pub(super) struct Identity {
     pub(super) seed: u64,
 }
 
-/// Results and times so far.
+/// Results and times of a run so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct SoFar {
+pub(super) struct TotalsSoFar {
     pub(super) eval_loss_before: Option<f64>,
     pub(super) validation_s: f64,
     pub(super) total_s: f64,
 }
 
-/// The lineage of the run whose state is in a file, and its finished epochs; `None` for another file.
+/// The lineage digest in a state file, and its number of finished epochs; `None` for another file.
 pub fn lineage_and_epochs(path: &FilePath) -> Option<(String, usize)> {
     let mut metadata = checkpoint::read_metadata(path).ok()?;
     let epochs = metadata.get(EPOCHS)?.parse().ok()?;
@@ -97,7 +99,7 @@ impl PastEpoch {
     }
 }
 
-/// Metrics of an epoch, and the loss by which it is judged.
+/// Metrics of an epoch, and the loss by which epochs are compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Judgement {
     pub(super) validation: Metric,
@@ -144,7 +146,8 @@ impl<D: Kernels> State<'_, D> {
         Ok(())
     }
 
-    /// Adds what the learner knows to `progress`, and writes all to a file; one buffer at a time is copied to the host.
+    /// Completes `progress` from the learner and writes everything to a file; buffers are copied to the host one at a
+    /// time.
     pub(super) fn write(
         &mut self,
         path: &FilePath,
@@ -202,7 +205,7 @@ impl<D: Kernels> State<'_, D> {
     /// Replaces all values by those of a file that has the same buffers.
     ///
     /// # Errors
-    /// [`CheckpointError::Format`] where it has others.
+    /// [`CheckpointError::Format`] if the buffers differ.
     pub(super) fn restore(
         &mut self,
         path: &FilePath,
@@ -237,10 +240,10 @@ pub(super) struct Saved {
 }
 
 impl Saved {
-    /// Reads a file; `None` where it is not of a run with this identity.
+    /// Reads a file; `None` if it belongs to a run with another identity.
     ///
     /// # Errors
-    /// [`CheckpointError::Io`], and [`CheckpointError::Format`] where it is damaged.
+    /// [`CheckpointError::Io`], and [`CheckpointError::Format`] if it is damaged.
     pub(super) fn read(
         path: &FilePath,
         identity: &Identity,
@@ -282,7 +285,7 @@ pub(super) struct EpochOutcome {
     pub(super) train_loss: Option<f64>,
     /// Seconds, from the start of the loader to the end of its threads.
     pub(super) seconds: f64,
-    /// Why training cannot go on.
+    /// Why training diverged, if it did.
     pub(super) diverged: Option<String>,
 }
 

@@ -7,8 +7,9 @@ use crate::plan::TrainSpec;
 
 /// The optimizer steps of an epoch.
 ///
-/// `accumulate` micro-steps make one optimizer step; the last one of an epoch may have fewer, and its last micro-step
-/// fewer samples. Gradients are weighted by samples, so that a step equals that of one batch of all its samples.
+/// `accumulate` micro-steps form one optimizer step; the last step of an epoch may have fewer, and its last micro-step
+/// fewer samples. Gradients are weighted by their number of samples, so that a step equals one with a single large
+/// batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Steps {
     rows: usize,
@@ -33,7 +34,7 @@ impl Steps {
     /// [`TrainError::NoBatch`] when there is no step.
     pub(super) fn new(rows: usize, train: &TrainSpec) -> Result<Self, TrainError> {
         let batch_size = train.batch_size.max(1);
-        let (batches, all) = train.whole_epoch(rows);
+        let (batches, all) = train.batches_and_steps(rows);
         if batches == 0 {
             return Err(TrainError::NoBatch { rows, batch_size });
         }

@@ -1,4 +1,4 @@
-//! [`Stopping`]: which epoch is the best, and when to stop. It only decides.
+//! [`Stopping`]: which epoch is the best, and when to stop. It has no side effects.
 
 use crate::plan::EarlyStoppingSpec;
 
@@ -20,7 +20,7 @@ pub(super) struct Best {
 /// What to do after an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The best epoch so far: keep its weights, go on.
+    /// The best epoch so far: keep its weights and continue.
     Best,
     /// Train on.
     Continue,
@@ -34,7 +34,7 @@ impl Stopping {
         Self { spec, best: None }
     }
 
-    /// Judges `epoch` by its loss: validation if there is one, else training.
+    /// Decides about `epoch` by its loss: validation if there is one, else training.
     ///
     /// An epoch is better if its loss is below the best less `min-delta`; a loss that is not finite is never better.
     pub(super) fn judge(&mut self, epoch: usize, loss: Option<f64>) -> Verdict {

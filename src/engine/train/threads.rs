@@ -4,12 +4,12 @@ use crate::datasets::{Features, Target};
 use crate::plan::CellSpec;
 use crate::tasks::{Algorithm, Workload};
 
-/// FLOPs of a step below which a second thread is useless: the step's products are done before another thread wakes up,
-/// which takes tens of microseconds ([`crate::ops::parallel`]).
+/// FLOPs of a step below which a second thread is useless: the step's matrix products are finished before another
+/// thread wakes up, which takes tens of microseconds ([`crate::ops::parallel`]).
 const TINY_STEP_FLOP: f64 = 2e7;
 
-/// The number that the cell sets; else one thread where its step is tiny; else, or where the FLOPs are unknown, `None`:
-/// the run's share of the cores.
+/// The number that the cell sets; else one thread if a step is tiny; else, or if the FLOPs are unknown, `None`, which
+/// means the run's share of the cores.
 ///
 /// A step counts as three forward passes of the model, as in the plan. The model's forward FLOPs do not include losses
 /// between paths and the iterations of an equilibrium.
@@ -24,7 +24,7 @@ pub(super) fn wanted(cell: &CellSpec, features: Features, target: Target) -> Opt
     cell.train.threads.or(is_tiny.then_some(1))
 }
 
-/// Makes this thread the first of a pool of `threads` (of rayon's default number without one).
+/// Makes this thread the first of a pool of `threads` threads (rayon's default number if `None`).
 ///
 /// Kernels called from outside a pool wait at every call until sleeping threads wake up. A thread that is already in a
 /// pool stays there: results do not depend on the number of threads.

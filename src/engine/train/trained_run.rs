@@ -1,4 +1,4 @@
-//! [`TrainedRun`]: what a checkpoint says beside its weights.
+//! [`TrainedRun`]: the metadata of a checkpoint.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,8 @@ pub(crate) const CLASS_NAMES: &str = "class_names";
 /// Name of the entry with the scales of features and target.
 pub(crate) const NORMALISATION: &str = "normalisation";
 
-/// How the model of a checkpoint was trained, and what was fitted to its training rows: all that is needed to use it.
+/// How the model of a checkpoint was trained, and what was fitted to its training rows: everything that is needed to
+/// use it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainedRun {
     /// The cell; the dataset's path is relative to the checkpoint's folder.
@@ -25,10 +26,10 @@ pub struct TrainedRun {
     pub features: Features,
     /// Form of the target.
     pub target: Target,
-    /// Training rows of each class; empty where the target is not a class.
+    /// Number of training rows of each class; empty if the target is not a class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class_rows: Vec<usize>,
-    /// Values that were fitted to the training rows, beside normalisation.
+    /// Values that were fitted to the training rows, other than normalisation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Preparation>,
 }
@@ -84,7 +85,7 @@ fn portable(cell: &CellSpec) -> CellSpec {
     own
 }
 
-/// `path` as seen from `folder`, both absolute.
+/// `path` relative to `folder`; both are absolute.
 fn relative(path: &Path, folder: &Path) -> PathBuf {
     let common = path
         .components()

@@ -4,7 +4,7 @@ use crate::device::Buffer;
 use crate::ops::{Kernels, Module, Path, Result, for_each_trained};
 use crate::optim::Ema;
 
-/// Weights and their average at one moment; frozen weights are those of every moment.
+/// Weights and their average at one moment; frozen weights are not copied.
 pub(super) struct Weights<D: Kernels> {
     buffers: Vec<Buffer<D>>,
     ema: Option<Ema<D>>,

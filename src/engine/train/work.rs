@@ -17,9 +17,9 @@ const PHASES: [Option<Phase>; Phase::COUNT + 1] = [
     None,
 ];
 
-/// Epoch and step that are counted: the second step of the run or, where that has fewer samples, the first of the second
-/// epoch. In the first step of a run optimizers create their state and libraries choose algorithms; it is counted where the run
-/// has no other.
+/// Epoch and step that are counted: the second step of the run or, where that has fewer samples, the first of the
+/// second epoch. In the first step of a run optimizers create their state and libraries choose algorithms; it is
+/// counted only if the run has no other.
 pub(super) fn counted_step(steps: Steps, epochs: usize) -> (usize, usize) {
     let first: Vec<usize> = steps.iter().take(2).map(|step| step.samples).collect();
     match first[..] {
@@ -28,7 +28,8 @@ pub(super) fn counted_step(steps: Steps, epochs: usize) -> (usize, usize) {
     }
 }
 
-/// The work of the step that `profile` has recorded: operations in order of their first call, then the rest by phase.
+/// The work of the step that `profile` has recorded: operations in order of their first call, then the rest of each
+/// phase.
 pub(super) fn work<D: Kernels>(profile: &Profile) -> Vec<OpWork> {
     let mut rows: Vec<OpWork> = Vec::new();
     for row in &profile.rows {

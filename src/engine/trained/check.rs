@@ -1,5 +1,5 @@
-//! [`check()`]: whether what a checkpoint says fits together. The file may come from anywhere: a model is only built for weights that
-//! are there.
+//! [`check()`]: checks that a checkpoint is consistent. The file may come from an untrusted source, so a model is built
+//! only for weights that exist in it.
 
 use crate::datasets::{
     ColumnPreparation, DatasetFacts, DatasetSpec, Features, Normalisation, Preparation,
@@ -20,7 +20,7 @@ pub(super) fn check(
     data(run, class_names.len(), normalisation).or_else(|| model(run, weights))
 }
 
-/// Sizes of features and target, and what was fitted.
+/// Checks sizes of features and target, and fitted values.
 fn data(run: &TrainedRun, classes: usize, normalisation: &Normalisation) -> Option<String> {
     let wrong = |what: &str| Some(format!("its {what} do not fit each other"));
     let sizes = match run.target {
@@ -55,7 +55,7 @@ fn data(run: &TrainedRun, classes: usize, normalisation: &Normalisation) -> Opti
     }
 }
 
-/// Whether the features are those of the dataset, prepared as it says.
+/// Whether the features are those of the dataset, prepared by the stored preparation.
 fn features_fit(run: &TrainedRun, normalisation: &Normalisation) -> bool {
     match (&*run.cell.dataset, &run.preparation, run.features) {
         (DatasetSpec::Csv(_), Some(Preparation::Table { columns }), Features::Vector { len }) => {
@@ -113,7 +113,7 @@ fn is_date(column: &PreparedColumn, name: &str) -> bool {
     column.name == name && matches!(&column.how, ColumnPreparation::Number { date: Some(_), .. })
 }
 
-/// Whether the model learns such data, and has as many weights as the file.
+/// Checks that the model fits the data, and has as many weights as the file.
 fn model(run: &TrainedRun, weights: &[Tensor]) -> Option<String> {
     let there: usize = weights.iter().map(|tensor| tensor.values.len()).sum();
     let wanted = match &*run.cell.model {
@@ -128,7 +128,7 @@ fn model(run: &TrainedRun, weights: &[Tensor]) -> Option<String> {
             let layers = spec.expand(run.features, run.target).ok()?;
             Some(layers.iter().map(Layer::parameter_count).sum())
         }
-        // No width of theirs is beyond the number of weights.
+        // For these models no width can exceed the number of weights.
         other => {
             let largest = largest(&serde_json::to_value(other).unwrap_or_default());
             (largest <= there as f64).then_some(there)

@@ -14,7 +14,7 @@ pub enum TrainedError {
     /// The file cannot be read or does not fit the model.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// The file or the model does not have what is asked for.
+    /// The file or the model does not support the request.
     #[error("{0}")]
     Unsuited(String),
     /// The data cannot be used.

@@ -1,4 +1,4 @@
-//! [`evaluate()`]: metrics of a trained model, what it confuses, and its worst rows.
+//! [`evaluate()`]: metrics of a trained model, its confusion matrix, and its worst rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::ops::{self, DeviceJob, Kernels};
 use crate::tasks::{Outputs, Score, Task, logistic_loss};
 use crate::train::evaluated_splits;
 
-/// Rows with the largest loss that are kept.
+/// Number of rows with the largest loss that are listed.
 const WORST: usize = 10;
 
 /// A model's performance on some rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rows {
-    /// `val`, `test` or `fresh` of the data that it was trained on; `data` of others.
+    /// Name of the split: `val`, `test` or `fresh` of the original dataset; `data` for other data.
     pub name: &'static str,
     /// Number of rows.
     pub rows: u64,
     /// Metrics by name, as in `runs.csv`.
     pub metrics: Metric,
-    /// How often each class was predicted for each class.
+    /// Number of samples by true and predicted class.
     pub confusion: Option<ConfusionMatrix>,
     /// The rows with the largest loss, the largest first.
     pub worst: Vec<WorstRow>,
@@ -68,7 +68,7 @@ pub struct Evaluated {
 /// Evaluates a model on the rows that were held out when it was trained, or on other data with a target.
 ///
 /// # Errors
-/// Data that are missing or not like those that it was trained on; errors of the device.
+/// Data that are missing or have another form than the training data; errors of the device.
 pub fn evaluate(
     trained: &Trained,
     path: Option<&Path>,
@@ -213,7 +213,7 @@ impl<'a> Sums<'a> {
         Ok(task.evaluate_outputs(batch, index, outputs, &mut self.score)?)
     }
 
-    /// Keeps the worst rows.
+    /// Adds the rows of a batch to the list of worst rows.
     fn note(&mut self, batch: &Batch, outputs: &Outputs) {
         let found = predictions(self.trained, outputs.values());
         let width = outputs.values().len() / batch.size.max(1);

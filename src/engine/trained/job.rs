@@ -11,8 +11,8 @@ use crate::plan::Precision;
 use crate::tasks::{self, Task, TaskParts};
 use crate::train::training_features;
 
-/// The task of a trained model. `data` are those that it was trained on, where the loss needs them; without them the loss of classes
-/// is the plain one.
+/// The task of a trained model. `data` is the original dataset, if the loss needs it; without it, the classification
+/// loss is unweighted.
 pub(super) fn task<D: Kernels>(
     device: &D,
     trained: &Trained,

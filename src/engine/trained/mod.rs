@@ -1,8 +1,8 @@
 //! Uses trained models: predictions for new data, and metrics of any data.
 //!
-//! Owns [`Trained`], a checkpoint with all that is needed to use it ([`TrainedRun`](crate::train::TrainedRun)).
-//! [`predict()`] streams predictions for data without targets, [`evaluate()`] computes metrics, confusions and the worst rows,
-//! [`sample()`] draws from models that generate.
+//! Owns [`Trained`], a checkpoint with everything that is needed to use it ([`TrainedRun`](crate::train::TrainedRun)).
+//! [`predict()`] streams predictions for data without targets, [`evaluate()`] computes metrics, confusions and the
+//! worst rows, [`sample()`] draws from generative models.
 
 mod check;
 mod error;
@@ -14,6 +14,6 @@ mod sample;
 
 pub use error::TrainedError;
 pub use evaluate::{ConfusionMatrix, Evaluated, Rows, WorstRow, evaluate};
-pub use predict::{PredictedRows, Predictions, Take, labels_there, predict};
+pub use predict::{PredictedRows, Predictions, ReceivePredictions, labels_there, predict};
 pub use record::Trained;
 pub use sample::{SampleOptions, Samples, sample};

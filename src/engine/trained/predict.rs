@@ -11,9 +11,9 @@ use crate::loader::{Loader, LoaderSpec};
 use crate::ops::{self, DeviceJob, Kernels};
 use crate::tasks::{Score, Task};
 
-/// Values of a batch: beyond it, larger batches are no faster.
+/// Number of values of a batch; larger batches are not faster.
 const BATCH: usize = 1 << 18;
-/// Rows of a batch at most.
+/// Largest number of rows of a batch.
 const MOST_ROWS: usize = 1 << 10;
 
 /// Predictions for some rows.
@@ -21,7 +21,7 @@ const MOST_ROWS: usize = 1 << 10;
 pub enum Predictions {
     /// Probabilities `(rows, classes)`; those of a row sum to 1.
     Classes(Vec<f32>),
-    /// Probabilities `(rows, labels)` that a label is there.
+    /// Probabilities `(rows, labels)` that a label is present.
     Labels(Vec<f32>),
     /// Numbers `(rows, columns)` in the target's own units.
     Values(Vec<f64>),
@@ -30,26 +30,27 @@ pub enum Predictions {
 /// Rows with their predictions.
 #[derive(Debug)]
 pub struct PredictedRows<'a> {
-    /// Source of each row: of a table the number of the row in the file, from 0 below the header; of an image its file.
+    /// Source of each row: for a table the number of the row in the file, from 0 below the header; for an image its
+    /// file.
     pub sources: Vec<String>,
     /// Predictions for these rows.
     pub predictions: &'a Predictions,
 }
 
 /// Receives predictions, in the order of the rows.
-pub type Take<'a> = dyn FnMut(PredictedRows<'_>) -> io::Result<()> + 'a;
+pub type ReceivePredictions<'a> = dyn FnMut(PredictedRows<'_>) -> io::Result<()> + 'a;
 
-/// Passes predictions for all rows of a file or folder to `take`; memory does not grow with the number of rows. Returns what
-/// somebody who reads them should know, each a sentence.
+/// Passes predictions for all rows of a file or folder to `take`; memory does not grow with the number of rows. Returns
+/// remarks for readers of the predictions, one sentence each.
 ///
 /// # Errors
-/// Models that predict no targets, data that are not like those that it was trained on (after `take` has seen the rows before the
-/// mistakes), errors of the device and of `take`.
+/// Models that predict no targets, data of another form than the training data (after `take` has seen the rows before
+/// the mistakes), errors of the device and of `take`.
 pub fn predict(
     trained: &Trained,
     path: &Path,
     device: DeviceKind,
-    take: &mut Take<'_>,
+    take: &mut ReceivePredictions<'_>,
 ) -> Result<Vec<String>, TrainedError> {
     check(trained)?;
     let job = Predict {
@@ -84,7 +85,7 @@ struct Predict<'a> {
     trained: &'a Trained,
     path: &'a Path,
     kind: DeviceKind,
-    take: &'a mut Take<'a>,
+    take: &'a mut ReceivePredictions<'a>,
 }
 
 impl DeviceJob for Predict<'_> {
@@ -106,11 +107,11 @@ fn part_of<D: Kernels>(
     task: &mut dyn Task<D>,
     trained: &Trained,
     part: &Arc<dyn Dataset>,
-    take: &mut Take<'_>,
+    take: &mut ReceivePredictions<'_>,
 ) -> Result<(), TrainedError> {
     let rows = (0..part.rows() as u32).collect();
     let size = (BATCH / part.features().len().max(1)).clamp(1, MOST_ROWS);
-    // Decoding is what takes long of images.
+    // Images are loaded by several workers, because decoding is slow.
     let spec = LoaderSpec {
         workers: if part.is_decoded() {
             rayon::current_num_threads()

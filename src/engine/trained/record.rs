@@ -12,7 +12,7 @@ use crate::layers::checkpoint;
 use crate::losses::LossSpec;
 use crate::train::{CLASS_NAMES, NORMALISATION, RUN, TrainedRun};
 
-/// A checkpoint with all that is needed to use it.
+/// A checkpoint with everything that is needed to use it.
 #[derive(Debug)]
 pub struct Trained {
     /// The file.
@@ -28,7 +28,7 @@ pub struct Trained {
 }
 
 impl Trained {
-    /// Reads what a checkpoint says beside its weights.
+    /// Reads a checkpoint's metadata and weights.
     ///
     /// # Errors
     /// A file that cannot be read, or lacks what is needed: one of another program or of an earlier version.
@@ -86,7 +86,8 @@ impl Trained {
         &[]
     }
 
-    /// Names of predicted numbers: `prediction`, or of several `prediction_NAME`; none for classes and labels.
+    /// Names of predicted numbers: `prediction`, or `prediction_NAME` if there are several; none for classes and
+    /// labels.
     pub fn prediction_names(&self) -> Vec<String> {
         if self.predicts_labels() {
             return Vec::new();
@@ -104,7 +105,7 @@ impl Trained {
         }
     }
 
-    /// The model's knowledge of its training data.
+    /// What the model needs to know to prepare new data.
     pub fn known(&self, wants_target: bool) -> Known<'_> {
         Known {
             features: self.run.features,
@@ -117,7 +118,7 @@ impl Trained {
     }
 }
 
-/// `path` from `folder`, with `..` taken away where it can be.
+/// `path` relative to `folder`, with `..` resolved where possible.
 fn from(folder: &Path, path: &Path) -> PathBuf {
     let mut whole = folder.to_owned();
     for part in path.components() {

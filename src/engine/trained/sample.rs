@@ -1,4 +1,4 @@
-//! [`sample()`]: what a generative model draws.
+//! [`sample()`]: draws samples from a generative model.
 
 use rand::Rng;
 
@@ -8,9 +8,9 @@ use crate::datasets::{DatasetSpec, Features, Preparation, TokenKind};
 use crate::device::DeviceKind;
 use crate::loader::Batch;
 use crate::ops::{self, DeviceJob, Kernels};
-use crate::tasks::{Drawing, Image, Score, Task, Told};
+use crate::tasks::{AssessmentProgress, Drawing, Image, Score, Task};
 
-/// What to draw.
+/// What to draw, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleOptions {
     /// Number of samples.
@@ -36,7 +36,8 @@ pub enum Samples {
     Paths(Vec<Vec<(f32, f32)>>),
 }
 
-/// Draws samples; the same options give the same samples on one device. `told` is called with what is done and all.
+/// Draws samples; the same options give the same samples on one device. `told` is called with the finished part and the
+/// total.
 ///
 /// # Errors
 /// Models that do not generate, prompts with tokens that the model does not know, errors of data and device.
@@ -44,7 +45,7 @@ pub fn sample(
     trained: &Trained,
     options: &SampleOptions,
     device: DeviceKind,
-    told: Told<'_>,
+    told: AssessmentProgress<'_>,
 ) -> Result<Samples, TrainedError> {
     let job = Draw {
         trained,
@@ -59,7 +60,7 @@ struct Draw<'a> {
     trained: &'a Trained,
     options: &'a SampleOptions,
     kind: DeviceKind,
-    told: Told<'a>,
+    told: AssessmentProgress<'a>,
 }
 
 impl DeviceJob for Draw<'_> {
@@ -138,9 +139,9 @@ struct Writer<'a> {
     options: &'a SampleOptions,
     kind: TokenKind,
     vocabulary: &'a [u32],
-    /// All tokens of the model, with that of unknown ones.
+    /// Number of token ids of the model, including that of unknown tokens.
     all: usize,
-    /// Tokens of a window.
+    /// Number of tokens of a window.
     length: usize,
     prompt: Vec<usize>,
 }
@@ -180,7 +181,7 @@ impl<'a> Writer<'a> {
                 ))
             })?);
         }
-        // A window needs a token to begin with: a new line, where there is one.
+        // A window needs a first token: a line break, if the vocabulary has one.
         let newline = vocabulary.binary_search(&u32::from('\n'));
         if prompt.is_empty() {
             prompt.push(newline.unwrap_or_default());
@@ -199,7 +200,7 @@ impl<'a> Writer<'a> {
         &self,
         task: &mut dyn Task<D>,
         seed: Seed,
-        told: Told<'_>,
+        told: AssessmentProgress<'_>,
     ) -> Result<Vec<String>, TrainedError> {
         let count = self.options.count;
         let mut texts = vec![self.prompt.clone(); count];
@@ -223,7 +224,8 @@ impl<'a> Writer<'a> {
             .collect())
     }
 
-    /// The last tokens of each text, from the left; what comes after them changes no earlier output of a causal model.
+    /// The last tokens of each text, left-aligned; padding after them does not affect earlier outputs of a causal
+    /// model.
     fn batch(&self, texts: &[Vec<usize>]) -> Batch {
         let mut features = Vec::with_capacity(texts.len() * (self.length + 1));
         for text in texts {

@@ -10,10 +10,10 @@ use crate::ops::Convolution;
 
 /// Share of the global gradient norm below which a gradient is rounding noise.
 const NOISE: f64 = 1e-6;
-/// Scale of the error of such a gradient, as a share of the global norm: with the tolerance, about the unit roundoff of
-/// single precision. A parameter that changes no output has nothing but such noise.
+/// Scale of the error of a gradient that is only rounding noise, as a fraction of the global norm; times the tolerance
+/// it is about the unit roundoff of f32. Parameters that do not affect the output have such gradients.
 const NOISE_SCALE: f64 = 1e-4;
-/// Losses below this are compared absolutely.
+/// Losses below this are compared by absolute difference.
 const SMALL_LOSS: f64 = 1e-2;
 
 /// Results of this program to compare with PyTorch's reference: loss and gradients of the first step, and the weights after
@@ -23,7 +23,7 @@ pub(super) struct Outcome {
     pub(super) loss: f64,
     pub(super) grads: Vec<Tensor>,
     pub(super) after: Vec<Tensor>,
-    /// Loss in evaluation after the last step, where it is not that of training.
+    /// Loss in evaluation after the last step, if it differs from the loss in training.
     pub(super) evaluation: Option<f64>,
     /// Algorithms of the convolutions, the most accurate first.
     pub(super) convolutions: Vec<Convolution>,
@@ -32,20 +32,20 @@ pub(super) struct Outcome {
 /// Errors of a model against its reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verification {
-    /// Own loss.
+    /// Loss of the model.
     pub loss: f64,
     /// The reference's loss.
     pub reference_loss: f64,
     /// `|a - b| / max(|b|, 1e-2)`.
     pub loss_relative_error: f64,
-    /// Largest over parameters of `‖g - g_ref‖ / ‖g_ref‖`, before clipping; where `‖g_ref‖` is below `1e-6 ‖all g_ref‖`,
+    /// Largest over parameters of `‖g - g_ref‖ / ‖g_ref‖`, before clipping; if `‖g_ref‖` is below `1e-6 ‖all g_ref‖`,
     /// and thus rounding noise, of `‖g - g_ref‖ / (1e-4 ‖all g_ref‖)`.
     pub gradient_relative_error: f64,
     /// The parameter of the largest gradient error.
     pub gradient_worst: String,
     /// Largest over parameters of `‖w - w_ref‖ / ‖w_ref‖` after three steps. Entries whose reference gradient is below
-    /// `1e-6 ‖all g_ref‖` are left out: an adaptive optimizer amplifies rounding noise to a full step. Infinite where a frozen
-    /// parameter differs at all.
+    /// `1e-6 ‖all g_ref‖` are left out: an adaptive optimizer amplifies rounding noise to a full step. Infinite if a
+    /// frozen parameter differs at all.
     pub weights_after_relative_error: f64,
     /// The parameter of the largest error of weights.
     pub weights_after_worst: String,
@@ -57,12 +57,12 @@ pub struct Verification {
     /// The statistic of the largest error.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub statistics_worst: String,
-    /// `|a - b| / max(|b|, 1e-2)` of the losses in evaluation after three steps; `None` where the reference has none.
+    /// `|a - b| / max(|b|, 1e-2)` of the losses in evaluation after three steps; `None` if the reference has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluation_relative_error: Option<f64>,
     /// Algorithms of the convolutions, the most accurate first; empty on a GPU, where cuDNN chooses.
     pub convolutions: Vec<Convolution>,
-    /// Values of all parameters.
+    /// Number of parameters (elements of all tensors).
     pub parameters: u64,
     /// Whether every error is within its tolerance.
     pub passed: bool,
@@ -78,8 +78,8 @@ impl Verification {
 
     /// Largest error of weights that passes for convolutions by `algorithms`: that of the least accurate one.
     ///
-    /// Each is the power of ten above the largest error that was measured on U-Nets (docs/verify.md): the gradients' errors
-    /// reach the weights through an adaptive optimizer, whose steps do not shrink with a gradient.
+    /// Each tolerance is the power of ten above the largest error that was measured on U-Nets (docs/verify.md): the
+    /// gradients' errors reach the weights through an adaptive optimizer, whose steps do not shrink with a gradient.
     pub fn weights_tolerance(algorithms: &[Convolution]) -> f64 {
         if algorithms.contains(&Convolution::Winograd5) {
             1e-3
@@ -132,7 +132,7 @@ pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained
         .into_iter()
         .partition(|tensor| buffers.contains(&tensor.name));
     let mut grads = by_name(&reference.grads);
-    // A program may compute gradients that no step uses.
+    // The other program may have computed gradients of frozen parameters.
     grads.retain(|name, _| !frozen.contains(*name));
     let all = grads.values();
     let global = norm(all.flat_map(|tensor| tensor.values.iter().copied()));
@@ -188,7 +188,7 @@ pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained
     verification
 }
 
-/// The error of a parameter after the steps; entries whose gradient is below `floor` do not count.
+/// The error of a parameter after the steps; entries whose gradient is below `floor` are ignored.
 fn error_after(own: &Tensor, expected: &Tensor, gradient: &Tensor, floor: f64) -> f64 {
     let counts = |index: usize| f64::from(gradient.values[index].abs()) >= floor;
     let kept = (0..expected.values.len()).filter(|index| counts(*index));

@@ -70,11 +70,11 @@ impl Reference {
             .collect()
     }
 
-    /// Checks that gradients and later weights have the names and shapes of the weights, which fit the model; what is
-    /// `untrained` needs no gradient.
+    /// Checks that gradients and later weights have the names and shapes of the weights, which fit the model; tensors
+    /// in `untrained` need no gradient.
     ///
     /// # Errors
-    /// Every tensor that does not.
+    /// All tensors that do not fit.
     pub(super) fn check_names(&self, untrained: &Untrained) -> Result<(), VerifyError> {
         let mut mistakes = Vec::new();
         let wanted = self.shapes();
@@ -174,7 +174,7 @@ impl VerifyError {
     }
 }
 
-/// Names of what no gradient changes.
+/// Names of tensors that training by gradients does not change.
 #[derive(Debug, Default)]
 pub(super) struct Untrained {
     /// Running statistics.

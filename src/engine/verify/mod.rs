@@ -105,7 +105,7 @@ impl Job<'_> {
         Ok((facts.features, facts.target))
     }
 
-    /// The task whose shapes the reference files imply.
+    /// Builds the task with shapes from the reference files.
     fn build<D: Kernels>(&self, device: &D) -> Result<Box<dyn Task<D>>, VerifyError> {
         let (model, loss) = (&*self.cell.model, &*self.cell.loss);
         let files = ReferenceFiles {

@@ -1,15 +1,15 @@
-//! Holds the operations of a device against those of the CPU: the same inputs, then values and gradients, number by
+//! Compares the operations of a device with those of the CPU: the same inputs, then values and gradients, number by
 //! number.
 //!
-//! Owns [`check_operations`] and [`OperationCheck`]. The operations and their inputs are those of [`ops::conformance`]. It
-//! prints nothing.
+//! Owns [`check_operations`] and [`OperationCheck`]. The operations and their inputs are those of [`ops::conformance`].
+//! It prints nothing.
 
 use crate::device::{Arithmetic, DeviceError, DeviceKind};
 use crate::ops::conformance::{Answer, Case, Property, Size, cases};
 use crate::ops::{self, DeviceJob, Kernels, OpError, Result};
 
-/// The arithmetics of products that are tried, with the greatest relative error that passes. TF32 has the ten bits of
-/// fraction of `f16`, so its limit is the same; `bf16` has seven, eight times as coarse.
+/// The arithmetics of matrix products that are checked, with the largest relative error that passes. TF32 has the ten
+/// bits of fraction of `f16`, so its limit is the same; `bf16` has seven, eight times as coarse.
 pub const LIMITS: [(Arithmetic, f64); 4] = [
     (Arithmetic::Single, 1e-5),
     (Arithmetic::Tf32, 3e-3),
@@ -22,14 +22,14 @@ pub const LIMITS: [(Arithmetic, f64); 4] = [
 pub struct OperationCheck {
     /// The operation.
     pub name: &'static str,
-    /// The trait whose kernels it runs.
+    /// Name of the trait whose kernels the operation uses.
     pub kernel: &'static str,
     /// Results of the checks.
     pub findings: Vec<Finding>,
 }
 
 impl OperationCheck {
-    /// Whether nothing speaks against the operation.
+    /// Whether the operation passed in every arithmetic that the device supports.
     pub fn passes(&self) -> bool {
         let mut findings = self.findings.iter().zip(LIMITS);
         findings.all(|(finding, (_, limit))| finding.passes(limit))
@@ -41,9 +41,9 @@ impl OperationCheck {
 pub enum Finding {
     /// The operation ran.
     Ran {
-        /// The greatest `‖out − ref‖ / ‖ref‖` over its values and gradients; infinite where one is no finite number.
+        /// The greatest `‖out − ref‖ / ‖ref‖` over its values and gradients; infinite if one is not finite.
         error: f64,
-        /// Where that was: `gradient 2, middle`.
+        /// Where the greatest error was: `gradient 2, middle`.
         place: String,
         /// Whether a second run gave the same bits.
         repeats: bool,
@@ -66,17 +66,17 @@ impl Finding {
     }
 }
 
-/// Runs every operation on `device` and on the CPU, a small and a middle case each, and copies to the device and
-/// back. The calling thread opens the device.
+/// Runs every operation on `device` and on the CPU, a small and a middle case each, and copies to the device and back.
+/// The calling thread opens the device.
 ///
 /// # Errors
-/// [`DeviceError::Absent`] when the device is not here, and why its reference could not be computed.
+/// [`DeviceError::Absent`] if the device is absent; an error if the reference could not be computed.
 pub fn check_operations(device: DeviceKind) -> Result<Vec<OperationCheck>, DeviceError> {
     let references = ops::run_on(DeviceKind::Cpu, References)??;
     ops::run_on(device, Checks { references })
 }
 
-/// The answers of one operation, by size.
+/// The results of one operation, by size of the case.
 type Answers = Result<Vec<Answer>>;
 
 /// Sizes of inputs that are compared.
@@ -173,7 +173,7 @@ fn same_bits(first: &[Answer], second: &[Answer]) -> bool {
     values(first) == values(second)
 }
 
-/// `‖values − expected‖ / ‖expected‖`; infinite where it is no number.
+/// `‖values − expected‖ / ‖expected‖`; infinite if it is NaN.
 fn distance(values: &[f32], expected: &[f32]) -> f64 {
     if values.len() != expected.len() {
         return f64::INFINITY;
@@ -183,7 +183,7 @@ fn distance(values: &[f32], expected: &[f32]) -> f64 {
     let difference = squares.sum::<f64>().sqrt();
     let norm = expected.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>();
     let error = match norm.sqrt() {
-        // The expected values are all 0: any other value is wrong without limit.
+        // The expected values are all 0: any other value is an infinite relative error.
         0.0 if difference == 0.0 => 0.0,
         0.0 => f64::INFINITY,
         norm => difference / norm,

@@ -1,10 +1,10 @@
 //! The program's allocator: the system allocator, with large blocks aligned to a cache line.
 //!
-//! The system's large blocks begin 16 bytes into a cache line, so every 64-byte vector load from a `Vec` crosses two lines
-//! (docs/adr/0016). A large block here is a larger system block with up to one line of padding in front.
+//! The system's large blocks begin 16 bytes into a cache line, so every 64-byte vector load from a `Vec` crosses two
+//! lines (docs/adr/0016). A large block here is a larger system block with up to one line of padding in front.
 //!
-//! Where the system has no more memory the program ends with a sentence and exit code 1; by default it would end by a signal,
-//! which looks like a crash.
+//! If the system has no more memory, the program prints a sentence and exits with code 1; the default would be an abort
+//! by a signal.
 #![expect(unsafe_code, reason = "an allocator hands out raw memory")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,7 +14,7 @@ use super::os;
 
 /// Bytes of a cache line, and of the widest vector register.
 const LINE: usize = 64;
-/// Blocks from this size on are aligned: one more line is little beside them.
+/// Blocks from this size on are aligned: the additional cache line is negligible for them.
 const LARGE: usize = 4096;
 /// The system's alignment of large blocks: the padding is at least this long, so its length can be stored in it.
 const FRONT: usize = 2 * size_of::<usize>();
@@ -69,7 +69,7 @@ unsafe fn left(line: *mut u8) -> usize {
     }
 }
 
-/// The block; where there is none, the program ends. The parent of a worker knows the sentence.
+/// Returns the block, or ends the program if it is null. The parent of a worker recognises the printed sentence.
 fn or_end(block: *mut u8, bytes: usize) -> *mut u8 {
     if block.is_null() {
         os::end_at_once(

@@ -13,8 +13,8 @@ pub enum Arithmetic {
     Gpu,
 }
 
-/// Names and digests of the sources that a cell runs. Sources for GPUs (`*.cu`, modules and folders named `cuda`) count for
-/// GPU cells only.
+/// Names and digests of the sources that a cell executes. Sources for GPUs (`*.cu`, modules and folders named `cuda`)
+/// count for GPU cells only.
 pub fn parts(arithmetic: Arithmetic) -> impl Iterator<Item = (&'static str, &'static str)> {
     let own = match arithmetic {
         Arithmetic::Cpu => &[],

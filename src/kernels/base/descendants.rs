@@ -1,6 +1,6 @@
-//! Descendants of this process: those that a program starts, which must be found, counted and ended with it.
+//! Descendants of this process: processes that a program has started, which must be counted and killed with it.
 //!
-//! Linux has all of it; elsewhere a function does nothing or returns nothing, as its documentation says.
+//! Fully supported on Linux; on other systems functions do nothing or return nothing, as documented.
 #![expect(unsafe_code, reason = "calls into the operating system, as in `os`")]
 
 /// Makes orphaned descendants children of this process, also those that leave their process group or session (Linux).
@@ -12,7 +12,7 @@ pub fn adopt_orphans() {
     }
 }
 
-/// Kills what is left of the process group of a child that has been waited for.
+/// Kills the remaining processes of the process group of a child that has been waited for.
 ///
 /// The id of a group is not given to another process while the group has members.
 pub fn end_group_of(process: u32) {
@@ -34,7 +34,7 @@ pub enum EndSignal {
     Kill,
 }
 
-/// Sends `signal` to all `processes`, which must be descendants of this process; those that have ended are left out.
+/// Sends `signal` to all `processes`, which must be descendants of this process; ended ones are ignored.
 pub fn send_signal(processes: &[u32], signal: EndSignal) {
     #[cfg(unix)]
     for process in processes {
@@ -73,7 +73,7 @@ pub fn list() -> Vec<u32> {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.parse().ok());
         let stat = std::fs::read_to_string(entry.path().join("stat"));
-        // The name of the program, in parentheses, may contain anything.
+        // The program's name, in parentheses, may contain any character, so parsing starts after it.
         let rest = stat.as_deref().unwrap_or_default().rsplit_once(')');
         let parent = rest.and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
         parents.extend(process.zip(parent));
@@ -106,7 +106,7 @@ pub fn peak_rss_bytes() -> Option<u64> {
     None
 }
 
-/// Limits this process, and those that it starts, to `count` of its cores, from number `first` on (Linux).
+/// Limits this process, and those that it starts, to `count` of its cores, starting with the core `first` (Linux).
 pub fn use_cores(first: usize, count: usize) {
     #[cfg(target_os = "linux")]
     {

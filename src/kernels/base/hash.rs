@@ -1,4 +1,4 @@
-//! [`Digest`]: a short name of content, computed from its bytes.
+//! [`Digest`]: a short hash of content.
 
 /// A digest over named values, in the order in which they are added.
 ///

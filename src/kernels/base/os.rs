@@ -1,7 +1,8 @@
-//! Every call to the operating system that the standard library does not offer, each with a portable fallback.
+//! All system calls that the standard library does not offer, each with a portable fallback.
 //!
-//! On Unix: `wait4`, priorities, signals to process groups, `_exit`, `setrlimit`, `dup2`. On Linux: `prctl`, `arch_prctl`. On glibc:
-//! `mallopt`. Elsewhere the functions use the standard library, or do nothing; their documentation says which.
+//! On Unix: `wait4`, priorities, signals to process groups, `_exit`, `setrlimit`, `dup2`. On Linux: `prctl`,
+//! `arch_prctl`. On glibc: `mallopt`. Elsewhere the functions use the standard library, or do nothing; their
+//! documentation says which.
 #![expect(
     unsafe_code,
     reason = "the one file for calls into the operating system"
@@ -13,7 +14,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, Command};
 
-/// How a process ended, and the memory and time that it used.
+/// Exit status of a process, with the memory and time that it used.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ended {
     /// Exit code, if the process exited by itself.
@@ -57,7 +58,7 @@ pub fn continue_at_end_of_parent() {
     }
 }
 
-/// Lowers the priority of the new process `child`: it computes on idle cores, and takes a tenth of a busy one.
+/// Lowers the priority of the new process `child`: it runs on idle cores, and gets about a tenth of a busy core.
 ///
 /// On Unix it is ten steps nicer than this process; elsewhere nothing changes.
 pub fn let_others_go_first(child: &Child) {
@@ -86,7 +87,7 @@ pub fn exit_at_once(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Exit code of a program that ends because an allocation failed.
+/// Exit code when memory is exhausted.
 pub const NO_MEMORY: i32 = 1;
 
 /// As [`exit_at_once`], after a message on standard error; of a long one only the beginning. It allocates nothing.
@@ -102,7 +103,8 @@ pub fn end_at_once(code: i32, message: fmt::Arguments<'_>) -> ! {
 
 /// Kills a child that leads a process group, and all processes of the group, at once (SIGKILL).
 ///
-/// Must not be called after [`wait_without_blocking`] has returned an end: another process may have the id by then.
+/// Must not be called after [`wait_without_blocking`] has returned an exit status: another process may have the id by
+/// then.
 pub fn kill_group(child: &mut Child) {
     #[cfg(unix)]
     {
@@ -110,7 +112,7 @@ pub fn kill_group(child: &mut Child) {
         // SAFETY: `kill` takes two integers and touches no memory; the child is not reaped, so its process id is not reused.
         unsafe { libc::kill(-group, libc::SIGKILL) };
     }
-    // For a child that has no group (yet). If the child has ended, this is an error that can be ignored.
+    // Also kills a child that has no process group yet; an error means that it has ended.
     let _ = child.kill();
 }
 
@@ -246,10 +248,10 @@ pub fn map_file(file: &std::fs::File) -> io::Result<memmap2::Mmap> {
     unsafe { memmap2::Mmap::map(file) }
 }
 
-/// Makes glibc's allocator keep large freed blocks: training frees and allocates the same sizes in every step.
+/// Makes glibc's allocator reuse large freed blocks: training frees and allocates the same sizes in every step.
 ///
-/// By default every tensor above 128 KiB is mapped and unmapped anew: 565 → 510–530 ms for a U-Net step. glibc silently
-/// refuses a threshold above 32 MiB.
+/// By default every tensor above 128 KiB is mapped and unmapped each time; with this setting a U-Net step takes 510–530
+/// ms instead of 565 ms. glibc silently refuses a threshold above 32 MiB.
 pub fn keep_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: `mallopt` takes two integers, and is called before other threads exist.
@@ -259,7 +261,8 @@ pub fn keep_freed_memory() {
     }
 }
 
-/// Ignores a `RUST_MIN_STACK` below the standard library's 2 MiB, here and in workers: code that recurses needs them.
+/// Ignores a `RUST_MIN_STACK` below the standard library's 2 MiB, here and in workers: because recursive code needs
+/// that much.
 pub fn keep_whole_stacks() {
     let asked = std::env::var("RUST_MIN_STACK").ok();
     if asked.is_some_and(|bytes| bytes.parse().is_ok_and(|bytes: usize| bytes < 2 << 20)) {
@@ -291,8 +294,8 @@ pub fn take_stdout() -> io::Result<io::Stdout> {
     Ok(io::stdout())
 }
 
-/// Whether this process may use the tile registers of an x86-64 CPU that has them: Linux keeps their state for each thread of a process
-/// that asked for it.
+/// Whether this process may use the tile registers of an x86-64 CPU that has them: Linux keeps their state only in
+/// processes that have requested it.
 ///
 /// # Source
 /// Linux, "Using XSTATE features in user space applications": `ARCH_REQ_XCOMP_PERM` with the feature `XTILEDATA`.

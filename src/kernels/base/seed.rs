@@ -1,4 +1,4 @@
-//! [`Seed`]: independent random streams by purpose, so that adding a draw in one place changes no other.
+//! [`Seed`]: independent random streams by purpose, so that additional draws in one place do not change others.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -36,7 +36,7 @@ pub enum Purpose {
     Sampling,
     /// Points that a search proposes, by study and trial.
     Search,
-    /// Mixing of a batch with itself, by epoch and batch.
+    /// `MixUp` and `CutMix` of a batch, by epoch and batch.
     Mixing,
 }
 
@@ -48,7 +48,7 @@ impl Seed {
 
     /// The stream for `purpose` at indices such as epoch, step and sample.
     ///
-    /// Each place has its own stream, so that work may be done in any order by any thread.
+    /// Each index has its own stream, so that work may be done in any order by any thread.
     pub fn stream_at(self, purpose: Purpose, place: &[u64]) -> ChaCha8Rng {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.0.to_le_bytes());

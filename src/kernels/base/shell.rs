@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// How this program is written in a printed command; set once by [`called_as`].
+/// The name of this program in printed commands; set once by [`called_as`].
 static PROGRAM: OnceLock<String> = OnceLock::new();
 
-/// Remembers how this program was called (`target/release/fieldtrial`), so that printed commands work even if it is not on
+/// Stores how this program was called (`target/release/fieldtrial`), so that printed commands work even if it is not on
 /// PATH.
 pub fn called_as(name: &OsStr) {
     let here = std::env::current_dir().unwrap_or_default();
@@ -23,7 +23,7 @@ pub fn command(arguments: &str) -> String {
     format!("{program} {arguments}")
 }
 
-/// Words of a command line, quoted where they need it.
+/// Words of a command line, quoted if necessary.
 pub fn joined<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> String {
     let words = words.into_iter();
     let words: Vec<String> = words.map(|word| quoted(word.as_ref())).collect();

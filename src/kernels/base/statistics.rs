@@ -118,7 +118,7 @@ pub struct PowerLaw {
     pub exponent: f64,
     /// Standard error of the exponent; `None` for two points.
     pub exponent_error: Option<f64>,
-    /// `y` at `x = 1`.
+    /// Factor of the power law: `y` at `x = 1`.
     pub factor: f64,
     /// Standard deviation of `ln y` around the fit; 0 for two points.
     pub residual: f64,
@@ -163,13 +163,13 @@ pub fn fit_power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
 /// A straight line `y = offset + slope · x`, fitted to points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Line {
-    /// `y` at `x = 0`.
+    /// Intercept of the line: `y` at `x = 0`.
     offset: f64,
     /// Change of `y` per unit of `x`.
     slope: f64,
     /// Standard deviation of `y` around the line, with `n − 2` degrees of freedom.
     residual: f64,
-    /// Its square; `None` for two points.
+    /// Square of the residual standard deviation; `None` for two points.
     variance: Option<f64>,
     n: usize,
     /// Mean of `x`, and the sum of squared deviations from the mean.

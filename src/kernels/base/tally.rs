@@ -1,19 +1,19 @@
-//! [`Tally`]: what a thread has requested of its device: memory of tensors, kernels, copies.
+//! [`Tally`]: counts what a thread has requested from its device: tensors, kernels, copies.
 
 use std::cell::Cell;
 use std::ops::AddAssign;
 
-/// Requests to a device, counted where they are made. The counts depend on shapes alone: neither on the number of threads nor
-/// on whether memory was reused.
+/// Requests to a device, counted when they are made. The counts depend on shapes alone: neither on the number of
+/// threads nor on whether memory was reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Tensors whose memory was requested: results, gradients, what operations keep or need meanwhile.
+    /// Number of tensors whose memory was requested: results, gradients, saved and temporary values.
     pub tensors: u64,
     /// Bytes of these tensors.
     pub tensor_bytes: u64,
-    /// Kernels queued on a GPU, those of cuBLAS and cuDNN by call.
+    /// Number of kernels queued on a GPU; a call of cuBLAS or cuDNN counts as one.
     pub launches: u64,
-    /// Copies between host and GPU, and on the GPU.
+    /// Number of copies between host and GPU, and on the GPU.
     pub copies: u64,
 }
 
@@ -30,7 +30,7 @@ thread_local! {
     static CURRENT: Cell<Tally> = const { Cell::new(Tally { tensors: 0, tensor_bytes: 0, launches: 0, copies: 0 }) };
 }
 
-/// Counts memory of `len` values of `T`; none for no values.
+/// Counts the memory of a tensor of `len` values of type `T`; a tensor without values is not counted.
 pub fn tensor<T>(len: usize) {
     add(Tally {
         tensors: u64::from(len > 0),
@@ -60,7 +60,7 @@ pub fn take() -> Tally {
     CURRENT.take()
 }
 
-/// Does `work` without counting its requests: it depends on what was done before.
+/// Calls `work` without counting its requests, for work that depends on earlier steps (such as filling caches).
 pub fn uncounted<T>(work: impl FnOnce() -> T) -> T {
     let before = CURRENT.get();
     let result = work();

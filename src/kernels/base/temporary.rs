@@ -1,4 +1,4 @@
-//! Files under a temporary name: marked while they are written, removed where a killed program left them.
+//! Files under a temporary name: locked while they are written, and removed if a killed program left them behind.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-/// How the names of temporary files begin.
+/// Prefix of the names of temporary files.
 const PREFIX: &str = ".writing-";
 
-/// Age from which a file is taken for left over where the file system has no locks.
+/// Age at which a temporary file counts as abandoned, on file systems without locks.
 const OLD: Duration = Duration::from_mins(1);
 
-/// Creates a temporary file in `folder`, locked: until it is closed, [`remove_left`] of another program leaves it.
+/// Creates a temporary file in `folder`, and locks it, so that [`remove_left`] in another program does not remove it.
 ///
 /// # Errors
 /// Those of creating a file.
@@ -24,7 +24,7 @@ pub fn create(folder: &Path) -> io::Result<NamedTempFile> {
             .tempfile_in(folder)?;
         // Not every file system has locks; there the file's age decides.
         let _ = file.as_file().lock();
-        // Before the lock, another program may have removed the file as left over.
+        // Another program may have removed the file before it was locked.
         if file.path().exists() {
             return Ok(file);
         }
@@ -35,7 +35,7 @@ pub fn create(folder: &Path) -> io::Result<NamedTempFile> {
 ///
 /// # Errors
 /// As [`create`].
-pub fn beside(path: &Path) -> io::Result<NamedTempFile> {
+pub fn create_in_folder_of(path: &Path) -> io::Result<NamedTempFile> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => create(folder),
         _ => create(Path::new(".")),
@@ -48,7 +48,7 @@ pub fn beside(path: &Path) -> io::Result<NamedTempFile> {
 /// # Errors
 /// Those of writing; the old file is unchanged then.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let mut file = beside(path)?;
+    let mut file = create_in_folder_of(path)?;
     write(file.as_file_mut())?;
     // A full disk is detected here at the latest, before the old file is replaced.
     file.as_file().sync_all()?;
@@ -86,7 +86,7 @@ pub fn remove_left(folder: &Path) {
     }
 }
 
-/// The file, locked, if no program is writing it.
+/// The file, now locked, if no other program is writing it.
 fn left(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
     match file.try_lock() {

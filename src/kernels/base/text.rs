@@ -1,8 +1,8 @@
-//! Text helpers: cases, plurals, line breaks, text of others made safe to show.
+//! Text helpers: cases, plurals, line breaks, escaping of untrusted text.
 
 use std::borrow::Cow;
 
-/// Longest reason or warning, in characters.
+/// Largest length of a reason or warning, in characters.
 const LONGEST: usize = 300;
 
 /// Returns `name` as a CSV column: every run of characters other than letters and digits becomes one `_`.
@@ -100,13 +100,13 @@ pub fn wrapped(line: &str, width: usize, indent: usize) -> String {
     text
 }
 
-/// Whether a terminal acts on the character instead of showing it: control characters, and those that change the direction of
-/// writing.
+/// Whether a terminal interprets the character instead of showing it: control characters, and those that change the
+/// direction of writing.
 fn is_hidden(letter: char) -> bool {
     letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The character, or its code where it is hidden: `\u{1b}`.
+/// The character, or its escape code if a terminal would interpret it: `\u{1b}`.
 fn shown(letter: char) -> impl Iterator<Item = char> {
     let is_hidden = is_hidden(letter);
     let code = is_hidden.then(|| letter.escape_unicode());
@@ -114,8 +114,8 @@ fn shown(letter: char) -> impl Iterator<Item = char> {
     plain.into_iter().chain(code.into_iter().flatten())
 }
 
-/// The text of another program or person with every character that a terminal would act on written as its code, so that it
-/// can neither move the cursor nor hide what stands beside it. Line ends and tabs stay.
+/// Escapes all characters in an untrusted text that a terminal would interpret, so that it can neither move the cursor
+/// nor hide other text. Line breaks and tabs stay.
 ///
 /// # Example
 /// ```
@@ -130,7 +130,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut letters = text.chars().peekable();
     let mut out = String::with_capacity(text.len());
     while let Some(letter) = letters.next() {
-        // Files from Windows have `\r` before every line end.
+        // Texts from Windows have `\r\n` as line breaks; that `\r` is kept.
         let ends_line = letter == '\r' && letters.peek() == Some(&'\n');
         if is_plain(letter) || ends_line {
             out.push(letter);
@@ -150,13 +150,13 @@ pub fn into_visible(text: String) -> String {
     changed.unwrap_or(text)
 }
 
-/// [`visible`], with line ends of Windows as `\n`: a text from Windows, or a message that quotes a name with one.
+/// Like [`visible`], but converts `\r\n` to `\n`, for texts from Windows.
 pub fn visible_lines(text: &str) -> String {
     into_visible(text.replace("\r\n", "\n"))
 }
 
-/// A reason or a warning as tables and terminals show it: one line of at most 300 characters, cut with `…`, without
-/// characters that a terminal acts on.
+/// A reason or a warning for tables and terminals: one line of at most 300 characters, shortened with `…`, with control
+/// characters escaped.
 ///
 /// # Example
 /// ```
@@ -178,7 +178,7 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Columns that a text takes on a terminal, without ANSI colour codes.
+/// Width of a text in columns of a terminal, without ANSI colour codes.
 fn columns(text: &str) -> usize {
     let mut is_escape = false;
     let letters = text.chars().filter(|letter| {

@@ -1,6 +1,6 @@
 //! Numbers as text: the shortest exact form for machines, rounded with a unit for people.
 
-/// Returns the shortest text that parses back to the same number; `None` if it is not finite. Whole numbers have no `.0` and
+/// Returns the shortest text that parses back to the same number; `None` if it is not finite. Integers have no `.0` and
 /// zero has no sign.
 pub fn shortest(value: f64) -> Option<String> {
     if !value.is_finite() {

@@ -12,7 +12,8 @@ thread_local! {
     static ARITHMETIC: Cell<Arithmetic> = const { Cell::new(Arithmetic::Single) };
 }
 
-/// The arithmetic of products on the CPU, as set for this thread: operations read it before they start tasks on others.
+/// The arithmetic of products on the CPU, set for this thread; operations read it before they start tasks on other
+/// threads.
 pub(crate) fn cpu_arithmetic() -> Arithmetic {
     ARITHMETIC.get()
 }
@@ -43,7 +44,7 @@ impl Backend for Cpu {
 
     fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError> {
         tally::tensor::<f32>(values.len());
-        // A zero-length allocation costs nothing; the vector is moved into it, not copied.
+        // Creates an empty buffer, which costs nothing, and moves the vector into it without a copy.
         let mut buffer = <Self as Storage<f32>>::try_alloc_len(self, 0)
             .map_err(DeviceError::from_dfdx::<Self>)?;
         *buffer = values;

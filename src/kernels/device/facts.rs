@@ -19,7 +19,7 @@ pub struct DeviceFacts {
     pub cuda: Option<String>,
     /// Libraries that compute on it, with versions: `cublas`, `13.0.2`.
     pub libraries: Vec<(String, String)>,
-    /// How many devices of the kind there are.
+    /// Number of devices of this kind.
     pub count: usize,
 }
 

@@ -45,7 +45,7 @@ pub trait Backend:
     /// A time stamp in the device's queue.
     type Mark;
 
-    /// Caches of a buffer's values as products read them, for example rounded to `f16`; empty by default.
+    /// Cached conversions of a buffer's values for matrix products, for example rounded to `f16`; empty by default.
     type Rounded: Default + std::fmt::Debug;
 
     /// Whether work is queued asynchronously, so that phases can only be timed in separate, synchronised steps.
@@ -90,7 +90,7 @@ pub trait Backend:
         buffers.iter().map(first).collect()
     }
 
-    /// A time stamp that is reached when everything queued before it is done; does not wait for it.
+    /// Queues a time stamp that the device records after all work queued before; does not wait for it.
     fn mark(&self) -> Result<Self::Mark, DeviceError>;
 
     /// Seconds from one time stamp to a later one, both reached (that is, after a download or a synchronisation).
@@ -118,7 +118,7 @@ pub trait Backend:
         String::new()
     }
 
-    /// A buffer of `len` times `value`, without waiting for the device.
+    /// A buffer of `len` copies of `value`; does not wait for the device.
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
         self.upload(vec![value; len])
     }
@@ -135,12 +135,12 @@ pub trait Backend:
     /// Buffers of at least this many values are reused after [`Backend::recycle`].
     const REUSED_LEN: usize = usize::MAX;
 
-    /// `len` values of arbitrary content, all of which the caller must overwrite: reused memory if there is any.
+    /// `len` values of arbitrary content, all of which the caller must overwrite: from reused memory if possible.
     fn spare_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
         self.zeros_buffer(len)
     }
 
-    /// Keeps the memory of `buffer` for a later [`Backend::spare_buffer`], if it came from there; the buffer is empty
+    /// Stores the memory of `buffer` for a later [`Backend::spare_buffer`], if it came from there; the buffer is empty
     /// afterwards. On other devices this does nothing, and the memory is freed with `buffer`.
     fn recycle(_buffer: &mut Buffer<Self>) {}
 
@@ -182,7 +182,7 @@ impl Arithmetic {
         matches!(self, Self::Half | Self::Bfloat)
     }
 
-    /// The lowest compute capability of NVIDIA GPUs that have it.
+    /// The lowest compute capability of NVIDIA GPUs that support the arithmetic.
     pub fn least_capability(self) -> (i32, i32) {
         match self {
             Self::Single => (0, 0),
@@ -191,7 +191,7 @@ impl Arithmetic {
         }
     }
 
-    /// Why a GPU of this compute capability does not support it; `None` if it does.
+    /// Why a GPU of this compute capability does not support the arithmetic; `None` if it does.
     pub fn lack(self, capability: (i32, i32)) -> Option<String> {
         let (least, (major, minor)) = (self.least_capability(), capability);
         (capability < least).then(|| {
@@ -241,7 +241,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// Memory of `device` is exhausted; the number of requested bytes is not known (yet).
+    /// Memory of `device` is exhausted; the number of requested bytes is unknown.
     pub(crate) fn out_of_memory(device: &'static str) -> Self {
         Self::OutOfMemory {
             device,
@@ -276,7 +276,7 @@ impl DeviceError {
         Self::told(D::NAME, &error)
     }
 
-    /// Converts an error of dfdx or a driver: exhausted memory, or any other failure.
+    /// Converts an error of dfdx or a driver to exhausted memory or another failure.
     pub(crate) fn told(device: &'static str, error: &dyn std::fmt::Debug) -> Self {
         let message = format!("{error:?}");
         if message.contains("OutOfMemory") || message.contains("OUT_OF_MEMORY") {
@@ -287,7 +287,7 @@ impl DeviceError {
     }
 }
 
-/// Requested and free bytes, as far as they are known.
+/// Message with requested and free bytes, as far as known.
 fn exhausted(device: &str, bytes: Option<u64>, free: Option<u64>) -> String {
     let tried = match bytes {
         Some(bytes) => format!("an allocation of {bytes} bytes on `{device}` failed"),

@@ -1,9 +1,9 @@
 //! A pool of CPU memory that training frees and allocates again in every step, kept by the training thread.
 //!
-//! The allocator would return the same memory (see [`crate::base::os`]), but in Rust a new vector must be initialised, which
-//! costs a pass over every activation and every gradient. The pool keeps vectors with their old content. It keeps only
-//! memory that it has lent, so that batches, which are allocated elsewhere, do not accumulate, and frees vectors that have
-//! not been used for [`KEPT_STEPS`] steps.
+//! The allocator would return the same memory (see [`crate::base::os`]), but in Rust a new vector must be initialised,
+//! which costs a pass over every activation and every gradient. The pool keeps vectors with their old content. Only
+//! vectors that came from the pool return to it, so that batches, which are allocated elsewhere, do not accumulate, and
+//! frees vectors that have not been used for [`KEPT_STEPS`] steps.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ pub(super) fn take(len: usize) -> Option<Vec<f32>> {
 /// Returns `values` to the pool if they came from there.
 pub(super) fn give(values: Vec<f32>) {
     if values.len() >= SHORTEST {
-        // While the thread ends, its pool may be gone: then the memory is freed.
+        // When the thread exits, its pool may already be dropped; then the memory is freed.
         let _ = POOL.try_with(|pool| pool.borrow_mut().give(values));
     }
 }
@@ -45,13 +45,13 @@ struct Pool {
     step: u64,
 }
 
-/// Vectors of one length.
+/// Pooled vectors of one length.
 #[derive(Default)]
 struct Kept {
     idle: Vec<Vec<f32>>,
     /// Number of vectors in use.
     lent: usize,
-    /// The last step that took one.
+    /// Number of the last step in which one was used.
     asked: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The libraries that GPUs are used with, and their files.
+//! Which GPU libraries were found, and their files.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub fn libraries() -> Vec<Library> {
 /// The file of NVIDIA's management library (NVML), which reads counters and lists GPUs without opening one.
 ///
 /// # Errors
-/// A sentence why there is none.
+/// There is none; a sentence says why.
 #[cfg(feature = "cuda")]
 pub fn telemetry_library() -> Result<PathBuf, String> {
     use super::cuda::{Part, find};
@@ -44,7 +44,7 @@ pub fn telemetry_library() -> Result<PathBuf, String> {
 /// The file of NVIDIA's management library (NVML), which reads counters and lists GPUs without opening one.
 ///
 /// # Errors
-/// A sentence why there is none.
+/// There is none; a sentence says why.
 #[cfg(not(feature = "cuda"))]
 pub fn telemetry_library() -> Result<PathBuf, String> {
     Err("this build has no CUDA (cargo feature `cuda`)".into())

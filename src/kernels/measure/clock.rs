@@ -29,7 +29,7 @@ impl<'a> Stopwatch<'a> {
         Self::start_with(Some(synchronise))
     }
 
-    /// Starts now; every mark goes to `profiler`, which waits for the device.
+    /// Starts now; every mark is passed to `profiler`, which waits for the device.
     pub fn start_profiled(profiler: &Profiler) -> Self {
         let now = profiler.begin_step();
         Self {
@@ -73,7 +73,7 @@ impl<'a> Stopwatch<'a> {
         self.lap(None);
     }
 
-    /// Ends the step; the time since the last mark goes to the residual.
+    /// Ends the step; the time since the last mark is added to the residual.
     pub fn stop(mut self) -> StepTimes {
         self.skip();
         if let Some(profiler) = &self.profiler {

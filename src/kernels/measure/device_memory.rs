@@ -2,31 +2,31 @@
 
 use super::memory::Peaks;
 
-/// Reads the peak in bytes and resets it to what is held; `None` if it cannot be read.
-type Take = Box<dyn Fn() -> Option<u64>>;
+/// Returns the peak in bytes and resets it to the current size; `None` if it cannot be read.
+type TakePeak = Box<dyn Fn() -> Option<u64>>;
 
 /// Peak device memory that this process holds, counted by the device's allocator.
 #[derive(Default)]
 pub struct DeviceMemory {
-    take: Option<Take>,
+    take: Option<TakePeak>,
     peaks: Peaks,
 }
 
 impl DeviceMemory {
     /// Reads the peak with `take`, which also resets it.
-    pub fn read_by(take: Take) -> Self {
+    pub fn read_by(take: TakePeak) -> Self {
         Self {
             take: Some(take),
             peaks: Peaks::default(),
         }
     }
 
-    /// Resets the peak: it counts neither for training nor for validation.
+    /// Resets the peak, so that it is attributed neither to training nor to validation.
     pub fn leave_out(&self) {
         self.take();
     }
 
-    /// A part of training has ended, validation begins.
+    /// Called when a part of training has ended and validation begins.
     pub fn end_training(&mut self) {
         self.peaks.train_bytes = self.peaks.train_bytes.max(self.take());
     }

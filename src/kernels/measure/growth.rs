@@ -2,20 +2,21 @@
 
 use crate::base::os;
 
-/// Fewest steps before memory counts: the optimizer's state is allocated at the end of the first step, so it is resident
-/// together with the activations only in the second.
+/// Smallest number of steps before memory is compared: the optimizer's state is allocated at the end of the first step,
+/// so it is resident together with the activations only in the second.
 const SETTLING_STEPS: usize = 2;
 
-/// Growth of resident memory in training after the warm-up steps, without what happens between epochs.
+/// Growth of resident memory in training after the warm-up steps, excluding changes between epochs.
 ///
-/// Takes two samples per epoch, outside of its time, and one when the warm-up ends: a leak in steps shows, an allocation of
-/// validation that is kept for the next one does not. Freed memory that stays resident counts as held.
+/// Samples are taken twice per epoch, outside of its time, and once when the warm-up ends. So a leak in training steps
+/// is detected, but allocations of validation that are reused are ignored. Freed memory that stays resident counts as
+/// used.
 #[derive(Debug)]
 pub struct MemoryGrowth {
     resident: fn() -> Option<u64>,
     /// Remaining warm-up steps.
     warmup: usize,
-    /// The last sample, if it counts.
+    /// The last sample, if growth is measured from it.
     before: Option<u64>,
     grown: Option<i64>,
 }

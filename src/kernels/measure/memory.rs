@@ -6,9 +6,9 @@ use crate::base::os;
 
 /// Peak resident memory of the process.
 ///
-/// On Linux it is `VmHWM`, which a process can reset to its present memory. Where that is not permitted, and on systems that
-/// have only `getrusage` (`ru_maxrss`), it never falls: the peak of training is then read before the first validation, and the
-/// peak of validation includes that of training.
+/// On Linux it is `VmHWM`, which a process can reset to its current memory. If that is not permitted, and on systems
+/// that have only `getrusage` (`ru_maxrss`), it never falls: the peak of training is then read before the first
+/// validation, and the peak of validation includes that of training.
 #[derive(Debug, Default)]
 pub struct PeakMemory {
     is_apart: bool,
@@ -18,9 +18,9 @@ pub struct PeakMemory {
 /// Peaks in bytes; `None` if the system does not report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Peaks {
-    /// While training.
+    /// Peak in training.
     pub train_bytes: Option<u64>,
-    /// While validating.
+    /// Peak in validation.
     pub validation_bytes: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ impl PeakMemory {
         }
     }
 
-    /// A part of training has ended, validation begins.
+    /// Called when a part of training has ended and validation begins.
     pub fn end_training(&mut self) {
         if self.is_apart || self.peaks.validation_bytes.is_none() {
             raise(&mut self.peaks.train_bytes);
@@ -47,7 +47,7 @@ impl PeakMemory {
         self.reset();
     }
 
-    /// Forgets the peak since the last reset: what was allocated since belongs to neither training nor validation.
+    /// Resets the peak, so that allocations since the last reset are attributed neither to training nor to validation.
     pub fn leave_out(&self) {
         self.reset();
     }
@@ -78,7 +78,7 @@ fn raise(peak: &mut Option<u64>) {
     *peak = (*peak).max(vm_hwm().or_else(os::peak_rss_bytes));
 }
 
-/// Resets the peak to what the process holds now; returns whether the system allowed it.
+/// Resets the peak to the current memory of the process; returns whether the system allowed it.
 fn reset() -> bool {
     // proc(5): 5 resets the peak resident set size.
     vm_hwm().is_some() && fs::write("/proc/self/clear_refs", "5").is_ok()

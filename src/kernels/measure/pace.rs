@@ -3,11 +3,11 @@
 use super::phase::{Phase, StepTimes};
 use crate::base::statistics::median;
 
-/// Collects the times of a run's steps. Only the warm-up is dropped.
+/// Collects the times of a run's steps. Only the warm-up steps are excluded.
 #[derive(Debug)]
 pub struct Pace {
     warmup: usize,
-    /// The warm-up steps with their samples; the last one counts if the run is shorter than its warm-up.
+    /// The warm-up steps with their samples; the last one is used if the run is shorter than its warm-up.
     first: Vec<(StepTimes, usize)>,
     steps_s: Vec<f64>,
     sum: StepTimes,
@@ -19,7 +19,7 @@ pub struct Pace {
 pub struct PaceSummary {
     /// Warm-up steps dropped.
     pub warmup_steps: usize,
-    /// Steps that the figures are computed from; 0 if there was none.
+    /// Number of steps from which the values are computed; 0 if there was none.
     pub measured_steps: usize,
     /// Median seconds of a step.
     pub median_s: f64,

@@ -27,7 +27,7 @@ impl Phase {
 pub struct StepTimes {
     /// Seconds from start to stop.
     pub total_s: f64,
-    /// By [`Phase`], in order; their sum is at most `total_s`.
+    /// Seconds by [`Phase`], in order; their sum is at most `total_s`.
     pub phases_s: [f64; Phase::COUNT],
 }
 

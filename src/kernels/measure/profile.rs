@@ -1,4 +1,4 @@
-//! [`Profile`]: profiled steps, summed by operation, and the time line of the first ones.
+//! [`Profile`]: profiled steps, summed by operation, and the time spans of the first ones.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::phase::Phase;
 use crate::base::tally::Tally;
 
-/// Steps whose time line is kept.
+/// Number of steps whose spans are recorded.
 const SPAN_STEPS: usize = 3;
 
 /// A profile of several steps by operation. Durations and counts are sums over the steps.
@@ -16,8 +16,8 @@ pub struct Profile {
     pub steps: usize,
     /// Total time of the steps.
     pub total: Duration,
-    /// By [`Phase`], in order. A phase minus the forward times of its rows (the backward phase minus all backward times) is
-    /// the time between its operations; it is never negative, because one clock gives all times.
+    /// Time by [`Phase`], in order. A phase minus the forward times of its rows (the backward phase minus all backward
+    /// times) is the time between its operations; it is never negative, because all times come from one clock.
     pub phases: [Duration; Phase::COUNT],
     /// Requests outside of operations: by [`Phase`], in order, then outside of all phases.
     pub requests: [Tally; Phase::COUNT + 1],

@@ -12,11 +12,11 @@ use crate::base::tally::{self, Tally};
 
 /// Records every operation and every phase of the steps that it is used in, all with one clock.
 ///
-/// A cheap handle: clones share one record, so that a stopwatch (for phases), forward passes (for operations) and the
-/// closures of a backward pass write into the same step. The forward time of an operation starts when the profiler has
-/// finished recording the previous one; the profiler's own work, and what follows a phase's last operation, belong to no
-/// operation. On an asynchronous device every mark waits for the device. What the thread has requested of the device since the
-/// last mark is counted with the operation that ends, else with the phase.
+/// This is a cheap handle: clones share one record, so that a stopwatch (for phases), forward passes (for operations)
+/// and the closures of a backward pass write into the same step. The forward time of an operation starts when the
+/// profiler has finished recording the previous one; the profiler's own work, and the time after a phase's last
+/// operation, belong to no operation. On an asynchronous device every mark waits for the device. Requests of the thread
+/// to the device since the last mark are counted for the operation that ends, or for the phase.
 #[derive(Clone)]
 pub struct Profiler(Rc<Shared>);
 
@@ -34,7 +34,7 @@ struct State {
     phase: Instant,
     /// Index of the first operation of the current phase.
     open: usize,
-    /// Requests since the phase began that belong to no operation.
+    /// Requests to the device since the phase began that belong to no operation.
     rest: Tally,
     /// Dotted path of the module of the model that is running.
     scope: String,

@@ -76,7 +76,7 @@ impl From<Activation> for crate::device::cuda::Value {
     }
 }
 
-/// One activation as a type, so that a loop over it has no branch. See `activated!`.
+/// An activation as a type, so that loops have no branch inside. See `activated!`.
 pub(super) trait Activate: Copy + Sync {
     /// The value.
     fn value(self, x: f32) -> f32;
@@ -86,8 +86,8 @@ pub(super) trait Activate: Copy + Sync {
     fn slope_from_kept(self, kept: f32) -> f32;
 }
 
-/// A type that implements [`Activate`]: value and derivative at `x`, and the derivative from the result if there is a formula
-/// of its own; without one, the formula for `x` is that for what is kept.
+/// A type that implements [`Activate`]: value and derivative at `x`, and the derivative from the result if there is a
+/// formula of its own; without one, the formula for `x` is used.
 macro_rules! activation {
     ($(#[$doc:meta])* $name:ident, |$x:ident| $value:expr, $slope:expr) => {
         activation!($(#[$doc])* $name, |$x| $value, $slope, |$x| $slope);
@@ -128,9 +128,9 @@ activation!(
 activation!(
     /// [`Activation::Relu`].
     Relu,
-    // Not `max`, which would swallow NaN.
+    // `max` is not used, because it would turn NaN into 0.
     |x| if x <= 0.0 { 0.0 } else { x },
-    // `x` and the result are positive together, so that one formula does for both.
+    // `x` and the result are positive together, so that one formula serves both.
     if x <= 0.0 { 0.0 } else { 1.0 }
 );
 activation!(
@@ -197,7 +197,7 @@ impl Activate for Identity {
     }
 }
 
-/// Evaluates an expression with the type of an [`Activation`] bound to a name: one compiled loop for each.
+/// Evaluates an expression with the type of an [`Activation`] bound to a name: compiles one loop for each activation.
 macro_rules! activated {
     ($activation:expr, |$name:ident| $body:expr) => {
         activated!(

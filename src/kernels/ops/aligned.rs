@@ -1,6 +1,6 @@
 //! Cache-line-aligned memory: loading a vector that crosses two cache lines costs two reads.
 
-/// Values that begin at an address aligned for vectors of every level.
+/// Values that begin at an address aligned for the widest vector registers.
 #[derive(Debug, Default)]
 pub(super) struct Aligned {
     values: Vec<f32>,
@@ -10,7 +10,7 @@ pub(super) struct Aligned {
 /// Bytes of the widest vector.
 const WIDEST: usize = 64;
 
-/// Number of extra values to allocate so that an aligned start exists.
+/// Number of additional values to allocate so that an aligned start exists.
 pub(super) const RESERVE: usize = WIDEST / size_of::<f32>();
 
 impl Aligned {

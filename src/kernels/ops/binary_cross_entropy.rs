@@ -5,8 +5,7 @@ use super::{
     mean_positions,
 };
 
-/// Targets of [`binary_cross_entropy`] on a device: what the loss of a logit is multiplied by where its label is there, and where it
-/// is not.
+/// Targets of [`binary_cross_entropy`] on a device: factors of the loss for a present and for an absent label.
 #[derive(Debug, Clone)]
 pub struct BinaryTargets<D: Kernels> {
     /// `w y`.
@@ -18,8 +17,8 @@ pub struct BinaryTargets<D: Kernels> {
 }
 
 impl<D: Kernels> BinaryTargets<D> {
-    /// Targets y `(B, L)`, from 0 to 1, with the weight w of each of the L labels where it is there; all are 1 where `pos_weight` is
-    /// empty.
+    /// Targets y `(B, L)`, from 0 to 1, with the weight w of each of the L labels if present; all weights are 1 if
+    /// `pos_weight` is empty.
     ///
     /// # Errors
     /// [`OpError::Shape`] when the numbers of labels differ.
@@ -45,8 +44,8 @@ impl<D: Kernels> BinaryTargets<D> {
 
 const NAME: &str = "binary_cross_entropy";
 
-/// The mean over all values of `w y softplus(−x) + (1 − y) softplus(x)`, which is `−w y ln σ(x) − (1 − y) ln(1 − σ(x))`: σ is the
-/// logistic function, `softplus(x) = max(x, 0) + ln(1 + exp(−|x|))`, so that no logit is too large.
+/// The mean over all values of `w y softplus(−x) + (1 − y) softplus(x)`, which is `−w y ln σ(x) − (1 − y) ln(1 −
+/// σ(x))`: σ is the logistic function, `softplus(x) = max(x, 0) + ln(1 + exp(−|x|))`, which cannot overflow.
 ///
 /// # Shapes
 /// `(1)` from `logits: (B, L)` and targets of the same shape.

@@ -14,8 +14,8 @@ pub fn for_rows(out: &mut [f32], row_len: usize, kernel: impl Fn(usize, &mut [f3
     });
 }
 
-/// Calls `kernel` with groups of `rows` whole rows of `out`, each with the index of its first row and its part of `beside`,
-/// of which `each` values belong to a group.
+/// Calls `kernel` with groups of `rows` whole rows of `out`, each with the index of its first row and the corresponding
+/// part of `beside`, `each` values per group.
 pub fn for_rows_beside(
     out: &mut [f32],
     (rows, row_len): (usize, usize),
@@ -68,7 +68,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// `Σ (a − b)²` in eight lanes, in double precision but for the differences.
+/// `Σ (a − b)²` in eight lanes; differences in f32, the sum in f64.
 #[inline(always)]
 pub fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     sum_of_differences(a, b, |difference| difference * difference)
@@ -92,7 +92,7 @@ pub fn sum_of_differences(a: &[f32], b: &[f32], term: impl Fn(f64) -> f64) -> f6
 
 /// Adds up `partial` over the chunks of `0..len`, in index order.
 pub fn sum_chunks(len: usize, partial: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
-    // Not `sum`, whose empty sum is -0.
+    // `fold` from 0 instead of `sum`, whose result for no values is -0.
     map_chunks(len, CHUNK, len, partial)
         .iter()
         .fold(0.0, |sum, part| sum + part)

@@ -80,7 +80,7 @@ pub fn softplus(x: f32) -> f32 {
     let p = p * square + 2.001_085e-1;
     let p = p * square + 3.333_320_7e-1;
     let log = 2.0 * (s + s * square * p);
-    // Not `max`, which would swallow NaN.
+    // Not `max`: it would turn NaN into 0.
     let positive = if x <= 0.0 { 0.0 } else { x };
     positive + log
 }
@@ -107,7 +107,7 @@ pub fn tanh(x: f32) -> f32 {
 /// `Φ(−t) = φ(t) M(t)` for `t ≥ 0`, where M is a polynomial up to 5 and constant above, where Φ is below 3e-7.
 ///
 /// The coefficients are a minimax fit (Lawson's iteration) of `M(t) = √(π/2) e^(t²/2) erfc(t/√2)`, with the errors weighted by φ: that of Φ is at
-/// most 1.2e-7.
+/// most 1.5e-7.
 #[inline(always)]
 pub fn normal(x: f32) -> (f32, f32) {
     const INVERSE_SQRT_TAU: f32 = 0.398_942_3;
@@ -166,9 +166,9 @@ mod tests {
         for x in grid() {
             let exact = 0.5 * libm::erfc(-f64::from(x) * std::f64::consts::FRAC_1_SQRT_2);
             let (cdf, density) = normal(x);
-            assert!((f64::from(cdf) - exact).abs() < 1.2e-7, "{x}");
+            assert!((f64::from(cdf) - exact).abs() < 1.5e-7, "{x}");
             let exact = (-0.5 * f64::from(x).powi(2)).exp() / std::f64::consts::TAU.sqrt();
-            assert!((f64::from(density) - exact).abs() < 1.2e-7, "{x}");
+            assert!((f64::from(density) - exact).abs() < 1.5e-7, "{x}");
         }
     }
 

@@ -114,7 +114,7 @@ pub use rms_norm::{RmsNormKernel, rms_norm};
 pub use shape::Shape;
 pub use signature::{ProjectionInputs, SignatureKernel, SignatureSize, signature_projection};
 pub use signature_kernel::{
-    KernelLoss, KernelOptions, KernelStatistic, PathKernelKernel, kernel_loss,
+    KernelLoss, KernelLossKernel, KernelOptions, KernelStatistic, kernel_loss,
 };
 pub use signature_loss::{
     RbfStatistic, SavedSignatures, SignatureLoss, SignatureLossKernel, signature_loss,
@@ -205,7 +205,7 @@ pub trait Kernels:
     + LinearKernel
     + MeanErrorKernel
     + NormResidualKernel
-    + PathKernelKernel
+    + KernelLossKernel
     + PhysicsKernel
     + PointwiseKernel
     + PoolKernel

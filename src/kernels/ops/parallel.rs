@@ -5,13 +5,14 @@
 
 use rayon::prelude::*;
 
-/// Values below which an elementwise loop stays on its thread.
+/// Number of values below which an elementwise loop runs on the calling thread only.
 pub const ELEMENTWISE_LEN: usize = 1 << 16;
 
-/// Floating-point operations below which matrix products stay on their thread.
+/// Number of floating-point operations below which a matrix product runs on the calling thread only.
 pub const PRODUCT_FLOP: usize = 2_000_000;
 
-/// Values in one chunk of an elementwise loop: 64 KiB, so that a chunk of three operands stays in the L2 cache.
+/// Number of values in one chunk of an elementwise loop: 64 KiB, so that a chunk of three operands stays in the L2
+/// cache.
 pub const CHUNK: usize = 1 << 14;
 
 /// Calls `kernel(start, chunk)` for every chunk of `chunk` values of `output`, on several threads when `output` is
@@ -65,8 +66,9 @@ fn for_each_chunk_in_parallel(
     chunks.for_each(|(index, values)| kernel(index * chunk, values));
 }
 
-/// Splits each of `outputs`, given with the length of its chunks, and calls `kernel(index, chunks)` with one chunk of each:
-/// first all first chunks, and so on until an output has no more. On several threads if `parallel`, in any order then.
+/// Splits each of `outputs`, given with the length of its chunks, and calls `kernel(index, chunks)` with one chunk of
+/// each: first all first chunks, and so on until an output has no more. If `parallel`, it does so on several threads in
+/// any order.
 pub fn for_each_zipped<const N: usize>(
     parallel: bool,
     outputs: [(&mut [f32], usize); N],

@@ -39,7 +39,7 @@ impl<D: Backend> Parameter<D> {
         })
     }
 
-    /// A row of values in device memory as a parameter.
+    /// A parameter from values that are already in device memory, as one row.
     ///
     /// # Errors
     /// Any error of the device.
@@ -64,7 +64,7 @@ impl<D: Backend> Parameter<D> {
         )
     }
 
-    /// Keeps its values as they are from now on, as PyTorch's `requires_grad_(False)`: no operation computes its gradient, and
+    /// Freezes the parameter, as PyTorch's `requires_grad_(False)`: no operation computes its gradient, and
     /// [`for_each_trained`] leaves it out.
     pub fn freeze(&mut self) {
         self.is_frozen = true;

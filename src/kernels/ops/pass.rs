@@ -27,9 +27,9 @@ pub struct Pass<D: Backend> {
     tape: Option<OwnedTape<f32, D>>,
     /// The error of a backward closure: dfdx's tape can only return the device's error type.
     failure: Rc<RefCell<Option<OpError>>>,
-    /// Gradients whose memory is returned to the device when [`Grads`] is dropped.
+    /// Gradients whose memory must be returned to the device when [`Grads`] is dropped.
     owed: PendingRecycle<D>,
-    /// Sums of squares of gradients, as far as operations computed them.
+    /// The sums of squares of gradients that operations computed.
     squares: Squares,
     dropout: Option<ChaCha8Rng>,
     work: Work,
@@ -38,7 +38,7 @@ pub struct Pass<D: Backend> {
     profiler: Option<Profiler>,
 }
 
-/// An operation as it ends: its name, its [`Work`] and its inputs.
+/// A finished operation: its name, its [`Work`] and its inputs.
 #[derive(Debug, Clone, Copy)]
 pub struct Op<I> {
     name: &'static str,
@@ -68,7 +68,8 @@ impl<D: Backend> Recorded<D> {
 }
 
 impl<D: Backend> Pass<D> {
-    /// A recording pass; it adds to `sum`, if given: the gradients of earlier micro-steps, or [`Grads::for_norms`].
+    /// A recording pass. Its gradients are added to `sum`, if given: the gradients of earlier micro-steps, or an empty
+    /// set from [`Grads::for_norms`].
     pub fn training(device: &D, sum: Option<Grads<D>>) -> Result<Self> {
         match sum {
             None => Ok(Self::recording(device)),
@@ -159,15 +160,16 @@ impl<D: Backend> Pass<D> {
         self.work
     }
 
-    /// Bytes of the recorded results that are held now: after the forward pass, the activations that backward needs.
+    /// Bytes of the recorded results that are in memory now: after the forward pass, the activations that backward
+    /// needs.
     ///
     /// Results of operations only: neither inputs nor what an operation saves for backward.
     pub fn held_bytes(&self) -> u64 {
         self.recorded.iter().map(Recorded::held_bytes).sum()
     }
 
-    /// `x` as the backward pass needs it, a factor of products with `other`: with its key, and its values as
-    /// [`KeepFactors::kept`] keeps them.
+    /// `x` as the backward pass needs it to multiply it with `other`: with its key, and with the values that
+    /// [`KeepFactors::kept`] returns.
     pub(super) fn keep(&mut self, x: &Var<D>, other: &Var<D>) -> Result<Var<D>>
     where
         D: KeepFactors,
@@ -179,7 +181,7 @@ impl<D: Backend> Pass<D> {
         if !Arc::ptr_eq(&kept, x.held()) {
             self.recorded.push(Recorded {
                 memory: Arc::downgrade(&kept),
-                // Two values in the memory of one.
+                // One `f32` of memory has room for two values in 16 bits.
                 len: x.shape().len().div_ceil(2),
                 handle: None,
             });
@@ -187,17 +189,17 @@ impl<D: Backend> Pass<D> {
         Ok(x.with_memory(kept))
     }
 
-    /// Ends the operation `op` on `inputs`, whose result of `len` values never needs a gradient: counts its `work`.
+    /// Finishes the operation `op` on `inputs`, whose result of `len` values never needs a gradient: counts its `work`.
     pub(super) fn count(&mut self, op: &'static str, work: Work, len: usize, inputs: &[&Var<D>]) {
         self.work += work;
         profile::record(self.profiler.as_ref(), op, inputs, work, len);
     }
 
-    /// Ends the operation `op`: counts its work, wraps `data` as its result and, if the pass records and an input needs a
-    /// gradient, puts `backward` on the tape.
+    /// Finishes the operation `op`: counts its work, wraps `data` as its result and, if the pass records and an input
+    /// needs a gradient, puts `backward` on the tape.
     ///
-    /// `backward` gets the gradient of the result, which is freed when it returns, and adds (`+=`) to the slots of
-    /// its inputs, one after another: two inputs may be one `Var`. After an error the rest of the tape is skipped and
+    /// `backward` gets the gradient of the result, which is freed when it returns, and adds (`+=`) to the slots of its
+    /// inputs, one after another: two inputs may be one `Var`. After an error the rest of the tape is skipped and
     /// [`Pass::backward`] returns it.
     pub fn finish<'v, I, F>(
         &mut self,

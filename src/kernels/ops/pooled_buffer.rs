@@ -22,12 +22,12 @@ use crate::device::{Backend, Buffer};
 #[derive(Debug)]
 pub struct PooledBuffer<D: Backend> {
     buffer: Buffer<D>,
-    /// Caches of the values as products read them.
+    /// The same values in the rounded forms that matrix products read, once they were computed.
     rounded: D::Rounded,
 }
 
 impl<D: Backend> PooledBuffer<D> {
-    /// Holds `buffer`.
+    /// Takes ownership of `buffer`.
     pub fn new(buffer: Buffer<D>) -> Self {
         let rounded = D::Rounded::default();
         Self { buffer, rounded }
@@ -43,7 +43,7 @@ impl<D: Backend> PooledBuffer<D> {
         &mut self.buffer
     }
 
-    /// Caches of the values as products read them.
+    /// The same values in the rounded forms that matrix products read.
     #[cfg(feature = "cuda")]
     pub(super) fn rounded(&self) -> &D::Rounded {
         &self.rounded
@@ -66,14 +66,14 @@ impl<D: Backend> Drop for PooledBuffer<D> {
 
 #[cfg(feature = "cuda")]
 impl PooledBuffer<Cuda> {
-    /// Values that are kept in 16 bits only.
+    /// A buffer whose values exist in 16 bits only.
     pub(super) fn of_half(device: &Cuda, half: Rc<CudaSlice<u16>>) -> Result<Self> {
         let held = Self::new(device.spare_buffer(0)?);
         held.rounded.half.set(arithmetic()?, half);
         Ok(held)
     }
 
-    /// Only the values in 16 bits, if they are cached.
+    /// Drops the values in 32 bits, if those in 16 bits are cached.
     pub(super) fn into_half(self, device: &Cuda) -> Result<Self> {
         match self.rounded.half.known(&arithmetic()?) {
             Some(half) => Self::of_half(device, half),

@@ -49,8 +49,8 @@ impl<D: Backend> GradSlots<'_, D> {
         var.needs_grad().then(|| self.of(var)).transpose()
     }
 
-    /// The gradient of `var`, and whether to add to it or to replace it: [`Accumulate::Replace`] when nothing was written
-    /// yet; the memory then holds arbitrary values, which must all be overwritten.
+    /// The gradient of `var`, and whether to add to it or to replace it: [`Accumulate::Replace`] if nothing was written
+    /// yet. The memory then contains arbitrary values, which must all be overwritten.
     pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Accumulate)> {
         self.squares.forget(var.token());
         let (device, len) = (self.device, var.shape().len());
@@ -95,7 +95,7 @@ pub(super) fn found<'a, D: Backend>(
         .map_err(DeviceError::from_dfdx::<D>)?)
 }
 
-/// Marks the memory of a gradient of `len` values to be returned to the device.
+/// Marks the memory of a gradient of `len` values as to be returned to the device.
 pub(super) fn owe<D: Backend>(owed: &PendingRecycle<D>, token: &Token<D>, len: usize) {
     if len >= D::REUSED_LEN {
         owed.borrow_mut().push(token.clone());
@@ -139,7 +139,7 @@ pub struct Grads<D: Backend> {
     inner: Gradients<f32, D>,
     owed: PendingRecycle<D>,
     pub(super) squares: Squares,
-    /// Whether the step ends with these gradients: no later pass adds to them.
+    /// Whether the training step ends with these gradients: no later pass adds to them.
     ends_step: bool,
 }
 
@@ -159,13 +159,13 @@ impl<D: Backend> Grads<D> {
         }
     }
 
-    /// Empty gradients to start a step from whose [`Grads::sum_of_squares`] will be needed.
+    /// Empty gradients to start a step with, if [`Grads::sum_of_squares`] will be needed after it.
     pub fn for_norms(device: &D) -> Self {
         let (inner, owed) = (Gradients::leaky(), PendingRecycle::default());
         Self::new(device.clone(), inner, owed, Squares::wanted())
     }
 
-    /// The parts from which a pass continues that adds to these gradients.
+    /// Splits the gradients into the parts with which the next pass, which adds to them, starts.
     pub(super) fn into_parts(mut self) -> (Gradients<f32, D>, PendingRecycle<D>, Squares) {
         self.ends_step = false;
         let inner = std::mem::replace(&mut self.inner, Gradients::leaky());
@@ -173,21 +173,21 @@ impl<D: Backend> Grads<D> {
         (inner, owed, std::mem::take(&mut self.squares))
     }
 
-    /// The gradient of a parameter in the program's layout; zeros where none flowed.
+    /// The gradient of a parameter in the program's layout; zeros if the loss does not depend on it.
     pub fn of_parameter(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>> {
         let (token, len) = (parameter.token(), parameter.len());
         self.squares.forget(token);
         Ok(slot(&mut self.inner, &self.device, token, len).map_err(DeviceError::from_dfdx::<D>)?)
     }
 
-    /// The slot of a parameter's gradient; allocates nothing if the gradient was moved out.
+    /// The memory of a parameter's gradient; allocates nothing if the gradient was moved out.
     pub(super) fn place_of(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>> {
         self.squares.forget(parameter.token());
         let slot = self.inner.get_or_alloc_mut(parameter.token().key());
         Ok(slot.map_err(DeviceError::from_dfdx::<D>)?)
     }
 
-    /// The gradient of a leaf; zeros where none flowed.
+    /// The gradient of a leaf; zeros if the loss does not depend on it.
     pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>> {
         self.squares.forget(var.token());
         let len = var.shape().len();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::var::Token;
 use crate::device::Backend;
 
-/// Sums of squares by gradient, as far as operations computed them; `None` if they are not needed.
+/// Sums of squares of gradients, by gradient, if operations have computed them; `None` if they are not needed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Squares(Option<Rc<RefCell<BTreeMap<u64, f64>>>>);
 

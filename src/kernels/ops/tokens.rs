@@ -1,4 +1,4 @@
-//! Operations on sequences that consist of other operations' kernels: [`slice()`] and [`prepend`].
+//! Operations on sequences, built from the kernels of other operations: [`slice()`] and [`prepend`].
 
 use super::{Combine, Kernels, Op, OpError, Pass, Result, Var, Work, broadcast, concat};
 

@@ -18,7 +18,7 @@ use crate::device::{Backend, Buffer, DeviceError};
 #[derive(Clone, Debug)]
 pub(super) struct Token<D: Backend> {
     key: Tensor<(usize,), f32, D>,
-    /// The key's id, which dfdx does not expose.
+    /// The id of the key, which dfdx does not make public.
     number: u64,
 }
 
@@ -34,10 +34,10 @@ impl<D: Backend> Token<D> {
     }
 }
 
-/// A value in a computation: an activation, an input, or a parameter as input of an operation.
+/// A tensor in a computation: an activation, an input, or a parameter as input of an operation.
 ///
-/// Cloning shares the memory and the key. Nothing can write to the memory while a `Var` holds it.
-/// The gradient of a `Var` is in [`super::Grads`] under the same key.
+/// Cloning shares the memory and the key. Nothing can write to the memory while a `Var` holds it. The gradient of a
+/// `Var` is in [`super::Grads`] under the same key.
 #[derive(Clone, Debug)]
 pub struct Var<D: Backend> {
     data: Arc<PooledBuffer<D>>,
@@ -152,8 +152,8 @@ impl<D: Backend> Var<D> {
         &self.data
     }
 
-    /// This variable's key without the values, for a backward pass that only writes the gradient: others decide how long the
-    /// values are held.
+    /// This variable's key without the values, for a backward pass that only writes the gradient: it does not keep the
+    /// values in memory.
     pub(super) fn without_values(&self, device: &D) -> Result<Self> {
         Ok(self.with_memory(Arc::new(PooledBuffer::new(device.spare_buffer(0)?))))
     }
@@ -171,7 +171,7 @@ impl<D: Backend> Var<D> {
         Arc::downgrade(&self.data)
     }
 
-    /// The address of the memory, as its identity.
+    /// The address of the memory, which identifies it.
     pub(super) fn key(&self) -> usize {
         Arc::as_ptr(&self.data).addr()
     }
@@ -191,9 +191,10 @@ pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>> {
     })
 }
 
-/// Data of a factor of products that a backward pass needs, on one device.
+/// How a device keeps values for the backward pass of a matrix product.
 pub trait KeepFactors: Backend {
-    /// `x`, or its values as the products of the backward pass will read them, which take less memory.
+    /// `x`, or a rounded copy of its values as the products of the backward pass will read them, which takes less
+    /// memory.
     fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
         Ok(Arc::clone(x.held()))
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Work {
     /// Forward.
     pub forward: u64,
-    /// Backward, counted where a gradient is recorded.
+    /// Backward operations; counted if a gradient is recorded.
     pub backward: u64,
 }
 

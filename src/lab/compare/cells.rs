@@ -16,7 +16,7 @@ pub(super) struct Cell<'a> {
     pub(super) work: Vec<&'a WorkRecord>,
     /// The runs from which the cell's times are computed, sorted by seed and block.
     pub(super) counted: Vec<&'a BlockRow>,
-    /// Whether the cell was measured with other code than most cells of its side.
+    /// Whether the cell was measured with a code hash different from that of most cells of its side.
     pub(super) is_other_code: bool,
     pub(super) set: &'a ResultSet,
 }
@@ -26,13 +26,13 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
     let runs = by_key(&set.runs, |row| &row.key);
     let blocks = by_key(&set.blocks, |row| &row.key);
     let mut work = by_key(&set.work, |row| &row.key);
-    // Every command is code of its own.
+    // Each program of `kind = "command"` has a code hash of its own, so that it is left out here.
     let own = |info: &&CellInfo| !set.plan.is_of_command(info);
     let usual = usual_code(set.plan.cells.iter().filter(own));
     let all = set.plan.cells.iter().map(|info| {
         let rows = blocks.get(&*info.key).map_or(&[][..], Vec::as_slice);
         let mut counted = counted_runs(rows);
-        // A fixed order, whatever the order of rows in the file.
+        // Sorted, so that the order of rows in the file has no effect.
         counted.sort_by_key(|row| (row.seed, row.block));
         let runs = runs.get(&*info.key).into_iter().flatten();
         let code = info.code_hash.as_deref().filter(|_| own(&info));

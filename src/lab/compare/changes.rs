@@ -19,7 +19,7 @@ const WORK: [&str; 5] = [
     "train.precision",
 ];
 
-/// Fields of a stored specification and the manifest settings that they come from.
+/// Pairs of a field of a stored specification and the manifest section that the field comes from.
 const HOMES: [(&str, &str); 2] = [
     ("model_name", "train.model"),
     ("dataset_name", "train.dataset"),
@@ -83,7 +83,7 @@ fn is_hashed(path: &str) -> bool {
     !is_within(path, "measure") && !is_limit && !is_name
 }
 
-/// Whether a setting is this one or lies in it; `train.clip-by` does not lie in `train.clip`.
+/// Whether the setting at `path` is `section` or part of it; `train.clip-by` does not lie in `train.clip`.
 pub fn is_within(path: &str, section: &str) -> bool {
     let rest = path.strip_prefix(section);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

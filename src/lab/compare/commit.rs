@@ -84,7 +84,7 @@ pub(super) fn of_ref(given: &str, name: &str) -> Result<Source, Failure> {
     Err(Failure::plain(title, help))
 }
 
-/// The folder that contains `reports/`, and `reports/` itself, relative to the root of the repository.
+/// Path of the folder that contains `reports/`, and that of `reports/`, both relative to the root of the repository.
 fn project(repository: &Repository) -> (String, String) {
     let reports = results_root(Path::new("manifest.toml"));
     let project = reports.parent().unwrap_or(Path::new("."));

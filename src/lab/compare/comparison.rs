@@ -35,14 +35,15 @@ pub struct Comparison {
     pub ambiguous: Vec<Ambiguity>,
     /// One test over all cells with comparable times; `None` if there are too few of them.
     pub matrix: Option<MatrixJudgement>,
-    /// The costs that some cell has, with one test over all cells each.
+    /// One test over all cells for each cost that was measured in some cell.
     pub costs: Vec<CostOverCells>,
     /// Runs per side that a matrix of this size and design needs before the verdict on a single cell can be an effect.
     pub needed_runs: usize,
 }
 
 impl Comparison {
-    /// Whether both sides are equal: the same cells, each with the same runs or with none, and no other difference.
+    /// Whether both sides are equal: the same cells, each with the same runs, or without runs on both sides; no other
+    /// difference.
     pub fn is_without_difference(&self) -> bool {
         let is_one_sided = !self.added.is_empty() || !self.removed.is_empty();
         !self.cells.is_empty()
@@ -52,8 +53,8 @@ impl Comparison {
             && self.environment.fields.is_empty()
     }
 
-    /// Keys of the cells after that a program of the user trains. Equal settings of such a cell do not tell whether the program
-    /// computes the same.
+    /// Keys of the cells of `after` that a program of the user trains (`kind = "command"`). Equal settings of such
+    /// cells do not show that both programs compute the same.
     pub fn programs(&self) -> HashSet<&str> {
         let plan = &self.after.set.plan;
         let cells = plan.cells.iter().filter(|cell| plan.is_of_command(cell));
@@ -75,7 +76,8 @@ pub struct Side {
     /// Results of the searches that `[report] searches` of its manifest names, in that order; those without results are
     /// left out.
     pub searches: Vec<ResultSet>,
-    /// Sessions whose pairs ended as soon as their cell's verdict was sure, according to `sessions.json` beside the folder.
+    /// Sessions in which `ab` stopped a cell's pairs as soon as its verdict was significant, according to
+    /// `sessions.json` beside the folder.
     pub until_sure: BTreeSet<String>,
 }
 
@@ -178,14 +180,14 @@ pub struct CellPair {
     pub work: Work,
     /// Facts that differ, by seed and column; empty if all agree.
     pub facts: Vec<FactChange>,
-    /// Number of compared rows of facts (seeds that finished on both sides).
+    /// Number of compared rows of `runs.csv` (seeds that finished on both sides).
     pub compared_rows: usize,
     /// Whether the counts of `work.csv` were compared: calls, FLOPs and tensors of one training step.
     pub counts: Counts,
     /// Operations whose counts differ, the largest change first.
     pub operations: Vec<WorkChange>,
-    /// Whether the cell's row was measured with other code than most cells of its side, before and after. Such a cell gets
-    /// no verdict, and its facts are not compared.
+    /// Whether the cell's row was measured with a code hash different from that of most cells of its side, for before
+    /// and after. Such a cell gets no verdict, and its facts are not compared.
     pub other_code: (bool, bool),
     /// Median milliseconds per sample over the counted runs, before and after; `None` if nothing was measured.
     pub sample_ms: (Option<f64>, Option<f64>),
@@ -195,10 +197,10 @@ pub struct CellPair {
     pub timings: Vec<TimingChange>,
     /// Verdict on the time per sample.
     pub judgement: Judgement,
-    /// Verdicts on what the runs cost beside it, of each cost that a side has measured; none where the times cannot be
-    /// compared.
+    /// Verdicts on each cost of the runs (CPU time, memory, energy) that a side has measured; empty if the times cannot
+    /// be compared.
     pub costs: Vec<CostChange>,
-    /// Wall time of the runs that CPU time does not explain.
+    /// Wall time of the runs that their CPU time does not explain; `None` if the runs do not wait.
     pub waiting: Option<Waiting>,
 }
 
@@ -212,8 +214,8 @@ impl CellPair {
             && self.changes.is_empty()
     }
 
-    /// Whether the pair's times need no verdict: both sides contain the same runs, or neither has measured the cell (its
-    /// device may be absent).
+    /// Whether the pair's times need no verdict: both sides contain the same runs, or neither has measured the cell
+    /// (for example without its device).
     pub fn needs_no_verdict(&self) -> bool {
         let Verdict::NotComparable(reasons) = &self.judgement.verdict else {
             return false;
@@ -363,11 +365,11 @@ pub struct TimingChange {
     pub ratio: Ratio,
 }
 
-/// Wall seconds of runs for each of their CPU seconds, of which a side has far more than computing takes.
+/// Ratio of wall seconds to CPU seconds of the runs, which on one side is far higher than computing alone explains.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Waiting {
-    /// Wall seconds for a CPU second, before and after: medians over the runs.
+    /// Wall seconds per CPU second, before and after: medians over the runs.
     pub wall_per_cpu: (f64, f64),
-    /// Whether the runs before, and those after, take far longer than they compute.
+    /// Whether that ratio is too high for runs that only compute, before and after.
     pub is_far: (bool, bool),
 }

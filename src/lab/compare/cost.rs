@@ -50,7 +50,7 @@ pub struct CostChange {
 }
 
 impl CostChange {
-    /// Whether the cost is more or less after the change.
+    /// Whether the verdict is that the cost is higher or lower after the change.
     pub fn is_effect(&self) -> bool {
         matches!(self.judgement.verdict, Verdict::Less | Verdict::More)
     }
@@ -61,7 +61,8 @@ impl CostChange {
 pub struct CostOverCells {
     /// The cost.
     pub cost: Cost,
-    /// The test of all cells together; `None` with fewer than two, or where pairs ended as soon as a time was sure.
+    /// The test of all cells together; `None` with fewer than two cells, or if `ab` stopped the pairs as soon as the
+    /// verdict on the time was significant.
     pub matrix: Option<MatrixJudgement>,
     /// Runs per side needed before the verdict on a single cell can be an effect.
     pub needed_runs: usize,

@@ -12,16 +12,16 @@ use super::draft::Draft;
 use super::verdict::{Samples, judge};
 use super::{Judgement, MatrixJudgement, NotComparableReason, Ratio, UnclearReason, Verdict};
 
-/// Bytes by which the memory of equal runs can differ for good: pages of the program's files count, and how many of them are
-/// in memory depends on what the system has read and written since. Measured are 2 MiB for a release build, after it was copied and
-/// half an hour later, and 7 MiB for a debug build.
+/// Bytes by which the memory of equal runs can differ between builds: resident pages of the executable count, and how
+/// many are resident depends on the system's page cache. Measured were 2 MiB for a release build, after it was copied
+/// and half an hour later, and 7 MiB for a debug build.
 const FILE_PAGES: f64 = (8 << 20) as f64;
 
 impl Cost {
-    /// The cost's value in a run; `None` if it was not measured, or is 0, which has no ratio.
+    /// The cost's value in a run; `None` if it was not measured, or is 0, so that a ratio is undefined.
     ///
-    /// Memory is not `peak_rss_bytes`: the system begins to count that of a process before it becomes the worker, so that it is
-    /// never less than the memory of the program that started it.
+    /// Memory is not `peak_rss_bytes`: Linux counts it from `fork` on, so that it is never less than the memory of the
+    /// parent process.
     fn of_run(self, run: &BlockRow) -> Option<f64> {
         let larger_of = |columns: [&str; 2]| {
             let values = columns.into_iter().filter_map(|name| value(run, name));
@@ -36,10 +36,10 @@ impl Cost {
         found.filter(|found| *found > 0.0 && found.is_finite())
     }
 
-    /// The runs of a pair of cells; `None` if neither side has measured it, or its time has no verdict for a reason that holds for
-    /// costs too.
+    /// The runs of a pair of cells; `None` if neither side has measured the cost, or the times cannot be compared for a
+    /// reason that holds for costs too.
     fn samples(self, draft: &Draft<'_>) -> Option<Samples> {
-        // The cost of a run does not depend on the samples of a step.
+        // The cost of a whole run does not depend on the number of samples per step.
         let is_of_time =
             |reason: &NotComparableReason| matches!(reason, NotComparableReason::Steps(..));
         if !draft.reasons.iter().all(is_of_time) {
@@ -60,7 +60,7 @@ impl Cost {
             comparable,
             drifts: match self {
                 Self::CpuTime | Self::Energy => true,
-                // A program's memory depends on its files, whose sizes are not recorded.
+                // The memory of a program of the user depends on its files, whose sizes are not recorded.
                 Self::Memory => is_program(draft.before) || is_program(draft.after),
                 Self::GpuMemory => false,
             },
@@ -68,7 +68,7 @@ impl Cost {
         })
     }
 
-    /// The logarithm of the largest ratio of medians that equal runs can have for good.
+    /// The logarithm of the largest ratio of medians that equal runs of two builds can have.
     fn offset(self, runs: &Samples) -> f64 {
         let smaller = [&runs.before, &runs.after].map(|side| median(side));
         let smaller = smaller.into_iter().flatten().reduce(f64::min);
@@ -77,7 +77,7 @@ impl Cost {
     }
 }
 
-/// An effect that is no larger than an offset of equal runs (the logarithm of a ratio) is none.
+/// The verdict, or "same" if the effect is no larger than `offset`, the largest log ratio of equal runs.
 fn beyond(offset: f64, verdict: Verdict, ratio: Option<Ratio>) -> Verdict {
     let is_within = ratio.is_some_and(|ratio| ratio.value.ln().abs() <= offset);
     match verdict {
@@ -86,7 +86,7 @@ fn beyond(offset: f64, verdict: Verdict, ratio: Option<Ratio>) -> Verdict {
     }
 }
 
-/// The verdict of a time in the words of a cost.
+/// The verdict on a time as one on a cost: faster becomes less, slower more.
 fn worded(verdict: Verdict) -> Verdict {
     match verdict {
         Verdict::Faster => Verdict::Less,

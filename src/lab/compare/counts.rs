@@ -7,8 +7,9 @@ use crate::event::OpWork;
 use super::cells::Cell;
 use super::{Counts, WorkChange};
 
-/// Whether the counts of two cells can be compared, and the operations whose counts differ, the largest change first; of equal
-/// changes those of the cell after in its order, then those that only the cell before has. They are whole numbers, so there is no tolerance.
+/// Whether the counts of two cells can be compared, and the operations whose counts differ, the largest change first;
+/// among equal changes first the operations of the cell after in their order, then those that only the cell before has.
+/// Counts are integers, so there is no tolerance.
 pub(super) fn counts(before: &Cell<'_>, after: &Cell<'_>) -> (Counts, Vec<WorkChange>) {
     let missing = (before.work.is_empty(), after.work.is_empty());
     if missing != (false, false) {

@@ -35,7 +35,7 @@ impl<'a> Draft<'a> {
         !self.reasons.iter().any(is_missing)
     }
 
-    /// A figure of the pair's runs; runs without it are left out.
+    /// The values that `of` returns for the pair's runs; runs for which it returns `None` are left out.
     pub(super) fn samples(&self, of: impl Fn(&Cell<'a>, &BlockRow) -> Option<f64>) -> Samples {
         let values = |cell: &Cell<'a>, runs: &[&BlockRow]| -> Vec<f64> {
             runs.iter().filter_map(|run| of(cell, run)).collect()
@@ -97,7 +97,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Conditions besides the cells for comparing their times.
+/// What was asked of the comparison, on which it depends whether times can be compared.
 pub(super) struct Question<'a> {
     /// Whether environments may differ in must-match fields.
     pub(super) across_env: bool,
@@ -105,7 +105,7 @@ pub(super) struct Question<'a> {
     pub(super) is_along: bool,
     /// Whether that axis is declared as the treatment.
     pub(super) is_treatment: bool,
-    /// Sessions whose pairs ended as soon as they were sure.
+    /// Sessions in which `ab` stopped a cell's pairs as soon as its verdict was significant.
     pub(super) until_sure: &'a BTreeSet<String>,
 }
 
@@ -118,11 +118,11 @@ impl Question<'_> {
     ) -> Draft<'a> {
         let changes = changes(before, after);
         let work = work(before, after, &changes, self.is_treatment);
-        // The number of threads may differ if it is the compared setting.
+        // Different numbers of threads are allowed if the number of threads is the compared setting.
         let of_threads = |change: &SpecChange| change.path == "train.threads";
         let allows_threads = self.is_along && changes.iter().any(of_threads);
         let mut fields = environment::differing_fields(before, after);
-        // Environments that differ only in the build can be of one machine.
+        // Environments that differ only in the build can still be from one machine.
         let is_one_machine = fields.iter().all(|field| field.starts_with("build_"));
         if self.across_env {
             fields.clear();
@@ -139,8 +139,8 @@ impl Question<'_> {
     }
 }
 
-/// All reasons; `fields` are the must-match fields that differ. For cells that were not measured, or not measured since, it
-/// is the only one.
+/// All reasons why the times cannot be compared; `fields` are the must-match fields that differ. That a cell was not
+/// measured, or that both sides have the same runs, is then the only reason.
 fn not_comparable_reasons(
     before: &Cell<'_>,
     after: &Cell<'_>,

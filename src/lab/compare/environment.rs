@@ -16,8 +16,8 @@ const CLASSES: [Class; 3] = [
     (FieldClass::Info, |environment| &environment.info),
 ];
 
-/// Fields that differ between the environments of the counted runs of two sides' cells, by class and name. The code hash of
-/// the cells is treated as such a field.
+/// Fields that differ between the environments of the counted runs of two sides' cells, by class and name. The code
+/// hash of the cells is one of the fields.
 pub(super) fn differences(before: &[&Cell<'_>], after: &[&Cell<'_>]) -> Vec<FieldChange> {
     let (old, new) = (environments(before), environments(after));
     if old.is_empty() || new.is_empty() {

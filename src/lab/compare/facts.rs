@@ -35,9 +35,10 @@ const STATUS: &str = "status";
 
 /// How two cells' facts are compared.
 ///
-/// Facts may differ by `[compare] tolerance` of the side after; else by 0 within a numeric class, and [`ACROSS_CLASSES`]
-/// between two classes or for nondeterministic runs. Digests are compared only if every column must be equal exactly. The best
-/// epoch is an integer that a rounding difference can change, so it is ignored otherwise.
+/// Facts may differ by `[compare] tolerance` of the side after; without that key they must be equal within a numeric
+/// class, and may differ by [`ACROSS_CLASSES`] between two classes or for nondeterministic runs. Digests are compared
+/// only if every column must be equal exactly. The best epoch is an integer that a rounding difference can change, so
+/// it is ignored otherwise.
 struct Rules<'a> {
     plans: (&'a PlanFile, &'a PlanFile),
     tolerances: Option<&'a serde_json::Map<String, Value>>,
@@ -93,7 +94,7 @@ impl<'a> Rules<'a> {
         Some(texts)
     }
 
-    /// Whether both files have the column, so that an empty field is a missing value.
+    /// Whether both files have the column; then an empty field means that the value is missing.
     fn is_of_both(&self, column: &str) -> bool {
         let has = |plan: &PlanFile| plan.columns.iter().any(|known| known.name == column);
         match fixed_column(column) {
@@ -127,7 +128,7 @@ fn place(column: &str, direction: Direction) -> (u8, bool) {
 
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Differences by seed, the most important ones first.
+    /// Facts that differ, by seed, the most important columns first.
     pub(super) changes: Vec<FactChange>,
     pub(super) rows: usize,
     /// Metrics over the seeds.

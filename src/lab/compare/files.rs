@@ -50,7 +50,7 @@ fn comparison_json(comparison: &Comparison) -> String {
     with_cells(&frame, &comparison.cells)
 }
 
-/// Everything except the pairs of cells.
+/// `comparison.json` without its list of pairs of cells.
 #[derive(Serialize)]
 struct Frame<'a> {
     format_version: u32,

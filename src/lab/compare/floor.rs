@@ -10,12 +10,12 @@ use super::statistics::student_quantile;
 
 /// Number of sessions from which on the difference between sessions is estimated.
 pub const SESSIONS: usize = 3;
-/// Probability that two sessions differ by more in the part shared by all cells.
+/// Probability that two sessions differ by more than the bound in the part shared by all cells.
 const SHARED_ALPHA: f64 = 0.04;
-/// Probability that any cell differs by more in its own part.
+/// Probability that any cell differs by more than the bound in its own part.
 const OWN_ALPHA: f64 = 0.01;
 
-/// Noise floor of a cell. Relative sizes (0.02 is 2 %).
+/// Noise floor of a cell, as relative differences (0.02 is 2 %).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Floor {
     /// Within one session; `None` if it was not measured.
@@ -81,7 +81,7 @@ fn reach(row: &NoiseRow) -> f64 {
 struct Sessions<'a> {
     /// Residuals after subtracting the cell's mean and the session's shift, by cell.
     rest: BTreeMap<&'a str, Vec<f64>>,
-    /// Shift of each session against the cells' means.
+    /// Shift of each session from the cells' means, as a logarithm.
     shared: Vec<f64>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Sessions<'a> {
         let mut centred: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
         for (key, rows) in cells {
             let logs = |row: &&'a NoiseRow| (&*row.session, row.median_ms_per_sample.ln());
-            // A session counts once per cell; of several rows the last.
+            // A session counts once per cell; the last of its rows is used.
             let logs: BTreeMap<&str, f64> = rows.iter().map(logs).collect();
             let centre = mean(&logs.values().copied().collect::<Vec<f64>>())?;
             if logs.len() >= SESSIONS {

@@ -32,7 +32,7 @@ impl Ratio {
 pub enum Design {
     /// In one session, in pairs of equal seed and block: drift affects both sides.
     Interleaved,
-    /// In such pairs, in an order that a coin decided, and only as many as each cell needed for its verdict to be sure.
+    /// In such pairs, in an order decided by a coin; pairs of a cell stopped as soon as its verdict was significant.
     UntilSure,
     /// In different sessions: differences between sessions look like an effect.
     Sessions,
@@ -69,7 +69,8 @@ pub enum Test {
     MannWhitney,
     /// Signed ranks of the pairs' differences, over all sign patterns.
     SignFlip,
-    /// Bets on the signs of the pairs' differences, which may be looked at after every pair.
+    /// Bets on the signs of the pairs' differences, valid at every look, after any number of pairs (an anytime-valid
+    /// test).
     SignBets,
 }
 
@@ -88,9 +89,9 @@ pub struct Threshold {
 pub enum ThresholdSource {
     /// `[compare] threshold`.
     Manifest,
-    /// Measured A/A on this machine, within one session.
+    /// The noise floor of A/A runs on this machine, within one session.
     MeasuredWithin,
-    /// Measured A/A on this machine, between sessions.
+    /// The noise floor of A/A runs on this machine, between sessions.
     MeasuredBetween,
     /// The default of 2 %, because nothing was measured.
     Default,
@@ -100,13 +101,13 @@ pub enum ThresholdSource {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// After is faster.
+    /// The side after is faster.
     Faster,
-    /// After is slower.
+    /// The side after is slower.
     Slower,
-    /// After costs less; a time is faster.
+    /// The cost is lower after the change (of a time: [`Self::Faster`]).
     Less,
-    /// After costs more; a time is slower.
+    /// The cost is higher after the change (of a time: [`Self::Slower`]).
     More,
     /// No effect as large as `detectable`: the interval lies within the threshold, or within the detectable effect if that
     /// is at most 10 %.
@@ -123,13 +124,14 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotComparableReason {
-    /// No finished run with measured steps; whether before, after.
+    /// No finished run with measured steps; whether this holds for before, after.
     #[error("not measured {}", sides(*.0, *.1))]
     NotMeasured(bool, bool),
-    /// Both sides contain the same runs: nothing was measured since.
+    /// Both sides contain the same runs: nothing was measured between them.
     #[error("the same runs on both sides: nothing was measured since")]
     SameRuns,
-    /// The row was measured with other code than most cells of its side; whether before, after.
+    /// The row was measured with a code hash different from that of most cells of its side; whether this holds for
+    /// before, after.
     #[error("measured with other code than the rest {}", sides(*.0, *.1))]
     OtherCode(bool, bool),
     /// Names of the must-match environment fields that differ.
@@ -141,10 +143,11 @@ pub enum NotComparableReason {
     /// Runs computed with different numbers of threads, before and after.
     #[error("{0} threads before, {1} after")]
     Threads(String, String),
-    /// Runs were alone on the machine on one side only; whether before, after.
+    /// Runs were alone on the machine on one side only; whether this holds for before, after.
     #[error("runs had the machine for themselves only {}", sides(*.0, *.1))]
     Exclusive(bool, bool),
-    /// Only the programs of one side told their steps, so that a sample is a whole run on the other; whether before, after.
+    /// Only the programs of one side reported their steps; the other side has only times of whole runs. Contains
+    /// whether before, after reported them.
     #[error("steps are known only {}", sides(*.0, *.1))]
     Steps(bool, bool),
 }

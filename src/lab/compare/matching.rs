@@ -89,7 +89,7 @@ struct Open<'a> {
 }
 
 impl<'a> Open<'a> {
-    /// Pairs cells whose identity is unique on both sides; those without an identity are left.
+    /// Pairs cells whose identity is unique on both sides; cells without an identity stay unpaired.
     fn pair(
         &mut self,
         by: MatchedBy,

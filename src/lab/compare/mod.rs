@@ -57,7 +57,7 @@ pub use judgement::{
     Design, Judgement, MatrixJudgement, NotComparableReason, Ratio, Test, Threshold,
     ThresholdSource, Verdict,
 };
-pub use side::{Common, searches_beside};
+pub use side::{MatchedExperiments, searches_beside};
 pub use source::{Experiment, Source};
 #[cfg(test)]
 pub(crate) use statistics::mann_whitney;

@@ -29,7 +29,7 @@ impl Source {
         }
     }
 
-    /// Whether the experiments are folders on disk, not in a commit.
+    /// Whether the experiments are folders on disk, rather than in a commit.
     pub fn is_on_disk(&self) -> bool {
         let is_folder = |one: &Experiment| matches!(one.place, Place::Folder(_));
         self.experiments.iter().all(is_folder)
@@ -51,8 +51,8 @@ impl Source {
 
     /// The experiments that both sources have, and the names of those that only one has. Two single experiments are paired
     /// even if their names differ.
-    pub fn common(before: &Self, after: &Self) -> Common {
-        let mut common = Common::default();
+    pub fn common(before: &Self, after: &Self) -> MatchedExperiments {
+        let mut common = MatchedExperiments::default();
         let both = (&*before.experiments, &*after.experiments);
         if let ([one], [other], true, true) = (both.0, both.1, before.is_one, after.is_one) {
             common.pairs.push((one.clone(), other.clone()));
@@ -82,7 +82,7 @@ impl Source {
 
 /// The experiments of two sources.
 #[derive(Debug, Default)]
-pub struct Common {
+pub struct MatchedExperiments {
     /// Experiments of both sources.
     pub pairs: Vec<(Experiment, Experiment)>,
     /// Names that exist only in the source before.
@@ -149,7 +149,8 @@ pub fn searches_beside(folder: &Path, set: &ResultSet) -> Vec<ResultSet> {
     named_searches(set).filter_map(beside).collect()
 }
 
-/// The same in a commit, in which `folder` has the results of `set`.
+/// The results of the searches that the manifest of `set` names, from a commit in which `folder` has the results of
+/// `set`.
 fn searches_in_commit(reference: &str, folder: &str, set: &ResultSet) -> Vec<ResultSet> {
     let parent = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
     let of_name = |name: String| {

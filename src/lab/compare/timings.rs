@@ -12,7 +12,7 @@ use super::{Design, TimingChange};
 /// The compared runs of two cells, sorted by seed and block.
 pub(super) struct Runs<'a> {
     pub(super) design: Design,
-    /// Runs before; in an interleaved design each has its partner at the same index of `after`.
+    /// Runs before; in an interleaved design the run at the same index of `after` is its partner.
     pub(super) before: Vec<&'a BlockRow>,
     pub(super) after: Vec<&'a BlockRow>,
 }

@@ -9,7 +9,7 @@ pub enum UnclearReason {
     /// No significant effect, and the interval is too wide for "same".
     #[error("no effect is shown, and the interval is too wide for “same”")]
     WideInterval,
-    /// Pairs that would have ended at a verdict reached their largest number.
+    /// The pairs would have stopped at a significant verdict, but reached their largest number first.
     #[error("the pairs ended before an effect or its absence was sure")]
     NotSure,
     /// No significant effect, and fewer runs than an interval needs, so "same" is not shown either.
@@ -21,12 +21,13 @@ pub enum UnclearReason {
     /// Two sessions, and the variation between sessions of this machine was not measured.
     #[error("measured in two sessions; how far sessions of this machine differ was not measured")]
     NoSessionFloor,
-    /// Two sessions, in which a cost can differ without a change; the variation between sessions is measured of times only.
+    /// Two sessions, in which a cost can differ without a change; the variation between sessions is known for times
+    /// only.
     #[error(
         "measured in two sessions, which can differ without a change; runs in one session (`ab`) would tell"
     )]
     OtherSession,
-    /// Memory that differs by no more than 8 MiB.
+    /// Memory differs by at most 8 MiB, as that of equal builds can.
     #[error(
         "the difference is within 8 MiB, by which equal runs can differ: pages of the program’s files count"
     )]

@@ -7,20 +7,22 @@ use super::cells::Cell;
 use super::comparison::Waiting;
 use super::timings::Runs;
 
-/// Wall seconds for a CPU second above which a run waits: a run that computes all the time, with one thread or more, takes at
-/// most 1 and what starting and ending takes (1.08 in the shipped reports, of runs on an idle machine).
+/// Wall seconds per CPU second from which on a run counts as waiting: a run that computes all the time needs at most 1,
+/// plus start and end of the process (1.08 in the shipped reports, on an idle machine).
 const LEAST: f64 = 1.2;
-/// How many times as many as on the other side, or of our own trainer as 1, are far above.
+/// Factor from which on the ratio of wall to CPU seconds is far above that of the other side (of Fieldtrial's own
+/// trainer: above 1).
 const FAR: f64 = 1.5;
-/// CPU seconds of a run below which the clock's resolution and the start of the process decide.
+/// CPU seconds of a run below which no waiting is computed: the clock's resolution and the start of the process would
+/// dominate.
 const SHORT_S: f64 = 0.1;
 
-/// The waiting of the runs of two cells; `None` where no side waits, where it was not measured, and on a GPU, for which a
-/// CPU waits as a rule.
+/// The waiting of the runs of two cells; `None` where no side waits, where CPU time was not measured, and on a GPU,
+/// where waiting for the device is normal.
 ///
-/// A side waits where its runs take 1.2 wall seconds or more for a CPU second, and 1.5 times as many as on the other side; or as
-/// 1, where Fieldtrial trains itself: then a thread or a loader's worker always computes, whatever their number. Of a program
-/// nobody knows what else it waits for by itself.
+/// A side waits where its runs take 1.2 wall seconds or more for a CPU second, and 1.5 times as many as on the other
+/// side; or as 1, where Fieldtrial trains itself: then a thread or a loader's worker always computes, whatever their
+/// number. Of a program nobody knows what else it waits for by itself.
 pub(super) fn waiting(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> Option<Waiting> {
     let (old, new) = (
         wall_per_cpu(before, &runs.before)?,

@@ -134,15 +134,15 @@ impl Estimate {
 struct Cost {
     threads: usize,
     is_exclusive: bool,
-    /// Samples trained on, and samples per step.
+    /// Number of samples that the run trains on.
     samples: f64,
     step_samples: f64,
     flops: f64,
-    /// Training and validation.
+    /// Seconds of training and validation.
     work_s: f64,
-    /// Process start, data, model, shutdown.
+    /// Seconds of process start, data, model and shutdown.
     rest_s: f64,
-    /// The first block's costly evaluation.
+    /// Seconds of the first block's costly evaluation.
     assessment_s: Option<f64>,
 }
 
@@ -226,7 +226,7 @@ impl Costs {
         let is_alike = |cost: &Cost| (cost.threads == threads) && (cost.is_exclusive == is_alone);
         let has_alike = near.iter().any(|cost| is_alike(cost));
         let alike = near.iter().filter(|cost| !has_alike || is_alike(cost));
-        // For the same kind, the FLOPs per sample count too.
+        // For cells of the same kind, the distance also contains the FLOPs per sample.
         let distance = |cost: &Cost| cost.distance(samples, step_samples) + ratio(cost).ln().abs();
         let nearest = alike.clone().map(|cost| distance(cost));
         let nearest = nearest.min_by(f64::total_cmp)?;
@@ -249,7 +249,7 @@ fn is_near(ratio: Option<f64>) -> bool {
     ratio.is_some_and(|ratio| (1.0 / FARTHEST..=FARTHEST).contains(&ratio))
 }
 
-/// Samples that a run of the cell trains on, ignoring early stopping, and samples per step.
+/// Samples that a run of the cell trains on, ignoring early stopping, and its samples per step.
 fn samples(cell: &PlannedCell) -> (f64, f64) {
     let train = &cell.spec.train;
     let step = train.batch_size.saturating_mul(train.accumulate.max(1));

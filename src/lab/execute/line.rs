@@ -1,9 +1,9 @@
-//! [`parse_event`]: a line of a worker as an event.
+//! [`parse_event`]: parses a line of a worker's stdout as an event.
 
 use crate::base::text::{one_line, visible};
 use crate::event::{Event, PROTOCOL_VERSION};
 
-/// An event, or a sentence that says what is wrong with the line.
+/// Returns the event, or a sentence that says what is wrong with the line.
 pub(super) fn parse_event(line: &[u8], has_said_hello: bool) -> Result<Event, String> {
     let mut event: Event = serde_json::from_slice(line).map_err(|_| {
         let text = String::from_utf8_lossy(line);
@@ -21,7 +21,8 @@ pub(super) fn parse_event(line: &[u8], has_said_hello: bool) -> Result<Event, St
     }
 }
 
-/// Text of a worker can be that of a user's program or of a data file, and goes to terminals, CSV files and pages.
+/// Replaces control characters in the event's texts: they can come from a user's program or a data file, and are shown
+/// on terminals, in CSV files and on HTML pages.
 fn make_visible(event: &mut Event) {
     match event {
         Event::Warning { message: text }

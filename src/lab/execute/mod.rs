@@ -34,7 +34,7 @@ use crate::event::{Event, Job, RunOutcome, Verdict};
 pub struct Share {
     /// Threads that the run may compute with.
     pub threads: usize,
-    /// The run's cores if several runs go on at one time: first core, number of cores.
+    /// The run's cores if several runs execute at the same time: first core, number of cores.
     pub cores: Option<(usize, usize)>,
 }
 

@@ -1,4 +1,4 @@
-//! The order of runs: block after block, each in its own random order, which is reproducible.
+//! The order of runs: block after block, each in a seeded random order.
 
 use rand::seq::SliceRandom;
 

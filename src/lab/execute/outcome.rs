@@ -24,15 +24,15 @@ pub(super) enum EndedByParent {
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) by_parent: Option<EndedByParent>,
-    /// Why a search pruned it, in one line.
+    /// Why a search pruned the run, in one line.
     pub(super) pruned: Option<String>,
     pub(super) finished: Option<(RunFacts, RunTimes)>,
     pub(super) failed: Option<(FailedStatus, String)>,
     pub(super) ended: Ended,
     pub(super) stderr: String,
-    /// `limits.memory`, where it was in force.
+    /// `limits.memory`, in bytes; `None` if the run had no limit.
     pub(super) limit_bytes: Option<u64>,
-    /// The machine's memory, if it is known.
+    /// The machine's memory in bytes, if known.
     pub(super) machine_bytes: Option<u64>,
 }
 
@@ -57,8 +57,8 @@ fn status_and_reason(evidence: &Evidence) -> (Status, String) {
         _ => {}
     }
     if let Some((facts, _)) = &evidence.finished {
-        // The search's verdict takes precedence even if the last epoch diverged: a resumed search reaches it again from the
-        // curve.
+        // The search's verdict takes precedence even if the last epoch diverged: a resumed search repeats it from the
+        // stored loss curve.
         return match (&evidence.pruned, &facts.diverged) {
             (Some(reason), _) => (Status::Pruned, reason.clone()),
             (None, Some(reason)) => (Status::Diverged, reason.clone()),
@@ -128,8 +128,8 @@ fn panicked(message: &str, limit_bytes: Option<u64>) -> (Status, String) {
     (Status::Panicked, format!("panicked: {message}"))
 }
 
-/// Names the limit and nothing that was measured: which allocation meets it first changes from run to run, and the reason is
-/// in `runs.csv`.
+/// The reason of an `oom` run. It names only the limit and no measured size: which allocation fails first varies
+/// between runs, and `runs.csv` must not.
 fn out_of_memory(limit_bytes: Option<u64>, without_limit: &str) -> (Status, String) {
     let reason = match limit_bytes {
         Some(limit) => format!("oom: over the limit of {}", human_bytes(limit)),

@@ -1,7 +1,7 @@
-//! The three pipes of a worker: the job on stdin, events from stdout, and stderr, which is kept.
+//! The three pipes of a worker: the job on stdin, events from stdout, and stderr, whose end is kept.
 //!
-//! Each has a thread of its own, so that the parent never waits for a worker: one that does not read, that is stopped, or
-//! that has started a process which keeps the pipes open.
+//! Each has a thread of its own, so that the parent never blocks on a worker that does not read, is stopped, or has
+//! started a process that keeps the pipes open.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -43,7 +43,7 @@ impl Replies {
     pub(super) fn send(&self, what: &impl Serialize) {
         let mut line = serde_json::to_vec(what).unwrap_or_default();
         line.push(b'\n');
-        // Fails only where the worker is gone.
+        // Fails only if the worker has exited.
         let _ = self.0.send(line);
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn feed(
         cell: job.spec.as_ref(),
         seed: job.id.seed,
         block: job.id.block,
-        // Only training is repeated in further blocks, not costly evaluation.
+        // Blocks after the first repeat only the training, without the costly evaluation.
         assess_into: assess_into
             .filter(|_| job.id.block == 0)
             .map(Path::to_owned),
@@ -102,8 +102,8 @@ pub(super) fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// The last [`STDERR_KEPT`] bytes of a worker's standard error, as text that can be shown: the line that a progress bar writes
-/// over and over is one line each time.
+/// The last [`STDERR_KEPT`] bytes of a worker's standard error, as text that can be shown: a line that a progress bar
+/// overwrites by `\r` becomes one line per update.
 pub(super) struct Stderr {
     kept: Arc<Mutex<Vec<u8>>>,
     /// Closes at the end of the stream.

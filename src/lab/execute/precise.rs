@@ -1,4 +1,5 @@
-//! [`UntilPrecise`]: which cells go on repeating, because their times are not precise yet (`measure.until`).
+//! [`UntilPrecise`]: which cells run in further blocks because the intervals of their times are still too wide
+//! (`measure.until`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use crate::event::{RunId, RunTimes, Status};
 use crate::plan::{CellSpec, Plan, PlannedCell, UntilSpec, axis_value};
 use crate::results::{BOOTSTRAP_FROM, interval_over_runs, run_sample_ms};
 
-/// The times so far of all cells that repeat until they are precise, by their rows in the plan.
+/// The times so far of all cells that repeat until their interval is narrow enough, by the cells' rows in the plan.
 #[derive(Debug, Default)]
 pub struct UntilPrecise {
     cells: HashMap<usize, Repeated>,
@@ -18,17 +19,18 @@ pub struct UntilPrecise {
 #[derive(Debug)]
 struct Repeated {
     key: String,
-    /// Repeats that are made in any case.
+    /// Number of repeats that every cell gets.
     least: usize,
     until: UntilSpec,
-    /// Rows of the cells that this one is compared with: they go on together, since runs of one block are compared.
+    /// Rows of the baseline cells of this one: all of them are repeated together, since only runs of the same block are
+    /// compared.
     compared: Vec<usize>,
-    /// Block of each run that has ended, and its milliseconds per sample; `None` where it has no time.
+    /// Block of each run that has ended, and its milliseconds per sample; `None` if the run has no time.
     runs: Vec<(usize, Option<f64>)>,
 }
 
 impl UntilPrecise {
-    /// No times yet, for the cells that have `measure.until`. Each of `cells` has its row in the plan.
+    /// Starts without times, for the cells with `measure.until`. Each of `cells` comes with its row in the plan.
     pub fn of<'a>(plan: &Plan, cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>) -> Self {
         let repeated = |(row, cell): (usize, &'a PlannedCell)| {
             let until = cell.spec.measure.until?;
@@ -68,7 +70,7 @@ impl UntilPrecise {
     /// Adds a run that has ended.
     pub fn add(&mut self, id: RunId, spec: &CellSpec, status: Status, times: Option<&RunTimes>) {
         if let Some(cell) = self.cells.get_mut(&id.cell) {
-            // The runs that intervals of results are computed from, too.
+            // Only runs that the intervals of the results use too.
             let times = times.filter(|times| status == Status::Done && times.are_measured());
             let time = times.and_then(|times| run_sample_ms(spec, times));
             cell.runs.push((id.block, time));
@@ -87,8 +89,8 @@ impl UntilPrecise {
 }
 
 impl Repeated {
-    /// Whether the interval of the median over the runs before `block` is wider than wanted. A cell whose runs all failed has
-    /// none to wait for.
+    /// Whether the interval of the median over the runs before `block` is wider than `measure.until` allows; false for
+    /// a cell whose runs all failed.
     fn is_wide(&self, block: usize) -> bool {
         let before = self.runs.iter().filter(|(of, _)| *of < block);
         let times: Vec<f64> = before.clone().filter_map(|(_, time)| *time).collect();
@@ -103,11 +105,11 @@ impl Repeated {
     }
 }
 
-/// The cells that others are compared with: those that `report.baseline` names, else those with the baseline of the treatment.
+/// The baseline cells: those that `report.baseline` names, else those with the baseline value of the treatment.
 struct Bases {
-    /// Place of the treatment's axis, in which a cell and its base differ.
+    /// Index of the treatment's axis, on which a cell and its baseline cell differ.
     treatment: Option<usize>,
-    /// Rows of the bases, by their axis values without the treatment's; without a treatment, by nothing.
+    /// Rows of the baseline cells, by their axis values without the treatment's; without a treatment, by an empty list.
     rows: HashMap<Vec<Arc<str>>, Vec<usize>>,
 }
 

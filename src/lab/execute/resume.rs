@@ -17,25 +17,25 @@ use super::UntilPrecise;
     reason = "each is a options of its own"
 )]
 pub struct ResumeOptions {
-    /// `--fresh`: everything runs.
+    /// `--fresh`: all runs are repeated.
     pub fresh: bool,
     /// `--retry`: failed runs run again.
     pub retry: bool,
-    /// A run counts under any measurement conditions: if several machines share a plan, it is arbitrary which of them
-    /// measures a run.
+    /// Stored runs count whatever machine and settings measured them: if several machines share a plan, any of them may
+    /// have executed a run.
     pub any_conditions: bool,
-    /// A run counts without its checkpoint, which may be on the machine that executed it.
+    /// Stored runs count even without their checkpoint file, which may be on the machine that executed them.
     pub without_checkpoints: bool,
 }
 
 /// Decision about one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// The run is finished and counts.
+    /// A stored run with this status is used.
     Keep(Status),
     /// The run is needed.
     Run(Why),
-    /// The run is not needed: the times of its cell are precise without it (`measure.until`).
+    /// The run is not needed: the times of its cell are already precise (`measure.until`).
     NotNeeded,
 }
 
@@ -46,21 +46,21 @@ pub enum Why {
     New,
     /// `--fresh`.
     Fresh,
-    /// `--retry`, and it ended with this status.
+    /// `--retry`: the stored run ended with this status.
     Retry(Status),
     /// These parts of the cell changed (`train.optimizer`, `data`).
     Cell(Vec<String>),
     /// These parts of the code changed (`ops/conv2d`).
     Code(Vec<String>),
-    /// The run ended with this status under other limits.
+    /// The stored run ended with this status under other `[limits]` than today's.
     Limits(Status),
     /// The stored facts belong to another numeric class.
     NumericClass(String),
-    /// The stored facts count, but the times were measured under other conditions.
+    /// The stored facts are still valid, but the times were measured under other conditions.
     Times(Vec<&'static str>),
-    /// The run counts, but was not profiled, and `measure.ops` requests a profile.
+    /// The stored run is valid, but was not profiled, and `measure.ops` requests a profile.
     Profile,
-    /// The run counts, but a file that it wrote for `train.save-to` is missing.
+    /// The stored run is valid, but its checkpoint file (`train.save-to`) is missing.
     Checkpoint,
 }
 
@@ -83,8 +83,8 @@ impl fmt::Display for Why {
 
 /// Decides about every run of the cells that can run: blocks × cells × seeds, in plan order.
 ///
-/// `cells` are the selected ones, each with its row in the whole plan. With `until`, which learns the times of kept runs, cells
-/// may have more repeats than `measure.repeats`.
+/// `cells` are the selected ones, each with its row in the whole plan. The times of kept runs are added to `until`;
+/// with it, cells may have more repeats than `measure.repeats`.
 pub fn decide<'a>(
     cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>,
     store: &Store,
@@ -128,7 +128,7 @@ pub fn decide<'a>(
     decisions
 }
 
-/// The stored runs that count as the one with these keys.
+/// The stored runs that are valid for these keys.
 fn serving<'a>(
     store: &'a Store,
     keys: &'a RunKeys,
@@ -187,7 +187,7 @@ fn lacks_checkpoint(cell: &PlannedCell, run: &StoredRun) -> bool {
     run.keys.block == 0 && run.facts.is_some() && cell.spec.lacks_checkpoint(run.keys.seed)
 }
 
-/// The parts of the code that changed since the earlier run with the fewest changes, or another numeric class.
+/// The parts of the code that changed since the stored run that differs in the fewest parts, or another numeric class.
 fn other_code_or_class<'a>(
     cell: &PlannedCell,
     keys: &RunKeys,
@@ -206,7 +206,7 @@ fn other_code_or_class<'a>(
     Why::Code(parts.unwrap_or_else(|| vec!["unknown".into()]))
 }
 
-/// The parts of the cell that changed since the earlier cell of the same key with the fewest changes.
+/// The parts of the cell that changed since the stored cell of the same key that differs in the fewest parts.
 fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRun>) -> Why {
     earlier
         .map(|run| differing(&run.hash_parts, &StoredRun::hash_parts(cell)))

@@ -11,7 +11,7 @@ use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, StopReason, Verdict}
 
 use super::{Launch, Next, Share, Source};
 
-/// Receives all events; its error ends everything.
+/// Receives all events; its error ends all runs.
 pub type Sink<'a, E> = &'a mut dyn FnMut(RunEvent<'_>) -> Result<(), E>;
 
 /// Longest time without an event; then a [`RunEvent::Tick`] is sent.
@@ -38,24 +38,24 @@ impl Options {
 /// Summary of all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
-    /// Runs that ended by themselves, successfully or not.
+    /// Number of runs that ended by themselves, successfully or not.
     pub ended: usize,
-    /// Runs among these whose status makes the exit code 1.
+    /// Number of ended runs whose status makes the exit code 1.
     pub failed: usize,
-    /// Runs that were not started, or were interrupted.
+    /// Number of runs that were not started, or were interrupted.
     pub left: usize,
-    /// Runs that were not needed, because the times of their cells are precise.
+    /// Number of runs that were not needed, because the times of their cells are precise.
     pub not_needed: usize,
-    /// Why no further run started, if something stopped the schedule.
+    /// Why no further run started, if the schedule was stopped early.
     pub stopped: Option<StopReason>,
 }
 
 /// Executes all runs of `source`, `options.jobs` at a time, and passes every event to `sink`.
 ///
-/// `interrupted` is set from outside (Ctrl-C): workers are killed then, and their runs count as not run.
+/// `interrupted` is set from outside (Ctrl-C): then workers are killed, and their runs have no result.
 ///
 /// # Errors
-/// The sink's; running workers are killed first.
+/// Errors of `sink`; running workers are killed first.
 pub fn run<E>(
     source: &mut dyn Source,
     launcher: &dyn Launch,
@@ -95,7 +95,7 @@ impl Drop for StopOnDrop<'_> {
 }
 
 enum Message {
-    /// An event of a run, and the channel on which its worker waits for the answer, where it waits.
+    /// An event of a run, and the channel on which its worker waits for the verdict, if it does.
     Worker(RunId, Event, Option<SyncSender<Verdict>>),
     /// The outcome of a slot's run, or the panic of its thread.
     Ended(usize, thread::Result<Box<RunOutcome>>),
@@ -128,7 +128,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
             if !was_kept && self.running.iter().all(Option::is_none) {
                 break;
             }
-            // Between kept trials, of which there may be thousands, messages are received without waiting.
+            // After a kept trial the next item follows at once: there may be thousands of kept trials.
             let wait = if was_kept { Duration::ZERO } else { TICK };
             match receiver.recv_timeout(wait) {
                 Ok(message) => self.handle(message, sink)?,
@@ -151,7 +151,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         match message {
             Message::Worker(id, event, answer) => {
                 if let (Event::Epoch(row), Some(answer)) = (&event, answer) {
-                    // Fails only if the run has been interrupted.
+                    // Sending fails only if the run has been interrupted.
                     let _ = answer.send(self.source.verdict(id, row));
                 }
                 sink(RunEvent::Worker { id, event: &event })
@@ -249,7 +249,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         self.running[slot] = Some(job.clone());
         let own = self.options.threads();
         let share = Share {
-            // The cell's setting, else its share of the cores.
+            // The cell's setting, else the slot's share of the cores.
             threads: job.spec.train.threads.unwrap_or(own),
             cores: (self.options.jobs > 1).then_some((slot * own, own)),
         };
@@ -264,9 +264,10 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                 Verdict::Continue
             };
             let launch = || Box::new(launcher.launch(&job, share, stop, &mut emit));
-            // The schedule would wait forever for a thread that panicked, as where the system refuses the threads of its pipes.
+            // The schedule would wait forever for a thread that panicked, for example when the system cannot create the
+            // threads for its pipes.
             let outcome = panic::catch_unwind(AssertUnwindSafe(launch));
-            // Fails only if the receiver is gone, because the sink failed.
+            // Sending fails only if the receiver is gone, because the sink failed.
             drop(sender.send(Message::Ended(slot, outcome)));
         });
     }
@@ -286,7 +287,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
     }
 }
 
-/// Waits for the verdict, unless everything stops: then there may be no reply, and the run is killed anyway.
+/// Waits for the verdict, unless the schedule is stopping: then no reply comes, and the run is killed anyway.
 fn ask(sender: &Sender<Message>, id: RunId, event: Event, stop: &AtomicBool) -> Verdict {
     let (answer, verdict) = mpsc::sync_channel(1);
     drop(sender.send(Message::Worker(id, event, Some(answer))));

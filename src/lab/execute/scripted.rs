@@ -19,7 +19,7 @@ pub struct Scripted {
 type Play = dyn Fn(&Job) -> (Vec<Event>, RunOutcome) + Send + Sync;
 
 impl Scripted {
-    /// Every run succeeds at once, without events.
+    /// A launcher with which every run succeeds at once, without events.
     pub fn new() -> Self {
         Self::default()
     }
@@ -41,7 +41,7 @@ impl Scripted {
         self
     }
 
-    /// Run `id` continues until it is stopped.
+    /// Makes run `id` continue until it is stopped.
     #[must_use]
     pub fn endless(mut self, id: RunId) -> Self {
         self.endless.insert(id);
@@ -79,7 +79,7 @@ impl Launch for Scripted {
     }
 }
 
-/// `outcome` as if the run had been ended after the epoch in `why`.
+/// Returns `outcome` cut to the epoch in `why`, as of a pruned run.
 fn pruned(mut outcome: RunOutcome, why: Pruned) -> RunOutcome {
     outcome.epochs.retain(|row| row.epoch <= why.info.step);
     if let Some(facts) = &mut outcome.facts {

@@ -37,7 +37,7 @@ pub enum Next {
         job: Job,
         /// Status of the run.
         status: Status,
-        /// The trial's values, and why it was ended.
+        /// The trial's values, and why the search ended the trial.
         info: TrialInfo,
         /// One-line reason for the trial's row.
         reason: String,
@@ -46,8 +46,8 @@ pub enum Next {
     NotNeeded(Job),
 }
 
-/// A list of runs, whose expected times follow what runs of the list took. Those that repeat until times are precise are left
-/// out once these are.
+/// A fixed list of runs. Their expected times are corrected by the measured times of ended runs. Repeats of a cell that
+/// are no longer needed (`measure.until`) are left out.
 #[derive(Debug)]
 pub struct Listed {
     jobs: std::vec::IntoIter<Job>,
@@ -65,7 +65,7 @@ impl Listed {
         }
     }
 
-    /// Sets what earlier runs have measured.
+    /// Sets the times that earlier runs have measured.
     #[must_use]
     pub fn until(mut self, until: UntilPrecise) -> Self {
         self.until = until;
@@ -99,17 +99,19 @@ impl Source for Listed {
 /// Seconds of the runs of a list that have ended.
 #[derive(Debug, Default)]
 struct MeasuredTimes {
-    /// Sum and number, by cell and whether it is the first block, which alone has the costly evaluation.
+    /// Sum and number of the seconds of ended runs, by cell and by whether the block is the first, which alone has the
+    /// costly evaluation.
     by_cell: HashMap<(usize, bool), (f64, usize)>,
     /// Expected seconds of runs before the list began.
     before_s: HashMap<RunId, f64>,
-    /// Sums over ended runs that had such a time: expected and taken.
+    /// Sums over ended runs that had an expected time: expected and actual seconds.
     sums: (f64, f64),
 }
 
 impl MeasuredTimes {
-    /// The mean of the cell's ended runs. Before one has ended, what was expected before the list began, corrected by taken ÷
-    /// expected of the ended runs once these were to take as long together: of a long run shorter ones tell little.
+    /// The mean of the cell's ended runs. Before one has ended, the time expected before the list began, multiplied by
+    /// actual ÷ expected of the ended runs, once their expected times sum to at least this one's (short runs say little
+    /// about a long one).
     fn expected_s(&self, job: &Job) -> Option<f64> {
         if let Some((seconds, runs)) = self.by_cell.get(&(job.id.cell, job.id.block == 0)) {
             return Some(seconds / *runs as f64);

@@ -35,7 +35,7 @@ const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the remaining output is read at most: a process that the worker left may write without end.
 const ALL_OUTPUT_TIMEOUT: Duration = Duration::from_mins(1);
-/// Warnings of a run that are passed on.
+/// Largest number of warnings of a run that are passed on.
 const MOST_WARNINGS: usize = 100;
 
 /// How long a worker may take to end after its program was killed, or to write the state of its training.
@@ -50,14 +50,14 @@ pub struct WorkerProgram {
     machine_bytes: Option<u64>,
     /// Where the runs of the first block write images of costly evaluations (absolute); without it, these are skipped.
     pub assess_into: Option<PathBuf>,
-    /// Results folder, in which commands keep their files and what they print (absolute).
+    /// Results folder, (absolute), in which programs of `kind = "command"` have their working files and logs.
     pub results: Option<PathBuf>,
-    /// Bytes below which a run keeps its weights also where the cell's `train.save-to` names no file.
+    /// Size in bytes below which a run writes its weights even if `train.save-to` is not set.
     pub keep_weights_below: u64,
 }
 
 impl WorkerProgram {
-    /// This program itself.
+    /// The running executable as the worker program.
     ///
     /// # Errors
     /// The operating system cannot determine the program's path.
@@ -96,7 +96,7 @@ impl WorkerProgram {
         command.spawn()
     }
 
-    /// Where the run of a command keeps its files; `None` for one of our own models.
+    /// Where the program of a run of `kind = "command"` has its files; `None` for built-in models.
     fn files(&self, job: &Job, share: Share) -> Option<ProgramFiles> {
         let results = self.results.as_deref()?;
         job.spec.program.as_ref()?;
@@ -165,14 +165,14 @@ impl Launch for WorkerProgram {
     }
 }
 
-/// The worker's reports so far.
+/// What the worker has reported so far, and the deadlines that depend on it.
 #[derive(Default)]
 struct WorkerOutput {
     by_parent: Option<EndedByParent>,
     pruned: Option<Pruned>,
     last: Option<Event>,
     has_said_hello: bool,
-    /// Whether the worker writes the state of its training.
+    /// Whether the worker is writing its training state to a file.
     is_saving: bool,
     epochs: Vec<EpochRow>,
     samples: Vec<Sample>,
@@ -184,7 +184,7 @@ struct WorkerOutput {
 struct Watch<'a> {
     child: Child,
     lines: Receiver<Vec<u8>>,
-    /// Open until the end: a worker whose stdin closes exits.
+    /// The worker's stdin; kept open until the end, because a worker whose stdin closes exits.
     replies: Option<Replies>,
     awaits_verdicts: bool,
     began: Instant,
@@ -192,7 +192,7 @@ struct Watch<'a> {
     /// Longest time without output of the worker.
     silence: Option<Duration>,
     last_heard: Instant,
-    /// Time in which the program of a command may end after a request; `None` for our own models.
+    /// Time in which the program of a command may end after a request; `None` for built-in models.
     grace: Option<Duration>,
     /// When a worker that was asked to end its program is killed.
     kill_at: Option<Instant>,
@@ -236,7 +236,7 @@ impl Watch<'_> {
         {
             self.hear(&line, emit);
         }
-        // Pipes that are still open by now are held by a process of the worker's group.
+        // A pipe that is still open is held by another process of the worker's group.
         descendants::end_group_of(self.child.id());
     }
 
@@ -269,8 +269,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Kills the worker; that of a command is asked to end its program first, one that has written the state of its training to
-    /// write it once more.
+    /// Kills the worker. The worker of a command is asked to end its program first; a worker that writes training
+    /// states is asked to write a last one.
     fn end(&mut self, why: EndedByParent) {
         let saves = self.heard.is_saving && !matches!(why, EndedByParent::Silence(_));
         let grace = self.grace.or(saves.then_some(Duration::ZERO));
@@ -366,8 +366,10 @@ fn outcome(
     let (facts, times) = evidence.finished.unzip();
     let of_worker = ended.peak_rss_bytes;
     let earlier_s = times.as_ref().and_then(|times| times.resumed_after_s);
-    // The worker of a command is not what is measured.
-    let is_of_command = times.as_ref().is_some_and(RunTimes::are_told);
+    // For a command, the program is measured and not its worker.
+    let is_of_command = times
+        .as_ref()
+        .is_some_and(RunTimes::are_reported_by_program);
     let peak = own_peak(times.as_ref()).max(of_worker.filter(|_| !is_of_command));
     RunOutcome {
         pruned,

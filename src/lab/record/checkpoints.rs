@@ -6,7 +6,7 @@ use crate::event::Status;
 use crate::results::CheckpointRow;
 
 use super::View;
-use super::trials::Shown;
+use super::trials::ShownCell;
 use super::view::best;
 
 impl View<'_> {
@@ -18,9 +18,9 @@ impl View<'_> {
         rows.collect()
     }
 
-    fn checkpoints_of(&self, shown: Shown<'_>, results: &Path) -> Vec<CheckpointRow> {
+    fn checkpoints_of(&self, shown: ShownCell<'_>, results: &Path) -> Vec<CheckpointRow> {
         let spec = &shown.cell.spec;
-        // A pruned trial writes none; an existing file comes from a run that went on to the end.
+        // A pruned trial writes no checkpoint; an existing file comes from a repeated run that was not pruned.
         let trial = shown.trial;
         let is_pruned = trial.is_some_and(|trial| trial.status == Status::Pruned);
         let seeds = spec.measure.seeds.iter().filter(|seed| {

@@ -1,4 +1,4 @@
-//! Detailed files generated from the store: `ops.csv`, and, not in git, `trace/` and `tensorboard/`.
+//! Files with the details of runs, generated from the store: `ops.csv`, and, not in git, `trace/` and `tensorboard/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,10 +14,10 @@ use crate::results::{
 };
 
 use super::View;
-use super::trials::Shown;
+use super::trials::ShownCell;
 
 impl View<'_> {
-    /// Updates the outdated files in `folder`, and removes those without a run.
+    /// Updates the outdated files in `folder`, and removes files of runs that no longer exist.
     ///
     /// # Errors
     /// [`ResultsError::Unwritable`].
@@ -26,7 +26,8 @@ impl View<'_> {
         folder: &Path,
         results: &ResultSet,
     ) -> Result<(), ResultsError> {
-        // Earlier measurements, of another machine or of a store that is gone, stay while the cell's code does.
+        // Earlier measurements, of another machine or of a store that is gone, stay as long as the cell's code hash is
+        // unchanged.
         let known = read_ops(folder, &results.plan).unwrap_or_default();
         write_ops(folder, &results.plan, self.ops(results, &known))?;
         self.write_traces(&folder.join("trace"), results)?;
@@ -81,7 +82,7 @@ impl View<'_> {
 
     /// Only if `measure.tensorboard` is on; when it is off, existing files are left in place.
     fn write_tensorboard(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
-        let is_on = |shown: Shown<'_>| shown.cell.spec.measure.tensorboard;
+        let is_on = |shown: ShownCell<'_>| shown.cell.spec.measure.tensorboard;
         if !self.shown().any(is_on) {
             return Ok(());
         }
@@ -104,8 +105,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Rows of `blocks.csv` whose run has a profile, with that run. The profile may come from another run with the same
-    /// facts than the row's times.
+    /// Rows of `blocks.csv` whose run has a profile, with that run. The profile may come from a different run with the
+    /// same facts than the times in the row.
     fn profiled<'r>(
         &'r self,
         results: &'r ResultSet,
@@ -114,7 +115,7 @@ impl View<'_> {
         runs.filter(|(_, run)| run.status == Status::Done)
     }
 
-    /// Whether `path` is older than the stored run.
+    /// Whether `path` is missing or older than the stored run.
     fn is_behind(&self, path: &Path, keys: &RunKeys) -> bool {
         let written = fs::metadata(path).and_then(|data| data.modified()).ok();
         written < self.store.stored_at(keys).or(Some(SystemTime::UNIX_EPOCH))

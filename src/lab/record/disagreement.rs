@@ -1,4 +1,4 @@
-//! [`Disagreement`]: two runs whose facts must be equal, and are not.
+//! [`Disagreement`]: two runs whose facts must be equal, but are not.
 
 use crate::event::RunFacts;
 use crate::plan::PlannedCell;
@@ -18,7 +18,7 @@ pub struct Disagreement {
     pub fact: String,
     /// The two values.
     pub values: Box<[String; 2]>,
-    /// Another cause than a bug of Fieldtrial, with what to do about it; `None` if nothing else can be the cause.
+    /// A possible cause outside Fieldtrial and what to do about it; `None` if only a bug of Fieldtrial explains it.
     pub other_cause: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn check_agreement(
     let Some(first) = finished.next() else {
         return Ok(());
     };
-    // Under the cell's current key.
+    // The disagreement, with the cell's current key.
     let current = |disagreement| Disagreement {
         key: cell.spec.key.clone(),
         ..disagreement
@@ -74,7 +74,8 @@ pub fn agree(
     })
 }
 
-/// A changed record, or another machine. A checksum that does not hold is no cause: the record would not have been read.
+/// A possible cause outside Fieldtrial: an edited record, or another machine. (Records with a wrong checksum are not
+/// read at all.)
 fn other_cause(runs: [&StoredRun; 2], places: &[Place; 2]) -> Option<String> {
     let [first, other] = runs.map(|run| &run.keys.conditions.env_id);
     let unchecked = places.iter().find(|place| !place.is_checked);
@@ -106,7 +107,7 @@ fn fact_values(facts: &RunFacts) -> Vec<(String, String)> {
                 let metrics = metrics.into_iter();
                 list.extend(metrics.map(|(name, value)| (name, value.to_string())));
             }
-            // Work by layer and operation, confusions by class and prediction: what of a row is text.
+            // Lists of work and confusion rows: the text fields of a row become part of its name.
             serde_json::Value::Array(rows) => list.extend(rows.into_iter().map(|row| {
                 let texts = row.as_object().into_iter().flat_map(|row| row.values());
                 let texts: Vec<&str> = texts.filter_map(|value| value.as_str()).collect();

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::results::{CellInfo, SampleInfo};
 
-use super::trials::Shown;
+use super::trials::ShownCell;
 
 /// A cell of `plan.json` with its whole specification, and the code hash and numeric class of its measurement.
 pub(super) fn cell_info(
-    Shown { cell, trial }: Shown<'_>,
+    ShownCell { cell, trial }: ShownCell<'_>,
     manifest_folder: &Path,
     measured: Option<(Arc<str>, Arc<str>)>,
     samples: Vec<SampleInfo>,
@@ -22,7 +22,7 @@ pub(super) fn cell_info(
     );
     let (code_hash, numeric_class) = measured.unzip();
     let train = &cell.spec.train;
-    let (_, steps) = train.whole_epoch(cell.facts.train_samples);
+    let (_, steps) = train.batches_and_steps(cell.facts.train_samples);
     let is_cut = train.steps_per_epoch.is_some_and(|most| most < steps);
     CellInfo {
         key: cell.spec.key.clone(),

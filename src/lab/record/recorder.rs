@@ -23,7 +23,7 @@ const WRITE_EVERY: Duration = Duration::from_secs(10);
 /// The pause between two writes is at least this multiple of the last write's duration.
 const WRITING_SHARE: u32 = 30;
 
-/// Results that cannot be recorded.
+/// Why results cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Error of the store.
@@ -45,23 +45,23 @@ pub enum RecordError {
     Disagreement(#[from] Disagreement),
 }
 
-/// Stores every finished run at once, and updates the files from time to time.
+/// Stores every finished run at once, and updates the results files at intervals.
 #[derive(Debug)]
 pub struct Recorder<'a> {
     folder: &'a Path,
-    /// The store that runs go to.
+    /// The store that receives the runs.
     pub store: Store,
     cells: &'a [PlannedCell],
     conditions: &'a RunConditions,
     header: PlanFile,
     environment: Environment,
-    /// The background `git status`, until it has ended: its result completes the environment. A run that ends before it does
-    /// not wait for it.
+    /// The background `git status` whose result completes the environment; `None` once it was read. Runs do not wait
+    /// for it.
     pub tree: Option<GitStatus>,
     previous: Option<ResultSet>,
     last_write: Instant,
     is_behind: bool,
-    /// Whether the store has runs that the files lack: of this recorder, or added by others since they were written.
+    /// Whether the store has runs that the results files lack, from this recorder or added by others.
     pub has_measured: bool,
     manifest_folder: PathBuf,
     session: Session,
@@ -77,7 +77,7 @@ pub struct Recorder<'a> {
 
 impl<'a> Recorder<'a> {
     /// A recorder for `cells` (all cells of the manifest; none for a search, whose trials are added as they end) into
-    /// `folder`, whose files currently contain `previous`; new runs belong to `session`.
+    /// `folder`, whose files currently contain `previous`. New runs get the name `session`.
     #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
     pub fn new(
         folder: &'a Path,
@@ -159,7 +159,6 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// [`RecordError`].
     pub fn finish(mut self) -> Result<ResultSet, RecordError> {
-        // A run was stored.
         if !self.known_codes.is_empty() {
             self.finish_tree(|_| true);
             self.keep_environment()?;
@@ -168,7 +167,7 @@ impl<'a> Recorder<'a> {
             return Ok(self.view().results()?);
         }
         let results = self.write()?;
-        // Only here, since a long run has a million steps.
+        // Written only at the end, since a long run has a million steps.
         if results::steps_are_behind(self.folder) {
             results::write_steps(self.folder, self.view().steps(&results))?;
         }
@@ -266,7 +265,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// The stored run with facts under these keys.
+    /// The earlier run with facts that is stored under these keys.
     fn measured_before(&self, keys: &RunKeys) -> Option<&StoredRun> {
         let mut stored = self.store.runs_of(&keys.cell_hash).iter();
         stored.find(|run| run.keys == *keys && run.facts.is_some())
@@ -286,7 +285,7 @@ impl<'a> Recorder<'a> {
         self.keep_environment()
     }
 
-    /// Takes the result of the background `git status`; waits for it only if requested.
+    /// Takes the result of the background `git status`; waits only if `is_due` returns true.
     fn finish_tree(&mut self, is_due: impl FnOnce(&mut GitStatus) -> bool) {
         if let Some(tree) = self.tree.take_if(is_due) {
             self.environment.info.extend(tree.finish());
@@ -339,8 +338,8 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Removes the state of a training that has come to its end, unless a run of more epochs can go on from it, and the state that
-/// it went on from. After a failure both stay.
+/// Removes the saved training state of a finished run, unless a run of more epochs can continue from it; and the state
+/// that the run itself continued from. After a failure both files stay.
 fn remove_state(job: &Job, status: Status) {
     let is_over = matches!(status, Status::Done | Status::Diverged | Status::Pruned);
     let Some(resume) = job.resume.as_ref().filter(|_| is_over) else {

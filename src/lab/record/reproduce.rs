@@ -1,4 +1,4 @@
-//! [`not_reproduced`]: whether the store alone gives the rows of damaged results files.
+//! [`not_reproduced`]: whether the rows of damaged results files can be restored from the store alone.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::plan::PlannedCell;
 use crate::results::store::{RunConditions, Store};
 use crate::results::{CellInfo, PlanFile};
 
-/// The runs of a cell, as its specification in `plan.json` has them.
+/// The runs of a cell, by its specification in `plan.json`: seeds and number of repeats.
 #[derive(Debug, Deserialize)]
 struct Measure {
     repeats: usize,
@@ -54,7 +54,7 @@ fn has_runs(store: &Store, plan: &PlanFile, info: &CellInfo, of: (&str, &str)) -
     let has = |seed: u64, block: usize| {
         let mut runs = store.runs_of(&info.cell_hash).iter();
         runs.any(|run| {
-            // A timeout may be stored while only the file has the measured row.
+            // The store may have a timeout where the file has a measured row.
             let is_row = run.facts.is_some() || run.status != Status::Timeout;
             let (keys, place) = (&run.keys, (run.keys.seed, run.keys.block));
             is_row

@@ -34,7 +34,7 @@ pub(super) fn empty_row(cell: &PlannedCell, seed: u64, status: Status, reason: &
     }
 }
 
-/// The rows of `epochs.csv`; none without facts: how far a run came before it was cut off is not a fact.
+/// The rows of `epochs.csv`; none for a run without facts, since the epoch at which a run was cut off varies.
 pub(super) fn epoch_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<EpochRecord> {
     if run.facts.is_none() {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! [`Staleness`]: what the manifest and this build would give today that a results folder does not hold, found without a store
-//! and without running anything.
+//! [`Staleness`]: how a results folder differs from what the manifest and this build would give today. Nothing is run,
+//! and the store is not needed.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use crate::plan::{Feasibility, Plan, PlannedCell};
 use crate::results::store::RunConditions;
 use crate::results::{CellInfo, PlanFile, plan_header};
 
-/// Fields of `plan.json` that do not come from the manifest's settings: those below are compared cell by cell, and the text
-/// also has comments.
+/// Fields of `plan.json` that do not come from the manifest's settings: cells are compared one by one, and a changed
+/// text may differ only in comments.
 const NOT_SETTINGS: [&str; 4] = ["format_version", "columns", "cells", "manifest"];
 
-/// Settings that give the point of a trial its meaning: the search's space, and the studies that it belongs to.
+/// Settings that define a trial's parameter values: the search space and the studies.
 const SPACE: [&str; 3] = ["axes", "search", "variants"];
 
 /// How a results folder differs from what would be measured today.
@@ -23,24 +23,27 @@ const SPACE: [&str; 3] = ["axes", "search", "variants"];
 pub struct Staleness {
     /// Settings of the whole experiment that differ, by their names in `plan.json` (`axes`, `search`, `measure`, `report`).
     pub settings: Vec<String>,
-    /// Cells of the manifest without results: they were not there, or could not run where the others ran.
+    /// Number of cells of the manifest without results: added since, or not runnable on the machine that ran the
+    /// others.
     pub new: usize,
-    /// Cells of the folder that the manifest no longer has.
+    /// Number of cells in the folder that the manifest no longer has.
     pub gone: usize,
-    /// Cells with other settings or other data.
+    /// Number of cells whose settings or data changed.
     pub changed: usize,
-    /// Cells that were measured by other code, or by a build of another compiler or with other features.
+    /// Number of cells that were measured by different code, or by a build with another compiler or other features.
     pub other_code: usize,
-    /// Measured cells that cannot run here (no such device, a program that is missing), so that their code is unknown.
+    /// Number of measured cells that cannot run on this machine (no such device, a missing program), so that their
+    /// current code hash is unknown.
     pub elsewhere: usize,
-    /// The numeric class in which cells were measured, if this machine has another: the same code gives other last bits here.
+    /// The numeric class in which cells were measured, if this machine has another: the same code gives results with
+    /// different last bits.
     pub other_class: Option<String>,
     /// Whether the manifest's text changed, perhaps only in comments.
-    pub has_other_text: bool,
+    pub manifest_text_differs: bool,
 }
 
 impl Staleness {
-    /// Compares `plan.json` of a folder with today's plan of its manifest, and the plan's cells.
+    /// Compares `plan.json` of a folder with the current plan of its manifest and its cells.
     pub fn of(
         mut file: PlanFile,
         plan: &Plan,
@@ -51,7 +54,7 @@ impl Staleness {
         let infos = std::mem::take(&mut file.cells);
         let mut stale = Self {
             settings: differing_settings(&file, &header),
-            has_other_text: file.manifest != header.manifest,
+            manifest_text_differs: file.manifest != header.manifest,
             ..Self::default()
         };
         let has_same_space = || !stale.settings.iter().any(|name| SPACE.contains(&&**name));
@@ -67,7 +70,7 @@ impl Staleness {
             let can_run = |cell: &&&PlannedCell| cell.feasibility == Feasibility::Runs;
             stale.new += missing.values().filter(can_run).count();
         } else if has_same_space() {
-            // An ensemble has no point; its members are trials of their own.
+            // The cell of an ensemble has no parameter values of its own; its members are trials.
             for info in &infos {
                 let trial = info.trial.as_ref();
                 if let Some(trial) = trial.filter(|trial| trial.role != TrialRole::Ensemble) {
@@ -91,7 +94,8 @@ impl Staleness {
         let keys = conditions.keys(cell, 0, 0);
         match info.code_hash.as_deref() {
             Some(code) => self.other_code += usize::from(code != &*keys.code_hash),
-            // A search proposes a trial only once; a cell of a matrix may run here for the first time.
+            // A missing trial is new, since a search proposes a trial only once; a cell without results may only have
+            // been unable to run on the other machine.
             None => self.new += usize::from(info.trial.is_none()),
         }
         if let Some(class) = info.numeric_class.as_deref()
@@ -101,8 +105,8 @@ impl Staleness {
         }
     }
 
-    /// Whether a run of the manifest by this build would give the same facts, times and page, on a machine of this numeric
-    /// class.
+    /// Whether a run of the manifest by this build would give the same facts, times and report, on a machine of this
+    /// numeric class.
     pub fn is_fresh(&self) -> bool {
         self.reasons().is_empty()
     }
@@ -137,7 +141,7 @@ impl Staleness {
         if let Some(class) = &self.other_class {
             notes.push(format!("measured as {class}, which this machine is not"));
         }
-        if self.has_other_text && self.is_fresh() {
+        if self.manifest_text_differs && self.is_fresh() {
             notes.push("the text of its manifest changed, no setting did".to_owned());
         }
         notes

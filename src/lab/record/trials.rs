@@ -10,7 +10,7 @@ use crate::plan::search::TrialInfo;
 /// Finished trials by row; other rows have no entry.
 pub(super) type Trials = BTreeMap<usize, TrialRow>;
 
-/// A trial that has ended.
+/// Status, reason and search data of a trial that has ended.
 #[derive(Debug, Clone)]
 pub struct TrialRow {
     cell: PlannedCell,
@@ -52,7 +52,7 @@ impl TrialRow {
         parts.for_each(|((_, own), (_, other))| share(own, other));
     }
 
-    /// Number of epochs of its run, if the search ended it.
+    /// Number of epochs of the trial's run, if the search ended it early.
     pub(super) fn until(&self) -> Option<usize> {
         let pruned = self.info.pruned.as_ref();
         let pruned = pruned.filter(|_| self.status == Status::Pruned);
@@ -68,17 +68,17 @@ fn share<T: PartialEq + ?Sized>(own: &mut Arc<T>, other: &Arc<T>) {
 
 /// A cell whose rows are shown, with its trial, if any.
 #[derive(Clone, Copy)]
-pub(super) struct Shown<'a> {
+pub(super) struct ShownCell<'a> {
     pub(super) cell: &'a PlannedCell,
     pub(super) trial: Option<&'a TrialRow>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ShownCell<'a> {
     /// All cells in row order: those of the plan, then the trials.
     pub(super) fn all(
         cells: &'a [PlannedCell],
         trials: &'a Trials,
-    ) -> impl Iterator<Item = Shown<'a>> {
+    ) -> impl Iterator<Item = ShownCell<'a>> {
         let planned = cells.iter().map(|cell| Self { cell, trial: None });
         let trials = trials.values().map(|row| Self {
             cell: &row.cell,

@@ -17,7 +17,7 @@ use super::TrialRow;
 use super::disagreement::{Disagreement, check_agreement};
 use super::plan_file::{cell_info, spec_difference};
 use super::row::{confusion_rows, differing, empty_row, epoch_rows, leading, run_row, work_rows};
-use super::trials::Shown;
+use super::trials::ShownCell;
 
 /// Everything from which the results files are generated.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ impl View<'_> {
         for shown in self.shown() {
             let rows = self.rows(shown, previous.as_ref())?;
             let mut info = cell_info(shown, self.manifest_folder, rows.measured, rows.samples);
-            // Only the first cell is stored in full.
+            // Only the first cell's specification is stored in full.
             match &first {
                 Some(first) => info.spec = spec_difference(first, &info.spec),
                 None => first = Some(info.spec.clone()),
@@ -98,7 +98,7 @@ impl View<'_> {
         cells.find_map(|cell| declared_column(name, cell))
     }
 
-    /// Adds the columns of times that commands told.
+    /// Adds the columns of times that programs of `kind = "command"` reported.
     fn add_times(&self, all: &mut ResultSet) {
         let times = all.blocks.iter().filter_map(|block| block.times.as_deref());
         let names: BTreeSet<&String> = times.flat_map(|times| times.own.keys()).collect();
@@ -108,12 +108,12 @@ impl View<'_> {
     }
 
     /// All cells that have rows, in row order.
-    pub(super) fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
-        Shown::all(self.cells, self.trials)
+    pub(super) fn shown(&self) -> impl Iterator<Item = ShownCell<'_>> {
+        ShownCell::all(self.cells, self.trials)
     }
 
     /// Keys of a row's run in the store; for a pruned trial, those of the partial run.
-    pub(super) fn keys(&self, shown: Shown<'_>, seed: u64, block: usize) -> RunKeys {
+    pub(super) fn keys(&self, shown: ShownCell<'_>, seed: u64, block: usize) -> RunKeys {
         RunKeys {
             until: shown.trial.and_then(TrialRow::until),
             ..self.conditions.keys(shown.cell, seed, block)
@@ -122,11 +122,11 @@ impl View<'_> {
 
     fn rows(
         &self,
-        shown: Shown<'_>,
+        shown: ShownCell<'_>,
         previous: Option<&Previous<'_>>,
     ) -> Result<CellRows, Disagreement> {
         let now = self.rows_from_store(shown)?;
-        let Shown { cell, trial } = shown;
+        let ShownCell { cell, trial } = shown;
         if let Some(trial) = trial {
             // Status and reason come from the current search, not from the stored run.
             return Ok(as_search_says(cell, trial, now));
@@ -154,14 +154,14 @@ impl View<'_> {
         })
     }
 
-    /// Rows of `blocks.csv`, each with the best stored run that `is_wanted` accepts.
+    /// Rows of `blocks.csv`, each with the best-fitting stored run that `is_wanted` accepts.
     pub(super) fn runs<'r>(
         &'r self,
         results: &'r ResultSet,
         is_wanted: impl Fn(&StoredRun) -> bool,
     ) -> impl Iterator<Item = (&'r BlockRow, &'r StoredRun)> {
         let shown = self.shown().map(|shown| (&*shown.cell.spec.key, shown));
-        let cells: BTreeMap<&str, Shown<'_>> = shown.collect();
+        let cells: BTreeMap<&str, ShownCell<'_>> = shown.collect();
         results.blocks.iter().filter_map(move |row| {
             let shown = cells.get(row.key.as_str())?;
             let keys = self.keys(*shown, row.seed, row.block);
@@ -170,7 +170,7 @@ impl View<'_> {
     }
 
     /// Rows in the store for the current code and numeric class.
-    fn rows_from_store(&self, shown: Shown<'_>) -> Result<CellRows, Disagreement> {
+    fn rows_from_store(&self, shown: ShownCell<'_>) -> Result<CellRows, Disagreement> {
         let mut rows = CellRows::default();
         let cell = shown.cell;
         for &seed in &cell.spec.measure.seeds {
@@ -208,8 +208,8 @@ impl View<'_> {
         for id in used {
             let before = self.previous.and_then(|before| before.environments.get(id));
             let stored = self.store.environments().get(id);
-            // The store keeps the last environment of an ID, perhaps with another branch's commit: rows that were not
-            // measured again keep the commit of their measurement.
+            // The store has the latest environment of an ID, perhaps with the commit of another branch; rows that were
+            // not measured again keep the environment with their own commit.
             let found = if self.has_measured {
                 stored.or(before)
             } else {
@@ -270,12 +270,12 @@ pub(super) fn best<'a>(
     runs.min_by_key(|run| {
         let conditions = &run.keys.conditions;
         let differences = conditions.differences(&keys.conditions).len();
-        // Among equals, runs measured alone come first; then any fixed order.
+        // Among equally fitting runs, runs measured alone come first; then any fixed order.
         (differences, !conditions.is_exclusive, conditions.threads)
     })
 }
 
-/// The previous content of the files, by key.
+/// The previous content of the files, by cell key.
 struct Previous<'a> {
     cells: BTreeMap<&'a str, Vec<&'a CellInfo>>,
     runs: BTreeMap<&'a str, Vec<&'a RunRow>>,
@@ -364,7 +364,7 @@ fn merge(now: CellRows, before: CellRows) -> CellRows {
     merged
 }
 
-/// Puts the rows that `is_it` accepts in place of such rows.
+/// Replaces the rows that `is_it` accepts by those of `others` that it accepts.
 fn replace<T: Clone>(rows: &mut Vec<T>, others: &[T], is_it: impl Fn(&T) -> bool) {
     rows.retain(|row| !is_it(row));
     rows.extend(others.iter().filter(|row| is_it(row)).cloned());

@@ -31,8 +31,8 @@ pub struct CheckpointRow {
     pub dataset: String,
 }
 
-/// Writes `checkpoints/index.csv` in the results folder: one line per checkpoint file, in the order of `rows`. Without rows
-/// the index is removed; so are temporary files that a killed program left beside it. The caller holds the store's lock.
+/// Writes `checkpoints/index.csv` in the results folder: one line per checkpoint file, in the order of `rows`. Without
+/// rows the index is removed; so are temporary files left by a killed program. The caller holds the store's lock.
 ///
 /// # Errors
 /// [`ResultsError::Unwritable`].
@@ -41,7 +41,7 @@ pub fn write_checkpoint_index(folder: &Path, rows: &[CheckpointRow]) -> Result<(
     remove_left(&folder);
     let path = folder.join("index.csv");
     if rows.is_empty() {
-        // Usually there is no index.
+        // Failure is ignored: usually there is no index.
         let _ = fs::remove_file(&path);
         return Ok(());
     }

@@ -77,7 +77,7 @@ pub(crate) const RUN_ENDS: &[Column<BlockRow>] = columns![BlockRow, show_measure
     "cpu_s" "s" Lower "CPU time of the process, user and system" => cpu_s;
 ];
 
-/// `blocks.csv`, after those: values that the worker measured.
+/// `blocks.csv`, after [`RUN_ENDS`]: values that the worker measured.
 pub(crate) const TIMES: &[Column<RunTimes>] = columns![RunTimes, show_measured;
     "warmup_steps" "1" None "Number of first steps that are left out of all times" => warmup_steps;
     "measured_steps" "1" None "Number of steps that the times are taken from" => measured_steps;
@@ -135,13 +135,13 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![RunTimes, show_measured;
     "resumed_after_s" "s" None "Time of the processes before the last one, where the run was interrupted and went on: then `train_s`, `validation_s` and `total_s` are of all of them, and no time of the run counts" => resumed_after_s;
 ];
 
-/// `blocks.csv`, after those: expected and actual duration.
+/// `blocks.csv`, after [`TIMES`]: expected and actual duration.
 pub(crate) const RUN_COSTS: &[Column<BlockRow>] = columns![BlockRow, show_measured;
     "wall_s" "s" Lower "Time from the start of the process to its end, by the program that started it" => wall_s;
     "estimated_s" "s" None "Time of the run estimated before it began" => estimated_s;
 ];
 
-/// `blocks.csv`, after those: session and start time.
+/// `blocks.csv`, after [`RUN_COSTS`]: session and start time.
 pub(crate) const SESSIONS: &[Column<BlockRow>] = columns![BlockRow, show;
     "session" "" None "Call of the program in which it ran, named by its start in UTC" => session;
     "start_s" "s" None "Time from the start of that call to the start of the run" => start_s;
@@ -187,7 +187,8 @@ pub(crate) const CONFUSIONS: &[Column<ConfusionRecord>] = columns![ConfusionReco
     "test_samples" "1" None "Number of samples of the test split; beyond 100 entries of a run the most frequent errors" => row.samples;
 ];
 
-/// Files of earlier versions lack the fixed columns from these on, each in its own table; they are read as missing values.
+/// First column of each table that files of earlier versions lack; it and the columns after it are then read as missing
+/// values.
 const ADDED_FROM: [&str; 4] = ["first_steps_loss", "assessment_s", "wall_s", "session"];
 
 /// Columns of `blocks.csv` whose medians and intervals are in `timings.csv`, in its order.
@@ -215,7 +216,8 @@ pub const TIMED: [&str; 21] = [
     "improvement_per_s",
 ];
 
-/// Number of columns of [`TIMED`], from its first on, that need measured steps; without such a step they have no value.
+/// Number of leading columns of [`TIMED`] that are computed from measured steps; they are empty if no step was
+/// measured.
 pub(crate) const OF_STEPS: usize = 10;
 
 /// Whether files of earlier versions may lack this fixed column.
@@ -267,7 +269,7 @@ pub fn fixed_unit(name: &str) -> &'static str {
     fixed_column(name).map_or("", |column| &column.unit)
 }
 
-/// The end of the meaning of metrics that have a value after every epoch.
+/// The end of the meaning of a metric that has a value after every epoch.
 pub(crate) const AFTER_THE_LAST: &str = ", after the last epoch";
 
 /// Describes a metric by its name, for `plan.json`: for accuracies and R² higher is better, for errors, losses and epochs
@@ -300,13 +302,14 @@ pub fn metric_column(name: &str) -> ColumnInfo {
     }
 }
 
-/// Whether a metric has a value after every epoch: that of training and validation, but for epochs themselves.
+/// Whether a metric has a value after every epoch: those of training and validation, except numbers of epochs.
 fn is_of_every_epoch(name: &str) -> bool {
     let split = name.split_once('_').map(|(split, _)| split);
     matches!(split, Some("train" | "val")) && !name.ends_with("_epoch")
 }
 
-/// Metrics by the end of their name, the longer of two that fit first, with their meaning, by direction; none has a unit.
+/// Suffixes of metric names with the metrics' meaning, grouped by direction; longer suffixes come first. None has a
+/// unit.
 pub(crate) const METRICS: [(Direction, &[(&str, &str)]); 3] = [
     (
         Direction::Higher,

@@ -1,4 +1,4 @@
-//! Columns of commands: metrics that a manifest declares, and fields of what a program does not tell.
+//! Columns of commands: metrics that a manifest declares, and empty fields for what a program does not report.
 
 use crate::event::{RunFacts, RunTimes};
 use crate::models::Better;
@@ -39,21 +39,21 @@ pub fn declared_column(name: &str, cell: &CellSpec) -> Option<ColumnInfo> {
     })
 }
 
-/// The text of a fact; empty where a command did not tell it.
+/// The text of a fact; empty if a command did not report it.
 pub(crate) fn show_fact(column: &Column<RunFacts>, facts: &RunFacts) -> String {
     let text = (column.show)(facts);
     let is_untold = text == "0" && facts.weight_checksum.is_empty() && column.name != "best_epoch";
     if is_untold { String::new() } else { text }
 }
 
-/// The text of a time; empty where a command did not tell it.
+/// The text of a time; empty if a command did not report it.
 pub(crate) fn show_time(column: &Column<RunTimes>, times: &RunTimes) -> String {
     let text = (column.show)(times);
-    let is_untold = text == "0" && times.are_told();
+    let is_untold = text == "0" && times.are_reported_by_program();
     if is_untold { String::new() } else { text }
 }
 
-/// Moves times that a command told under the name of a fixed column into that column.
+/// Moves times that a command reported under the name of a fixed column into that column.
 pub fn fold_own_times(times: &mut RunTimes) {
     for (name, value) in std::mem::take(&mut times.own) {
         let column = TIMES.iter().find(|column| column.name == name);

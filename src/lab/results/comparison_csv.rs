@@ -6,7 +6,7 @@ use crate::base::units::{round_significant, shortest};
 
 use super::write::csv_of;
 
-/// Digits of ratios, tests and medians: as many as the times of a single run have.
+/// Digits of ratios, tests and medians: as many as times of a single run have.
 const DIGITS: usize = 6;
 
 /// A row of `comparison.csv`. Fields that do not apply are missing; `ratio` is `after / before`, and relative values are

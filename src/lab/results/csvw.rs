@@ -9,7 +9,8 @@ use super::files::read_csv;
 use super::json::pretty_json;
 use super::{ColumnInfo, Direction, PlanFile, ResultsError};
 
-/// The files of a results folder whose columns are described, with the columns that name a row; none where rows have no name.
+/// The files of a results folder whose columns are described, with the columns that identify a row; empty if no columns
+/// do.
 const FILES: [(&str, &[&str]); 7] = [
     ("runs.csv", &["key", "seed"]),
     ("epochs.csv", &["key", "seed", "epoch"]),
@@ -66,7 +67,7 @@ pub fn described_files(
     Ok(files)
 }
 
-/// The top of a file of metadata.
+/// The metadata file's header with title and description, followed by `rest`.
 fn about(plan: &PlanFile, rest: Map<String, Value>) -> Value {
     let mut all = Map::new();
     let context = json!(["http://www.w3.org/ns/csvw", { "@language": "en" }]);
@@ -94,7 +95,7 @@ fn table<'a>(
         let reference = json!({ "resource": "runs.csv", "columnReference": run });
         schema["foreignKeys"] = json!([{ "columnReference": run, "reference": reference }]);
     }
-    // A missing value is an empty field, of texts too.
+    // CSVW's `null`: an empty field means a missing value, also for texts.
     let table = [
         ("url", file.into()),
         ("null", "".into()),
@@ -124,7 +125,8 @@ fn column(column: &ColumnInfo) -> Value {
     described
 }
 
-/// A name as CSVW allows it, which is a variable of URI templates: other bytes than letters, digits and `_` by their number.
+/// A column name in the form that CSVW allows (a variable of URI templates): bytes other than letters, digits and `_`
+/// are percent-encoded.
 fn variable(name: &str) -> String {
     let is_plain =
         |place: usize, byte: u8| byte.is_ascii_alphanumeric() || (byte == b'_' && place > 0);

@@ -1,13 +1,13 @@
-//! [`Datatype`]: what the fields of a column are, for programs that read the tables.
+//! [`Datatype`]: the type of a column's fields, for programs that read the tables.
 
 /// Type of the fields of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Datatype {
     /// A text.
     Text,
-    /// A whole number.
+    /// An integer.
     Whole,
-    /// A number, as metrics are.
+    /// A floating-point number, as metrics are.
     #[default]
     Number,
     /// `true` or `false`.

@@ -24,7 +24,7 @@ pub(crate) fn described(name: &str, plan: &PlanFile) -> ColumnInfo {
         .unwrap_or_else(|| metric_column(name))
 }
 
-/// The column after its values became medians over runs: the median of whole numbers need not be whole.
+/// The column after its values became medians over runs: the median of whole numbers need not be an integer.
 pub(crate) fn as_median(mut column: ColumnInfo) -> ColumnInfo {
     if column.datatype == Datatype::Whole && fixed_column(&column.name).is_some() {
         column.datatype = Datatype::Number;
@@ -32,7 +32,7 @@ pub(crate) fn as_median(mut column: ColumnInfo) -> ColumnInfo {
     column
 }
 
-/// A column without direction.
+/// A column without a better direction.
 pub(crate) fn plain(name: &str, datatype: Datatype, unit: &str, meaning: &str) -> ColumnInfo {
     ColumnInfo {
         name: name.to_owned(),
@@ -48,7 +48,7 @@ fn axis(name: &str, plan: &PlanFile, place: usize) -> ColumnInfo {
     let axis = &plan.axes[place];
     let values = plan.cells.iter().filter_map(|cell| cell.axes.get(place));
     let values = values.filter(|text| !text.is_empty());
-    // Trials of a search have numbers, but a trial that ran again to its end is `10-full`.
+    // Trials of a search are named by integers, except repeated trials without pruning, such as `10-full`.
     let are_all = |is_one: fn(&str) -> bool| values.clone().all(|text| is_one(text));
     let datatype = match axis.kind {
         AxisKind::Integer if are_all(|text| i64::read(text).is_ok()) => Datatype::Whole,
@@ -61,7 +61,7 @@ fn axis(name: &str, plan: &PlanFile, place: usize) -> ColumnInfo {
     plain(name, datatype, "", &meaning)
 }
 
-/// `step_ms_low` of `timings.csv`.
+/// The column for one end of an interval, such as `step_ms_low` of `timings.csv`.
 fn end_of_interval(name: &str, plan: &PlanFile) -> Option<ColumnInfo> {
     let ends = [("_low", "lower"), ("_high", "upper")];
     ends.iter().find_map(|(suffix, which)| {

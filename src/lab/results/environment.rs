@@ -148,7 +148,7 @@ pub fn env_id(environment: &Environment) -> String {
     hasher.finalize().to_hex()[..8].to_owned()
 }
 
-/// Clocks from 100 MHz to 10 GHz are plausible; virtual machines report others.
+/// The clock frequency in MHz; `None` outside of 100 MHz to 10 GHz, which some virtual machines report.
 fn clock_mhz(system: Option<&System>) -> Option<String> {
     let highest = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
     let kilohertz = highest.unwrap_or_default().trim().parse::<u64>().ok();
@@ -158,7 +158,7 @@ fn clock_mhz(system: Option<&System>) -> Option<String> {
     plausible.map(|mhz| mhz.to_string())
 }
 
-/// In whole GiB, since the reported size varies slightly between boots.
+/// Memory in whole GiB, since the reported size varies slightly between boots.
 fn memory_gib(system: Option<&System>) -> Option<String> {
     let bytes = system?.total_memory();
     let gib = (bytes as f64 / f64::from(1 << 30)).round();
@@ -187,7 +187,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// `# branch.oid <hash>` (or `(initial)` before the first commit) among other header lines, then one line per file.
+    /// Parses the output of `git status --porcelain=v2 --branch`: `# branch.oid <hash>` (or `(initial)` before the
+    /// first commit) among header lines, then one line per file.
     fn read(said: &str) -> Self {
         let mut lines = said.lines();
         let commit = lines.find_map(|line| line.strip_prefix("# branch.oid "));

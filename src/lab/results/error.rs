@@ -61,7 +61,7 @@ pub enum ResultsError {
 }
 
 impl ResultsError {
-    /// For a failed write of `path`.
+    /// Converts an I/O error into [`ResultsError::Unwritable`] for `path`.
     pub fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Unwritable {
@@ -77,7 +77,7 @@ impl ResultsError {
     ) -> Self {
         Self::Damaged {
             path: path.to_owned(),
-            // Both can quote a field of any length.
+            // Place and reason can quote a field of any length, so they are shortened to one line.
             place: one_line(&place.into()),
             reason: one_line(&reason.into()),
         }

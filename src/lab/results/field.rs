@@ -46,7 +46,7 @@ pub(crate) const FACT_DIGITS: usize = 9;
 /// Integers below this are exact in `f64`: FLOPs are counted, not rounded.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// A value of a run as the files of facts contain it.
+/// `value` rounded as in the files of facts.
 pub(crate) fn as_fact(value: f64) -> f64 {
     if value.fract() == 0.0 && value.abs() < WHOLE {
         return value;

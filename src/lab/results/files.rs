@@ -34,7 +34,7 @@ pub(super) fn replace(
     temporary::replace(path, write).map_err(ResultsError::unwritable(path))
 }
 
-/// Creates a folder and those above it.
+/// Creates a folder and its missing parents.
 ///
 /// # Errors
 /// [`ResultsError::Unwritable`].

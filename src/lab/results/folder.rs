@@ -51,7 +51,7 @@ pub fn names_below(root: &Path) -> Vec<String> {
     names
 }
 
-/// A shorter path for display, where possible.
+/// The path relative to the working directory, if it lies below it.
 pub fn from_here(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).to_owned()

@@ -1,8 +1,9 @@
-//! [`IDENTITY`]: the columns that say what a row is of.
+//! [`IDENTITY`]: the columns that identify a row (key, seed, axes …).
 
 use super::datatype::Datatype;
 
-/// Name, type, unit and meaning of the first columns of a table, and of those of `timings.csv` before its times.
+/// Name, type, unit and meaning of the identifying columns of all tables, including those of `timings.csv` before its
+/// times.
 pub(crate) const IDENTITY: [(&str, Datatype, &str, &str); 5] = [
     (
         "key",

@@ -43,7 +43,7 @@ fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
         .flat_map(|times| times.own.keys())
         .map(|name| &**name)
         .collect();
-    // The place after those of the fixed columns belongs to values without a column.
+    // Index `TIMED.len()` is the random stream of values without a column, so times of commands start after it.
     let places = (0..TIMED.len()).chain(TIMED.len() + 1..);
     for (index, name) in places.zip(TIMED.into_iter().chain(own)) {
         let column: Option<Vec<f64>> = counted.iter().map(|block| value(block, name)).collect();
@@ -72,7 +72,8 @@ pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
     if runs.iter().any(|run| run.exclusive) {
         runs.retain(|run| run.exclusive);
     }
-    // Two environments with equal numbers of runs: the first name wins, independent of the order of the rows.
+    // Two environments with equal numbers of runs: the alphabetically first one is taken, so that the order of rows has
+    // no effect.
     let environments = by_key(runs, |run| &run.env_id).into_values().rev();
     environments.max_by_key(Vec::len).unwrap_or_default()
 }

@@ -20,7 +20,7 @@ use super::{
     BlockRow, ColumnInfo, EpochRecord, PlanFile, ResultSet, RunRow, TimingRow, by_key, write,
 };
 
-/// Columns of `blocks.csv` that say which block a row is, or what `runs.csv` says too.
+/// Columns of `blocks.csv` that differ by block by nature, or that `runs.csv` has too; they are left out.
 const OF_ONE_BLOCK: [&str; 5] = ["block", "status", "reason", "session", "start_s"];
 
 /// Where a column comes from.
@@ -34,7 +34,7 @@ pub enum Origin {
     Epoch,
     /// `blocks.csv`: times of the run.
     Block,
-    /// `timings.csv`: times of the run's cell, equal for all of its runs.
+    /// `timings.csv`: times of the run's cell, the same in all rows of that cell.
     Cell,
 }
 
@@ -68,7 +68,7 @@ impl Joined {
         write::csv_text(header.collect(), self.rows.iter().cloned())
     }
 
-    /// A CPU has no temperatures of a GPU: such columns would hide the others.
+    /// Removes columns without any value, for example GPU temperatures of CPU runs.
     fn without_empty(mut self) -> Self {
         let count = self.columns.len();
         let has_value = |place: usize| self.rows.iter().any(|row| !row[place].is_empty());
@@ -88,7 +88,7 @@ struct Sources<'a> {
     plan: &'a PlanFile,
     metrics: Vec<String>,
     epoch_metrics: Vec<String>,
-    /// The columns of `blocks.csv` that are taken, with their places in [`block_fields`].
+    /// The columns of `blocks.csv` that the table has, with their indices in [`block_fields`].
     taken: Vec<(usize, ColumnInfo)>,
     epochs: BTreeMap<(&'a str, u64), Vec<&'a EpochRow>>,
     blocks: BTreeMap<&'a str, Vec<&'a BlockRow>>,
@@ -170,7 +170,7 @@ impl<'a> Sources<'a> {
         fields
     }
 
-    /// The times of a run over its blocks.
+    /// The medians of a run's times over its blocks.
     fn times(&self, run: &RunRow) -> Vec<String> {
         let of_cell = self.blocks.get(&*run.key).map_or(&[][..], |rows| rows);
         let is_own = |row: &&&BlockRow| row.seed == run.seed;
@@ -195,7 +195,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The columns of `blocks.csv` that are taken, with their places in [`block_fields`].
+/// The columns of `blocks.csv` that the table has, with their indices in [`block_fields`].
 fn block_columns(plan: &PlanFile) -> Vec<(usize, ColumnInfo)> {
     let names = blocks_header(plan).into_iter().skip(2 + plan.axes.len());
     let taken = names
@@ -205,7 +205,7 @@ fn block_columns(plan: &PlanFile) -> Vec<(usize, ColumnInfo)> {
     described.collect()
 }
 
-/// Columns of the blocks of a run beside their values.
+/// Columns about the blocks of a run, besides the medians of their values.
 const BLOCK_COLUMNS: [(&str, Datatype, &str, &str); 3] = [
     (
         "blocks",
@@ -217,7 +217,7 @@ const BLOCK_COLUMNS: [(&str, Datatype, &str, &str); 3] = [
     ("ended", Datatype::Moment, "", "End of the last block"),
 ];
 
-/// `val_loss_at_best`.
+/// The column of an epoch's value, such as `val_loss_at_best`.
 fn at_epoch(column: &ColumnInfo, which: &str) -> ColumnInfo {
     let meaning = column.meaning.trim_end_matches(AFTER_THE_LAST);
     ColumnInfo {
@@ -227,7 +227,7 @@ fn at_epoch(column: &ColumnInfo, which: &str) -> ColumnInfo {
     }
 }
 
-/// `cell_step_ms`.
+/// The column of a cell's time, such as `cell_step_ms`.
 fn of_cell(column: ColumnInfo) -> ColumnInfo {
     let column = as_median(column);
     ColumnInfo {
@@ -237,7 +237,7 @@ fn of_cell(column: ColumnInfo) -> ColumnInfo {
     }
 }
 
-/// The median of fields, as a fact; a single value as it is.
+/// The median of fields, rounded as a fact; a single value is kept as text.
 fn median<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
     if let [one] = texts[..] {
@@ -247,7 +247,7 @@ fn median<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     statistics::median(&values).show_fact()
 }
 
-/// The first start and the last end of blocks; empty where they are not known.
+/// The first start and the last end of blocks; empty if unknown.
 fn span(blocks: &[&BlockRow]) -> (String, String) {
     let start = |row: &BlockRow| moment(row.session.as_deref()?, row.start_s?);
     let end = |row: &BlockRow| moment(row.session.as_deref()?, row.start_s? + row.wall_s?);

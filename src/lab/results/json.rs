@@ -1,14 +1,14 @@
-//! JSON text without the control characters that JSON allows in strings, U+007F to U+009F: a terminal acts on them too.
+//! JSON text without the control characters that JSON allows in strings, U+007F to U+009F: terminals interpret them.
 
 use serde::Serialize;
 
-/// The value over several lines, with a line end. It has nothing that JSON lacks: strings, numbers, lists and maps with
-/// string keys; NaN becomes null.
+/// The value as indented JSON with a final line break. It must serialize without error (maps need string keys); NaN
+/// becomes null.
 pub fn pretty_json(value: &impl Serialize) -> String {
     escaped(serde_json::to_string_pretty(value).unwrap_or_default()) + "\n"
 }
 
-/// The value in one line, without its end; as [`pretty_json`] otherwise.
+/// The value as JSON in one line, without a final line break; otherwise like [`pretty_json`].
 pub fn json_line(value: &impl Serialize) -> String {
     escaped(serde_json::to_string(value).unwrap_or_default())
 }

@@ -53,12 +53,12 @@ pub fn value(
     found.filter(|value| value.is_finite()).map(as_fact)
 }
 
-/// What an epoch reports to a pruner: the column of `epochs.csv` that `watched` names, and its value as the file has it, NaN
-/// if it is not finite. `None` for an epoch that reports nothing because it was not evaluated.
+/// The value of an epoch that a pruner sees: the column of `epochs.csv` that `watched` names, and its value as the file
+/// has it, NaN if it is not finite. `None` for an epoch that reports nothing because it was not evaluated.
 ///
-/// `watched` comes from [`crate::plan::search::objective::watched`]: a column, or the loss that selects the best epoch. For
-/// a run without an evaluated split that is the training loss, at the epochs where an evaluation would be due; `every` is
-/// the run's `validation.every`.
+/// `watched` comes from [`crate::plan::search::objective::watched`]: a column, or the loss that selects the best epoch.
+/// For a run without an evaluated split that is the training loss, at the epochs where an evaluation would be due;
+/// `every` is the run's `validation.every`.
 pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option<(&'w str, f64)> {
     let name = match watched {
         DECIDING_LOSS => deciding_loss(every, row)?,

@@ -14,7 +14,7 @@ use super::{OpRecord, PlanFile, ResultsError};
 const NAME: &str = "ops.csv";
 /// Digits of times and shares: more would change from run to run, and the file is in git.
 const DIGITS: usize = 3;
-/// Bytes of the file beyond which operations are written without layers.
+/// Bytes of the file beyond which operations are written without layers, to limit the size.
 const MOST: usize = 512 * 1024;
 
 /// Name of the rows that hold the rest of a phase: the phase's time minus that of its operations.
@@ -36,7 +36,7 @@ pub struct ProfiledRun<'a> {
     pub code_hash: &'a str,
 }
 
-/// The rows of a profile: its operations, then the rest of every phase, so that all rows sum to the step.
+/// The rows of a profile: its operations, then the residual of every phase, so that all rows sum to the step's time.
 pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
     let step_ms = profile.step_ms;
     let rows = profile.ops.iter().cloned().chain(residuals(profile));
@@ -58,7 +58,8 @@ pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
     rows.map(record).collect()
 }
 
-/// One row per phase. `other` is the step minus all named phases and minus operations outside any named phase.
+/// The residuals, one row per phase. `other` is the step minus all named phases and minus operations outside any named
+/// phase.
 fn residuals(profile: &Profile) -> Vec<OpRow> {
     let phases = &profile.phases;
     let forward = [
@@ -72,7 +73,7 @@ fn residuals(profile: &Profile) -> Vec<OpRow> {
         let rows = profile.ops.iter().filter(|row| row.phase == name);
         rows.map(|row| row.forward_ms).sum()
     };
-    // A smaller difference is only rounding from another summation order.
+    // Residuals below this are rounding errors of the summation.
     let least = 1e-9 * profile.step_ms;
     let time = |ms: f64| if ms.abs() < least { 0.0 } else { ms };
     let row = |phase: &str, forward_ms: f64, backward_ms: f64| OpRow {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{ResultsError, write_if_changed};
 use crate::base::hash::Digest;
 
-/// Digests of two programs' files, and whether the pairs of a cell ended as soon as its verdict was sure.
+/// Digests of two programs' files, and whether the pairs of a cell were stopped as soon as the verdict was significant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairPrograms {
     before: String,
@@ -20,7 +20,7 @@ pub struct PairPrograms {
 }
 
 impl PairPrograms {
-    /// Computes the digests of two files; `until_sure` as [`Self`] has it.
+    /// Computes the digests of two files; `until_sure` says whether pairs stop as soon as the verdict is significant.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -34,8 +34,8 @@ impl PairPrograms {
     }
 }
 
-/// `sessions.json` beside the two folders of results of `ab`. A kept run has the same code, but perhaps another build; times count
-/// only if the same two programs were run in turns.
+/// `sessions.json` beside the two folders of results of `ab`. A stored run with the same code hash may come from
+/// another build; its time counts only if the same two executables were run in turns.
 #[derive(Debug)]
 pub struct PairSessions {
     path: PathBuf,
@@ -54,7 +54,7 @@ impl PairSessions {
     }
 
     /// Whether the pairs of session `id` were run by these programs.
-    pub fn counts(&self, id: &str, programs: &PairPrograms) -> bool {
+    pub fn was_run_by(&self, id: &str, programs: &PairPrograms) -> bool {
         self.by_id.get(id) == Some(programs)
     }
 
@@ -70,7 +70,7 @@ impl PairSessions {
         Ok(())
     }
 
-    /// The sessions whose pairs ended as soon as their cell's verdict was sure.
+    /// The sessions in which pairs stopped as soon as their cell's verdict was significant.
     pub fn until_sure(self) -> BTreeSet<String> {
         let own = self.by_id.into_iter().filter(|(_, of)| of.until_sure);
         own.map(|(id, _)| id).collect()
@@ -92,16 +92,16 @@ mod tests {
         let (old, new) = (file("old", "1"), file("new", "2"));
         let both = PairPrograms::of(&old, &new, true).unwrap();
         let mut sessions = PairSessions::of(folder.path());
-        assert!(!sessions.counts("mon", &both));
+        assert!(!sessions.was_run_by("mon", &both));
         sessions.begin("mon", both.clone()).unwrap();
         let sessions = PairSessions::of(folder.path());
-        assert!(sessions.counts("mon", &both));
+        assert!(sessions.was_run_by("mon", &both));
         let fixed = PairPrograms::of(&old, &new, false).unwrap();
         let others = PairPrograms::of(&old, &file("new", "3"), true).unwrap();
         for programs in [&fixed, &others] {
-            assert!(!sessions.counts("mon", programs), "{programs:?}");
+            assert!(!sessions.was_run_by("mon", programs), "{programs:?}");
         }
-        assert!(!sessions.counts("tue", &both));
+        assert!(!sessions.was_run_by("tue", &both));
         assert_eq!(sessions.until_sure(), ["mon".to_owned()].into());
     }
 }

@@ -54,7 +54,7 @@ impl PlanFile {
         own.or_else(|| self.cells.first()?.spec.get(name))
     }
 
-    /// Whether a program of the user trains the cell, which is code of its own and reports what it likes.
+    /// Whether a program of the user (`kind = "command"`) trains the cell.
     pub fn is_of_command(&self, cell: &CellInfo) -> bool {
         let kind = self
             .section(cell, "model")
@@ -62,12 +62,12 @@ impl PlanFile {
         kind.is_some_and(|kind| kind == "command")
     }
 
-    /// The effect that matters, where the manifest says so (`[compare] threshold`; 0.02 is 2 %).
+    /// The smallest relative difference that matters, if the manifest sets it (`[compare] threshold`; 0.02 is 2 %).
     pub fn threshold(&self) -> Option<f64> {
         self.compare.get("threshold").and_then(Value::as_f64)
     }
 
-    /// A setting of `[report]`; its default where it is not set, or where this version cannot read it.
+    /// A setting of `[report]`; its default if it is not set or this version cannot parse it.
     pub fn reported<T: DeserializeOwned + Default>(&self, name: &str) -> T {
         let value = self.report.get(name).cloned();
         let value = value.and_then(|value| serde_json::from_value(value).ok());
@@ -82,18 +82,19 @@ impl PlanFile {
         Some(batch * accumulate.unwrap_or(1)).filter(|samples| *samples > 0)
     }
 
-    /// Milliseconds per sample in a run of a cell: the median step time divided by its samples; of a command by its throughput
-    /// where it tells samples, and of its whole run where it tells no steps. Verdicts use it, so that cells with different batch sizes can be compared.
+    /// Milliseconds per sample in a run of a cell: the median step time divided by its samples; for a command, from its
+    /// throughput if it reports samples, or from the time of the whole run if it reports no steps. Verdicts use it, so
+    /// that cells with different batch sizes can be compared.
     pub fn sample_ms(&self, cell: &CellInfo, run: &BlockRow) -> Option<f64> {
         let samples = self.samples_per_step(cell);
         sample_ms(run.times.as_deref()?, self.is_of_command(cell), samples)
     }
 }
 
-/// As [`PlanFile::sample_ms`], of a run that is in no results yet.
+/// Like [`PlanFile::sample_ms`], for a run that is not yet part of the results.
 pub fn run_sample_ms(spec: &CellSpec, times: &RunTimes) -> Option<f64> {
     let samples = (spec.train.batch_size * spec.train.accumulate) as u64;
-    sample_ms(times, times.are_told(), Some(samples))
+    sample_ms(times, times.are_reported_by_program(), Some(samples))
 }
 
 fn sample_ms(times: &RunTimes, is_of_command: bool, samples_per_step: Option<u64>) -> Option<f64> {
@@ -118,7 +119,7 @@ pub(crate) fn plan_json(plan: &PlanFile) -> String {
     with_cells(&frame, &plan.cells)
 }
 
-/// JSON of `frame`, whose field `cells` is an empty list, with `cells` in this list, one a line.
+/// JSON of `frame`, whose empty list `cells` is filled with `cells`, one per line.
 pub fn with_cells<C: Serialize>(frame: &impl Serialize, cells: &[C]) -> String {
     let frame = pretty_json(frame);
     let line = |cell: &C| format!("    {}", json_line(cell));
@@ -126,7 +127,7 @@ pub fn with_cells<C: Serialize>(frame: &impl Serialize, cells: &[C]) -> String {
     if lines.is_empty() {
         return frame;
     }
-    // Only one key of this name is indented by two spaces, and strings contain no line breaks.
+    // The text is unique: only this key is indented by two spaces, and JSON strings contain no line breaks.
     let cells = format!("\n  \"cells\": [\n{}\n  ]", lines.join(",\n"));
     frame.replacen("\n  \"cells\": []", &cells, 1)
 }
@@ -137,7 +138,7 @@ struct Version {
     format_version: u64,
 }
 
-/// The last `plan.json` of a folder that can be read: the file, else the version that git has of it.
+/// The last `plan.json` of a folder that can be read: the file itself, else its committed version from git.
 pub fn last_plan(folder: &Path) -> Option<PlanFile> {
     let path = folder.join("plan.json");
     let committed = || {
@@ -194,20 +195,20 @@ fn wrong(cell: &CellInfo, plan: &PlanFile) -> Option<String> {
     if found != expected {
         return Some(format!("expected {expected} axis values, found {found}"));
     }
-    // The file may come from elsewhere, and `run` writes images under these names.
+    // File names are checked: `plan.json` may come from an untrusted source, and `run` writes images under these names.
     let mut samples = cell.samples.iter();
     let sample = samples.find(|sample| !is_image_file(&sample.file))?;
     Some(format!("`{}` is no name of an image", sample.file))
 }
 
-/// Whether texts of a JSON file may contain what a terminal would act on: codes, or such characters themselves.
+/// Whether strings in the JSON text may contain control characters, escaped or literal.
 fn has_codes(json: &str) -> bool {
     let codes = ["\\u", "\\b", "\\f", "\\r"];
     codes.iter().any(|code| json.contains(code)) || matches!(visible(json), Cow::Owned(_))
 }
 
-/// Others may have written the file: what a terminal would act on is written as its code, as in the CSV files, so that keys
-/// still agree.
+/// Escapes control characters, which a file from another program may contain, in the same way as in the CSV files, so
+/// that keys still match.
 fn make_visible(value: &mut Value) {
     match value {
         Value::String(text) => *text = visible(text).into_owned(),

@@ -7,8 +7,8 @@ use csv::{StringRecord, Writer};
 use crate::datasets::Features;
 use crate::trained::{PredictedRows, Predictions, Trained, labels_there};
 
-/// Predictions that are written as they come: a row for each, with its number or file, the prediction, and of classes and
-/// labels all probabilities.
+/// Writes predictions as they are computed: one row each, with row number or file name, the prediction, and for classes
+/// and labels all probabilities.
 pub struct PredictionFile<'a> {
     trained: &'a Trained,
     writer: Writer<&'a mut dyn Write>,
@@ -17,7 +17,7 @@ pub struct PredictionFile<'a> {
 }
 
 impl<'a> PredictionFile<'a> {
-    /// Writes to `out`; nothing before the first rows.
+    /// Writes to `out`; the header is written with the first rows.
     pub fn new(trained: &'a Trained, out: &'a mut dyn Write) -> Self {
         Self {
             trained,
@@ -95,7 +95,7 @@ impl<'a> PredictionFile<'a> {
     }
 }
 
-/// Names of the columns: the first is where a row comes from.
+/// Names of the columns: the first identifies the input (row number or file).
 fn header(trained: &Trained) -> Vec<String> {
     let source = match trained.run.features {
         Features::Image(_) => "file",

@@ -117,7 +117,7 @@ fn run_row(
         facts: None,
     };
     if !cursor.is_empty_for(FACTS.len() + table.metrics().len()) {
-        // A command tells what it knows; our own models have every fact.
+        // Programs of `kind = "command"` may leave facts out; built-in models have all of them.
         let is_partial = cursor.is_empty_at(FACTS, "weight_checksum");
         let mut facts = cursor.next_group(FACTS, RunFacts::default(), is_partial)?;
         facts.metrics = metrics(cursor, table)?;
@@ -150,7 +150,7 @@ fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, Results
     rows.collect()
 }
 
-/// The rows of a file that results of earlier versions, and some others, do not have.
+/// The rows of an optional file; none if it does not exist.
 fn rows_if_there<R>(
     path: &Path,
     header: &[String],
@@ -216,7 +216,7 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
         if cursor.is_empty_for(times) {
             cursor.skip(times);
         } else {
-            // Commands may lack these columns: our own models have all of them.
+            // Commands may lack these columns: built-in models have all of them.
             let is_partial = cursor.is_empty_at(TIMES, "parameter_bytes");
             let mut read = cursor.next_group(TIMES, RunTimes::default(), is_partial)?;
             read.is_observed = is_partial && read.measured_steps.is_some();

@@ -13,8 +13,8 @@ use super::write::csv_of;
 /// Digits of predicted and measured ratios.
 const DIGITS: usize = 5;
 
-/// A row of `recommendations.csv`; its fields are named as the columns. Ratios are of `column`: with the change divided by
-/// without it.
+/// A row of `recommendations.csv`; its fields are named as the columns. Ratios are the value of `column` with the
+/// change divided by that without.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RecommendationRow {
     /// Rule that made the recommendation.

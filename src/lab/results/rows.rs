@@ -23,7 +23,7 @@ pub struct ResultSet {
     pub epochs: Vec<EpochRecord>,
     /// `work.csv`: one row per cell, layer and operation; empty if it does not exist.
     pub work: Vec<WorkRecord>,
-    /// `confusion.csv`: what the models of classes confuse; empty if it does not exist.
+    /// `confusion.csv`: the confusion matrices of classifiers; empty if it does not exist.
     pub confusions: Vec<ConfusionRecord>,
     /// `blocks.csv`: one row per run.
     pub blocks: Vec<BlockRow>,
@@ -48,7 +48,7 @@ pub struct PlanFile {
     pub title: String,
     /// `question` of the manifest.
     pub question: Option<String>,
-    /// Both in every language that the manifest has them in.
+    /// Title and question in every language that the manifest has them in.
     #[serde(default, skip_serializing_if = "Translated::is_plain")]
     pub translated: Translated,
     /// `follows` of the manifest: the results whose recommendations this experiment tests.
@@ -101,7 +101,7 @@ pub struct ColumnInfo {
     /// Type of the fields; of columns in `plan.json` always a number.
     #[serde(skip)]
     pub datatype: Datatype,
-    /// Whether the column is a measured value of a command, in `blocks.csv` and `timings.csv`.
+    /// Whether the column is a time reported by a program of `kind = "command"`, in `blocks.csv` and `timings.csv`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_time: bool,
 }
@@ -114,7 +114,7 @@ pub enum Direction {
     Lower,
     /// Higher is better.
     Higher,
-    /// Neither.
+    /// Neither direction is better.
     None,
 }
 
@@ -175,7 +175,7 @@ pub struct RunRow {
     pub axes: Vec<String>,
     /// How the run ended.
     pub status: Status,
-    /// One line; empty for `done`.
+    /// Why the run has this status, in one line; empty for `done`.
     pub reason: String,
     /// The facts; `None` if nothing was trained.
     pub facts: Option<RunFacts>,
@@ -203,7 +203,7 @@ pub struct BlockRow {
     pub block: usize,
     /// How this run ended.
     pub status: Status,
-    /// One line; empty for `done`.
+    /// Why the run has this status, in one line; empty for `done`.
     pub reason: String,
     /// Environment of the run (`env_id`).
     pub env_id: String,
@@ -226,7 +226,7 @@ pub struct BlockRow {
 }
 
 impl BlockRow {
-    /// The times, to change them; the stored run that they come from stays as it is.
+    /// The times for modification (copy-on-write: the stored run is not changed).
     pub fn times_mut(&mut self) -> Option<&mut RunTimes> {
         self.times.as_mut().map(Arc::make_mut)
     }
@@ -252,7 +252,7 @@ pub struct ConfusionRecord {
     pub row: Confusion,
 }
 
-/// A row of `ops.csv`: an operation of a layer in the profiled steps of a run, or the rest of a phase.
+/// A row of `ops.csv`: an operation of a layer in the profiled steps of a run, or the residual of a phase.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpRecord {
     /// Readable key of the cell.
@@ -261,7 +261,7 @@ pub struct OpRecord {
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
-    /// Code hash of the measurement: the file is not in git, so it may come from another branch.
+    /// Code hash of the measured run; the file is not in git, so it may be from another branch.
     pub code_hash: String,
     /// Number of profiled steps.
     pub profiled_steps: usize,
@@ -269,7 +269,7 @@ pub struct OpRecord {
     pub samples_per_step: usize,
     /// The operation and its cost per step.
     pub row: OpRow,
-    /// Share of the profiled step, forward and backward together.
+    /// Fraction of the profiled step's time, forward and backward together.
     pub share: f64,
 }
 
@@ -278,13 +278,13 @@ pub struct OpRecord {
 pub struct TimingRow {
     /// Readable key of the cell.
     pub key: String,
-    /// Number of counted runs.
+    /// Number of runs that the medians are computed from.
     pub n: usize,
     /// Environment of the runs (`env_id`).
     pub env_id: String,
     /// Medians over runs with their intervals, by column (`step_ms`, `samples_per_s`, `forward_ms`, …).
     pub values: BTreeMap<String, Interval>,
-    /// Runs whose step time is an outlier (1.5 interquartile ranges); flagged, but kept.
+    /// Number of runs whose step time is an outlier (1.5 interquartile ranges); flagged, but kept.
     pub outliers: usize,
 }
 
@@ -308,7 +308,7 @@ impl Interval {
     }
 }
 
-/// Rows by the key of their cell, each cell's in the order of `rows`.
+/// Groups rows by the key of their cell; the rows of a cell keep their order.
 pub fn by_key<'a, T>(
     rows: impl IntoIterator<Item = &'a T>,
     key: fn(&T) -> &str,
@@ -320,7 +320,7 @@ pub fn by_key<'a, T>(
     cells
 }
 
-/// Things by what `key` says of them, in the order in which the keys first appear.
+/// Groups items by the value of `key`, in the order in which these values first appear.
 pub fn grouped<T, K: Ord + Clone>(
     things: impl IntoIterator<Item = T>,
     key: impl Fn(&T) -> K,
@@ -343,16 +343,16 @@ pub fn grouped<T, K: Ord + Clone>(
 pub enum IntervalKind {
     /// 95 % bootstrap interval of the median (6 runs or more).
     Bootstrap95,
-    /// 95 % interval of pairs of runs that may be looked at after every pair.
+    /// 95 % anytime-valid interval over pairs of runs, which holds at any look after any number of pairs.
     Anytime95,
-    /// Smallest and largest of the runs (2 to 5 runs).
+    /// Smallest and largest value of the runs (2 to 5 runs).
     Range,
     /// A single run.
     Single,
 }
 
 impl IntervalKind {
-    /// The text in `timings.csv`.
+    /// The kind as written in `timings.csv`.
     pub fn text(self) -> &'static str {
         match self {
             Self::Bootstrap95 => "bootstrap95",
@@ -379,14 +379,14 @@ pub struct Environment {
 pub struct BaselineRow {
     /// Name of the dataset in the manifest.
     pub dataset: String,
-    /// Task signature of the cells that it is of.
+    /// Task signature of the cells that the baseline is for.
     pub task_signature: String,
-    /// Digest over everything that its values depend on, but the seed.
+    /// Digest over everything except the seed that the baseline's values depend on.
     pub data: String,
     /// Seed of the split.
     pub seed: u64,
     /// `constant`, `linear` or `nearest`.
     pub baseline: String,
-    /// The metric, as of a model; empty where the data are too many for the baseline.
+    /// The metrics, named as those of a model; empty if the data are too large for the baseline.
     pub metrics: Metric,
 }

@@ -11,7 +11,7 @@ use humantime::{format_rfc3339_millis, format_rfc3339_seconds, parse_rfc3339};
 #[derive(Debug, Clone)]
 pub struct Session {
     id: String,
-    /// Seconds from the start in its name to `opened`.
+    /// Seconds from the start time in the session's name to `opened`.
     offset_s: f64,
     opened: Instant,
 }
@@ -49,15 +49,15 @@ impl Session {
         &self.id
     }
 
-    /// Seconds since the session's start, to the millisecond.
+    /// Seconds since the session's start, rounded to milliseconds.
     pub fn seconds(&self) -> f64 {
         let seconds = self.offset_s + self.opened.elapsed().as_secs_f64();
         (seconds * 1e3).round() / 1e3
     }
 }
 
-/// The moment so many seconds after the start of a session, in milliseconds as [`millis_of`]; `None` also after the year 9999,
-/// which has no name.
+/// The time `seconds` after the start of a session, in milliseconds since 1970 as [`millis_of`] returns them; `None`
+/// for an invalid name or a time after the year 9999.
 pub(super) fn moment(session: &str, seconds: f64) -> Option<u64> {
     let after = (seconds * 1e3).round() as u64;
     let moment = millis_of(session)?.checked_add(after)?;
@@ -74,8 +74,7 @@ pub(super) fn name(millis: u64) -> String {
     }
 }
 
-/// Milliseconds from 1970-01-01T00:00:00Z to the moment that a session, a start or an end of runs is named by; `None` for any other
-/// text.
+/// Milliseconds from 1970-01-01T00:00:00Z to a time written as in a session's name; `None` for any other text.
 pub fn millis_of(id: &str) -> Option<u64> {
     let start = parse_rfc3339(id).ok()?;
     let millis = start.duration_since(UNIX_EPOCH).ok()?.as_millis() as u64;

@@ -14,7 +14,7 @@ pub struct Share {
     index: usize,
 }
 
-/// A text, or two numbers, that are not a valid share.
+/// Error: not a valid share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected `i/n` with 1 ≤ i ≤ n, for example `1/4`")]
 pub struct NoShare;
@@ -69,7 +69,7 @@ impl FromStr for Share {
     type Err = NoShare;
 
     fn from_str(text: &str) -> Result<Self, NoShare> {
-        // Parsing as `usize` would accept a `+` sign.
+        // Digits are checked first: parsing as `usize` would accept a `+` sign.
         let number = |digits: &str| {
             let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
             digits.parse().ok().filter(|_| is_plain).ok_or(NoShare)

@@ -2,7 +2,7 @@
 
 use crate::base::hash::short_hash;
 
-/// Longest part of a name that comes from a key; file systems allow 255 bytes in total.
+/// Maximum length in bytes of the part of a file name that comes from a key; file systems allow 255 bytes in total.
 const LONGEST_KEY: usize = 150;
 
 /// A key as part of a file name. Characters that are not allowed in file names on every system become `-`. A digest is

@@ -12,7 +12,7 @@ use super::files::{remove, replace};
 
 const NAME: &str = "steps.csv";
 
-/// `step` counts over the whole run, from 0; times are wall milliseconds, warm-up included.
+/// The columns of `steps.csv`. `step` counts over the whole run, from 0; times are wall milliseconds, warm-up included.
 const HEADER: [&str; 7] = ["key", "seed", "block", "epoch", "step", "loss", "step_ms"];
 
 /// The steps of one run.

@@ -140,7 +140,8 @@ impl Cursor<'_> {
         Ok(text)
     }
 
-    /// Reads the fields of the given columns into `row`; with `is_partial`, an empty field is a missing value of any column.
+    /// Reads the fields of the given columns into `row`; with `is_partial`, an empty field is allowed in any column and
+    /// means a missing value.
     pub(crate) fn next_group<R>(
         &mut self,
         table: &[Column<R>],
@@ -157,7 +158,7 @@ impl Cursor<'_> {
         Ok(row)
     }
 
-    /// Whether the column `name` of the group that begins here is empty.
+    /// Whether the column `name` of the group of columns that begins at the cursor is empty.
     pub(crate) fn is_empty_at<R>(&self, table: &[Column<R>], name: &str) -> bool {
         let mut columns = table.iter().filter(|column| self.table.has(column.name));
         let place = columns.position(|column| column.name == name);

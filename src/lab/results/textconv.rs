@@ -7,7 +7,8 @@ use crate::plan::key_parts;
 use super::columns::fixed_column;
 use super::field::Field;
 
-/// First columns of the files that are shown by key; other files are left unchanged. `env_id` is that of `noise.csv`.
+/// First columns of the files that are shown by key; other files are left unchanged. `env_id` is the first column of
+/// `noise.csv`.
 const FIRST: [&str; 2] = ["key", "env_id"];
 
 /// Columns that distinguish rows of one key and seed; they are printed before every value.
@@ -43,7 +44,7 @@ struct Layout {
     key: usize,
     seed: Option<usize>,
     within: Vec<usize>,
-    /// Columns between the identity and the first fixed column.
+    /// Columns between the identifying columns and the first fixed column.
     axes: std::ops::Range<usize>,
 }
 
@@ -61,7 +62,7 @@ impl Layout {
         let session = (key > 0).then_some("session");
         let within = WITHIN.into_iter().chain(session);
         let within: Vec<usize> = within.filter_map(place).collect();
-        // Another program's file may have a column `key` too.
+        // A file of another program may have a column `key` too; without a known column it is left unchanged.
         if end.is_none() && within.is_empty() {
             return None;
         }

@@ -72,7 +72,6 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Rows of cells outside the plan come last, sorted by key.
     pub(super) fn sort<T, K: Ord>(
         &self,
         rows: &'a [T],
@@ -87,7 +86,7 @@ impl<'a> Order<'a> {
         sorted
     }
 
-    /// The first fields of a row: key, seed and axis values.
+    /// The fields that identify a row: key, seed and axis values.
     pub(super) fn identity(&self, key: &str, seed: u64) -> Vec<String> {
         let mut fields = vec![key.to_owned(), seed.show()];
         fields.extend(self.axes(key));
@@ -134,7 +133,7 @@ pub(crate) fn ops_header(plan: &PlanFile) -> Vec<String> {
     header(plan, names(OPS))
 }
 
-/// The header of `work.csv`: a row is of the cell, not of a seed.
+/// The header of `work.csv`: its rows have no seed, since all seeds of a cell do the same work.
 pub(crate) fn work_header(plan: &PlanFile) -> Vec<String> {
     let mut header = vec!["key".to_owned()];
     header.extend(axis_columns(plan));
@@ -215,9 +214,9 @@ pub(super) fn epoch_fields(epoch: &EpochRow, metrics: &[String]) -> Vec<String> 
     group(EPOCHS, epoch).chain(metrics).collect()
 }
 
-/// `None` without counted work.
+/// The text of `work.csv`; `None` if no work was counted.
 fn work_csv(results: &ResultSet, order: &Order<'_>) -> Option<Vec<u8>> {
-    // The rows of a cell stay in the order of their first call.
+    // The rows of a cell keep the order in which their operations were first called.
     let rows = order.sort(&results.work, |row| &row.key, |_| ());
     let fields = rows.into_iter().map(|row| {
         let mut fields = vec![row.key.clone()];
@@ -228,7 +227,7 @@ fn work_csv(results: &ResultSet, order: &Order<'_>) -> Option<Vec<u8>> {
     (!results.work.is_empty()).then(|| csv_text(work_header(&results.plan), fields))
 }
 
-/// `None` without classes.
+/// The text of `confusion.csv`; `None` without classifiers.
 fn confusion_csv(results: &ResultSet, order: &Order<'_>) -> Option<Vec<u8>> {
     let rows = order.sort(&results.confusions, |row| &row.key, |row| row.seed);
     let fields = rows.into_iter().map(|row| {
@@ -330,10 +329,10 @@ pub(super) fn csv_text(
     table.into_inner().unwrap_or_default()
 }
 
-/// CSV text of rows whose fields are named as the columns.
+/// CSV text of rows; the names of the fields are the column names.
 pub(super) fn csv_of<R: Serialize + Default>(rows: &[R]) -> Vec<u8> {
     if rows.is_empty() {
-        // The header comes with the first row.
+        // The serializer writes the header with the first row, so a default row is written and cut off.
         let mut lines = csv_of(&[R::default()]);
         let end = lines.iter().position(|byte| *byte == b'\n');
         lines.truncate(end.map_or(0, |end| end + 1));

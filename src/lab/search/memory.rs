@@ -100,7 +100,7 @@ impl Memory {
         price(prices.core_hour, self.used.core_s) + price(prices.gpu_hour, self.used.gpu_s)
     }
 
-    /// Adds a run of this invocation.
+    /// Adds a run that ended in this invocation.
     pub(super) fn add(&mut self, keys: RunKeys, limits: LimitsSpec, outcome: &RunOutcome) {
         self.used.add(&keys, outcome.wall_s, self.cores);
         self.insert(Known {

@@ -7,7 +7,7 @@
 pub mod pruner;
 pub mod sampler;
 
-mod finale;
+mod follow_ups;
 mod memory;
 mod record;
 mod settle;

@@ -9,9 +9,9 @@ use crate::plan::{Feasibility, Resume};
 
 use super::memory::Known;
 use super::source::{Proposal, Running, Search};
-use super::{Ending, Record, finale, pruner};
+use super::{Ending, Record, follow_ups, pruner};
 
-/// Trials whose weights are kept where `train.save-to` does not ask for those of all.
+/// Number of best trials whose weights are kept, unless `train.save-to` keeps those of all.
 const KEPT: usize = 5;
 
 /// The result of a trial, from known runs.
@@ -38,7 +38,7 @@ impl Search<'_> {
         let settled =
             settled.filter(|known| why_not.is_some() || !self.runs_again(&proposal, known.status));
         match (settled, why_not) {
-            // Results from another machine count even if this machine cannot run the trial.
+            // Results from another machine are used even if this machine cannot run the trial.
             (Some(settled), _) => {
                 proposal.trial.info.values = settled.values;
                 proposal.trial.info.pruned = settled.pruned;
@@ -81,12 +81,12 @@ impl Search<'_> {
                 .lacks_checkpoint(proposal.keys.seed)
     }
 
-    /// Records a trial without result when nothing may run; trials that depend on it are not looked up.
+    /// Records a trial without result when nothing may run; later trials that depend on its result are not looked up.
     fn leave_out(&mut self, proposal: &Proposal) {
         self.missing.push(proposal.trial.cell.spec.key.clone());
         if proposal.trial.info.role.is_trial() {
             let study = &mut self.studies[proposal.study];
-            study.finale = Some(Vec::new());
+            study.follow_ups = Some(Vec::new());
             if self.spec.learns() {
                 study.close();
             }
@@ -124,7 +124,7 @@ impl Search<'_> {
                         curve,
                     });
                 }
-                // A run that ended early, but which the pruner would let continue in this search: not usable.
+                // A run that ended early, but and which the pruner would let continue in this search, cannot be used.
                 (None, Some(_)) => {}
             }
         }
@@ -182,7 +182,7 @@ impl Search<'_> {
         let trial = &proposal.trial;
         Job {
             id: RunId {
-                cell: finale::row(self.spec.trials, &trial.info),
+                cell: follow_ups::row(self.spec.trials, &trial.info),
                 seed: proposal.keys.seed,
                 block: 0,
             },
@@ -193,7 +193,8 @@ impl Search<'_> {
         }
     }
 
-    /// A trial that waits for verdicts begins anew: its earlier epochs would be judged again, beside other trials.
+    /// A trial that waits for verdicts starts from the beginning: its earlier epochs would be judged again, against
+    /// different trials.
     fn resume(trial: &Trial, seed: u64) -> Option<Resume> {
         let trains = trial.members.is_empty() && !trial.awaits_verdicts;
         trial.cell.resume(seed, 0).filter(|_| trains)

@@ -1,8 +1,9 @@
 //! [`Search`]: the source of a search's runs.
 //!
-//! What the sampler proposes is looked up among the known runs, and executed if it is not found. A resumed search therefore
-//! proposes everything again, and finds its earlier trials. Decisions about trial `i` of a study wait for its trials up to
-//! `i − lag − 1` and use no others but for their points, so that they do not depend on the number of concurrent trials.
+//! What the sampler proposes is looked up among the known runs, and executed if it is not found. A resumed search
+//! therefore proposes everything again, and finds its earlier trials. Decisions about trial `i` of a study wait for its
+//! trials up to `i − lag − 1` and use only the points of later ones, so that they do not depend on the number of
+//! concurrent trials.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,20 +16,20 @@ use crate::plan::{CellSpec, Plan, PlannedCell};
 use crate::results::store::{RunConditions, RunKeys, Store};
 
 use super::Ending;
-use super::finale::{self, Weights};
+use super::follow_ups::{self, Weights};
 use super::memory::Memory;
 use super::sampler::Sampler;
-use super::study::{Finale, Study, info};
+use super::study::{FollowUpRun, Study, info};
 use super::values::Reader;
 
 /// Options of a search.
 #[derive(Default)]
 pub struct SearchOptions {
-    /// Ignore runs of earlier invocations.
+    /// Whether to ignore runs of earlier invocations.
     pub fresh: bool,
-    /// Run failed trials again.
+    /// Whether to run failed trials again.
     pub retry: bool,
-    /// Run nothing: a study ends at the first trial without a stored run.
+    /// Whether to run nothing; then a study ends at the first trial without a stored run.
     pub only_kept: bool,
     /// Whether this invocation owns a trial, given by study and number; without it, all trials. Searches whose sampler or
     /// pruner learns are divided by study: the function is then called only for the first trial of each study.
@@ -49,7 +50,8 @@ pub struct Search<'a> {
     pub(super) weights: Weights,
     pub(super) opened: Instant,
     pub(super) earlier_s: f64,
-    /// Keys of trials without a stored run, if nothing may run; for a search that learns only the first of each study.
+    /// Keys of trials without a stored run, if nothing may run; if the sampler or the pruner learns, only the first of
+    /// each study.
     pub missing: Vec<String>,
     /// Why no further trial started, if a limit of the search was reached.
     pub spent: Option<String>,
@@ -178,7 +180,7 @@ impl<'a> Search<'a> {
     fn ensemble(&self, position: usize) -> Option<Proposal> {
         let study = &self.studies[position];
         let best = study.best(self.spec.ensemble);
-        let (cell, members) = finale::ensemble(self.plan, study.index, best)?;
+        let (cell, members) = follow_ups::ensemble(self.plan, study.index, best)?;
         let info = info(study.index, 0, TrialRole::Ensemble, Point::default());
         Some(self.proposal_of(position, cell, info, members))
     }
@@ -190,7 +192,7 @@ impl<'a> Search<'a> {
         info: TrialInfo,
         members: Vec<Member>,
     ) -> Proposal {
-        let keys = self.conditions.keys(&cell, finale::seed(&cell.spec), 0);
+        let keys = self.conditions.keys(&cell, follow_ups::seed(&cell.spec), 0);
         let trial = Trial {
             awaits_verdicts: self.spec.pruner.prunes() && info.role.is_trial(),
             cell,
@@ -202,15 +204,15 @@ impl<'a> Search<'a> {
 
     /// The runs after the trials of a study, in reverse order. Ensemble members are included only if their weights are
     /// missing.
-    fn finale(&self, study: &Study) -> Vec<Finale> {
-        let mut all = finale::finale(self.spec, study, self.spent.is_some());
+    fn follow_up_runs(&self, study: &Study) -> Vec<FollowUpRun> {
+        let mut all = follow_ups::follow_up_runs(self.spec, study, self.spent.is_some());
         all.retain(|one| match one {
-            Finale::Member(number, point) if !self.options.only_kept => {
+            FollowUpRun::Member(number, point) if !self.options.only_kept => {
                 let trial = self.plan.trial(study.index, &number.to_string(), point);
-                trial.spec.lacks_checkpoint(finale::seed(&trial.spec))
+                trial.spec.lacks_checkpoint(follow_ups::seed(&trial.spec))
             }
-            Finale::Member(..) => false,
-            Finale::Regret(..) | Finale::Ensemble => true,
+            FollowUpRun::Member(..) => false,
+            FollowUpRun::Regret(..) | FollowUpRun::Ensemble => true,
         });
         all
     }
@@ -218,24 +220,24 @@ impl<'a> Search<'a> {
     /// The next run after the trials of the study at `position`, if it is finished.
     fn after_the_trials(&mut self, position: usize) -> Option<Next> {
         let study = &self.studies[position];
-        let mut left = match &study.finale {
-            Some(finale) => finale.clone(),
+        let mut left = match &study.follow_ups {
+            Some(follow_ups) => follow_ups.clone(),
             None if !study.is_over() => return None,
             None if self.options.owns.is_some() && !self.spec.learns() => Vec::new(),
-            None => self.finale(study),
+            None => self.follow_up_runs(study),
         };
-        let waits = left.last() == Some(&Finale::Ensemble) && study.running > 0;
+        let waits = left.last() == Some(&FollowUpRun::Ensemble) && study.running > 0;
         let next = if waits { None } else { left.pop() };
-        self.studies[position].finale = Some(left);
+        self.studies[position].follow_ups = Some(left);
         let proposal = match next? {
-            Finale::Member(number, point) => {
+            FollowUpRun::Member(number, point) => {
                 let proposal = self.proposal(position, TrialRole::Trial, number, point);
                 return Some(self.begin(proposal));
             }
-            Finale::Regret(number, point) => {
+            FollowUpRun::Regret(number, point) => {
                 self.proposal(position, TrialRole::Regret, number, point)
             }
-            Finale::Ensemble => self.ensemble(position)?,
+            FollowUpRun::Ensemble => self.ensemble(position)?,
         };
         self.settle(proposal)
     }

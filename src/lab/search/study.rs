@@ -26,7 +26,7 @@ pub(super) struct Study {
     /// Pruned trials with their points.
     pub(super) pruned: Vec<(usize, Point)>,
     /// Runs after the last trial, in reverse order; `None` until they are determined.
-    pub(super) finale: Option<Vec<Finale>>,
+    pub(super) follow_ups: Option<Vec<FollowUpRun>>,
     pub(super) running: usize,
 }
 
@@ -38,8 +38,8 @@ pub(super) struct Ranked {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Finale {
-    /// A pruned trial, run to its end.
+pub(super) enum FollowUpRun {
+    /// A regret run: a pruned trial, repeated without pruning.
     Regret(usize, Point),
     /// One of the best trials, run again because its weights are missing.
     Member(usize, Point),
@@ -59,7 +59,7 @@ impl Study {
             early: BTreeMap::new(),
             best: Vec::new(),
             pruned: Vec::new(),
-            finale: None,
+            follow_ups: None,
             running: 0,
         }
     }
@@ -144,7 +144,7 @@ pub(super) fn info(study: usize, number: usize, role: TrialRole, point: Point) -
 
 /// The one-line reason of a pruned trial.
 ///
-/// `limit` names the threshold: "the median of".
+/// `limit` describes the threshold, for example "the median of".
 pub(super) fn reason(pruned: &PrunedInfo, limit: &str) -> String {
     let trials = &pruned.trials;
     let numbers: Vec<String> = trials.iter().map(ToString::to_string).collect();

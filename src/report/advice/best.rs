@@ -12,12 +12,12 @@ use crate::report::view::View;
 
 use super::manifests::{Cells, OwnFile, Settings, head, section};
 
-/// Begin of every manifest that is written here.
+/// First line of every `best.toml` that this program writes.
 const FIRST_LINE: &str = "# Written by Fieldtrial: the best of the search";
 /// Name of the manifest's only matrix, if there is one study.
 const ONE: &str = "best";
 
-/// The manifest that goes with results in `folder`, which are called `name`.
+/// `best.toml` for the results `name` in `folder`.
 pub(super) fn best_file(folder: &Path, name: &str, view: &View<'_>) -> OwnFile {
     let search = Search::of(view);
     OwnFile {
@@ -27,7 +27,7 @@ pub(super) fn best_file(folder: &Path, name: &str, view: &View<'_>) -> OwnFile {
     }
 }
 
-/// Text of the manifest; `None` where no trial is done.
+/// Text of the manifest; `None` if no trial is done.
 fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
     let view = search.view;
     let mut cells = Cells::default();
@@ -70,7 +70,7 @@ fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
     ))
 }
 
-/// Sets what `[search.final]` changes, each at the innermost table that has its place.
+/// Applies the settings of `[search.final]`, each in the innermost table that contains it.
 fn finish(
     set: &mut Settings,
     named: &mut BTreeMap<(&'static str, String), Value>,
@@ -110,7 +110,7 @@ fn put(at: &mut Value, path: &str, value: &Value) {
     }
 }
 
-/// Section `[report]`: what to report, and the prices of computing.
+/// Section `[report]`: the templates of reports and the prices of computing.
 fn report(view: &View<'_>) -> String {
     let plan = &view.set.plan;
     let mut fields = Map::from_iter([("templates".to_owned(), json!(["analysis"]))]);

@@ -1,4 +1,4 @@
-//! Resolved cells without what every manifest has by default, so that a written manifest says only what it must.
+//! Removes default values from resolved cells, so that a written manifest has only the necessary keys.
 
 use serde_json::{Map, Value};
 
@@ -17,10 +17,10 @@ const SECTIONS: [&str; 8] = [
     "limits",
 ];
 
-/// The names of what a cell has, beside the sections.
+/// Fields of a specification with the names of model and dataset.
 const NAMES: [&str; 2] = ["model_name", "dataset_name"];
 
-/// The cell's specification as a manifest would write it; `None` where this version cannot read it.
+/// The cell's specification with only the necessary keys; `None` if this version cannot read it.
 pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, Value>> {
     let mut whole = Map::new();
     for name in SECTIONS.into_iter().chain(NAMES) {
@@ -53,8 +53,8 @@ pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, V
     Some(fields)
 }
 
-/// Every key below with the JSON pointer of its table, outer ones first: what can be left out whole need not be taken
-/// apart.
+/// Collects every key of `value` with the JSON pointer of its table, outer keys first, so that whole tables are removed
+/// before their keys.
 fn collect(value: &Value, table: &str, keys: &mut Vec<(String, String)>) {
     for (name, below) in value.as_object().into_iter().flatten() {
         keys.push((table.to_owned(), name.clone()));

@@ -6,10 +6,10 @@ use crate::report::comparison::spread::{of_runs, over_blocks, quotient};
 use crate::report::view::Cell;
 use crate::results::{IntervalKind, value};
 
-/// Pairs of runs from which on a measurement decides.
+/// Smallest number of pairs of runs for a verdict.
 pub(super) const FEWEST_PAIRS: usize = 3;
 
-/// Why a prediction is confirmed of which the measured interval lies outside the predicted one.
+/// The reason of a confirmed prediction whose measured interval is better than the predicted one.
 pub(super) const BETTER: &str = "better than predicted";
 
 /// A measured ratio of two cells.
@@ -17,7 +17,7 @@ pub(super) const BETTER: &str = "better than predicted";
 pub(super) struct Measured {
     /// Ratio of the medians, with its interval over the pairs.
     pub(super) ratio: Ratio,
-    /// Pairs of runs of one block and seed.
+    /// Number of pairs of runs of equal block and seed.
     pub(super) pairs: usize,
 }
 
@@ -27,7 +27,7 @@ impl Measured {
         [self.ratio.value, self.ratio.low, self.ratio.high]
     }
 
-    /// The ratio with its ends, turned so that more is better.
+    /// The ratio with the ends of its interval, inverted if lower is better, so that larger is better.
     pub(super) fn improvement(&self, column: PredictedColumn) -> [f64; 3] {
         improvement(column, self.ends())
     }
@@ -38,10 +38,10 @@ impl Measured {
     }
 }
 
-/// The ratio of the median of `column` of `cell` to that of `against`, as rankings have it, over the runs of one block
-/// and seed; `None` where there are no such runs.
+/// The ratio of the median of `column` of `cell` to that of `against`, over pairs of runs of equal block and seed;
+/// `None` without such pairs.
 ///
-/// Runs of one block lie next to each other in time, so that what drifts slowly is in both.
+/// Runs of the same block are close in time, so that slow drift affects both alike.
 pub(super) fn paired(
     cell: &Cell<'_>,
     against: &Cell<'_>,
@@ -61,7 +61,7 @@ pub(super) fn paired(
     Some(Measured { ratio, pairs })
 }
 
-/// Which side of 1 is better: a ratio of throughputs as it is, a ratio of times or bytes turned round.
+/// A ratio as an improvement, larger is better: ratios of throughputs unchanged, ratios of times or bytes inverted.
 pub(super) fn improvement(column: PredictedColumn, [middle, low, high]: [f64; 3]) -> [f64; 3] {
     if column.is_better_high() {
         [middle, low, high]
@@ -70,11 +70,12 @@ pub(super) fn improvement(column: PredictedColumn, [middle, low, high]: [f64; 3]
     }
 }
 
-/// What a measured interval says about a predicted one, and why.
+/// The verdict on a prediction from the measured and the predicted interval, with its reason.
 ///
-/// With both turned so that more is better: *refuted* where the whole measured interval is worse than the predicted one,
-/// or than no change where a gain was predicted (for a `value`, where the two do not meet); *confirmed* where it is not, and the whole measured interval is better than
-/// no change (for `no-worse`, than the predicted interval's worse end); *unclear* otherwise, and below three pairs.
+/// Both intervals are expressed so that larger is better. *Refuted*: the whole measured interval is worse than the
+/// predicted one, or, if a gain was predicted, worse than no change (for a `value`: the two do not overlap).
+/// *Confirmed*: not refuted, and the whole measured interval is better than no change (for `no-worse`: better than the
+/// predicted interval's worse end). *Unclear*: otherwise, and with fewer than three pairs.
 pub(super) fn verdict(
     column: PredictedColumn,
     claim: Claim,
@@ -84,7 +85,7 @@ pub(super) fn verdict(
     let [_, low, high] = improvement(column, [low, low, high]);
     let [_, worst, best] = measured.improvement(column);
     let (floor, low) = match claim {
-        // A predicted interval that reaches below 1 does not make a loss a gain.
+        // A measured loss does not confirm a gain, even if the predicted interval reaches below 1.
         Claim::Gain => (1.0, low.max(1.0)),
         Claim::NoWorse | Claim::Value => (low, low),
     };

@@ -1,4 +1,5 @@
-//! `recommendations.csv`, `next.toml` and `best.toml` beside a report, and the outcome that results of `next.toml` give.
+//! `recommendations.csv`, `next.toml` and `best.toml` beside a report, and the outcomes of predictions that results of
+//! `next.toml` show.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +9,8 @@ use crate::report::names;
 use crate::report::view::View;
 use crate::results::{self, RecommendationRow, ResultSet, recommendations_csv, write_if_changed};
 
+use super::advice_data::{AdviceData, outperformed_values};
 use super::best::best_file;
-use super::counsel::{Counsel, surpassed};
 use super::manifests::{OwnFile, remove};
 use super::next::{FIRST_LINE, Next, prediction};
 use super::outcome::Outcome;
@@ -23,23 +24,31 @@ pub(crate) struct AdviceFiles {
     best: OwnFile,
 }
 
-/// Recommendations for results in `folder`, with how to test each and what a test measured, and the files that belong to them.
+/// Recommendations for results in `folder`, with the command that tests them and the measured outcomes, and the files
+/// to write.
 pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
-    let counsel = Counsel::of(view);
-    let mut advice = Advice::from(view, &counsel);
+    let advice_data = AdviceData::of(view);
+    let mut advice = Advice::from(view, &advice_data);
     let name = names::of_results(folder, view.set);
-    let tested = surpassed(&counsel);
+    let tested = outperformed_values(&advice_data);
     let next = Next {
         view,
         name: &name,
-        anchors: counsel.studies.iter().map(|study| study.anchor).collect(),
-        recommendations: &counsel.recommendations,
+        anchors: advice_data
+            .studies
+            .iter()
+            .map(|study| study.anchor)
+            .collect(),
+        recommendations: &advice_data.recommendations,
         tested: &tested,
     };
-    let manifest = counsel.recommendations.first().and_then(|_| next.text());
+    let manifest = advice_data
+        .recommendations
+        .first()
+        .and_then(|_| next.text());
     let outcomes = outcomes(folder, &name);
     let mut rows = Vec::new();
-    let recommended = counsel.recommendations.iter();
+    let recommended = advice_data.recommendations.iter();
     for (item, one) in advice.recommendations.iter_mut().zip(recommended) {
         let prediction = prediction(one);
         let outcome = outcomes.iter().find(|outcome| is_of(outcome, &prediction));
@@ -51,8 +60,8 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
         };
         rows.push(row(&prediction, &one.cell, status, outcome));
     }
-    let followed = counsel.outcomes.iter();
-    rows.extend(followed.map(|one| row(&one.prediction, &one.against, "followed", Some(one))));
+    let followed = advice_data.outcomes.iter();
+    rows.extend(followed.map(|one| row(&one.prediction, &one.reference, "followed", Some(one))));
     let mut items = advice.recommendations.iter();
     if manifest.is_some() && items.any(|item| item.outcome.is_empty()) {
         advice.command = format!("fieldtrial run reports/{name}/next.toml");
@@ -72,7 +81,8 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
 }
 
 impl AdviceFiles {
-    /// Writes the files and returns their paths. A file without content is removed, but for a manifest of the user's own.
+    /// Writes the files and returns their paths. A file without content is removed, except a manifest that the user
+    /// wrote.
     ///
     /// # Errors
     /// [`ReportError::Results`] for a file that cannot be written or removed.
@@ -90,8 +100,8 @@ impl AdviceFiles {
     }
 }
 
-/// What results of `next.toml`, where there are some, measured of the predictions. A cell that was not measured yet tests
-/// nothing.
+/// Measured outcomes of the predictions in `next.toml`; none without its results. Predictions for cells that are not
+/// measured yet are left out.
 fn outcomes(folder: &Path, name: &str) -> Vec<Outcome> {
     let beside = results::read(&folder.join("..").join(format!("{name}-next"))).ok();
     let follows = |set: &ResultSet| set.plan.follows.as_deref() == Some(name);
@@ -103,7 +113,7 @@ fn outcomes(folder: &Path, name: &str) -> Vec<Outcome> {
     outcomes
 }
 
-/// Whether an outcome is that of a prediction: of the same change of the same cell.
+/// Whether an outcome belongs to a prediction: the same change of the same cell.
 fn is_of(outcome: &Outcome, own: &PredictionSpec) -> bool {
     let what = |one: &PredictionSpec| {
         let texts = [&one.rule, &one.origin, &one.setting, &one.from, &one.to];

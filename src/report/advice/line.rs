@@ -1,25 +1,26 @@
-//! A straight line through measured times, with the error of what it predicts.
+//! A straight line through measured times, with the error of its predictions.
 
 use crate::compare::student_quantile;
 
-/// `time = fixed + each · size`, by least squares with weights `1 / time²`: times vary in proportion to their length.
+/// `time = fixed + each · size`, by least squares with weights `1 / time²`: the standard deviation of a time is
+/// proportional to it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Line {
-    /// Time of a step of size 0.
+    /// Time at size 0, in the unit of the fitted times.
     pub(super) fixed: f64,
-    /// Time of one more unit of size.
+    /// Additional time per unit of size.
     pub(super) each: f64,
     /// Covariance of `fixed` and `each`: (var fixed, cov, var each).
     covariance: (f64, f64, f64),
     /// Relative standard deviation of a time around the line.
     pub(super) spread: f64,
-    /// Points less two.
+    /// Degrees of freedom: number of points minus two.
     freedom: usize,
 }
 
 impl Line {
     /// Fits points `(size, time)`; `None` for fewer than three points, fewer than two sizes, or a time that is not
-    /// positive: without a degree of freedom there is no error, and without an error no prediction.
+    /// positive: without a degree of freedom the error of a prediction is unknown.
     pub(super) fn fit(points: &[(f64, f64)]) -> Option<Self> {
         if points.len() < 3 || points.iter().any(|&(_, time)| time <= 0.0) {
             return None;
@@ -56,8 +57,8 @@ impl Line {
         self.fixed + self.each * size
     }
 
-    /// The ratio of the time per unit at `a` to that at `b` (above 1: larger steps are cheaper per unit), with the ends
-    /// of its 95 % prediction interval for medians of `runs` runs; `None` where the line gives no positive time.
+    /// The ratio of the time per unit at `a` to that at `b` (above 1: `b` costs less per unit), with the ends of its 95
+    /// % prediction interval for medians of `runs` runs; `None` where the line gives no positive time.
     ///
     /// `ln ratio ± t₀.₉₇₅ √(gᵀ C g + 2 s² ÷ runs)` with the fit's covariance `C`, the gradient `g` and the relative
     /// spread `s` of single times.

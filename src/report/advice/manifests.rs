@@ -1,4 +1,4 @@
-//! Manifests beside a report: what `next.toml` and `best.toml` have in common.
+//! Manifests beside a report: the parts that `next.toml` and `best.toml` share.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,27 +17,27 @@ use super::study::names_setting;
 
 /// Sections whose keys are settings of a cell.
 const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
-/// Sections of named things: section of a cell, key of `[train]`, section of a manifest.
+/// Sections of named models, datasets and losses: section of a cell, key that refers to it, section of a manifest.
 const NAMED: [(&str, &str, &str); 3] = [
     ("model", "model", "models"),
     ("dataset", "dataset", "datasets"),
     ("loss", "loss", "losses"),
 ];
 
-/// Kinds of a command's dataset where it has none, and of its loss: a manifest cannot name them.
+/// Internal kinds of dataset and loss of a `kind = "command"` model; a manifest cannot contain them.
 const OF_COMMANDS: [&str; 2] = ["none", "own"];
 
 /// A manifest in a results folder, ready to write.
 pub(super) struct OwnFile {
     pub(super) path: PathBuf,
-    /// First line of every manifest that is written here: what does not begin so is the user's own.
+    /// First line of every such manifest that this program writes; a file with another first line is the user's.
     pub(super) mark: &'static str,
-    /// `None` where there is nothing to run.
+    /// Content of the file; `None` if there is nothing to run.
     pub(super) text: Option<String>,
 }
 
 impl OwnFile {
-    /// Writes the file and returns its path. Without content the file is removed, but for one of the user's own.
+    /// Writes the file and returns its path. Without content the file is removed, unless the user wrote it.
     pub(super) fn write(self) -> Result<Option<PathBuf>, ReportError> {
         let is_ours =
             file::read(&self.path).is_ok_and(|text| text.starts_with(self.mark.as_bytes()));
@@ -72,15 +72,15 @@ pub(super) type Settings = BTreeMap<String, Value>;
 pub(super) struct Cells {
     /// Models, data sets and losses by section and name.
     pub(super) named: BTreeMap<(&'static str, String), Value>,
-    /// Name and settings of each cell, which is a matrix.
+    /// Name and settings of each cell; each becomes a matrix of its own.
     pub(super) matrices: Vec<(String, Settings)>,
     /// Settings that the cells share.
     common: Option<Settings>,
 }
 
 impl Cells {
-    /// A cell's settings as a manifest in the results folder writes them. Its model, dataset and loss go to `named`, under
-    /// names that nothing else has. `None` where this version cannot read what the cell is.
+    /// A cell's settings for a manifest in the results folder. The model, dataset and loss are added to `named`, under
+    /// unique names. `None` if this version cannot read the cell's specification.
     pub(super) fn settings(&mut self, view: &View<'_>, cell: &Cell<'_>) -> Option<Settings> {
         let mut spec = shortest(view, cell)?;
         repoint(view, &mut spec);
@@ -91,7 +91,7 @@ impl Cells {
             settings.extend(fields.map(|(key, value)| (format!("{section}.{key}"), value.clone())));
         }
         if cell.is_of_command {
-            // A setting that reaches no program is a mistake.
+            // A setting that the command line does not use is a mistake in a manifest, so it is left out.
             let run = &spec["model"]["run"];
             settings.retain(|path, _| match path.split_once('.') {
                 Some(("measure" | "limits", _)) => true,
@@ -120,7 +120,7 @@ impl Cells {
         Some(settings)
     }
 
-    /// Adds a cell, none a change of another.
+    /// Adds a cell with all its settings.
     pub(super) fn add(&mut self, name: String, set: Settings) {
         match &mut self.common {
             Some(common) => common.retain(|path, value| set.get(path) == Some(value)),
@@ -129,7 +129,8 @@ impl Cells {
         self.matrices.push((name, set));
     }
 
-    /// The sections of named things, those of the settings that all cells share, and a matrix for each cell.
+    /// The manifest's text: named models, datasets and losses, the settings that all cells share, and a matrix for each
+    /// cell.
     pub(super) fn text(mut self) -> String {
         let common = self.common.unwrap_or_default();
         let mut out = String::new();
@@ -156,7 +157,8 @@ impl Cells {
     }
 }
 
-/// The line that names the schema, where the manifest as run has one; and `name`, `title` and the like, a line each.
+/// The head of a manifest: the schema comment, if the original manifest has one, then one line for each of `lines`
+/// (`name`, `title` …).
 pub(super) fn head(view: &View<'_>, lines: &[(&str, String)]) -> (String, String) {
     let plan = &view.set.plan;
     let folder = Path::new(&plan.manifest_path).parent();
@@ -174,7 +176,7 @@ pub(super) fn head(view: &View<'_>, lines: &[(&str, String)]) -> (String, String
     (schema, lines.collect())
 }
 
-/// A section with one key a line; empty for one without keys.
+/// The text of a section with one key per line; empty without keys.
 pub(super) fn section(head: &str, fields: &Map<String, Value>) -> String {
     let (kind, rest): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| *name == "kind");
     let given = kind
@@ -189,7 +191,7 @@ pub(super) fn section(head: &str, fields: &Map<String, Value>) -> String {
     format!("\n{head}\n{lines}")
 }
 
-/// Makes paths, which are relative to the manifest as run, relative to one in the results folder.
+/// Makes the paths of a specification relative to the results folder instead of the original manifest's folder.
 fn repoint(view: &View<'_>, spec: &mut Map<String, Value>) {
     let manifest = Path::new(&view.set.plan.manifest_path);
     let folder = manifest.parent().unwrap_or(Path::new(""));
@@ -220,7 +222,7 @@ fn repoint(view: &View<'_>, spec: &mut Map<String, Value>) {
     }
 }
 
-/// `path`, which `folder` of the project says, as a folder of `reports/` says it.
+/// `path`, given relative to `folder` of the project, relative to a folder below `reports/`.
 fn from_results(folder: &Path, path: &str) -> String {
     let joined = folder.join(path);
     if joined.is_absolute() {

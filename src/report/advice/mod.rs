@@ -1,11 +1,11 @@
-//! Recommendations that test themselves: rules over the measurements, their predictions, and what came of them.
+//! Recommendations: rules over measurements, their predictions, and the measured outcomes.
 //!
 //! Owns [`Advice`], the part of a report's context that says what to change; [`RULES`], and the files
 //! `recommendations.csv` and `next.toml`. It measures nothing: `next.toml` is a manifest like any other, which carries
-//! the predictions, and the report of its results holds them against the measurement.
+//! the predictions, and the report of its results compares them with the measurement.
 
+mod advice_data;
 mod best;
-mod counsel;
 mod defaults;
 mod effect;
 mod files;

@@ -12,7 +12,7 @@ use super::manifests::{Cells, Settings, head, section};
 use super::recommendation::{Recommendation, text};
 use super::study::parameter_of;
 
-/// Begin of every manifest that is written here.
+/// First line of every `next.toml` that this program writes.
 pub(super) const FIRST_LINE: &str =
     "# Written by Fieldtrial: the cells that test the recommendations of";
 
@@ -22,17 +22,17 @@ const TESTED: &str = ": recommendations tested";
 /// Content of the next manifest.
 pub(super) struct Next<'v, 'a> {
     pub(super) view: &'v View<'a>,
-    /// Name of the results folder that it follows.
+    /// Name of the results folder whose recommendations are tested.
     pub(super) name: &'v str,
-    /// The cells that recommendations change, by study.
+    /// The unchanged cell of each study, which recommendations change.
     pub(super) anchors: Vec<&'v Cell<'a>>,
     pub(super) recommendations: &'v [Recommendation],
-    /// Changes that need no test any more.
+    /// Changes that have been tested.
     pub(super) tested: &'v [TestedSpec],
 }
 
 impl Next<'_, '_> {
-    /// The manifest's text; `None` where the results do not say what a cell is.
+    /// The manifest's text; `None` if the results lack the specification of a cell.
     pub(super) fn text(&self) -> Option<String> {
         let mut cells = Cells::default();
         for (study, anchor) in self.anchors.iter().enumerate() {
@@ -45,7 +45,7 @@ impl Next<'_, '_> {
                 let name = cell_name(one);
                 if cells.matrices.iter().all(|(known, _)| *known != name) {
                     let mut set = set.clone();
-                    set.insert(placed(&set, &one.draft.setting), one.draft.to.clone());
+                    set.insert(placed(&set, &one.proposed.setting), one.proposed.to.clone());
                     cells.matrices.push((name, set));
                 }
             }
@@ -89,7 +89,7 @@ fn entry(name: &str, value: &Value) -> String {
     section(&format!("[[report.{name}]]"), &fields)
 }
 
-/// The path of a setting in `next.toml`, where the model may have another name than in the manifest as run.
+/// The path of a setting in `next.toml`, where the model may have a different name than in the original manifest.
 fn placed(set: &Settings, setting: &str) -> String {
     let model = set.get("train.model").and_then(Value::as_str);
     match parameter_of(setting).zip(model) {
@@ -98,7 +98,8 @@ fn placed(set: &Settings, setting: &str) -> String {
     }
 }
 
-/// How often to repeat a cell for the [`FEWEST_PAIRS`] pairs of runs of a verdict; `None` where it is often enough.
+/// Number of repeats that gives a cell the [`FEWEST_PAIRS`] pairs of runs that a verdict needs; `None` if it already
+/// has them.
 fn repeats(view: &View<'_>, cell: &Cell<'_>) -> Option<usize> {
     let own = view.section(cell, "measure")?.clone();
     let own: MeasureSpec = serde_json::from_value(own).ok()?;
@@ -117,8 +118,8 @@ fn baseline_name(study: usize) -> String {
 
 /// Name of the matrix of a changed cell: `batch-size-16`.
 fn cell_name(one: &Recommendation) -> String {
-    let key = one.draft.setting.rsplit('.').next().unwrap_or_default();
-    let value = match &one.draft.to {
+    let key = one.proposed.setting.rsplit('.').next().unwrap_or_default();
+    let value = match &one.proposed.to {
         Value::Object(_) => "on".to_owned(),
         value => text(value),
     };
@@ -129,24 +130,24 @@ fn cell_name(one: &Recommendation) -> String {
     }
 }
 
-/// The prediction of a recommendation, as the manifest carries it.
+/// The prediction of a recommendation, for the manifest.
 pub(super) fn prediction(one: &Recommendation) -> PredictionSpec {
     let axes = |name: String| Map::from_iter([("matrix".to_owned(), Value::from(name))]);
-    let draft = &one.draft;
+    let proposed = &one.proposed;
     let round = |end: f64| round_significant(end, 5);
     PredictionSpec {
         rule: one.rule.to_owned(),
-        setting: draft.setting.to_string(),
-        from: text(&draft.from),
-        to: text(&draft.to),
+        setting: proposed.setting.to_string(),
+        from: text(&proposed.from),
+        to: text(&proposed.to),
         origin: one.cell.clone(),
         against: axes(baseline_name(one.study)),
         cell: axes(cell_name(one)),
-        column: draft.column,
-        claim: draft.claim,
-        predicted: draft.predicted.estimate.map(round),
-        low: round(draft.predicted.low),
-        high: round(draft.predicted.high),
-        reasoning: draft.reasoning.clone(),
+        column: proposed.column,
+        claim: proposed.claim,
+        predicted: proposed.predicted.estimate.map(round),
+        low: round(proposed.predicted.low),
+        high: round(proposed.predicted.high),
+        reasoning: proposed.reasoning.clone(),
     }
 }

@@ -5,20 +5,20 @@ use crate::report::view::{Cell, View};
 
 use super::effect::{BETTER, Measured, paired, verdict};
 
-/// A prediction with its measurement.
+/// A prediction of the followed report with its measurement and verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outcome {
     /// The prediction as the manifest has it.
     pub(super) prediction: PredictionSpec,
-    /// Key of the cell with the change; empty where the plan has none.
+    /// Key of the cell with the change; empty if the plan has no such cell.
     pub(super) cell: String,
-    /// Key of the cell without.
-    pub(super) against: String,
+    /// Key of the cell without the change.
+    pub(super) reference: String,
     /// The measured ratio; `None` where a cell was not measured.
     pub(super) measured: Option<Measured>,
     /// Verdict on the prediction.
     pub(super) verdict: Verdict,
-    /// Why.
+    /// Reason of the verdict, as a phrase.
     pub(super) reason: String,
 }
 
@@ -31,22 +31,22 @@ impl Outcome {
     }
 
     fn of(view: &View<'_>, prediction: PredictionSpec) -> Self {
-        let (cell, against) = (view.find(&prediction.cell), view.find(&prediction.against));
+        let (cell, reference) = (view.find(&prediction.cell), view.find(&prediction.against));
         let key = |cell: Option<&Cell<'_>>| cell.map(|cell| cell.info.key.clone());
         let measured = cell
-            .zip(against)
-            .and_then(|(cell, against)| paired(cell, against, prediction.column));
+            .zip(reference)
+            .and_then(|(cell, reference)| paired(cell, reference, prediction.column));
         let (verdict, reason) = match &measured {
             Some(measured) => {
                 let ends = [prediction.low, prediction.high];
                 let (found, why) = verdict(prediction.column, prediction.claim, ends, measured);
                 (found, why.to_owned())
             }
-            None => (Verdict::Unclear, why_missing(cell, against)),
+            None => (Verdict::Unclear, why_missing(cell, reference)),
         };
         Self {
             cell: key(cell).unwrap_or_default(),
-            against: key(against).unwrap_or_default(),
+            reference: key(reference).unwrap_or_default(),
             prediction,
             measured,
             verdict,
@@ -59,7 +59,7 @@ impl Outcome {
         self.verdict == Verdict::Confirmed && self.prediction.claim != Claim::Value
     }
 
-    /// The verdict in words: a gain that is larger than predicted confirms the direction and not the size.
+    /// The verdict in words: a gain larger than predicted confirms only the direction.
     pub(super) fn words(&self) -> &'static str {
         if self.reason == BETTER {
             "direction right, size off"
@@ -68,14 +68,14 @@ impl Outcome {
         }
     }
 
-    /// How many times better the column got; 0 where nothing was measured.
+    /// How many times better the column got; 0 if nothing was measured.
     pub(super) fn gain(&self) -> f64 {
         let gain = |measured: Measured| measured.improvement(self.prediction.column)[0];
         self.measured.map_or(0.0, gain)
     }
 
-    /// The outcome for later manifests; `None` while too few pairs of runs were measured. A change that its test left unclear
-    /// is not proposed again: the next test would tell no more.
+    /// The outcome for later manifests; `None` while too few pairs of runs were measured. An unclear change counts as
+    /// tested: another test would show no more.
     pub(super) fn settled(&self) -> Option<TestedSpec> {
         let prediction = &self.prediction;
         let is_tested = self.measured.is_some_and(|found| found.decides());
@@ -89,10 +89,10 @@ impl Outcome {
     }
 }
 
-fn why_missing(cell: Option<&Cell<'_>>, against: Option<&Cell<'_>>) -> String {
-    match (cell, against) {
+fn why_missing(cell: Option<&Cell<'_>>, reference: Option<&Cell<'_>>) -> String {
+    match (cell, reference) {
         (Some(cell), _) if !cell.is_measured() => cell.why_missing(),
-        (_, Some(against)) if !against.is_measured() => against.why_missing(),
+        (_, Some(reference)) if !reference.is_measured() => reference.why_missing(),
         (Some(_), Some(_)) => "not measured in the same block".to_owned(),
         _ => "the plan has no such cell".to_owned(),
     }

@@ -1,4 +1,4 @@
-//! [`Recommendation`]: one change of one setting, with what it is expected to do.
+//! [`Recommendation`]: one change of one setting, with its predicted effect.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -12,12 +12,12 @@ use crate::report::number::times;
 
 use super::effect::improvement;
 
-/// A change that a rule proposes, before it is known of which cell.
+/// A change of a setting that a rule proposes, not yet assigned to a cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Draft {
+pub(super) struct ProposedChange {
     /// Setting, by its long path.
     pub(super) setting: Cow<'static, str>,
-    /// Present value of the setting; null for none.
+    /// Present value of the setting; null if it is not set.
     pub(super) from: Value,
     /// The value to try.
     pub(super) to: Value,
@@ -27,15 +27,15 @@ pub(super) struct Draft {
     pub(super) claim: Claim,
     /// Predicted effect of the change.
     pub(super) predicted: Predicted,
-    /// The measured values that the rule acted on.
+    /// The measured values that made the rule propose the change, as text.
     pub(super) triggers: String,
     /// How the prediction is computed.
     pub(super) formula: String,
-    /// Why, in a sentence.
+    /// Why the change should help, in a sentence.
     pub(super) reasoning: String,
 }
 
-/// A predicted ratio of a column: with the change over without.
+/// A predicted ratio of a column: the value with the change divided by that without.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Predicted {
     /// A measured effect, or that of a model fitted to measurements; `None` where only bounds are known.
@@ -56,8 +56,8 @@ impl Predicted {
         }
     }
 
-    /// From `worth`, the smallest change that is worth a test, to `best`, which cannot be surpassed: ratios of throughputs
-    /// above 1, or of times below.
+    /// Bounds from `worth`, the smallest change that is worth a test, to `best`, the best possible one: ratios above 1
+    /// for throughputs, below 1 for times.
     pub(super) fn bound(worth: f64, best: f64) -> Self {
         Self {
             estimate: None,
@@ -66,61 +66,64 @@ impl Predicted {
         }
     }
 
-    /// The estimate with its ends; `None` where only bounds are known.
+    /// The estimate with the ends of its interval; `None` where only bounds are known.
     pub(super) fn ends(&self) -> Option<[f64; 3]> {
         Some([self.estimate?, self.low, self.high])
     }
 }
 
-/// A change of one cell.
+/// A recommended change of a setting of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Recommendation {
     /// Rule that made the recommendation.
     pub(super) rule: &'static str,
     /// Number of the study, from 0.
     pub(super) study: usize,
-    /// Key of the cell that it changes.
+    /// Key of the cell that the recommendation changes.
     pub(super) cell: String,
-    /// The cell's name in sentences.
+    /// The cell's name for use in sentences.
     pub(super) name: String,
-    /// The recommended change, with its prediction.
-    pub(super) draft: Draft,
+    /// The recommended change and its prediction.
+    pub(super) proposed: ProposedChange,
 }
 
 impl Recommendation {
-    /// How many times better the column is predicted to get; where only a bound is known, at best.
+    /// Predicted factor by which the column improves (larger is better); if only a bound is known, the best possible
+    /// factor.
     pub(super) fn gain(&self) -> f64 {
-        let Predicted { low, high, .. } = self.draft.predicted;
-        let ends = self.draft.predicted.ends();
-        let [middle, _, best] = improvement(self.draft.column, ends.unwrap_or([1.0, low, high]));
+        let Predicted { low, high, .. } = self.proposed.predicted;
+        let ends = self.proposed.predicted.ends();
+        let [middle, _, best] = improvement(self.proposed.column, ends.unwrap_or([1.0, low, high]));
         ends.map_or(best, |_| middle)
     }
 
-    /// Estimates before bounds, each by their gain, the largest first.
+    /// Sort order: estimates before bounds, then by gain, the largest first.
     pub(super) fn rank(&self, other: &Self) -> Ordering {
-        let is_bound = |one: &Self| one.draft.predicted.estimate.is_none();
+        let is_bound = |one: &Self| one.proposed.predicted.estimate.is_none();
         is_bound(self)
             .cmp(&is_bound(other))
             .then(other.gain().total_cmp(&self.gain()))
     }
 
-    /// `train.batch-size = 16 instead of 8`
+    /// The change as text: `train.batch-size = 16 instead of 8`.
     pub(super) fn change(&self) -> String {
-        let (from, to) = (text(&self.draft.from), text(&self.draft.to));
-        format!("{} = {to} instead of {from}", self.draft.setting)
+        let (from, to) = (text(&self.proposed.from), text(&self.proposed.to));
+        format!("{} = {to} instead of {from}", self.proposed.setting)
     }
 
     /// Whether the recommendation is this change of this setting.
     pub(super) fn is_change(&self, setting: &str, from: &str, to: &str) -> bool {
-        let draft = &self.draft;
-        draft.setting == setting && text(&draft.from) == from && text(&draft.to) == to
+        let proposed = &self.proposed;
+        proposed.setting == setting && text(&proposed.from) == from && text(&proposed.to) == to
     }
 
-    /// Whether the change needs no further test: its value was refuted, or the very change tested.
+    /// Whether the change needs no further test, because its value was refuted or exactly this change was tested.
     pub(super) fn is_settled(&self, tested: &TestedSpec) -> bool {
-        let draft = &self.draft;
+        let proposed = &self.proposed;
         match tested.verdict {
-            Verdict::Refuted => draft.setting == tested.setting && text(&draft.to) == tested.to,
+            Verdict::Refuted => {
+                proposed.setting == tested.setting && text(&proposed.to) == tested.to
+            }
             Verdict::Confirmed | Verdict::Unclear => {
                 self.is_change(&tested.setting, &tested.from, &tested.to)
             }
@@ -128,7 +131,7 @@ impl Recommendation {
     }
 }
 
-/// A ratio with its ends: `1.13× (1.05–1.21)`.
+/// A ratio with the ends of its interval as text: `1.13× (1.05–1.21)`.
 pub(super) fn ratio_with_ends([value, low, high]: [f64; 3]) -> String {
     format!("{} ({}–{})", times(value), human(low, 3), human(high, 3))
 }

@@ -13,47 +13,48 @@ use crate::report::table::{Column, Entry, Table};
 use crate::report::view::View;
 use crate::results::{IntervalKind, grouped};
 
-use super::counsel::Counsel;
+use super::advice_data::AdviceData;
 use super::effect::Measured;
 use super::outcome::Outcome;
-use super::recommendation::{Draft, Recommendation, ratio_with_ends};
+use super::recommendation::{ProposedChange, Recommendation, ratio_with_ends};
 
-/// Recommendations, and what came of those of the followed report.
+/// Recommendations, and measured outcomes of those of the followed report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Advice {
-    /// By predicted gain, the largest first; those of which only a bound is known last.
+    /// Recommendations by predicted gain, the largest first; those with only a bound come last.
     pub recommendations: Vec<AdviceItem>,
-    /// The command that tests the recommendations; empty where there is nothing to test.
+    /// The command that tests the recommendations; empty without recommendations to test.
     pub command: String,
-    /// Name of the results whose recommendations these test; empty for none.
+    /// Name of the results whose recommendations this experiment tests; empty if it tests none.
     pub follows: String,
-    /// Outcomes of the predictions of the followed report, a sentence each; they open the answer.
+    /// Outcomes of the predictions of the followed report, a sentence each; they are at the beginning of the answer.
     #[serde(skip)]
     pub outcomes: Vec<String>,
-    /// Predictions of the followed report beside their measurement; `None` where this follows none. They stand in the
-    /// theme `recommendations`.
+    /// Predictions of the followed report with their measurement; `None` if the experiment follows no report. The table
+    /// is in the theme `recommendations`.
     #[serde(skip)]
     pub predictions: Option<Table>,
 }
 
-/// A recommendation, in words.
+/// A recommendation, as texts for templates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdviceItem {
     /// Rule that made the recommendation.
     pub rule: &'static str,
-    /// `train.batch-size = 16 instead of 8`
+    /// The change: `train.batch-size = 16 instead of 8`.
     pub change: String,
-    /// The changed cell, in words.
+    /// Name of the changed cell.
     pub cell: String,
-    /// The measured values that the rule acted on.
+    /// The measured values because of which the rule recommends the change.
     pub triggers: String,
-    /// `1.11× (1.05–1.17) the throughput`, or a bound: `at most 1.11× the throughput (an upper bound, no estimate)`
+    /// The predicted effect: `1.11× (1.05–1.17) the throughput`, or a bound: `at most 1.11× the throughput (an upper
+    /// bound, no estimate)`.
     pub predicted: String,
     /// How the prediction was computed.
     pub formula: String,
-    /// Why, in a sentence.
+    /// Why the change should help, in a sentence.
     pub reasoning: String,
-    /// Result of a test; empty while there was none.
+    /// Result of a test; empty if it was not tested.
     pub outcome: String,
     /// Whether only a bound of the effect is known.
     #[serde(skip)]
@@ -63,23 +64,24 @@ pub struct AdviceItem {
 impl Advice {
     /// Recommendations of the rules for these results; [`super::prepare`] adds files and later results.
     pub(crate) fn of(view: &View<'_>) -> Self {
-        Self::from(view, &Counsel::of(view))
+        Self::from(view, &AdviceData::of(view))
     }
 
-    pub(super) fn from(view: &View<'_>, counsel: &Counsel<'_, '_>) -> Self {
+    pub(super) fn from(view: &View<'_>, advice_data: &AdviceData<'_, '_>) -> Self {
         let follows = view.set.plan.follows.clone();
-        let follows = follows.unwrap_or_else(|| origins(&counsel.outcomes));
+        let follows = follows.unwrap_or_else(|| origins(&advice_data.outcomes));
         Self {
-            recommendations: counsel.recommendations.iter().map(item).collect(),
+            recommendations: advice_data.recommendations.iter().map(item).collect(),
             command: String::new(),
-            outcomes: told(&follows, &counsel.outcomes),
-            predictions: (!counsel.outcomes.is_empty()).then(|| table(&follows, &counsel.outcomes)),
+            outcomes: told(&follows, &advice_data.outcomes),
+            predictions: (!advice_data.outcomes.is_empty())
+                .then(|| table(&follows, &advice_data.outcomes)),
             follows,
         }
     }
 
-    /// Makes one of the same untested change of several cells of which only bounds are known: that of the first, which the sort has
-    /// put before the others as the largest, holds for all.
+    /// Merges equal untested changes of several cells for which only bounds are known into the first one, which has the
+    /// largest bound.
     pub(super) fn merge(&mut self) {
         let mut merged: Vec<AdviceItem> = Vec::new();
         for item in std::mem::take(&mut self.recommendations) {
@@ -99,7 +101,8 @@ impl Advice {
         self.recommendations = merged;
     }
 
-    /// Recommendations that nothing has tested in full, and predictions beside what was measured; none without any.
+    /// The theme with recommendations that were not fully tested, and with predictions and their measurements; `None`
+    /// without any.
     pub(crate) fn theme(&self) -> Option<Theme> {
         let point = |one: &AdviceItem| {
             format!(
@@ -125,33 +128,33 @@ impl Advice {
 }
 
 fn item(one: &Recommendation) -> AdviceItem {
-    let draft = &one.draft;
+    let proposed = &one.proposed;
     AdviceItem {
         rule: one.rule,
         change: one.change(),
         cell: one.name.clone(),
-        triggers: draft.triggers.clone(),
-        predicted: predicted(draft),
-        formula: draft.formula.clone(),
-        reasoning: draft.reasoning.clone(),
+        triggers: proposed.triggers.clone(),
+        predicted: predicted(proposed),
+        formula: proposed.formula.clone(),
+        reasoning: proposed.reasoning.clone(),
         outcome: String::new(),
-        is_bound: draft.predicted.estimate.is_none(),
+        is_bound: proposed.predicted.estimate.is_none(),
     }
 }
 
-/// A prediction in words.
-fn predicted(draft: &Draft) -> String {
-    let (words, found) = (draft.column.words(), draft.predicted);
+/// A predicted effect as text.
+fn predicted(proposed: &ProposedChange) -> String {
+    let (words, found) = (proposed.column.words(), proposed.predicted);
     if let Some(ends) = found.ends() {
-        let claim = match draft.claim {
+        let claim = match proposed.claim {
             Claim::Gain => "",
             Claim::NoWorse => ", no worse than its end",
             Claim::Value => ", within it",
         };
         return format!("{} the {words}{claim}", ratio_with_ends(ends));
     }
-    let bound = bound(draft.column, found.low, found.high);
-    let side = if draft.column.is_better_high() {
+    let bound = bound(proposed.column, found.low, found.high);
+    let side = if proposed.column.is_better_high() {
         "an upper bound"
     } else {
         "a lower bound"
@@ -159,7 +162,7 @@ fn predicted(draft: &Draft) -> String {
     format!("{bound} the {words} ({side}, no estimate)")
 }
 
-/// The end that cannot be surpassed: `at most 1.11×`, of a time `at least 0.900×`.
+/// The bound of a predicted ratio as text: `at most 1.11×`, or for a time `at least 0.900×`.
 fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
     if column.is_better_high() {
         format!("at most {}", times(high))
@@ -168,17 +171,18 @@ fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
     }
 }
 
-/// `train.batch-size = 32 instead of 8: unclear: measured 0.970× (0.960–1.25) the throughput (…).`
+/// The outcome of a prediction as a sentence: `train.batch-size = 32 instead of 8: unclear: measured 0.970×
+/// (0.960–1.25) the throughput (…).`
 fn sentence(outcome: &Outcome) -> String {
     format!("{}: {}.", change(&outcome.prediction), measured(outcome))
 }
 
-/// Predictions that have a sentence each; more of them share one.
+/// Up to this number of predictions, each has a sentence of its own; more are summarised in one.
 const TOLD: usize = 2;
-/// Changes that a sentence names; the table has all.
+/// Largest number of changes that a sentence names; the table lists all.
 const NAMED: usize = 1;
 
-/// Sentences on predictions: one for each, or for many one by verdict.
+/// Sentences on predictions: one for each, or, for many predictions, one with the numbers of each verdict.
 fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
     if outcomes.len() <= TOLD {
         return outcomes.iter().map(sentence).collect();
@@ -242,7 +246,7 @@ fn pairs(found: &Measured) -> String {
     }
 }
 
-/// Where the predictions of a manifest that follows no report come from.
+/// For a manifest that follows no report: the reports that its predictions come from.
 fn origins(outcomes: &[Outcome]) -> String {
     let origins: BTreeSet<&str> = (outcomes.iter())
         .map(|outcome| outcome.prediction.origin.as_str())
@@ -308,7 +312,7 @@ mod tests {
         let outcome = |reason: &str| Outcome {
             prediction: prediction.clone(),
             cell: String::new(),
-            against: String::new(),
+            reference: String::new(),
             measured: None,
             verdict: Verdict::Confirmed,
             reason: reason.to_owned(),

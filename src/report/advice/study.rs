@@ -1,4 +1,4 @@
-//! [`Study`]: one kind of work, the cell that advice starts from, and the cells that can be compared with it.
+//! [`Study`]: one kind of work, the cell that recommendations change, and the cells that can be compared with it.
 
 use std::borrow::Cow;
 
@@ -13,27 +13,28 @@ use crate::report::view::{Cell, View};
 use crate::results::by_key;
 
 use super::outcome::Outcome;
-use super::recommendation::{Draft, Predicted};
+use super::recommendation::{Predicted, ProposedChange};
 
-/// Studies that a report gives advice about: those that take most of its time.
+/// Largest number of studies with recommendations: those whose runs took the most time.
 const STUDIES: usize = 3;
-/// Sections of a cell that decide its work and its time.
+/// Sections of a cell that determine its work and its time.
 const SECTIONS: [&str; 6] = ["model", "dataset", "loss", "train", "loader", "validation"];
 
-/// One kind of work in one environment.
+/// The measured cells of one kind of work in one environment.
 pub(super) struct Study<'v, 'a> {
-    /// Everything.
+    /// All results.
     pub(super) view: &'v View<'a>,
     /// The cell that a recommendation changes.
     pub(super) anchor: &'v Cell<'a>,
-    /// Measured cells of the same work, code and environment, the anchor among them, in plan order.
+    /// Measured cells of the same work, code and environment, including the anchor, in plan order.
     pub(super) cells: Vec<&'v Cell<'a>>,
 }
 
 impl<'v, 'a> Study<'v, 'a> {
-    /// One study per work signature, those of the declared baseline first, then by the time they took.
+    /// One study per work signature, the studies with the declared baseline first, then by the total time of their
+    /// runs.
     pub(super) fn all(view: &'v View<'a>, outcomes: &[Outcome]) -> Vec<Self> {
-        // A sampler chose these cells: they differ in everything at once, and what to run next is in best.toml.
+        // A search has no studies: its trials differ in all parameters at once, and `best.toml` says what to run next.
         if view.set.plan.search.is_some() {
             return Vec::new();
         }
@@ -59,14 +60,14 @@ impl<'v, 'a> Study<'v, 'a> {
             };
             studies.push((declared.is_none(), seconds, study));
         }
-        // The sort is stable, and signatures were in order.
+        // The sort is stable: studies with equal keys stay in the order of their signatures.
         studies.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         let studies = studies.into_iter().take(STUDIES);
         studies.map(|(_, _, study)| study).collect()
     }
 
-    /// The value of a setting by its long path, or of a command's parameter (`models.NAME.PARAMETER`); null where there is
-    /// none, or where a command's `run` does not name it.
+    /// The value of a setting by its long path, or of a command's parameter (`models.NAME.PARAMETER`); null if it is
+    /// not set, or if a command's `run` does not use it.
     pub(super) fn setting(&self, cell: &Cell<'a>, path: &str) -> &'a Value {
         if let Some(name) = parameter_of(path) {
             let parameter = part(self.view, cell, &format!("model.parameters.{name}"));
@@ -85,16 +86,16 @@ impl<'v, 'a> Study<'v, 'a> {
         self.setting(cell, path).as_f64()
     }
 
-    /// A change of the anchor's setting that is expected to better a column; why is still to say.
+    /// A proposed change of the anchor's setting that should improve `column`; the caller fills in the reason.
     pub(super) fn change(
         &self,
         setting: impl Into<Cow<'static, str>>,
         to: impl Into<Value>,
         column: PredictedColumn,
         predicted: Predicted,
-    ) -> Draft {
+    ) -> ProposedChange {
         let setting = setting.into();
-        Draft {
+        ProposedChange {
             from: self.setting(self.anchor, &setting).clone(),
             setting,
             to: to.into(),
@@ -107,7 +108,7 @@ impl<'v, 'a> Study<'v, 'a> {
         }
     }
 
-    /// The cells that differ from the anchor in the number at `path` only, the anchor among them, by that number.
+    /// The cells that differ from the anchor only in the number at `path`, including the anchor, sorted by that number.
     pub(super) fn along(&self, path: &str) -> Vec<(f64, &'v Cell<'a>)> {
         let cells = self.cells.iter().copied();
         let alike = cells.filter(|cell| self.differs_only(cell, path));
@@ -117,7 +118,7 @@ impl<'v, 'a> Study<'v, 'a> {
         found
     }
 
-    /// The cells that differ from the anchor in the setting at `path` only, without the anchor, in plan order.
+    /// The cells that differ from the anchor only in the setting at `path`, without the anchor, in plan order.
     pub(super) fn others(&self, path: &str) -> Vec<&'v Cell<'a>> {
         let cells = self.cells.iter().copied();
         let others = cells.filter(|cell| cell.info.key != self.anchor.info.key);
@@ -126,7 +127,7 @@ impl<'v, 'a> Study<'v, 'a> {
             .collect()
     }
 
-    /// The measured cell that differs from the anchor in `path` only, where it is `value`.
+    /// The measured cell that differs from the anchor only in the setting at `path`, with the value `value`.
     pub(super) fn at(&self, path: &str, value: &Value) -> Option<&'v Cell<'a>> {
         let mut others = self.others(path).into_iter();
         others.find(|cell| self.setting(cell, path) == value)
@@ -144,7 +145,7 @@ impl<'v, 'a> Study<'v, 'a> {
         machine::cores(self.view, &self.anchor.timing?.env_id)
     }
 
-    /// Bytes of that machine's memory.
+    /// Memory in bytes of the machine that the anchor was measured on.
     pub(super) fn memory(&self) -> Option<f64> {
         machine::memory_bytes(self.view, self.anchor)
     }
@@ -159,7 +160,7 @@ impl<'v, 'a> Study<'v, 'a> {
     }
 }
 
-/// Whether `run` of a command has a setting, or a key of it: `{train.batch-size}`.
+/// Whether the command line `run` contains a placeholder for a setting or a part of it: `{train.batch-size}`.
 pub(super) fn names_setting(run: &Value, path: &str) -> bool {
     let words = run.as_array().into_iter().flatten();
     let mut words = words.filter_map(Value::as_str);
@@ -184,7 +185,8 @@ fn same_but(one: Option<&Value>, other: Option<&Value>, key: &str) -> bool {
     one.is_some() && rest(one) == rest(other)
 }
 
-/// Where a recommendation about `start` is confirmed, the cell that follows it, the largest gain first; else `start`.
+/// The cell that applies the confirmed recommendation for `start` with the largest gain; `start` itself if none was
+/// confirmed.
 fn confirmed<'v, 'a>(
     start: &'v Cell<'a>,
     cells: &[&'v Cell<'a>],
@@ -192,7 +194,7 @@ fn confirmed<'v, 'a>(
 ) -> &'v Cell<'a> {
     let of_start = outcomes
         .iter()
-        .filter(|outcome| outcome.against == start.info.key && outcome.is_gained());
+        .filter(|outcome| outcome.reference == start.info.key && outcome.is_gained());
     let mut best: Vec<&Outcome> = of_start.collect();
     best.sort_by(|a, b| b.gain().total_cmp(&a.gain()));
     let cell = |outcome: &&Outcome| cells.iter().find(|cell| cell.info.key == outcome.cell);

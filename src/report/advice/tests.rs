@@ -6,7 +6,7 @@ use crate::event::{PhaseTimes, RunTimes};
 use crate::results::ResultSet;
 use crate::results::golden::ddpm;
 
-use super::counsel::Counsel;
+use super::advice_data::AdviceData;
 use super::outcome::Outcome;
 use super::recommendation::{Predicted, Recommendation};
 use super::study::Study;
@@ -31,8 +31,8 @@ fn set(baseline: &Value, change: impl Fn(&mut RunTimes, f64, f64)) -> ResultSet 
 /// Recommendations of a rule.
 fn of(set: &ResultSet, rule: &str) -> Vec<Recommendation> {
     let view = View::of(set);
-    let counsel = Counsel::of(&view);
-    let own = counsel
+    let advice_data = AdviceData::of(&view);
+    let own = advice_data
         .recommendations
         .into_iter()
         .filter(|one| one.rule == rule);
@@ -47,13 +47,13 @@ fn first(set: &ResultSet, rule: &str) -> Recommendation {
 }
 
 fn estimate(one: &Recommendation) -> f64 {
-    one.draft.predicted.estimate.expect("an estimate")
+    one.proposed.predicted.estimate.expect("an estimate")
 }
 
 /// The ends of a prediction that is no estimate.
 fn bounds(one: &Recommendation) -> [f64; 2] {
-    assert_eq!(one.draft.predicted.estimate, None, "{one:?}");
-    [one.draft.predicted.low, one.draft.predicted.high]
+    assert_eq!(one.proposed.predicted.estimate, None, "{one:?}");
+    [one.proposed.predicted.low, one.proposed.predicted.high]
 }
 
 fn small() -> Value {
@@ -73,7 +73,10 @@ fn lengthen(times: &mut RunTimes, phase: fn(&mut RunTimes) -> &mut f64, share: f
 fn the_knee_is_recommended_with_the_gain_of_the_fit() {
     let set = set(&small(), |_, _, _| {});
     let one = first(&set, "batch-size");
-    assert_eq!((&one.draft.from, &one.draft.to), (&json!(8), &json!(16)));
+    assert_eq!(
+        (&one.proposed.from, &one.proposed.to),
+        (&json!(8), &json!(16))
+    );
     let speed = |batch: &str| {
         let key = format!("model=unet,device=cpu,batch-size={batch},workers=0");
         let row = set
@@ -87,7 +90,7 @@ fn the_knee_is_recommended_with_the_gain_of_the_fit() {
         estimate,
         low,
         high,
-    } = one.draft.predicted;
+    } = one.proposed.predicted;
     let ratio = estimate.expect("an estimate");
     let measured = speed("16") / speed("8");
     assert!((ratio / measured - 1.0).abs() < 0.03, "{ratio} {measured}");
@@ -101,14 +104,14 @@ fn a_curve_that_still_rises_is_followed_beyond_its_end() {
         times.samples_per_s = batch / times.step_mean_ms * 1e3;
     });
     let found = of(&set, "batch-size");
-    let sizes: Vec<&Value> = found.iter().map(|one| &one.draft.to).collect();
+    let sizes: Vec<&Value> = found.iter().map(|one| &one.proposed.to).collect();
     assert!(
         sizes.contains(&&json!(64)) && found[0].gain() > 5.0,
         "{found:?}"
     );
     let memory = first(&set, "memory-headroom");
-    assert_eq!(memory.draft.claim, Claim::Value);
-    assert!(memory.draft.predicted.estimate > Some(1.0), "{memory:?}");
+    assert_eq!(memory.proposed.claim, Claim::Value);
+    assert!(memory.proposed.predicted.estimate > Some(1.0), "{memory:?}");
 }
 
 #[test]
@@ -119,8 +122,8 @@ fn waiting_calls_for_workers_up_to_its_share() {
         }
     });
     let one = first(&set, "workers");
-    assert_eq!(one.draft.setting, "loader.workers");
-    let found = one.draft.predicted;
+    assert_eq!(one.proposed.setting, "loader.workers");
+    let found = one.proposed.predicted;
     assert!((found.high - 1.0 / 0.7).abs() < 0.01, "{one:?}");
     assert_eq!(found.estimate, None, "a bound is no estimate");
     let tiny = self::set(&small(), |times, _, _| {
@@ -143,7 +146,10 @@ fn workers_that_cost_more_than_they_save_are_too_many() {
         times.train_s *= if workers > 0.0 { 1.3 } else { 1.0 };
     });
     let one = first(&set, "workers");
-    assert_eq!((&one.draft.from, &one.draft.to), (&json!(4), &json!(0)));
+    assert_eq!(
+        (&one.proposed.from, &one.proposed.to),
+        (&json!(4), &json!(0))
+    );
     assert!((estimate(&one) - 0.79).abs() < 0.05, "{one:?}");
 }
 
@@ -155,7 +161,7 @@ fn validation_that_takes_much_is_done_less_often() {
     });
     let one = first(&set, "validation-cost");
     assert_eq!(
-        (&*one.draft.setting, &one.draft.to),
+        (&*one.proposed.setting, &one.proposed.to),
         ("validation.every", &json!(2))
     );
     assert!((bounds(&one)[0] - 0.9).abs() < 1e-9, "{one:?}");
@@ -171,7 +177,7 @@ fn a_long_loss_or_optimizer_calls_for_another_batch() {
         times.samples_per_s = 10.0;
     });
     let one = first(&slow_loss, "loss-bound");
-    assert_eq!(one.draft.to, json!(64));
+    assert_eq!(one.proposed.to, json!(64));
     assert!(bounds(&one)[1] > 1.5 && bounds(&one)[1] < 2.0, "{one:?}");
     let slow = set(&small(), |times, _, _| {
         lengthen(times, |times| &mut times.phases.optimizer_ms, 0.4);
@@ -179,7 +185,7 @@ fn a_long_loss_or_optimizer_calls_for_another_batch() {
     });
     let one = first(&slow, "optimizer-bound");
     assert_eq!(
-        (&*one.draft.setting, &one.draft.to),
+        (&*one.proposed.setting, &one.proposed.to),
         ("train.batch-size", &json!(16))
     );
     assert!((bounds(&one)[1] - 1.25).abs() < 0.01, "{one:?}");
@@ -199,7 +205,7 @@ fn workers_that_start_longer_than_they_load_are_left_out() {
     };
     let one = first(&of_work(0.01), "small-data-loader");
     assert_eq!(
-        (&*one.draft.setting, &one.draft.to),
+        (&*one.proposed.setting, &one.proposed.to),
         ("loader.workers", &json!(0))
     );
     assert!((bounds(&one)[0] - 0.85).abs() < 1e-9, "{one:?}");
@@ -233,7 +239,7 @@ fn a_curve_that_was_best_early_calls_for_early_stopping() {
         run.facts.as_mut().expect("facts").epochs = 20;
     }
     let one = first(&set, "early-stopping");
-    assert_eq!(one.draft.to, json!({"patience": 3}));
+    assert_eq!(one.proposed.to, json!({"patience": 3}));
     assert!((estimate(&one) - 8.0 / 20.0).abs() < 1e-9, "{one:?}");
 }
 

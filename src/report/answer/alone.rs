@@ -1,4 +1,4 @@
-//! The answer where no task has two measured cells: what each cell is worth by itself.
+//! The answer if no task has two measured cells: quality, cost and phases of each cell.
 
 use crate::base::statistics::median;
 use crate::base::text::count;
@@ -45,7 +45,7 @@ fn of_several(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     )
 }
 
-/// How good the cell is and what it costs, whether it learned, and where its time goes.
+/// Sentences about one cell: quality and cost, whether it learned, and where its time goes.
 fn of_one(view: &View<'_>, cell: &Cell<'_>) -> Vec<String> {
     let told = in_short(view, cell).map(|told| {
         if view.cells.len() > 1 {
@@ -68,7 +68,8 @@ fn samples(view: &View<'_>) -> Option<String> {
     (images > 0).then(|| "What it draws is under “Quality and curves”.".to_owned())
 }
 
-/// If these results train the best of a search in full: the value that the search had measured.
+/// If these results train a search's best configuration in full: a sentence with the value that the search had
+/// measured.
 fn estimated(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let name = view.set.plan.name.strip_suffix("-best")?;
     let set = results::read(&view.folder?.join("..").join(name)).ok()?;
@@ -92,10 +93,10 @@ fn estimated(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     ))
 }
 
-/// Quality, pace and memory of a cell.
+/// Sentence with quality, speed and memory of a cell.
 fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let mut measures = choice::usual(view, &[cell]);
-    // The pace is the first of them.
+    // Measures of time come first.
     measures.sort_by_key(|measure| measure.is_clock || measure.unit == "MiB");
     let told = measures
         .iter()
@@ -104,7 +105,7 @@ fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     (!told.is_empty()).then_some(told)
 }
 
-/// How long a run takes, and the largest part of a step.
+/// Sentence: how long a run takes, and the largest phase of a step.
 fn time(cell: &Cell<'_>) -> Option<String> {
     let runs: Vec<f64> = cell.counted.iter().filter_map(|run| wall_s(run)).collect();
     let whole = format!("A run takes {}", human_seconds(median(&runs)?));

@@ -1,4 +1,4 @@
-//! The effect of an axis: cells that differ in it only, each against the one at its first value, with a test.
+//! The effect of an axis: tests cells that differ only in this axis against the cell with its first value.
 
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
@@ -12,18 +12,20 @@ use crate::results::grouped;
 use super::choice::{self, ALPHA};
 use super::context::NAMED;
 
-/// Without loader workers some axes have no effect: a cell without workers is compared with all of their values.
+/// Without loader workers some axes have no effect: a cell without workers is compared with cells of any value on these
+/// axes.
 const WORKERS: &str = "loader.workers";
-/// See [`WORKERS`].
+/// Axes without effect if [`WORKERS`] is 0.
 const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
 
-/// A cell, and the one that differs in the axis only and has its first value.
+/// A cell, and the cell with the axis' first value that is otherwise equal.
 struct Pair<'v, 'a> {
     cell: &'v Cell<'a>,
     base: &'v Cell<'a>,
 }
 
-/// A sentence for each value of an axis but its first, at most [`NAMED`]; none where no two measured cells differ in it only.
+/// A sentence for each value of an axis except its first, at most [`NAMED`] sentences; none if no two measured cells
+/// differ only in that axis.
 pub(in crate::report) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
     let Some(place) = view.axis_called(axis) else {
         return Vec::new();
@@ -67,7 +69,7 @@ pub(in crate::report) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
     told.collect()
 }
 
-/// Every measured cell that is not at the first value, with the cell beside it that is.
+/// Pairs every measured cell that does not have the axis' first value with the otherwise equal cell that has it.
 fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
     let axes = &view.set.plan.axes;
     let cells: Vec<&Cell<'_>> = view.measured().collect();
@@ -100,13 +102,13 @@ fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
     others.filter_map(pair).collect()
 }
 
-/// How pairs differ in a measure.
+/// Ratios and tests of pairs of cells for one measure.
 struct Verdicts {
-    /// Median of the cell over that of its base; `None` where one of them has none.
+    /// Median of the cell divided by that of its base, per pair; `None` if one of them has no values.
     ratios: Vec<Option<f64>>,
-    /// Adjusted over all pairs.
+    /// P-values by Holm over all pairs.
     p: Vec<f64>,
-    /// Fewest values of a cell, and how many a test needs.
+    /// Smallest number of values of a cell, and the number that a test needs.
     n: (usize, usize),
 }
 
@@ -116,7 +118,7 @@ impl Verdicts {
             .iter()
             .map(|pair| [measure.values(pair.base), measure.values(pair.cell)]);
         let values: Vec<[Vec<f64>; 2]> = values.collect();
-        // A ratio of values that may fall below 0 has no meaning.
+        // Measures that can be negative have no meaningful ratio.
         let middle = |values: &[f64]| median(values).filter(|middle| *middle > 0.0);
         let ratio = |[base, own]: &[Vec<f64>; 2]| Some(middle(own)? / middle(base)?);
         let n = values.iter().flatten().map(Vec::len).min().unwrap_or(0);
@@ -127,7 +129,7 @@ impl Verdicts {
         }
     }
 
-    /// `n = 6, Mann–Whitney, Holm`.
+    /// Number of values and test as text: `n = 6, Mann–Whitney, Holm`.
     fn test(&self) -> String {
         let (n, needed) = self.n;
         if n < needed {
@@ -137,7 +139,8 @@ impl Verdicts {
         }
     }
 
-    /// `0.93× to 1.02× the epoch time in 3 pairs of cells, in none shown to differ`; of quality only what a test shows.
+    /// The effect as text: `0.93× to 1.02× the epoch time in 3 pairs of cells, in none shown to differ`; for quality
+    /// only differences that a test shows.
     fn words(&self, measure: &Measure, own: &[usize], is_always: bool) -> Option<String> {
         let ratios = own
             .iter()

@@ -1,4 +1,4 @@
-//! What `report.answer` asks for.
+//! Parses the setting `report.answer`: the parts that an answer must have.
 
 use crate::plan::AnswerPart;
 use crate::report::view::View;
@@ -8,7 +8,7 @@ pub(super) fn asked(view: &View<'_>) -> Vec<AnswerPart> {
     view.set.plan.reported("answer")
 }
 
-/// Whether anything but metrics is asked for.
+/// Whether `report.answer` has parts other than metrics.
 pub(super) fn has_parts(view: &View<'_>) -> bool {
     let is_metric = |part: &AnswerPart| matches!(part, AnswerPart::Metric(_));
     !asked(view).iter().all(is_metric)

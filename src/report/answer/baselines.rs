@@ -16,17 +16,17 @@ use super::asked::named;
 use super::choice::{self, ALPHA};
 use super::context::NAMED;
 
-/// Name of a cell that is alone.
+/// Name of the only cell of a task.
 const ONLY: &str = "the model";
 
 /// The best cell, or a baseline.
 struct Competitor {
     name: String,
-    /// One for each seed.
+    /// Values of the metric, one for each seed.
     values: Vec<f64>,
 }
 
-/// Sentences on each task that has baselines.
+/// Sentences about each task that has baselines.
 pub(super) fn sentences(view: &View<'_>) -> Vec<String> {
     if view.set.baselines.is_empty() {
         return Vec::new();
@@ -64,7 +64,7 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
         number.map_or(f64::INFINITY, |number| measure.cost(number.value))
     };
     let best = cells.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
-    // Rows that chose neither cell nor epoch, where there are any.
+    // The metric on the test split, if it exists: those rows chose neither cell nor epoch.
     let tested = chosen_by.replacen("val_", "test_", 1);
     let told = [&tested, &chosen_by].into_iter().find(|name| {
         !of_cell(best, name).is_empty()

@@ -1,17 +1,17 @@
-//! [`BestCells`]: the cells that the answer calls the best, for use of their weights.
+//! [`BestCells`]: the cells that the answer calls the best, so that commands can use their weights.
 
-use super::choice::{Choice, Standing};
+use super::choice::{Choice, ComparedToBest};
 use crate::report::search::Search;
 use crate::report::view::{Cell, View};
 
-/// The cells that a result's answer does not tell from the best, the best first.
+/// The best cell and the cells that no test separates from it, the best first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BestCells {
-    /// Keys of the best cells: one where the answer is clear.
+    /// Keys of the best cells: a single one if the answer is clear.
     pub keys: Vec<String>,
     /// Name of the measure that decided: `validation accuracy`.
     pub by: String,
-    /// Why there are several: `the runs do not tell them from each other`; empty where there is one.
+    /// Why there are several best cells, as a phrase; empty for a single one.
     pub why: &'static str,
 }
 
@@ -52,10 +52,13 @@ impl BestCells {
                 by: String::new(),
             };
         };
-        let is_first = |standing: &Standing| {
+        let is_first = |standing: &ComparedToBest| {
             matches!(
                 standing,
-                Standing::Best | Standing::Untested(_) | Standing::Alike(_) | Standing::OnFront
+                ComparedToBest::Best
+                    | ComparedToBest::Untested(_)
+                    | ComparedToBest::Alike(_)
+                    | ComparedToBest::OnFront
             )
         };
         let cells = choice

@@ -1,4 +1,4 @@
-//! [`Choice`]: the cells of one task in order of what decides between them, and which of them the data tell from the best.
+//! [`Choice`]: the cells of one task ranked by the deciding measure, and which of them a test separates from the best.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use crate::base::pareto;
 use crate::base::statistics::mean;
 use crate::compare::{QualityChange, against_best, runs_to_choose};
 use crate::report::number::Number;
-use crate::report::quality::{Untold, are_silent, column, told};
+use crate::report::quality::{NotComparableQuality, are_silent, column, told};
 use crate::report::sections::ranking::Pace;
 use crate::report::sections::tasks::{Task, tasks};
 use crate::report::view::{Cell, View};
@@ -16,50 +16,50 @@ use crate::plan::PredictionSpec;
 use crate::report::judged::distinct;
 use crate::report::measure::Measure;
 
-/// Adjusted p-values up to which a cell differs from the best one.
+/// Largest adjusted p-value with which a cell counts as different from the best one.
 pub(super) const ALPHA: f64 = 0.05;
-/// The test between cells, in words.
+/// Name of the test between cells, with the number `n` of values.
 pub(super) fn test(n: usize) -> String {
     format!("n = {n}, Mann–Whitney, Holm")
 }
 
-/// Settings of training that change its speed, not its result.
+/// Settings of training that change its speed, but not its result.
 const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
 
 /// The cells of one task, the best first.
 pub(in crate::report) struct Choice<'v, 'a> {
-    /// Name of the task among several; empty where it is the only one.
+    /// Name of the task; empty if the results have only one task.
     pub(in crate::report) task: String,
-    /// Measures that decide, all of equal weight.
+    /// Measures by which the cells are ranked; of several, none has precedence (Pareto front).
     pub(super) measures: Vec<Measure>,
-    /// Why that decides.
+    /// Why these measures decide.
     pub(super) why: Why,
-    /// Further measures of the table.
+    /// Further measures shown in the table.
     pub(super) beside: Vec<Measure>,
     /// The cells with a value, the best by the first measure first.
     pub(in crate::report) cells: Vec<Ranked<'v, 'a>>,
-    /// Values per cell that the tests need, and the fewest that a cell has.
+    /// Number of values per cell that the tests need.
     pub(super) needed: usize,
-    /// See `needed`.
+    /// Smallest number of values that a cell has.
     pub(super) n: usize,
 }
 
-/// Why something decides.
+/// Why a measure decides between cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     Named,
-    /// The tested recommendations predict this measure.
+    /// These results test recommendations, which predict this measure.
     Predicted,
     Treatments,
     OnlySpeed,
     OnlyTimes,
     CanChange,
-    /// Time, as quality cannot.
-    Untold(Untold),
+    /// A time decides, because quality cannot; contains the reason.
+    NotComparableQuality(NotComparableQuality),
 }
 
 impl Why {
-    /// Behind the name of what decides.
+    /// The reason as text, placed after the name of the deciding measure.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Named => "as the manifest asks",
@@ -68,17 +68,19 @@ impl Why {
             Self::OnlySpeed => "as the cells differ in speed only",
             Self::OnlyTimes => "as the runs report times only",
             Self::CanChange => "as the axes can change it",
-            Self::Untold(_) => "as quality cannot be compared",
+            Self::NotComparableQuality(_) => "as quality cannot be compared",
         }
     }
 
-    /// Why there is no sentence on quality; `None` where quality decides, or cannot differ.
+    /// Why quality cannot decide, as text; `None` if quality decides or cannot differ.
     pub(super) fn untold(self) -> Option<&'static str> {
         match self {
-            Self::Untold(Untold::NotLearned) => {
+            Self::NotComparableQuality(NotComparableQuality::NotLearned) => {
                 Some("in some run the evaluation loss did not fall by 1 %")
             }
-            Self::Untold(Untold::OtherSamples) => Some("the runs saw different numbers of samples"),
+            Self::NotComparableQuality(NotComparableQuality::OtherSamples) => {
+                Some("the runs saw different numbers of samples")
+            }
             _ => None,
         }
     }
@@ -87,28 +89,29 @@ impl Why {
 /// A cell with its values of the deciding measures.
 pub(in crate::report) struct Ranked<'v, 'a> {
     pub(in crate::report) cell: &'v Cell<'a>,
-    /// One per measure.
+    /// Median and interval of each deciding measure.
     pub(super) numbers: Vec<Number>,
     /// The cell's values of the first measure, one per run or seed.
     pub(super) values: Vec<f64>,
-    /// The cell compared with the best.
-    pub(super) standing: Standing,
+    /// How the cell compares with the best one.
+    pub(super) standing: ComparedToBest,
 }
 
-/// A cell compared with the best one.
+/// How a cell compares with the best one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Standing {
+pub(super) enum ComparedToBest {
     /// The cell with the best median.
     Best,
-    /// Too few values for a test; whether the ranges of this cell and the best overlap, `None` if one has a single value.
+    /// Too few values for a test. Contains whether the ranges of this cell and the best one overlap; `None` if one of
+    /// them has a single value.
     Untested(Option<bool>),
     /// The test separates the cell from the best, with this p-value (Holm).
     Behind(f64),
     /// The test does not separate the cell from the best.
     Alike(f64),
-    /// With several measures: no cell is better by all.
+    /// With several measures: no other cell is better in all of them.
     OnFront,
-    /// With several measures: some cell is better by all.
+    /// With several measures: another cell is better in all of them.
     Dominated,
 }
 
@@ -120,7 +123,7 @@ impl<'v, 'a> Choice<'v, 'a> {
         all
     }
 
-    /// The choices without tests, which take long for ten thousand cells: for the order of the cells.
+    /// The choices without the tests, which are slow for ten thousand cells; enough for the order of the cells.
     pub(in crate::report) fn in_order_only(view: &'v View<'a>) -> Vec<Self> {
         let named = named(view);
         let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
@@ -129,7 +132,7 @@ impl<'v, 'a> Choice<'v, 'a> {
 
     fn of(view: &View<'_>, task: Task<'v, 'a>, named: &[String]) -> Option<Self> {
         let mut seen = BTreeSet::new();
-        // Cells that ask for the same run share it: they are one.
+        // Cells that request the same run have the same results and count as one cell.
         let is_own =
             |cell: &&Cell<'_>| cell.is_measured() && seen.insert(cell.info.cell_hash.clone());
         let cells: Vec<&Cell<'_>> = task.cells.into_iter().filter(is_own).collect();
@@ -149,9 +152,9 @@ impl<'v, 'a> Choice<'v, 'a> {
         Some(Self::ranked(task.name, &cells, measures, why, beside))
     }
 
-    /// The cells as an answer has them: the best first, of several measures those on the front before the others.
+    /// The cells in the order of the answer: the best first; with several measures, cells on the Pareto front first.
     pub(in crate::report) fn in_order(&self) -> Vec<&'v Cell<'a>> {
-        let is_behind = |one: &&Ranked<'_, '_>| one.standing == Standing::Dominated;
+        let is_behind = |one: &&Ranked<'_, '_>| one.standing == ComparedToBest::Dominated;
         let (behind, front): (Vec<_>, Vec<_>) = self.cells.iter().partition(is_behind);
         let all = front.into_iter().chain(behind);
         all.map(|one| one.cell).collect()
@@ -171,7 +174,7 @@ impl<'v, 'a> Choice<'v, 'a> {
                 numbers: numbers.collect::<Option<Vec<Number>>>()?,
                 values: first.values(cell),
                 cell,
-                standing: Standing::Best,
+                standing: ComparedToBest::Best,
             })
         };
         let mut ranked: Vec<Ranked<'_, '_>> = cells.iter().filter_map(rank).collect();
@@ -181,7 +184,7 @@ impl<'v, 'a> Choice<'v, 'a> {
             let by_median = cost(a).total_cmp(&cost(b));
             by_median.then_with(|| mean_cost(a).total_cmp(&mean_cost(b)))
         };
-        // The better mean of equal medians, which accuracies often have; then the order of the plan.
+        // Equal medians, common for accuracies, are ordered by mean, then by plan order.
         ranked.sort_by(order);
         let n = ranked.iter().map(|one| one.values.len()).min();
         let mut choice = Self {
@@ -212,7 +215,7 @@ impl<'v, 'a> Choice<'v, 'a> {
         }
     }
 
-    fn on_front(&self) -> Vec<Standing> {
+    fn on_front(&self) -> Vec<ComparedToBest> {
         let costs = |one: &Ranked<'_, '_>| -> Vec<f64> {
             let pairs = self.measures.iter().zip(&one.numbers);
             pairs.map(|(m, number)| m.cost(number.value)).collect()
@@ -221,42 +224,43 @@ impl<'v, 'a> Choice<'v, 'a> {
         let front = pareto::front(&points);
         let of = |place| {
             if front.contains(&place) {
-                Standing::OnFront
+                ComparedToBest::OnFront
             } else {
-                Standing::Dominated
+                ComparedToBest::Dominated
             }
         };
         (0..points.len()).map(of).collect()
     }
 
-    fn overlapping(&self) -> Vec<Standing> {
+    fn overlapping(&self) -> Vec<ComparedToBest> {
         let best = self.cells.first().map(Ranked::ends);
         let of = |(place, one): (usize, &Ranked<'_, '_>)| {
             if place == 0 {
-                return Standing::Best;
+                return ComparedToBest::Best;
             }
             let overlap = |((low, high), (own_low, own_high)): ((f64, f64), (f64, f64))| {
                 own_low <= high && low <= own_high
             };
-            Standing::Untested(best.flatten().zip(one.ends()).map(overlap))
+            ComparedToBest::Untested(best.flatten().zip(one.ends()).map(overlap))
         };
         self.cells.iter().enumerate().map(of).collect()
     }
 
-    /// Cells with identical values, which differ in the number of workers for example, count as one hypothesis for Holm.
-    fn tested(&self) -> Vec<Standing> {
+    /// Tests all cells against the best. Cells with identical values (which differ only in the number of workers, for
+    /// example) count as one hypothesis for Holm's correction.
+    fn tested(&self) -> Vec<ComparedToBest> {
         let (results, places) = results(&self.cells);
         let p = against_best(&results, 0);
         let of = |(place, own): (usize, usize)| match p[own] {
-            _ if place == 0 => Standing::Best,
-            p if p <= ALPHA => Standing::Behind(p),
-            p => Standing::Alike(p),
+            _ if place == 0 => ComparedToBest::Best,
+            p if p <= ALPHA => ComparedToBest::Behind(p),
+            p => ComparedToBest::Alike(p),
         };
         places.into_iter().enumerate().map(of).collect()
     }
 }
 
-/// The different results of some cells, in their order, and for each cell the place of its own among them.
+/// The distinct results of some cells, in order of occurrence, and for each cell the index of its result.
 fn results(cells: &[Ranked<'_, '_>]) -> (Vec<Vec<f64>>, Vec<usize>) {
     let (mut results, mut known) = (Vec::new(), BTreeMap::new());
     let places = cells.iter().map(|one| {
@@ -293,11 +297,11 @@ fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
     }
     match quality(view, cells) {
         Ok(quality) => (quality, Why::CanChange),
-        Err(untold) => (pace, Why::Untold(untold)),
+        Err(untold) => (pace, Why::NotComparableQuality(untold)),
     }
 }
 
-/// Column of the predictions that these results test; `None` where there are none, or for several columns.
+/// Column of the predictions that these results test; `None` without predictions, or if they are about several columns.
 fn predicted(view: &View<'_>) -> Option<&'static str> {
     let predictions: Vec<PredictionSpec> = view.set.plan.reported("predictions");
     let columns = distinct(predictions.iter().map(|one| one.column.name()));
@@ -307,8 +311,8 @@ fn predicted(view: &View<'_>) -> Option<&'static str> {
     }
 }
 
-/// The metric of `compared` that decides between two cells as far as their quality does: one that `[report] answer` names,
-/// else an objective of a search, else [`quality`]; `None` where none does.
+/// The metric of `compared` that decides between two cells by quality: one that `[report] answer` names, else an
+/// objective of a search, else [`quality`]; `None` if none of these exists.
 pub(in crate::report) fn deciding_metric(
     view: &View<'_>,
     cells: [&Cell<'_>; 2],
@@ -324,11 +328,14 @@ pub(in crate::report) fn deciding_metric(
 }
 
 /// The metric by which cells can be compared, or why there is none.
-pub(super) fn quality(view: &View<'_>, cells: &[&Cell<'_>]) -> Result<Measure, Untold> {
+pub(super) fn quality(
+    view: &View<'_>,
+    cells: &[&Cell<'_>],
+) -> Result<Measure, NotComparableQuality> {
     told(cells).map(|()| Measure::of_plan(&view.set.plan, &column(view, cells)))
 }
 
-/// Whether the cells have the same model, data, loss and training, but for what computes it.
+/// Whether the cells have the same model, data, loss and training, and differ only in device, threads and the like.
 fn changes_only_speed(view: &View<'_>, cells: &[&Cell<'_>]) -> bool {
     let section = |cell: &Cell<'_>, name: &str| {
         let mut own = view.section(cell, name).cloned().unwrap_or_default();
@@ -344,7 +351,7 @@ fn changes_only_speed(view: &View<'_>, cells: &[&Cell<'_>]) -> bool {
     cells.iter().all(is_same)
 }
 
-/// Further measures of a table: the quality or the pace, and memory.
+/// Further measures of a table: quality or speed (whichever does not decide), and memory.
 fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Measure> {
     let pace = Measure::of(Pace::of(cells).column());
     let second = if measures.iter().any(|measure| measure.is_clock) {
@@ -358,10 +365,10 @@ fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Mea
         .collect()
 }
 
-/// Measures of cells where nothing decides between them: pace, quality where they learned, memory.
+/// Measures of cells that are not ranked: speed, quality if they learned, and memory.
 pub(super) fn usual(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<Measure> {
     let pace = Measure::of(Pace::of(cells).column());
-    let is_learned = told(cells) != Err(Untold::NotLearned);
+    let is_learned = told(cells) != Err(NotComparableQuality::NotLearned);
     let plan = &view.set.plan;
     let quality = is_learned.then(|| Measure::of_plan(plan, &column(view, cells)));
     let all = [pace]

@@ -1,24 +1,24 @@
-//! [`Answer`]: what templates see of an answer.
+//! [`Answer`]: the answer to a report's question, as templates receive it.
 
 use serde::Serialize;
 
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::Table;
 
-/// Tasks, cells, values and reasons that sentences name.
+/// Largest number of tasks, cells, values or reasons in a sentence.
 pub(super) const NAMED: usize = 3;
 
-/// What a report answers, and what the answer rests on.
+/// The answer to a report's question, with the figures and tables that support it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Answer {
     /// One to three sentences for each task, of at most four tasks.
     pub sentences: Vec<String>,
-    /// What decided and why that: `throughput, as the axes change only speed`.
+    /// The deciding measure, and why it decides: `throughput, as the axes change only speed`.
     pub by: String,
-    /// What decided, by cell; empty where nothing was measured.
+    /// Plots of the deciding measure by cell; empty if nothing was measured.
     pub figures: Vec<PlotContext>,
-    /// The cells of each named task, the best first, with how each stands to the best.
+    /// The cells of each named task, the best first, with the result of each one's comparison with the best.
     pub tables: Vec<Table>,
-    /// Cells that did not run, with the reasons; empty for none.
+    /// Cells that did not run, with the reasons; empty if all cells ran.
     pub not_run: String,
 }

@@ -1,5 +1,5 @@
-//! Where speed decides, what it is worth: whether the fastest cell is as good as the best one, and which cell reaches soonest what all
-//! of them reach.
+//! If speed decides: whether the fastest cell is as good as the best one, and which cell is the first to reach a
+//! quality that all cells reach.
 
 use crate::base::statistics::median;
 use crate::base::text::count;
@@ -13,7 +13,7 @@ use crate::report::view::{Cell, View};
 
 use super::choice::{self, ALPHA, Choice, Why};
 
-/// Empty if the cells do not differ in quality, or the difference is unknown.
+/// These sentences; empty if the cells do not differ in quality, or the difference is unknown.
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let is_by_speed = matches!(&choice.measures[..], [only] if only.is_clock);
     let may_differ = matches!(choice.why, Why::Named | Why::Predicted | Why::Treatments);
@@ -27,14 +27,15 @@ pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String>
     let Some(contrast) = quality.and_then(|measure| contrast(view, &cells, &measure)) else {
         return Vec::new();
     };
-    // The quality of treatments has sentences elsewhere.
+    // The quality of treatments is described in `gains`.
     let contrast = (choice.why != Why::Treatments).then_some(contrast);
     let target = Target::equal(loss_column(view), &cells);
     let soonest = target.and_then(|target| soonest(view, &cells, &target));
     contrast.into_iter().chain(soonest).collect()
 }
 
-/// Which cell reaches soonest the worst of the best values of `metric`, which all of them reach; else how far apart they end.
+/// Sentence: which cell is the first to reach the worst of the cells' best values of `metric`; if that is unknown, how
+/// far apart the best values are.
 pub(super) fn at(view: &View<'_>, choice: &Choice<'_, '_>, metric: &str) -> Vec<String> {
     let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
     if cells.len() < 2 {
@@ -55,13 +56,13 @@ pub(super) fn at(view: &View<'_>, choice: &Choice<'_, '_>, metric: &str) -> Vec<
         .collect()
 }
 
-/// Whether some run has one epoch only: when it reached a loss within that is not known.
+/// Whether some run has one epoch only: then the time to reach a loss is unknown.
 fn has_one_epoch(cells: &[&Cell<'_>]) -> bool {
     let mut facts = cells.iter().flat_map(|cell| cell.facts());
     facts.any(|facts| facts.epochs < 2)
 }
 
-/// The best quality beside that of the first cell, the fastest; `None` where all have the same.
+/// Sentence: the best quality compared with that of the fastest cell, which is the first; `None` if all are equal.
 fn contrast(view: &View<'_>, cells: &[&Cell<'_>], measure: &Measure) -> Option<String> {
     let numbers: Vec<(&Cell<'_>, Number)> = cells
         .iter()
@@ -93,7 +94,7 @@ fn contrast(view: &View<'_>, cells: &[&Cell<'_>], measure: &Measure) -> Option<S
     })
 }
 
-/// Which cell reaches the loss that all reach first, with the test of the others against it.
+/// Sentence: which cell is the first to reach a loss that all cells reach, with tests of the others against it.
 fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<String> {
     if has_one_epoch(cells) {
         return None;

@@ -1,17 +1,17 @@
-//! The figure of an answer: what decides, by cell, with all runs as points.
+//! The figure of an answer: the deciding measure by cell, with all runs as points.
 
 use crate::report::measure::Measure;
 use crate::report::plot::{Point, PointPlot, Series};
 use crate::report::sections::plots::{self, PlotContext, over_axis};
 use crate::report::view::{Cell, View};
 
-use super::choice::{Choice, Standing};
+use super::choice::{Choice, ComparedToBest};
 use super::table::{self, row_id};
 
-/// Most labels of points that are legible.
+/// Largest number of point labels that stay legible.
 const LABELS: usize = 12;
 
-/// The figure of a choice; `number` tells it from those of other tasks.
+/// The figure of a choice; `number` distinguishes it from the figures of other tasks.
 pub(super) fn of(
     view: &View<'_>,
     choice: &Choice<'_, '_>,
@@ -36,7 +36,7 @@ pub(super) fn of(
     Some(plot)
 }
 
-/// Every cell by two measures, those on the Pareto front apart from the others.
+/// Every cell by two measures, with cells on the Pareto front marked.
 fn front(
     view: &View<'_>,
     choice: &Choice<'_, '_>,
@@ -44,7 +44,7 @@ fn front(
     id: String,
     number: Option<usize>,
 ) -> PlotContext {
-    let is_on = |standing: Standing| standing == Standing::OnFront;
+    let is_on = |standing: ComparedToBest| standing == ComparedToBest::OnFront;
     let count = choice
         .cells
         .iter()
@@ -97,7 +97,7 @@ fn front(
     )
 }
 
-/// Epoch time over the number of samples.
+/// Plots of the epoch time over the number of samples.
 pub(super) fn over_samples(view: &View<'_>) -> Vec<PlotContext> {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let pace = Measure::of(crate::report::sections::ranking::Pace::of(&cells).column());

@@ -1,4 +1,4 @@
-//! Where treatments are compared: what each of them gains or costs against the baseline, in time and in quality.
+//! If treatments are compared: the change of time and quality of each against the baseline.
 
 use crate::base::statistics::median;
 use crate::base::units::human;
@@ -10,17 +10,17 @@ use crate::report::view::{Cell, View};
 
 use super::choice::{self, ALPHA, Choice, Ranked, Why};
 
-/// Treatments that a sentence names.
+/// Largest number of treatments that a sentence names.
 const NAMED: usize = 4;
 
-/// Sentences in place of the fastest cell; `None` where no treatment is declared, where there are several cells of one, or
-/// where the runs are too few for a test.
+/// Sentences on the treatments instead of the fastest cell; `None` if no treatment is declared, a treatment has several
+/// cells, or there are too few runs for a test.
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Option<Vec<String>> {
     let axis = view.treatment().filter(|_| choice.why == Why::Treatments)?;
     of_axis(view, choice, axis)
 }
 
-/// The same for an axis that is named; `None` where some task cannot be told so.
+/// The same sentences for the axis `axis` as the treatment; `None` if this is impossible for some task.
 pub(super) fn along(
     view: &View<'_>,
     axis: &str,
@@ -48,12 +48,12 @@ fn of_axis(view: &View<'_>, choice: &Choice<'_, '_>, axis: usize) -> Option<Vec<
     Some(Against::of(view, choice, baseline).sentences(view, choice))
 }
 
-/// Every cell of a choice against its baseline.
+/// Tests of every cell of a choice against the baseline.
 struct Against {
     baseline: usize,
     /// The measure of quality, if there is one.
     quality: Option<Measure>,
-    /// Adjusted p-values of times and of quality, by cell; 1 where there is no test.
+    /// Adjusted p-values of times and of quality, by cell; 1 without a test.
     p: [Vec<f64>; 2],
 }
 
@@ -112,7 +112,8 @@ impl Against {
         sentences
     }
 
-    /// `3.65× the epoch time, best loss 0.8751 (0.87–0.88)`: differences from the baseline that a test shows.
+    /// The change against the baseline as text: `3.65× the epoch time, best loss 0.8751 (0.87–0.88)`; only differences
+    /// that a test shows.
     fn change(&self, choice: &Choice<'_, '_>, place: usize) -> String {
         let pace = &choice.measures[0];
         let middle = |place: usize| median(&choice.cells[place].values);

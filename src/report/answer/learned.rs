@@ -1,4 +1,4 @@
-//! Whether runs learned: what is said of their loss on a fixed batch before and after training.
+//! Sentences on whether runs learned: their loss on a fixed batch before and after training.
 
 use crate::base::statistics::median;
 use crate::base::text::count;
@@ -9,11 +9,12 @@ use crate::report::view::{Cell, View};
 
 use super::context::NAMED;
 
-/// What is said of runs that learned their training data.
+/// Note that a lower loss on the fixed batch may also be overfitting.
 const OVERFITS: &str = "the loss on a fixed batch did not fall by 1 %, while the training loss fell to less than half: the training data are fitted, \
     and nothing shows that others are";
 
-/// Whether the loss on a fixed batch fell in every run, of a single cell with its medians; `None` where that was not evaluated.
+/// Sentence: whether the loss on a fixed batch fell in every run, with its medians for a single cell; `None` if it was
+/// not evaluated.
 pub(super) fn learned(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
     let runs = evaluated(cells);
     let facts = cells.iter().flat_map(|cell| cell.facts());
@@ -39,7 +40,7 @@ pub(super) fn learned(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
     (runs > 0).then(|| told.unwrap_or_else(fell))
 }
 
-/// In how many runs the loss on a fixed batch did not fall; `None` where it fell in all.
+/// Sentence: in how many runs the loss on a fixed batch did not fall; `None` if it fell in all.
 pub(super) fn not_learned(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
     let count_in = |cell: &Cell<'_>| {
         let learned = cell.facts().filter_map(has_learned);
@@ -69,13 +70,13 @@ pub(super) fn not_learned(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String
     })
 }
 
-/// Runs whose loss was evaluated before and after training.
+/// Number of runs whose loss on the fixed batch was evaluated before and after training.
 fn evaluated(cells: &[&Cell<'_>]) -> usize {
     let facts = cells.iter().flat_map(|cell| cell.facts());
     facts.filter_map(has_learned).count()
 }
 
-/// Of a single cell the medians of the loss before and after training, and of its epochs.
+/// For a single cell: the medians of the loss before and after training, and of the number of epochs.
 fn medians(cells: &[&Cell<'_>]) -> Option<[String; 3]> {
     let [cell] = cells else { return None };
     let over = |get: fn(&RunFacts) -> Option<f64>| {
@@ -90,7 +91,7 @@ fn medians(cells: &[&Cell<'_>]) -> Option<[String; 3]> {
     Some([before, after, count(epochs, "epoch")])
 }
 
-/// The same behind a sentence: ` (2.31 before, 0.52 after 20 epochs)`.
+/// These medians as a parenthesis at the end of a sentence: ` (2.31 before, 0.52 after 20 epochs)`.
 fn in_brackets(cells: &[&Cell<'_>]) -> Option<String> {
     let [before, after, epochs] = medians(cells)?;
     Some(format!(" ({before} before, {after} after {epochs})"))

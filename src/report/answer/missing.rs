@@ -1,11 +1,11 @@
-//! What is said of cells without a result.
+//! Sentences about cells without a result.
 
 use crate::report::view::{Cell, View};
 use crate::results::{Status, grouped};
 
 use super::context::{Answer, NAMED};
 
-/// The answer where no cell was measured.
+/// The answer if no cell was measured.
 pub(super) fn nothing(view: &View<'_>) -> Option<Answer> {
     let has_value = |cell: &Cell<'_>| {
         let trial = cell.info.trial.as_ref();
@@ -30,7 +30,7 @@ pub(super) fn nothing(view: &View<'_>) -> Option<Answer> {
     })
 }
 
-/// Cells that have no result, beside others that do.
+/// Sentence on the cells without a result, if other cells have one.
 pub(super) fn not_run(view: &View<'_>) -> String {
     let is_left = |cell: &&Cell<'_>| !cell.is_measured() && cell.info.trial.is_none();
     let left = view.cells.iter().filter(is_left);
@@ -45,7 +45,7 @@ pub(super) fn not_run(view: &View<'_>) -> String {
     )
 }
 
-/// `8 skipped (no CUDA device); 1 oom (needed 12 GiB)`: cells by the reason for which they have no result.
+/// `8 skipped (no CUDA device); 1 oom (needed 12 GiB)`: numbers of cells by status and reason.
 fn reasons<'v, 'a: 'v>(cells: impl Iterator<Item = &'v Cell<'a>>) -> String {
     let why = |cell: &Cell<'_>| match cell.status {
         Status::Done => "done without a measured step".to_owned(),

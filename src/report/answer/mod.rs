@@ -1,8 +1,9 @@
-//! [`Answer`]: what the results say about their question: one to three sentences, the figure and the table that they rest on.
+//! [`Answer`]: what the results say about their question: one to three sentences, the figure and the table that support
+//! them.
 //!
-//! What decides is, in this order: `[report] answer`; the objectives of a search; the quality, where the axes can change it,
-//! the runs learned and saw equally many samples; else the pace. A best cell is only called so where a test tells it from
-//! the others; `docs/reports.md` has the rules and their words.
+//! The deciding measure is, in this order: `[report] answer`; the objectives of a search; the quality, if the axes can
+//! change it and the runs learned from equally many samples; else the speed. A cell is called the best only if a test
+//! separates it from the others; `docs/reports.md` explains the rules and the wording.
 
 mod alone;
 mod along;
@@ -39,9 +40,9 @@ pub use best::BestCells;
 pub(super) use choice::{Choice, deciding_metric};
 pub use context::Answer;
 
-/// Tasks that have sentences and a table of their own.
+/// Largest number of tasks with sentences and a table of their own.
 const TASKS: usize = 4;
-/// Most tasks that each have a figure.
+/// Largest number of tasks with a figure of their own.
 const FIGURES: usize = 2;
 
 impl Answer {
@@ -55,7 +56,7 @@ impl Answer {
         answer
     }
 
-    /// Puts the outcomes of recommendations that these results test first.
+    /// Inserts the outcomes of tested recommendations at the beginning.
     pub(super) fn follow(&mut self, advice: &Advice) {
         if !advice.outcomes.is_empty() {
             self.sentences.splice(0..0, advice.outcomes.iter().cloned());
@@ -63,7 +64,8 @@ impl Answer {
         }
     }
 
-    /// Where the time of a step goes, from the sections that say it: what bounds it, what the batch size brings, targets.
+    /// The answer of the profiling report, from the sections in `themes`: where a step's time goes, what limits it, the
+    /// effect of the batch size, targets.
     pub(super) fn of_profile(view: &View<'_>, themes: &[Theme]) -> Self {
         let sections = || themes.iter().flat_map(|theme| &theme.sections);
         let section = |id: &str| sections().find(|section| section.id == id);
@@ -90,8 +92,8 @@ impl Answer {
 }
 
 impl Answer {
-    /// The parts of `report.answer` in their order, in place of the usual answer: that stands where the first metric is asked
-    /// for.
+    /// The answer by the parts of `report.answer`, in their order; the usual answer takes the place of the first
+    /// metric.
     fn by_parts(
         mut self,
         view: &View<'_>,
@@ -114,7 +116,7 @@ impl Answer {
     }
 }
 
-/// The answer of the search, then the requested parts, for the best trial.
+/// The answer of the search, followed by the parts of `report.answer` for the best trial.
 fn of_search(view: &View<'_>) -> Option<Answer> {
     let mut answer = of_search::answer(view)?;
     let parts = asked(view);
@@ -173,7 +175,7 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
     if let ([first, _, ..], [measure]) = (choices, &*choices[0].measures)
         && first.why == choice::Why::Named
     {
-        // Also of cells that are a task of their own, between which nothing decides.
+        // Includes cells that are alone in their task and so are not ranked.
         let cells: Vec<&Cell<'_>> = view.measured().collect();
         let told = parts::between(view, measure, &cells);
         let told = told.map(|told| format!("{} is {told}.", capitalised(&measure.name)));
@@ -198,8 +200,8 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
     answer
 }
 
-/// Sentences that are always added: phases where the time of a step decides, and cells that did not learn where a quality
-/// does.
+/// Sentences that are always added: phases if the time of a step decides, and cells that did not learn if quality
+/// decides.
 fn beside(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Vec<String> {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let is_of_steps = choices.iter().any(table::has_phases);
@@ -211,7 +213,7 @@ fn beside(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Vec<String> {
     phases.into_iter().chain(not_learned).collect()
 }
 
-/// The answer where the cells differ in their number of samples only: how times grow, and what quality is reached.
+/// The answer if the cells differ only in their number of samples: how times grow, and the quality that is reached.
 fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let mut sentences: Vec<String> = grows.into_iter().take(NAMED).collect();

@@ -1,4 +1,4 @@
-//! The answer of a search: its best trial, or of several objectives its Pareto front.
+//! The answer of a search: its best trial, or with several objectives its Pareto front.
 
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
@@ -7,8 +7,8 @@ use crate::report::language::Words;
 use crate::report::number::with_unit;
 use crate::report::quality::optimistic;
 use crate::report::search::{
-    BestSoFar, Ending, Objective, OfTrial, Search, Study, Trial, beside, front_of, front_plots,
-    front_verdict, progress_plot, regret, speed_up, trial_fields, whole,
+    BestSoFar, Ending, Objective, Search, Study, Trial, TrialColumn, front_of, front_plots,
+    front_verdict, progress_plot, regret, related_results, speed_up, trial_fields, whole,
 };
 use crate::report::sections::field;
 use crate::report::sections::plots::PlotContext;
@@ -17,16 +17,16 @@ use crate::report::view::{Cell, View};
 
 use super::context::{Answer, NAMED};
 
-/// Rows of a table at most.
+/// Largest number of rows of the table.
 const ROWS: usize = 10;
 
-/// The answer of a search; `None` where the manifest has none.
+/// The answer of a search; `None` if the manifest has no search.
 pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     let search = Search::of(view)?;
     let names: Vec<&str> = search.objectives.iter().map(|one| &*one.name).collect();
     let names = names.join(", ");
     let is_one = search.objectives.len() == 1;
-    let sequential = beside(view, "sequential");
+    let sequential = related_results(view, "sequential");
     let sequential = sequential.as_ref().map(View::of);
     let other = sequential.as_ref().and_then(Search::of);
     let told = other.as_ref().and_then(|other| speed_up(&search, other));
@@ -49,11 +49,11 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     let studies = search.studies.iter().take(NAMED);
     sentences.extend(studies.filter_map(|study| ended_early(&search, study)));
     if search.studies.len() > 1 && !is_one {
-        // The verdict of the rule over the fronts.
+        // The verdict of the success rule on the fronts.
         let verdict = front_verdict(&search).and_then(|section| section.points.last().cloned());
         sentences.splice(0..0, verdict);
     }
-    // If the other search ran one trial at a time, the speed-up has both durations.
+    // If the other search ran one trial at a time, both durations are compared as a speed-up.
     let lasted = duration(&search, is_one).filter(|_| !is_sooner);
     sentences.extend(lasted);
     sentences.extend(told.map(|told| told.unwrap_or_else(|why| why)));
@@ -78,7 +78,7 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     })
 }
 
-/// How long all trials took, and of one study after how long the best was found.
+/// How long all trials took, and, for a single study, when its best trial was found.
 fn duration(search: &Search<'_, '_>, is_one: bool) -> Option<String> {
     let end = human_seconds(whole(search)?.makespan_s);
     Some(match found(search).filter(|_| is_one) {
@@ -87,7 +87,7 @@ fn duration(search: &Search<'_, '_>, is_one: bool) -> Option<String> {
     })
 }
 
-/// The best value of a search of one study, and after how long it was found.
+/// The best value of a search of one study, and when it was found.
 fn found(search: &Search<'_, '_>) -> Option<[String; 2]> {
     let [study] = &search.studies[..] else {
         return None;
@@ -125,7 +125,7 @@ fn beside_each_other(searches: [Search<'_, '_>; 2]) -> Option<PlotContext> {
     })
 }
 
-/// Warning that the best of many trials may be so by chance; `None` where no trial ran to its end.
+/// Warning that the best of many trials may be the best by chance; `None` if no trial was completed.
 fn caution(search: &Search<'_, '_>) -> Option<String> {
     if !search.trials().any(|trial| trial.ending() == Ending::Done) {
         return None;
@@ -138,8 +138,8 @@ fn caution(search: &Search<'_, '_>) -> Option<String> {
     ))
 }
 
-/// Sentence: the best trial of all studies by the first objective is optimistic, and its value on data that chose nothing;
-/// `None` if the objective is no quality.
+/// Sentence: the best trial of all studies by the first objective is optimistic, and its value on the test split, which
+/// chose nothing; `None` if the objective is not a quality.
 fn optimistic_best(search: &Search<'_, '_>) -> Option<String> {
     let objective = search.first();
     let studies = search.studies.iter();
@@ -159,7 +159,7 @@ fn optimistic_best(search: &Search<'_, '_>) -> Option<String> {
     optimistic(search.view, &trials, (first, &others), &objective.column)
 }
 
-/// The best trial of a study, and the next one.
+/// Sentence on the best trial of a study and the second best.
 fn best(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
     let objective = search.first();
     let order = study.best_first(objective);
@@ -201,7 +201,8 @@ fn ended_early(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<String>
     })
 }
 
-/// Result of a study of several objectives: its best trial by the first of them, and how many are on its front.
+/// Sentence on the result of a study with several objectives: its best trial by the first of them, and how many are on
+/// its front.
 fn front(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
     let front = front_of(search, study);
     let done = count(study.ended(Ending::Done).count(), "trial");
@@ -232,7 +233,7 @@ fn front(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
     )
 }
 
-/// The best trials of the studies, those on a front first; `None` where none was done.
+/// The best trials of the studies, those on a Pareto front first; `None` if no trial was completed.
 fn table(search: &Search<'_, '_>) -> Option<Table> {
     let studies = &search.studies[..search.studies.len().min(NAMED)];
     let most = ROWS / studies.len().max(1);
@@ -288,7 +289,7 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     Some(table)
 }
 
-/// The values that pruned trials reached which were run to their end; empty where none was.
+/// Sentence: the values of pruned trials that were repeated without pruning; empty without such trials.
 fn run_on(search: &Search<'_, '_>) -> String {
     let objective = search.first();
     let trials = search.studies.iter().flat_map(|study| &study.regret);
@@ -307,20 +308,23 @@ fn run_on(search: &Search<'_, '_>) -> String {
     )
 }
 
-/// The columns of trials; whether they are on a front, where some are.
-fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>, has_front: bool) -> Vec<OfTrial<'s, 'v, 'a>> {
+/// The columns of trials; with one for the front if there are several objectives.
+fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>, has_front: bool) -> Vec<TrialColumn<'s, 'v, 'a>> {
     let mut fields = trial_fields(search);
     let side = |is_on: bool| if is_on { "on it" } else { "–" };
-    let front = OfTrial::text("Pareto front", move |(.., is_on)| side(*is_on));
+    let front = TrialColumn::text("Pareto front", move |(.., is_on)| side(*is_on));
     fields.extend(has_front.then_some(front));
-    // With several objectives the table of the fronts has the configuration.
-    let named = OfTrial::text("configuration", |(_, trial, _)| {
+    // With several objectives the table of the fronts shows the configuration.
+    let named = TrialColumn::text("configuration", |(_, trial, _)| {
         search.point_in_words(&trial.info.point)
     });
     fields.extend((search.objectives.len() == 1).then_some(named));
     let clock = "n = 1: start to end of the run";
-    fields.push(OfTrial::measured("wall", "s", clock, |(_, trial, _)| {
-        Entry::shown(trial.wall_s(), |wall| human(wall, 3))
-    }));
+    fields.push(TrialColumn::measured(
+        "wall",
+        "s",
+        clock,
+        |(_, trial, _)| Entry::shown(trial.wall_s(), |wall| human(wall, 3)),
+    ));
     fields
 }

@@ -1,4 +1,4 @@
-//! Parts of `report.answer` beside the best cell: a sentence or two each, also on what the data cannot tell.
+//! Parts of `report.answer` other than the best cell: one or two sentences each, including what the data do not show.
 
 use crate::base::statistics::range;
 use crate::base::text::count;
@@ -18,10 +18,11 @@ use super::{along, equal, gains};
 
 const NOT_EVALUATED: &str =
     "Whether the model learned is not known: it was not evaluated before and after training.";
-/// Ratio of the largest to the smallest value from which on both are named.
+/// If the largest value is at least this many times the smallest, both are stated.
 const APART: f64 = 1.05;
 
-/// Sentences of a part on measured cells, the best of them first where one is best; metrics have theirs elsewhere.
+/// Sentences of a part of the answer about measured cells (the best first, if there is one); metrics are handled
+/// elsewhere.
 pub(super) fn sentences(
     view: &View<'_>,
     part: &AnswerPart,
@@ -64,7 +65,8 @@ pub(super) fn sentences(
     }
 }
 
-/// Where the time of steps goes: the largest phase, by the number of cells in which it is that, and how long they wait.
+/// Sentences: the largest phase of a step, with the number of cells in which it is the largest, and how long steps wait
+/// for data.
 pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let found = cells.iter();
     let found = found.filter_map(|cell| Some((*cell, phases::breakdown(cell)?)));
@@ -86,7 +88,7 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         } else {
             format!("{least} % to {most} %")
         };
-        // If cells differ, the names of those with this answer.
+        // If cells differ, the names of those with this phase.
         let names = own.iter().map(|(cell, _)| view.name(cell, None));
         let names: Vec<String> = names.collect();
         let which = match groups.len() {
@@ -100,12 +102,12 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     });
     let told = told.collect::<Vec<_>>().join(", ");
     let most = if found.len() > 1 { "at most " } else { "" };
-    // Shares are known to tenths.
+    // Percentages are precise to tenths.
     let waits = human(waits, if waits < 1.0 { 1 } else { 2 });
     format!("The largest part of a step is {told}; waiting for data takes {most}{waits} %.")
 }
 
-/// The ends of a measure over cells, with the cells that have them.
+/// The smallest and the largest value of a measure, with their cells.
 pub(super) fn ends<'v, 'a>(
     measure: &Measure,
     cells: &[&'v Cell<'a>],
@@ -120,7 +122,7 @@ pub(super) fn ends<'v, 'a>(
     Some([least.clone(), most.clone()])
 }
 
-/// `from 0.52 s with small to 3.1 s with large`; of values that are alike their range.
+/// The range of a measure as text: `from 0.52 s with small to 3.1 s with large`; for similar values only the range.
 pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -> Option<String> {
     let [(small, least), (large, most)] = ends(measure, cells)?;
     Some(if cells.len() == 1 {
@@ -144,7 +146,7 @@ pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -
     })
 }
 
-/// The name of a cell; where a cell of another task has the same one, with all that tells them from each other.
+/// The name of a cell; if a cell of another task has the same name, with all axes that distinguish them.
 fn name(view: &View<'_>, cell: &Cell<'_>, cells: &[&Cell<'_>]) -> String {
     let own = view.name(cell, None);
     let mut others = cells.iter().filter(|other| other.info.key != cell.info.key);
@@ -163,13 +165,13 @@ fn memory(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     }
 }
 
-/// The time of a run, the size of the first cell, and what all runs cost where there is a price.
+/// Sentences: the time of a run, the model size of the first cell, and the cost of all runs if prices are set.
 fn costs(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<String> {
     let Some(time) = between(view, &Measure::of("wall_s"), cells) else {
         return vec!["What a run costs was not measured.".to_owned()];
     };
     let price = cost::of_all(view).map(|price| format!("; all runs together cost {price}"));
-    // For a search only the best trial has costs.
+    // For a search only the best trial is described.
     let which = if cells.len() == 1 && view.cells.len() > 1 {
         "A run of the best"
     } else {
@@ -183,7 +185,7 @@ fn costs(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<String> {
     told
 }
 
-/// Parameters and FLOPs of a cell.
+/// Numbers of parameters and FLOPs of a cell.
 fn size(view: &View<'_>, cell: &Cell<'_>, of: usize) -> Option<String> {
     let facts = cell.facts().next().filter(|facts| facts.parameters > 0)?;
     let flops = facts.flops_forward_per_sample + facts.flops_backward_per_sample;

@@ -1,4 +1,4 @@
-//! The sentences of an [`super::Answer`], by what the data tell.
+//! The sentences of an [`super::Answer`], by what the tests show.
 
 use crate::base::text::count;
 use crate::base::units::human;
@@ -8,17 +8,17 @@ use crate::report::quality::optimistic;
 use crate::report::view::View;
 
 use super::asked::has_parts;
-use super::choice::{self, Choice, Ranked, Standing};
+use super::choice::{self, Choice, ComparedToBest, Ranked};
 use super::{equal, gains};
 
-/// Share of the best cell's value by which another cell's further measure must be better to be named.
+/// Fraction by which a further measure of another cell must be better than the best cell's to be mentioned.
 const LESS: f64 = 0.05;
-/// Cells behind the best, or dominated, that a sentence names.
+/// Largest number of worse or dominated cells in a sentence.
 const NAMED: usize = 4;
-/// Cells of a Pareto front that a sentence names.
+/// Largest number of cells of a Pareto front in a sentence.
 const FRONT: usize = 4;
 
-/// Sentences on the cells of a task; for several tasks one paragraph each.
+/// Sentences on the cells of a task; with several tasks, joined to one paragraph.
 pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let name = &choice.measures[0].name;
     let mut sentences = match (choice.cells.as_slice(), choice.measures.len()) {
@@ -49,11 +49,11 @@ pub(super) fn names(choice: &Choice<'_, '_>) -> String {
     names.collect::<Vec<_>>().join(" and ")
 }
 
-/// A cell with its deciding and further measures: `batch-size 8, 10.3 samples/s (10.1–10.6), 424 MiB`.
+/// A cell as text with its deciding and further measures: `batch-size 8, 10.3 samples/s (10.1–10.6), 424 MiB`.
 fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> String {
     let own = choice.measures.iter().zip(&one.numbers).enumerate();
     let own = own.map(|(place, (measure, number))| match place {
-        // The first measure's name is in the head of the sentence.
+        // The first measure's name is already at the beginning of the sentence.
         0 => number.shown(),
         _ => measure.told(number),
     });
@@ -69,7 +69,8 @@ fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> Strin
     name.chain(own).chain(beside).collect::<Vec<_>>().join(", ")
 }
 
-/// Cells that may be as good as the best: of several the one best by the further measures, else the next best.
+/// Cells that may be as good as the best: if there are several, the one that is best in the further measures, else the
+/// second best.
 fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -> String {
     let [first, ..] = cells else {
         return String::new();
@@ -88,7 +89,7 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
             cost(measure, a).total_cmp(&cost(measure, b))
         };
         let one = cells.iter().min_by(order)?;
-        // A cost that is better by a few percent is no reason for another cell.
+        // Another cell is mentioned only if its cost is better by more than a few percent.
         let of_best = cost(measure, choice.cells.first()?);
         let gains = of_best - cost(measure, one) > LESS * of_best.abs();
         gains.then(|| (lowered(&measure.superlative()), one))
@@ -99,11 +100,11 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
     }
 }
 
-/// The best by one measure, and which cells a test separates from it.
+/// Sentences: the best cell by one measure, and which cells a test separates from it.
 fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let (best, measure) = (&choice.cells[0], &choice.measures[0]);
     let by = measure.superlative();
-    let with = |is: fn(&Standing) -> bool| -> Vec<&Ranked<'_, '_>> {
+    let with = |is: fn(&ComparedToBest) -> bool| -> Vec<&Ranked<'_, '_>> {
         choice
             .cells
             .iter()
@@ -119,7 +120,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         };
         let runs = if measure.is_clock { "run" } else { "seed" };
         let runs = count(n, runs);
-        let overlap = with(|standing| *standing == Standing::Untested(Some(true)));
+        let overlap = with(|standing| *standing == ComparedToBest::Untested(Some(true)));
         let beside = match overlap.len() {
             _ if n < 2 => "a single value has no range to hold others against".to_owned(),
             0 => "no other range overlaps with this one".to_owned(),
@@ -140,7 +141,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
             format!("{by} seen: {best_text}; {beside}."),
         ];
     }
-    let alike = with(|standing| matches!(standing, Standing::Alike(_)));
+    let alike = with(|standing| matches!(standing, ComparedToBest::Alike(_)));
     if alike.is_empty() {
         return vec![format!("{by}: {best_text}; {}.", all_behind(view, choice))];
     }
@@ -160,9 +161,10 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     )]
 }
 
-/// `; behind it: boosting, 0.8948; linear, 0.8180`: the cells that a test tells from the best; empty for none.
+/// `; behind it: boosting, 0.8948; linear, 0.8180`: the cells that a test separates from the best; empty without such
+/// cells.
 fn behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
-    let is_behind = |one: &&Ranked<'_, '_>| matches!(one.standing, Standing::Behind(_));
+    let is_behind = |one: &&Ranked<'_, '_>| matches!(one.standing, ComparedToBest::Behind(_));
     let cells: Vec<&Ranked<'_, '_>> = choice.cells.iter().filter(is_behind).collect();
     let names = cells.iter().map(|one| {
         let (name, number) = (view.name(one.cell, None), &one.numbers[0]);
@@ -175,10 +177,10 @@ fn behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     }
 }
 
-/// Sentence: the test tells all others from the best.
+/// Sentence: the test separates all other cells from the best.
 fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     let p = choice.cells.iter().filter_map(|one| match one.standing {
-        Standing::Behind(p) => Some(p),
+        ComparedToBest::Behind(p) => Some(p),
         _ => None,
     });
     let (n, p) = (choice.n, human(p.fold(0.0, f64::max), 2));
@@ -191,11 +193,11 @@ fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     }
 }
 
-/// The Pareto front of several measures.
+/// Sentences on the Pareto front of several measures.
 fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let on_front = choice.cells.iter();
     let front: Vec<&Ranked<'_, '_>> = on_front
-        .filter(|one| one.standing == Standing::OnFront)
+        .filter(|one| one.standing == ComparedToBest::OnFront)
         .collect();
     let named = front.iter().take(FRONT).map(|one| {
         let values: Vec<String> = one.numbers.iter().map(Number::shown).collect();
@@ -210,7 +212,7 @@ fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         more => format!("; and {more} more"),
     };
     let dominated = choice.cells.iter();
-    let dominated = dominated.filter(|one| one.standing == Standing::Dominated);
+    let dominated = dominated.filter(|one| one.standing == ComparedToBest::Dominated);
     let dominated: Vec<String> = dominated.map(|one| view.name(one.cell, None)).collect();
     let worse = match dominated.len() {
         1..=NAMED => format!("; another is better by all than {}", dominated.join(", ")),
@@ -232,7 +234,7 @@ fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     sentences
 }
 
-/// A phrase with a small first letter, inside a sentence.
+/// A phrase with its first letter in lower case, for the middle of a sentence.
 fn lowered(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().into_iter().flat_map(char::to_lowercase);

@@ -13,19 +13,19 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::IntervalKind;
 
-use super::choice::{Choice, Ranked, Standing};
+use super::choice::{Choice, ComparedToBest, Ranked};
 use super::sentences::names;
 
-/// Id of the table of cells between which nothing decides.
+/// Id of the table of cells that are not ranked.
 pub(super) const OF_CELLS: &str = "cells";
-/// Rows at most.
+/// Largest number of rows.
 const ROWS: usize = 12;
-/// Stands at a cell of which some run did not learn.
+/// Mark of a cell with a run that did not learn.
 const NOT_LEARNED: &str = "†";
-/// Axes that have a column each; where there are more, one column names the cell.
+/// Largest number of axes with a column each; with more, one column names the cell.
 const AXES: usize = 4;
 
-/// Name of the interval beside the median of the deciding measure.
+/// Name of the kind of interval shown with the deciding measure's median.
 fn interval(choice: &Choice<'_, '_>) -> String {
     let column = &choice.measures[0].column;
     let timings = choice.cells.iter().filter_map(|one| one.cell.timing);
@@ -38,7 +38,7 @@ fn interval(choice: &Choice<'_, '_>) -> String {
     }
 }
 
-/// The table of a choice; `number` tells it from those of other tasks.
+/// The table of a choice; `number` distinguishes it from the tables of other tasks.
 pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>) -> Table {
     let base = baseline(view, choice);
     let mut columns = axis_columns(view, true);
@@ -96,13 +96,13 @@ pub(super) fn id(number: Option<usize>) -> String {
     number.map_or_else(|| "decision".to_owned(), |n| format!("decision-{n}"))
 }
 
-/// The id that templates give the row at a place of a table; empty for rows that the tables of an answer leave out.
+/// The id that templates give the row with index `place` of a table; empty for rows beyond [`ROWS`].
 pub(super) fn row_id(table: &str, place: usize) -> String {
     let id = (place < ROWS).then(|| format!("{table}-{}", place + 1));
     id.unwrap_or_default()
 }
 
-/// Cells in plan order, where nothing decides between them; with a requested column of the results first.
+/// The table of cells that are not ranked, in plan order; requested columns come first.
 pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>], column: Option<&str>) -> Table {
     let mut measures: Vec<Measure> = column.map(Measure::of).into_iter().collect();
     measures.extend(super::choice::usual(view, cells));
@@ -132,10 +132,10 @@ fn axis_columns(view: &View<'_>, within_task: bool) -> Vec<Column> {
 }
 
 fn is_short(view: &View<'_>) -> bool {
-    (1..=AXES).contains(&view.telling.len())
+    (1..=AXES).contains(&view.axes_in_names.len())
 }
 
-/// The baseline of the manifest, where it is one of the cells.
+/// The baseline of the manifest, if it is one of the cells.
 fn baseline<'v>(view: &View<'_>, choice: &Choice<'v, '_>) -> Option<&'v str> {
     let found = choice
         .cells
@@ -187,7 +187,7 @@ fn learned(choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> bool {
     !is_quality || !runs.any(|facts| has_learned(facts) == Some(false))
 }
 
-/// Whether a step's time decides: then its largest phase has a column.
+/// Whether the table has a column for the largest phase, because a step's time decides.
 pub(super) fn has_phases(choice: &Choice<'_, '_>) -> bool {
     choice
         .measures
@@ -195,15 +195,15 @@ pub(super) fn has_phases(choice: &Choice<'_, '_>) -> bool {
         .any(|measure| measure.column == "step_ms")
 }
 
-fn in_words(standing: Standing) -> String {
+fn in_words(standing: ComparedToBest) -> String {
     match standing {
-        Standing::Best => "best median".to_owned(),
-        Standing::Untested(None) => "not tested: a single value".to_owned(),
-        Standing::Untested(Some(true)) => "not tested: ranges overlap".to_owned(),
-        Standing::Untested(Some(false)) => "not tested: ranges apart".to_owned(),
-        Standing::Behind(p) => format!("behind (p = {})", human(p, 2)),
-        Standing::Alike(p) => format!("not distinguishable (p = {})", human(p, 2)),
-        Standing::OnFront => "on the front".to_owned(),
-        Standing::Dominated => "dominated".to_owned(),
+        ComparedToBest::Best => "best median".to_owned(),
+        ComparedToBest::Untested(None) => "not tested: a single value".to_owned(),
+        ComparedToBest::Untested(Some(true)) => "not tested: ranges overlap".to_owned(),
+        ComparedToBest::Untested(Some(false)) => "not tested: ranges apart".to_owned(),
+        ComparedToBest::Behind(p) => format!("behind (p = {})", human(p, 2)),
+        ComparedToBest::Alike(p) => format!("not distinguishable (p = {})", human(p, 2)),
+        ComparedToBest::OnFront => "on the front".to_owned(),
+        ComparedToBest::Dominated => "dominated".to_owned(),
     }
 }

@@ -11,44 +11,44 @@ use super::account::answer;
 use super::scene::Scene;
 use super::{Language, Words, head, sections};
 
-/// The variable `report` of the template `comparison`: all in one language.
+/// The variable `report` of the template `comparison`: all texts in one language.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparisonReport {
     /// Code of the language (`en`, `de`).
     pub language: String,
     /// `name` of the manifest.
     pub name: String,
-    /// "Before/after: " and the `title` of the manifest, or its name.
+    /// "Before/after: " followed by the `title` of the manifest, or its name.
     pub title: String,
-    /// `question` of the manifest; empty for none.
+    /// `question` of the manifest; empty without one.
     pub question: String,
-    /// Words that the template itself says.
+    /// Texts of the template itself, such as headings.
     pub labels: Labels,
-    /// One for each pair of sides; of one result along an axis there can be several.
+    /// One part for each pair of sides; comparing along an axis can give several.
     pub parts: Vec<Part>,
-    /// Sentence on the program's version that wrote the page.
+    /// Sentence with the version of the program that wrote the page.
     pub written_by: String,
 }
 
-/// Words that the template says beside what it is given.
+/// Texts of the template itself in one language.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Labels {
     /// Name of the list of sections.
     pub sections: String,
     /// Heading of the answer.
     pub answer: String,
-    /// Heading of what opens below it.
+    /// Heading of the details below the answer, which open on click.
     pub details: String,
     /// Heading of the warnings.
     pub warnings: String,
 }
 
-/// Two sides, compared.
+/// The comparison of two sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// Stands in links; empty where there is one part only.
+    /// Name for links; empty for a single part.
     pub id: String,
-    /// Heading: what is compared with what; empty where there is one part only.
+    /// Heading: the names of both sides; empty for a single part.
     pub title: String,
     /// Sides that are compared, in sentences.
     pub intro: Vec<String>,
@@ -56,16 +56,16 @@ pub struct Part {
     pub warnings: Vec<String>,
     /// The outcome of the change, in sentences.
     pub answer: Vec<String>,
-    /// The factors of the change, or its cells.
+    /// Plot of the factors of the change, or of its cells.
     pub figures: Vec<PlotContext>,
     /// Times, memory and quality before and after; none if no cell is on both sides.
     pub decision: Option<Section>,
-    /// Everything else.
+    /// All other sections.
     pub sections: Vec<Section>,
 }
 
 impl Labels {
-    /// In the language of a page.
+    /// The labels in the language of a page.
     pub(crate) fn of(words: Words) -> Self {
         Self {
             sections: words.section_list(),
@@ -79,7 +79,7 @@ impl Labels {
 impl ComparisonReport {
     /// Builds the context of some comparisons of one experiment, in one language.
     ///
-    /// Several comparisons are parts of one page; their sections and plots have names of their own.
+    /// Several comparisons are parts of one page; their sections and plots have distinct names.
     pub fn of(comparisons: &[Comparison], language: Language) -> Self {
         let words = Words::in_language(language);
         let is_one = comparisons.len() == 1;
@@ -128,7 +128,7 @@ impl Part {
         let comparison = scene.comparison;
         let (before, after) = (&comparison.before.name, &comparison.after.name);
         let mut sentences = answer::sentences(scene);
-        // The answer of a single cell has each cost with its values.
+        // For a single cell the answer already lists each cost with its values.
         if comparison.cells.len() > 1 {
             sentences.extend(sections::costs::summary(scene));
         }
@@ -144,7 +144,7 @@ impl Part {
         }
     }
 
-    /// Gives every section, table and plot a name that no other of the page and of its folder has.
+    /// Gives every section, table and plot a name that is unique in the page and its folder.
     fn named(mut self, language: Language) -> Self {
         let before = (!self.id.is_empty()).then(|| format!("{}-", self.id));
         let before = before.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The head of a comparison: what is compared with what, what to know before, and its figures.
+//! The head of a comparison: names of the sides, warnings, and the environments.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(super) fn intro(scene: &Scene<'_>) -> Vec<String> {
     sentences
 }
 
-/// A side by its name, with its commit where it has one.
+/// Name of a side, with its commit if it has one.
 pub(crate) fn side(scene: &Scene<'_>, side: &Side) -> String {
     let words = scene.words;
     let name = words.quoted(&side.name);
@@ -57,7 +57,7 @@ pub(crate) fn side(scene: &Scene<'_>, side: &Side) -> String {
     }
 }
 
-/// The first letters of a commit.
+/// The first characters of a commit's hash.
 pub(crate) fn short(commit: &str) -> String {
     commit.chars().take(9).collect()
 }
@@ -91,7 +91,7 @@ pub(super) fn warnings(scene: &Scene<'_>) -> Vec<String> {
     found
 }
 
-/// Wall time that CPU time does not explain, with the cell whose wall time is furthest above it.
+/// Warning: wall time that CPU time does not explain, with the cell whose wall time is furthest above it.
 pub(super) fn waiting(scene: &Scene<'_>) -> Option<String> {
     let words = scene.words;
     let cells = scene.comparison.cells.iter();
@@ -109,7 +109,7 @@ pub(super) fn waiting(scene: &Scene<'_>) -> Option<String> {
     Some(words.waits(side, count, cells, scene.label(pair), old, new))
 }
 
-/// Cells of which no verdict can be drawn although the environments agree: rows of other code, and the like.
+/// Warnings on cells without a verdict for reasons other than the environment, such as rows of different code.
 fn not_comparable(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();

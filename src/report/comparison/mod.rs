@@ -1,8 +1,8 @@
 //! The template `comparison`: two sides of an experiment as one page in each language.
 //!
-//! Owns [`ComparisonReport`], the documented context, and [`render_comparison`]. What may be said stands in a
-//! [`Comparison`]; here it is put into words, tables and plots. A section is one file in `sections/` and one line there;
-//! its messages stand beside it in every language (`report::language`).
+//! Owns [`ComparisonReport`], the documented context, and [`render_comparison`]. The verdicts come from a
+//! [`Comparison`]; this module writes them as text, tables and plots. A section is one file in `sections/` and one line
+//! there; the file contains its messages in every language (`report::language`).
 
 mod account;
 mod context;
@@ -32,11 +32,11 @@ pub(super) use account::search::plot as best_over_time;
 pub(super) use account::spread;
 pub use context::{ComparisonReport, Labels, Part};
 
-/// Writes `comparison.<language>.md` and `.html` with their plots into `folder`, and returns every file that belongs to
-/// them, written or unchanged. The same comparison gives the same bytes.
+/// Writes `comparison.<language>.md` and `.html` with their plots into `folder`, and returns every file of them,
+/// written or unchanged. The same comparison gives the same bytes.
 ///
 /// # Errors
-/// [`ReportError`]; files that were there before are then still whole.
+/// [`ReportError`]; then existing files are unchanged.
 pub fn render_comparison(
     comparison: &Comparison,
     folder: &Path,
@@ -48,26 +48,28 @@ pub fn render_comparison(
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
-/// The answer of a comparison in English, a sentence each, as its page has it.
+/// The answer of a comparison in English, one string per sentence, as on its page.
 pub fn comparison_answer(comparison: &Comparison) -> Vec<String> {
     account::answer::sentences(&scene::Scene::of(comparison, Language::English))
 }
 
-/// The metric that decides between the cells of a pair, by the key after; pairs without one are left out.
+/// The metric that decides between the cells of a pair, by the key of the cell after; pairs without one are left out.
 pub fn deciding_metrics(comparison: &Comparison) -> BTreeMap<&str, String> {
     let scene = scene::Scene::of(comparison, Language::English);
-    let metrics = scene.duos().map(|duo| (&*duo.pair.after, duo.metric()));
+    let metrics = scene
+        .matched_cells()
+        .map(|matched| (&*matched.pair.after, matched.metric()));
     metrics
         .filter_map(|(key, metric)| Some((key, metric?)))
         .collect()
 }
 
-/// Cells and axes that only one side has, in English, a sentence each, as the page has it.
+/// Cells and axes that only one side has, in English, one string per sentence, as on the page.
 pub fn comparison_matching(comparison: &Comparison) -> Vec<String> {
     sections::matching::points(&scene::Scene::of(comparison, Language::English))
 }
 
-/// Verdicts on costs in English, a sentence each, as the page has them.
+/// Verdicts on costs in English, one string per sentence, as on the page.
 pub fn comparison_costs(comparison: &Comparison) -> Vec<String> {
     sections::costs::summary(&scene::Scene::of(comparison, Language::English))
 }
@@ -87,13 +89,14 @@ pub fn cost_value(cost: Cost, value: f64) -> String {
     Words::in_language(Language::English).cost_value(cost, value)
 }
 
-/// A verdict in English, as pages have it: a word or two, then why it is none and what would have been seen.
+/// A verdict in English, as on pages: the verdict, then the reason if there is none, and the smallest detectable
+/// effect.
 pub fn verdict_words(verdict: &Verdict, detectable: Option<f64>) -> (String, Vec<String>) {
     let words = Words::in_language(Language::English);
     (words.verdict(verdict, None), words.why(verdict, detectable))
 }
 
-/// The pages of some comparisons of one experiment and their plots, as they are to be written.
+/// The pages of some comparisons of one experiment and their plots, with their contents.
 pub(super) fn files(
     comparisons: &[Comparison],
     folder: &Path,
@@ -116,11 +119,11 @@ pub(super) fn files(
     Ok(pages)
 }
 
-/// One result along its treatment: from the baseline, or else the first value, to each other value that is no part of
-/// another.
+/// One result along its treatment: from the baseline, or else the first value, to each other value whose changes are
+/// not part of another's.
 ///
 /// # Errors
-/// [`ReportError::NoTreatment`] where the manifest declares none, or an axis with one value.
+/// [`ReportError::NoTreatment`] if the manifest declares no treatment, or one with a single value.
 pub(super) fn along_treatment(
     folder: &Path,
     set: &ResultSet,

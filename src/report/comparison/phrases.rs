@@ -17,7 +17,7 @@ impl Words {
         }
     }
 
-    /// A ratio with its interval below it; a dash for none.
+    /// A ratio with its interval below it; a dash without one.
     pub(crate) fn ratio_entry(self, ratio: Option<&Ratio>) -> Entry {
         ratio.map_or_else(
             || Entry::text("–"),
@@ -29,7 +29,7 @@ impl Words {
         )
     }
 
-    /// The ends of a ratio's interval, with what they are: `95 % interval 0.712–0.749`.
+    /// The ends of a ratio's interval, with its kind: `95 % interval 0.712–0.749`.
     pub(crate) fn ends(self, ratio: &Ratio) -> String {
         let kind = self.interval_kind(ratio.kind);
         if ratio.kind == IntervalKind::Single {
@@ -39,7 +39,7 @@ impl Words {
         format!("{kind} {ends}")
     }
 
-    /// The direction of a ratio in full: `after ÷ before = 0.730, 95 % interval 0.712–0.749`.
+    /// A ratio as text with its definition: `after ÷ before = 0.730, 95 % interval 0.712–0.749`.
     pub(crate) fn direction(self, ratio: &Ratio) -> String {
         format!(
             "{} = {}, {}",
@@ -59,7 +59,8 @@ impl Words {
         }
     }
 
-    /// Verdict on a time or a cost in words, with the smallest detectable effect where nothing was found (rule R8).
+    /// Verdict on a time or a cost in words, with the smallest detectable effect if there is no effect (rule R8 of
+    /// `report::contract`).
     pub(crate) fn verdict(self, verdict: &Verdict, ratio: Option<&Ratio>) -> String {
         match (verdict, ratio) {
             (Verdict::Faster | Verdict::Slower, Some(ratio)) => self.times_faster(ratio.value),
@@ -84,7 +85,7 @@ impl Words {
         )
     }
 
-    /// Why a verdict is none, and the smallest detectable effect beside everything that is not a change.
+    /// The reason of a missing verdict, and the smallest detectable effect unless the verdict is a change.
     pub(crate) fn why(self, verdict: &Verdict, detectable: Option<f64>) -> Vec<String> {
         let detectable = detectable.map(|effect| self.detectable(self.percent(effect)));
         match verdict {
@@ -102,7 +103,7 @@ impl Words {
         }
     }
 
-    /// Why neither an effect nor its absence is shown.
+    /// Text of an [`UnclearReason`].
     fn unclear_reason(self, reason: UnclearReason) -> String {
         match reason {
             UnclearReason::WideInterval => self.wide_interval(),
@@ -128,7 +129,7 @@ impl Words {
         }
     }
 
-    /// Why times of two cells cannot be compared.
+    /// Text of a [`NotComparableReason`].
     pub(crate) fn not_comparable_reason(self, reason: &NotComparableReason) -> String {
         let side = |sides| self.sides(sides);
         match reason {
@@ -149,7 +150,8 @@ impl Words {
         }
     }
 
-    /// The p-value of a cell's time, corrected for all cells, and how; `None` where no test was possible.
+    /// The p-value of a cell's time, corrected for all cells, with the name of the test; `None` where no test was
+    /// possible.
     pub(crate) fn family_p(self, judgement: &Judgement) -> Option<String> {
         let p = self.p_value(judgement.p_holm?);
         Some(match judgement.test {
@@ -158,7 +160,7 @@ impl Words {
         })
     }
 
-    /// How the runs of a cell lie to one another in time.
+    /// Text of a [`Design`]: how the runs of both sides are arranged in time.
     pub(crate) fn design(self, design: Design) -> String {
         match design {
             Design::Interleaved => self.interleaved(),

@@ -1,4 +1,4 @@
-//! [`Scene`]: a comparison with the rows of both sides beside it, in one language.
+//! [`Scene`]: a comparison with the result rows of both sides, in one language.
 
 use std::collections::BTreeMap;
 
@@ -8,45 +8,46 @@ use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
 use crate::report::answer::deciding_metric;
 use crate::report::language::Timed;
 use crate::report::number::Provenance;
-use crate::report::view::{At, View};
+use crate::report::view::{CellInView, View};
 
-/// Rows of a table over cells at most.
+/// Largest number of rows of a table over cells.
 pub(crate) const ROWS: usize = 200;
 
-/// A comparison, as sections look at it.
+/// A comparison, with everything that sections need.
 pub(crate) struct Scene<'a> {
     /// The comparison that the page shows.
     pub(crate) comparison: &'a Comparison,
-    /// The language.
+    /// Texts in the page's language.
     pub(crate) words: Words,
-    /// The side before, by cell.
+    /// The results before, sorted by cell.
     pub(crate) before: View<'a>,
-    /// The side after, by cell.
+    /// The results after, sorted by cell.
     pub(crate) after: View<'a>,
     /// The searches that the manifest of the side after names, where they have results.
     pub(crate) searches: Vec<View<'a>>,
-    /// Places of each pair's cells in `before` and `after`; pairs of which one is in no plan are left out.
+    /// For each pair its index in the comparison and the indices of its cells in `before` and `after`; pairs with a
+    /// cell outside the plans are left out.
     places: Vec<(usize, usize, usize)>,
-    /// Places in `places` of the pairs that have a row in tables.
+    /// Indices into `places` of the pairs that have a row in tables.
     shown: Vec<usize>,
 }
 
-/// A cell of both sides with its rows.
-pub(crate) struct Duo<'s, 'a> {
+/// A pair of matched cells with their result rows.
+pub(crate) struct MatchedCells<'s, 'a> {
     pub(crate) pair: &'a CellPair,
-    /// Before and after.
-    pub(crate) both: [At<'s, 'a>; 2],
+    /// The cells before and after.
+    pub(crate) both: [CellInView<'s, 'a>; 2],
 }
 
-impl Duo<'_, '_> {
-    /// The metric that decides between its cells, as in the answer of a result; `None` where none does.
+impl MatchedCells<'_, '_> {
+    /// The metric that decides between the two cells, as in the answer of a result; `None` if there is none.
     pub(crate) fn metric(&self) -> Option<String> {
         let [before, after] = self.both;
         deciding_metric(after.view, [before.cell, after.cell], &self.pair.quality)
     }
 }
 
-/// The time of a run where cells are commands that report no steps.
+/// The judged time: per sample, or of the whole run if commands report no steps.
 fn timed(comparison: &Comparison) -> Timed {
     let has = |column: &str| {
         let mut timings = comparison.cells.iter().flat_map(|pair| &pair.timings);
@@ -60,7 +61,7 @@ fn timed(comparison: &Comparison) -> Timed {
 }
 
 impl<'a> Scene<'a> {
-    /// A comparison in a language.
+    /// The scene of a comparison in a language.
     pub(crate) fn of(comparison: &'a Comparison, language: Language) -> Self {
         let (before, after) = (
             View::of(&comparison.before.set),
@@ -83,24 +84,24 @@ impl<'a> Scene<'a> {
     }
 
     /// Every pair of cells, in plan order.
-    pub(crate) fn duos(&self) -> impl Iterator<Item = Duo<'_, 'a>> {
-        self.places.iter().map(|place| self.duo(place))
+    pub(crate) fn matched_cells(&self) -> impl Iterator<Item = MatchedCells<'_, 'a>> {
+        self.places.iter().map(|place| self.matched(place))
     }
 
-    /// The pairs that have a row in tables: all, or of very many those with a verdict first.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = Duo<'_, 'a>> {
+    /// The pairs that have a row in tables: all, or, if there are very many, those with a verdict first.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = MatchedCells<'_, 'a>> {
         self.shown
             .iter()
-            .map(|&place| self.duo(&self.places[place]))
+            .map(|&place| self.matched(&self.places[place]))
     }
 
-    fn duo(&self, &(pair, before, after): &(usize, usize, usize)) -> Duo<'_, 'a> {
-        let both = [(&self.before, before), (&self.after, after)].map(|(view, place)| At {
+    fn matched(&self, &(pair, before, after): &(usize, usize, usize)) -> MatchedCells<'_, 'a> {
+        let both = [(&self.before, before), (&self.after, after)].map(|(view, place)| CellInView {
             view,
             cell: &view.cells[place],
         });
         let pair = &self.comparison.cells[pair];
-        Duo { pair, both }
+        MatchedCells { pair, both }
     }
 
     /// The time that is judged.
@@ -116,19 +117,19 @@ impl<'a> Scene<'a> {
         self.comparison.environment.is_across && !self.must_match().is_empty()
     }
 
-    /// Names of the fields of the environments that must match and do not.
+    /// Names of the fields of the environments that must match and differ.
     pub(crate) fn must_match(&self) -> Vec<String> {
         let fields = self.comparison.environment.fields.iter();
         let must = fields.filter(|field| field.class == FieldClass::MustMatch);
         must.map(|field| field.field.clone()).collect()
     }
 
-    /// A formula of a ratio of times; it says so where the times are of different environments.
+    /// Provenance of a ratio of times by a formula; it mentions different environments, if there are any.
     pub(crate) fn ratio_formula(&self, formula: String) -> Provenance {
         Provenance::Derived(self.across(formula))
     }
 
-    /// Text beside a ratio of times, which says so where the times are of different environments.
+    /// `text` of a ratio of times, with a note if the environments differ.
     pub(crate) fn across(&self, text: String) -> String {
         if self.is_across() {
             self.words.across_environments(text)
@@ -137,13 +138,13 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Addition to a caption where times of different environments are drawn.
+    /// Addition to a caption if times of different environments are drawn.
     pub(crate) fn across_note(&self) -> String {
         let note = || format!(" {}", self.words.across_caption());
         self.is_across().then(note).unwrap_or_default()
     }
 
-    /// Name of a pair of cells.
+    /// Displayed name of a pair of cells.
     pub(crate) fn label(&self, pair: &CellPair) -> String {
         if pair.label.is_empty() {
             self.words.only_cell()

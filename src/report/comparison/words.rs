@@ -1,4 +1,4 @@
-//! Words that several sections of a comparison say, in every language.
+//! Texts that several sections of a comparison use, in every language.
 
 use crate::report::language::messages;
 

@@ -1,5 +1,5 @@
-//! The contract of a comparison's pages, in every language: R1, R6, R12 and R18 as of every report, R8, R13 and R14 as a
-//! comparison has to keep them.
+//! Checks of the rules for a comparison's pages, in every language: R1, R6, R12 and R18 as for all reports; R8, R13 and
+//! R14 in the form for comparisons.
 
 use crate::report::table::{Entry, Table};
 
@@ -9,7 +9,7 @@ use crate::compare::{Comparison, FieldClass, SpecChange, Verdict, Work};
 use crate::plan::Language;
 use crate::report::language::Words;
 
-/// A rule over the pages of a comparison.
+/// A rule, with its check of a comparison's pages.
 type Rule = (
     &'static str,
     fn(&Subject<'_>, &Comparison, Language) -> Vec<String>,
@@ -25,7 +25,7 @@ pub(super) const RULES: [Rule; 7] = [
     ("R18", |subject, _, _| rendering::r18(subject)),
 ];
 
-/// Everything that breaks a rule, as `R13: …`.
+/// All violations of rules, as `R13: …`.
 pub(super) fn violations(
     subject: &Subject<'_>,
     comparison: &Comparison,
@@ -40,7 +40,7 @@ pub(super) fn violations(
     RULES.iter().flat_map(of).collect()
 }
 
-/// No word of significance without a test, and every "same" and "unclear" with its smallest detectable effect.
+/// R8: no claim of significance without a test; every "same" and "unclear" has its smallest detectable effect.
 fn r8(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Vec<String> {
     let words = Words::in_language(language);
     let mut found = rendering::r8(subject);
@@ -63,7 +63,7 @@ fn r8(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Vec
     found
 }
 
-/// Every factor that changed is printed, and what shows that nothing else did: code, environment, work.
+/// R13: every changed factor is printed, and evidence that nothing else changed: code, environment, work.
 fn r13(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Vec<String> {
     let words = Words::in_language(language);
     let mut demanded: Vec<String> = Vec::new();
@@ -125,7 +125,7 @@ fn is_ratio(entry: &Entry) -> bool {
     })
 }
 
-/// A ratio says of what to what, per cell and as the geometric mean; phases have Amdahl's bound.
+/// R14: a ratio says what is divided by what, per cell and as the geometric mean; phases have Amdahl's bound.
 fn r14(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Vec<String> {
     let words = Words::in_language(language);
     let mut found = Vec::new();
@@ -134,7 +134,8 @@ fn r14(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Ve
             let has_formula = column.provenance.contains('÷');
             for (row, entry) in table.entries(place).filter(|(_, entry)| is_ratio(entry)) {
                 let is_verdict = row.fields.iter().any(|other| {
-                    // A cell's verdict names the reciprocal of the ratio beside it, and so its direction.
+                    // A cell's verdict contains the reciprocal of its ratio ("1.37× faster"), so its direction is
+                    // clear.
                     other.detail.contains('÷') || other.value.is_some() && is_ratio(other)
                 });
                 if !has_formula && !entry.detail.contains('÷') && !is_verdict {

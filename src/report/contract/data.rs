@@ -8,7 +8,7 @@ use crate::report::table::{Column, Row, Table};
 use super::subject::{Subject, Text};
 use crate::results::{CellInfo, counted_runs, grouped};
 
-/// How a provenance begins.
+/// Prefixes of valid provenances.
 const KINDS: [&str; 6] = [
     "measured (",
     "derived (",
@@ -17,7 +17,7 @@ const KINDS: [&str; 6] = [
     "abgeleitet (",
     "angenommen (",
 ];
-/// Words that a measurement does not have.
+/// Words that must not occur in a measurement's provenance.
 const NOT_MEASURED: [&str; 7] = [
     "assum",
     "estimat",
@@ -27,10 +27,10 @@ const NOT_MEASURED: [&str; 7] = [
     "angenommen",
     "schätz",
 ];
-/// Tables of words as files have them: settings, fields of environments, names of sides.
+/// Tables of texts copied from files: settings, fields of environments, names of sides.
 const OF_WORDS: [&str; 3] = ["settings", "fields", "sides"];
 
-/// Each number is measured, derived or assumed, a column has one of these, and the printed table says which.
+/// R1: each number is measured, derived or assumed, each column states which, and the printed table says which.
 pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
@@ -95,7 +95,7 @@ fn is_all_numbers(table: &Table, place: usize) -> bool {
         && fields.all(|entry| entry.text.replace(',', "").parse::<f64>().is_ok())
 }
 
-/// Clocks, memory, shares and times are plausible, or shown as unknown.
+/// R2: clocks, memory, shares and times are plausible, or shown as unknown.
 pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for field in subject.having(&["name", "value", "class"]) {
@@ -124,7 +124,7 @@ pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
         {
             let range = match &*column.unit {
                 "%" if is_share(column.kind) || column.provenance.contains("NVML") => 0.0..=100.0,
-                // Chips switch themselves off long before.
+                // Chips shut down long before 150 °C.
                 "°C" => 0.0..=150.0,
                 "ms" | "s" | "h" | "MiB" | "bytes" | "samples/s" | "GHz" | "MHz" | "W" | "J" => {
                     0.0..=f64::MAX
@@ -144,7 +144,7 @@ pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Shares have one denominator and a residual, sum to 100 %, and are shown only where the phases are the step.
+/// R3: shares have one denominator and a residual, sum to 100 %, and are shown only if the phases sum to the step.
 pub(super) fn r3(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
@@ -207,7 +207,7 @@ fn is_the_step(subject: &Subject<'_>, key: &str) -> bool {
     })
 }
 
-/// Rows of a ranking are one task; rows with a ratio are one work, one code, one environment.
+/// R5: the rows of a ranking have one task; rows with a ratio have the same work, code and environment.
 pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
     let cells: BTreeMap<&str, &CellInfo> = subject
         .set
@@ -245,14 +245,14 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
                 .is_some_and(|entry| is_ratio(&entry.text))
         };
         let with_ratio: Vec<_> = all.iter().filter(ratio).collect();
-        // A task has a baseline of its own.
+        // Each task has its own baseline.
         let by_task = grouped(with_ratio, |row| &*cells[&*row.key].task_signature);
         let works = |row: &&&Row| {
             let cell = cells[&*row.key];
             let is_command = subject.set.plan.is_of_command(cell);
             (
                 &cell.work_signature,
-                // Every command is code of its own.
+                // The code hash of a command covers only its own program, so it may differ.
                 cell.code_hash.as_ref().filter(|_| !is_command),
                 environments.get(&*row.key),
             )
@@ -267,7 +267,7 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Whether the column is one of the shares of a whole, the residual too.
+/// Whether the column is one of the shares of a whole, including the residual.
 fn is_share(kind: ColumnKind) -> bool {
     matches!(kind, ColumnKind::Share | ColumnKind::Residual)
 }

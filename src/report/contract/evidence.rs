@@ -1,4 +1,4 @@
-//! Rules about what the numbers of a report rest on: runs, fits, machines, treatments, counters.
+//! Rules about the basis of a report's numbers: runs, fits, machines, treatments, counters.
 
 use crate::report::table::ColumnKind;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::report::sections::cells::executions;
 use crate::report::view::View;
 use crate::results::IntervalKind;
 
-/// A median over several runs has an interval; a figure of a single run says so.
+/// R9: a median over several runs has an interval; a figure of a single run says so.
 pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let runs: BTreeMap<&str, usize> = subject
@@ -66,7 +66,7 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Extrapolated values come from a fit, have an error, and are called not measured.
+/// R10: extrapolated values come from a fit, have an error, and are marked as not measured.
 pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
@@ -98,7 +98,7 @@ pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Fields without which an environment is not described, and what a report calls them.
+/// Fields that the description of an environment must have, with their names in reports.
 const ENVIRONMENT: [(&str, &str); 9] = [
     ("architecture", "vectors"),
     ("build_profile", "build"),
@@ -111,7 +111,7 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("clock_mhz", "clock"),
 ];
 
-/// Every environment is described in full, or every text says that the report is incomplete.
+/// R11: every environment is described in full, or every text says that the report is incomplete.
 pub(super) fn r11(subject: &Subject<'_>) -> Vec<String> {
     let reasons: Vec<&str> = subject.context["incomplete"]
         .as_array()
@@ -162,7 +162,7 @@ pub(super) fn r11(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// If an axis is the treatment, the report says what each value sets, and what differs beside that.
+/// R13: if an axis is the treatment, the report says what each value sets, and what else differs.
 pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
     let plan = &subject.set.plan;
     let Some(treatment) = plan.compare.get("treatment").and_then(Value::as_str) else {
@@ -173,7 +173,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
     for (name, sets) in used {
         for (path, value) in sets {
             let line = format!("{path} = {}", toml_text(value));
-            // Only where treatments are compared.
+            // Checked only if treatments are compared.
             let comparing = subject
                 .texts
                 .iter()
@@ -197,7 +197,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// A ratio says its direction: its formula does, or the table of what to what.
+/// R14: a ratio says what is divided by what, in its formula or in the table.
 pub(super) fn r14(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
@@ -220,7 +220,7 @@ pub(super) fn r14(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Runs that shared the machine are counted, with their total time.
+/// R15: runs that shared the machine are counted, with their total time.
 pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
     let view = View::of(subject.set);
     let runs = executions(&view);
@@ -249,7 +249,7 @@ pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
         .collect()
 }
 
-/// A cost is that of every run, failed ones too: its last row counts them all.
+/// R16: costs include all runs, also failed ones; the last row of the table is their total.
 pub(super) fn r16(subject: &Subject<'_>) -> Vec<String> {
     let runs = executions(&View::of(subject.set)).len();
     let tables = subject.tables.iter().filter(|table| table.id == "cost");
@@ -266,7 +266,7 @@ pub(super) fn r16(subject: &Subject<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Utilisation comes from a counter, never from shares of phases.
+/// R17: utilisation comes from a counter, never from shares of phases.
 pub(super) fn r17(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {

@@ -1,8 +1,9 @@
-//! The contract of every report, R1 to R18, as checks over a finished report: its results, its context, its texts.
+//! The rules R1 to R18 that every report must satisfy, as checks of a finished report: its results, its context, its
+//! texts.
 //!
-//! Each rule is a function from a [`Subject`] to what breaks it, in words. They know no section by name: whatever is a
-//! table, a number or a sentence anywhere in the context is held to them, so that a new section is held to them too.
-//! [`tests`] shows each rule to hold on the committed results and to fail on planted violations.
+//! Each rule is a function from a [`Subject`] to a list of violations. Rules apply to all tables, numbers and sentences
+//! in the context, whatever their section, so that they cover new sections too. [`tests`] shows that each rule holds
+//! for the committed results and detects planted violations.
 
 mod comparison;
 mod data;
@@ -14,7 +15,7 @@ mod tests;
 
 use subject::Subject;
 
-/// A rule: its name, what it demands in short, and the check.
+/// A rule: its name, its requirement in short, and the check.
 type Rule = (&'static str, &'static str, fn(&Subject<'_>) -> Vec<String>);
 
 const RULES: [Rule; 18] = [
@@ -70,7 +71,7 @@ const RULES: [Rule; 18] = [
     ("R18", "nothing in the text but the data", rendering::r18),
 ];
 
-/// Everything that breaks a rule, as `R3: …`.
+/// All violations of rules, as `R3: …`.
 fn violations(subject: &Subject<'_>) -> Vec<String> {
     let of = |(name, _, check): &Rule| {
         let found = check(subject).into_iter();

@@ -1,8 +1,9 @@
-//! HTML and Markdown of one report have the same headings, parts, tables, figures and images, in the same order.
+//! Checks that HTML and Markdown of one report have the same headings, parts, tables, figures and images, in the same
+//! order.
 
 use super::subject::{Subject, Text};
 
-/// Elements that one format of a template has and the other has not.
+/// Elements that one format of a template has and the other lacks.
 pub(super) fn differences(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for page in subject.texts.iter().filter(|text| text.is_page) {
@@ -26,7 +27,7 @@ pub(super) fn differences(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Headings, parts that open, figures and images, from top to bottom.
+/// The outline of a printed report: headings, collapsible parts, figures and images, from top to bottom.
 fn outline(text: &Text) -> Vec<String> {
     if text.is_page {
         of_page(&text.whole)

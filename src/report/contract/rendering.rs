@@ -9,7 +9,8 @@ use super::subject::{Subject, Text};
 use crate::report::sections::findings::RULES;
 use crate::report::view::View;
 
-/// Every measured cell has a row among the times, every other one is in a list with its reason, and all rows are printed.
+/// R4: every measured cell has a row among the times, every other one is in a list with its reason, and all rows are
+/// printed.
 pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let view = View::of(subject.set);
@@ -33,7 +34,7 @@ pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
         .iter()
         .filter(|cell| cell.info.trial.is_none())
         .count();
-    // A list that is cut says so in a last point of its own.
+    // A list that is cut has a last item that says so.
     if points.unwrap_or(0) < others.min(LISTED) {
         found.push(format!(
             "{others} cells without a measurement, and {points:?} are listed"
@@ -54,7 +55,7 @@ pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Cells that a list names.
+/// Largest number of cells in a list.
 const LISTED: usize = 100;
 
 fn printed_rows(text: &Text, table: &Table) -> Vec<String> {
@@ -73,7 +74,7 @@ fn printed_rows(text: &Text, table: &Table) -> Vec<String> {
     found
 }
 
-/// Figures of the decision are those of the other tables, and every sentence of the answer is printed.
+/// R6: numbers in the decision table equal those in the other tables, and every sentence of the answer is printed.
 pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let (decisions, others): (Vec<&Table>, Vec<&Table>) = subject
@@ -81,7 +82,7 @@ pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
         .iter()
         .partition(|table| table.id.starts_with("decision"));
     let is_grouped = others.iter().any(|table| table.cut.is_some());
-    // Trials are printed only in the decision of a search.
+    // Trials are printed only in the decision table of a search.
     let decisions = decisions
         .into_iter()
         .filter(|_| subject.set.plan.search.is_none());
@@ -142,7 +143,7 @@ fn answers(subject: &Subject<'_>) -> Vec<String> {
         .collect()
 }
 
-/// A finding has a known rule and values, and is printed.
+/// R7: a finding has a known rule and values, and is printed.
 pub(super) fn r7(subject: &Subject<'_>) -> Vec<String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut found = Vec::new();
@@ -199,7 +200,7 @@ const TESTS: [&str; 6] = [
 /// Words for the smallest effect that a test could have shown.
 const DETECTABLE: [&str; 2] = ["smallest detectable", "nachweisbare"];
 
-/// No word of significance without a test; beside every "no change" the smallest detectable effect.
+/// R8: no claim of significance without a test; every "no change" has its smallest detectable effect.
 pub(super) fn r8(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for text in &subject.texts {
@@ -220,7 +221,7 @@ pub(super) fn r8(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Integers have no fraction, zero has no sign, and letters survive.
+/// R12: integers have no fraction, zero has no sign, and no letter is lost.
 pub(super) fn r12(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
@@ -263,7 +264,7 @@ fn is_negative_zero(word: &str) -> bool {
         .is_some_and(|digits| !digits.is_empty() && digits.chars().all(|c| matches!(c, '0' | '.')))
 }
 
-/// Nothing in a text but the data: no time of day, no path of this machine, no address in memory.
+/// R18: texts depend only on the results: no time of day, no path of this machine, no memory address.
 pub(super) fn r18(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for text in &subject.texts {
@@ -282,7 +283,7 @@ pub(super) fn r18(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// `10:42:07` or `2026-01-31T10:42`.
+/// Whether a word is a time of day, such as `10:42:07` or `2026-01-31T10:42`.
 fn is_time(word: &str) -> bool {
     let clock = word.rsplit('T').next().unwrap_or_default();
     let parts: Vec<&str> = clock.split(':').collect();

@@ -1,4 +1,4 @@
-//! The input of a check: the results, and the report as templates see and print it.
+//! The input of a check: the results, and the report as templates receive and print it.
 
 use std::path::PathBuf;
 
@@ -15,15 +15,15 @@ use crate::results::ResultSet;
 /// The formats of a template.
 const FORMATS: [&str; 2] = ["md", "html"];
 
-/// A report with everything that it is made from.
+/// A report with the results and texts that are checked.
 pub(super) struct Subject<'a> {
     /// The results that the report is checked against.
     pub(super) set: &'a ResultSet,
     /// Variables of the templates.
     pub(super) context: Value,
-    /// Every table in it.
+    /// Every table in the context.
     pub(super) tables: Vec<Table>,
-    /// What templates print.
+    /// The texts that the templates print.
     pub(super) texts: Vec<Text>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Subject<'a> {
 pub(super) struct Text {
     /// File name of the template.
     pub(super) name: String,
-    /// Whether the text is HTML; Markdown otherwise.
+    /// Whether the text is HTML; otherwise it is Markdown.
     pub(super) is_page: bool,
     /// The whole text.
     pub(super) whole: String,
@@ -43,12 +43,13 @@ impl<'a> Subject<'a> {
         Self::with(set, &Report::of(set), None)
     }
 
-    /// `report` checked against `set`, printed by the templates in `own` where they have the program's names.
+    /// `report` checked against `set`, printed by the templates in `own` which replace the program's templates of the
+    /// same name.
     pub(super) fn with(set: &'a ResultSet, report: &Report, own: Option<PathBuf>) -> Self {
         Self::made(set, report, printed(report, own))
     }
 
-    /// A comparison's pages in one language, checked against the results after.
+    /// A comparison's pages in one language, checked against the results of the side after.
     pub(super) fn of_comparison(
         set: &'a ResultSet,
         report: &ComparisonReport,
@@ -77,7 +78,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The section of an id; `None` where there is none.
+    /// The section with this id, if there is one.
     pub(super) fn section(&self, id: &str) -> Option<&Value> {
         let themes = self.context["themes"]
             .as_array()
@@ -138,7 +139,7 @@ impl Text {
         }
     }
 
-    /// A text as this format writes it.
+    /// `text` escaped for this format.
     pub(super) fn escaped(&self, text: &str) -> String {
         if self.is_page {
             html(text)
@@ -152,7 +153,7 @@ impl Text {
         self.whole.contains(&self.escaped(text))
     }
 
-    /// The part that shows a table; `None` where this template does not.
+    /// The part of the text that shows a table; `None` if the template does not show it.
     pub(super) fn of_table(&self, table: &Table) -> Option<&str> {
         if self.is_page {
             let begin = self
@@ -171,7 +172,7 @@ impl Text {
         }
     }
 
-    /// Whether the page prints a table whose `id` begins so.
+    /// Whether the page prints a table whose id begins with `id`.
     pub(super) fn prints(&self, subject: &Subject<'_>, id: &str) -> bool {
         let mut tables = subject
             .tables
@@ -180,7 +181,7 @@ impl Text {
         tables.any(|table| self.of_table(table).is_some())
     }
 
-    /// The part's text as a reader sees it without a pointer.
+    /// The visible text of a part, without tooltips.
     pub(super) fn visible(part: &str) -> String {
         let mut pieces = part.split(" title=\"");
         let mut seen = pieces.next().unwrap_or_default().to_owned();
@@ -202,7 +203,7 @@ impl Text {
 }
 
 fn html(text: &str) -> String {
-    // The engine's own escaping, through the engine.
+    // Uses the escaping of the template engine itself.
     let mut engine = minijinja::Environment::new();
     engine.set_auto_escape_callback(|_| minijinja::AutoEscape::Html);
     engine
@@ -211,7 +212,7 @@ fn html(text: &str) -> String {
 }
 
 impl Table {
-    /// The field of a row in a column, where the row has one.
+    /// The fields of the column with index `place`, from rows that have one.
     pub(super) fn entries(&self, place: usize) -> impl Iterator<Item = (&Row, &Entry)> {
         let rows = self.rows.iter();
         rows.filter_map(move |row| Some((row, row.fields.get(place)?)))

@@ -12,7 +12,7 @@ use crate::results::{Environment, grouped};
 use super::language::Words;
 pub use page::render_history;
 
-/// Sentences of an answer, names in a sentence, and lines in a plot, at most.
+/// Largest number of sentences in an answer, names in a sentence, and lines in a plot.
 const MOST: usize = 6;
 /// A change or a blip of a cell.
 struct Event<'a> {
@@ -21,7 +21,7 @@ struct Event<'a> {
     is_blip: bool,
 }
 
-/// Everything that was found in a history, in the order of sessions.
+/// All changes and blips of a history, in the order of sessions.
 fn events(history: &History) -> Vec<Event<'_>> {
     let mut all = Vec::new();
     for cell in &history.cells {
@@ -61,8 +61,8 @@ impl Event<'_> {
     }
 }
 
-/// Findings in a history, in the order of sessions: the place of the session, and a sentence on all cells that are slower, or
-/// faster, from there on, or there only.
+/// Findings in a history, in the order of sessions: the index of the session, and a sentence on the cells that became
+/// slower or faster from that session on, or only in it.
 pub fn history_sentences(history: &History) -> Vec<(usize, String)> {
     let group = |event: &Event<'_>| (event.shift.session, event.how());
     let groups = grouped(events(history), group).into_iter();
@@ -120,13 +120,14 @@ pub fn history_summary(history: &History) -> String {
     text + "."
 }
 
-/// Most sessions of a cell.
+/// Largest number of sessions of any cell.
 pub fn most_sessions(history: &History) -> usize {
     let sessions = history.cells.iter().map(|cell| cell.points.len());
     sessions.max().unwrap_or_default()
 }
 
-/// `quickstart on AMD EPYC, 2 cores, release build`; of several machines or builds with what an earlier one had else.
+/// Title of a history: `quickstart on AMD EPYC, 2 cores, release build`; for an earlier machine or build, followed by
+/// the fields in which it differs from the newest.
 pub fn history_title(history: &History) -> String {
     let fields = history.differing.iter();
     let fields: Vec<String> = fields
@@ -143,7 +144,7 @@ pub fn history_title(history: &History) -> String {
     )
 }
 
-/// `AMD EPYC, 2 cores, release build`.
+/// An environment in short: `AMD EPYC, 2 cores, release build`.
 pub fn machine(environment: &Environment) -> String {
     let field = |name: &str| environment.must_match.get(name).cloned();
     let cpu = field("cpu_model").unwrap_or_else(|| "an unknown processor".to_owned());
@@ -157,7 +158,7 @@ pub fn machine(environment: &Environment) -> String {
     )
 }
 
-/// Milliseconds in a suitable unit: `58.1 ms`, `1.24 µs`.
+/// A duration, given in milliseconds, in a suitable unit: `58.1 ms`, `1.24 µs`.
 pub fn duration(milliseconds: f64) -> String {
     let (value, unit) = if milliseconds >= 1e3 {
         (milliseconds / 1e3, "s")
@@ -169,13 +170,13 @@ pub fn duration(milliseconds: f64) -> String {
     format!("{} {unit}", human(value, 3))
 }
 
-/// The times of a cell in its first and in its newest session; empty without one.
+/// The times of a cell in its first and in its newest session; empty without sessions.
 pub fn first_and_newest(cell: &CellHistory) -> [String; 2] {
     let ends = [cell.points.first(), cell.points.last()];
     ends.map(|point| point.map_or_else(String::new, |point| duration(point.ms)))
 }
 
-/// The commit of a session: `2026-11-28 1a2b3c4d One pass over the rows`.
+/// The commit of a session, in words: `2026-11-28 1a2b3c4d One pass over the rows`.
 pub fn history_commit(history: &History, session: usize) -> String {
     let commit = &history.sessions[session].commit;
     format!("{} {} {}", commit.day, commit.short(), commit.subject)

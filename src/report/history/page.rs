@@ -1,4 +1,4 @@
-//! The page: an answer, a plot and tables for each history, drawn by the template of comparisons.
+//! The page: an answer, a plot and tables for each history, rendered with the template of comparisons.
 
 use std::path::{Path, PathBuf};
 
@@ -22,20 +22,19 @@ use super::{
     history_title,
 };
 
-/// Sessions that each have a tick at most.
+/// Largest number of sessions with a tick each.
 const TICKS: usize = 12;
 
-/// Writes `history.md` and `history.html` with their plots into `folder`, and returns every file that belongs to them. The
-/// same histories give the same bytes.
+/// Writes `history.md` and `history.html` with their plots into `folder`, and returns every file of them. The same
+/// histories give the same bytes.
 ///
 /// # Errors
-/// [`ReportError`]; files that were there before are then still whole.
+/// [`ReportError`]; then existing files are unchanged.
 pub fn render_history(histories: &[History], folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let report = page(histories);
     let engine = template::engine(None);
     let context = Value::from(Serde(&report));
     let mut files = Vec::new();
-    // A page of the same structure: parts with an answer, a figure, a table and details.
     for format in template::FORMATS {
         let text = write::page(None, &engine, (COMPARISON, format), &context)?;
         files.push((folder.join(format!("{HISTORY}.{format}")), text));
@@ -100,7 +99,7 @@ fn part(number: usize, history: &History) -> Part {
     }
 }
 
-/// Times over sessions, of cells in which something was found, else of the first ones.
+/// Plot of times over sessions, for cells with changes or blips, else for the first cells.
 fn figure(id: &str, history: &History) -> Option<PlotContext> {
     let is_told = |cell: &&CellHistory| !cell.changes.is_empty() || !cell.blips.is_empty();
     let several = history.cells.iter().filter(|cell| cell.points.len() > 1);
@@ -160,7 +159,7 @@ fn figure(id: &str, history: &History) -> Option<PlotContext> {
     })
 }
 
-/// A section of one table of texts.
+/// A section that consists of one table of texts.
 fn section(
     (id, title, about): (String, &str, &str),
     headings: &[&str],
@@ -247,5 +246,6 @@ fn method() -> Section {
          half as far away; p is multiplied by the number of sessions.",
         "Sessions of one machine differ by more than runs of one session: “fieldtrial ab --aa” measures by how much.",
     ];
-    Section::titled("method", "How changes are found").saying(points.map(str::to_owned).into())
+    Section::titled("method", "How changes are found")
+        .with_sentences(points.map(str::to_owned).into())
 }

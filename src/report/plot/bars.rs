@@ -12,9 +12,9 @@ use super::svg::{Anchor, Svg, text_width};
 
 const BAR: f64 = 22.0;
 const PITCH: f64 = 30.0;
-/// Most that labels take of the width.
+/// Largest width of labels in pixels.
 const LABELS: f64 = 250.0;
-/// Bars that are read out one by one.
+/// Largest number of bars that the text for screen readers lists one by one.
 const READ_OUT: usize = 12;
 
 /// Horizontal bars.
@@ -46,7 +46,7 @@ pub(crate) struct Bar {
 pub(crate) struct Segment {
     /// Length of the segment on the axis.
     pub(crate) value: f64,
-    /// Text inside the segment, where it fits.
+    /// Text inside the segment, if it fits.
     pub(crate) text: String,
 }
 
@@ -60,7 +60,7 @@ impl BarPlot {
         let legend = legend(&parts.collect::<Vec<_>>());
         let top = 16.0 + legend_height(legend.len());
         let bottom = top + self.bars.len() as f64 * PITCH;
-        // Shares that sum to 100 and a rounding error are no reason for an axis to 120.
+        // Rounded first, so that percentages that sum to slightly more than 100 do not extend the axis to 120.
         let ends = self.bars.iter().map(|bar| round_significant(bar.sum(), 9));
         let ends: Vec<f64> = ends.chain([0.0]).collect();
         let scale = Scale::magnitude(ScaleKind::Linear, &ends, (left, right));

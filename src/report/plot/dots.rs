@@ -1,4 +1,4 @@
-//! A dot for each row on one axis, with its interval and its runs: what does not add up is no bar.
+//! A dot for each row on one axis, with its interval and its runs, for values that do not add up to a whole.
 
 use crate::base::units::human;
 use crate::report::language::{Words, messages};
@@ -11,9 +11,9 @@ use super::scale::{Scale, ScaleKind};
 use super::svg::{Anchor, Svg};
 
 const PITCH: f64 = 26.0;
-/// Most that labels take of the width.
+/// Largest width of labels in pixels.
 const LABELS: f64 = 300.0;
-/// Rows that are read out one by one.
+/// Largest number of rows that the text for screen readers lists one by one.
 const READ_OUT: usize = 12;
 
 messages! {
@@ -29,7 +29,7 @@ pub(crate) struct DotPlot {
     pub(crate) x_label: String,
     /// How numbers are written.
     pub(crate) words: Words,
-    /// Scale of the axis of values that are no ratios.
+    /// Scale of the axis, if the values are not ratios.
     pub(crate) x_scale: ScaleKind,
     /// Whether values are ratios, on a logarithmic axis around 1.
     pub(crate) is_ratio: bool,
@@ -44,19 +44,19 @@ pub(crate) struct DotPlot {
 pub(crate) struct DotRow {
     /// Text left of the row.
     pub(crate) label: String,
-    /// Index of the series, which decides the dot's look.
+    /// Index of the series, which determines marker and colour.
     pub(crate) kind: usize,
     /// The row's value; a ratio is positive.
     pub(crate) value: f64,
-    /// Ends of the value's interval; `None` where there is none.
+    /// Ends of the value's interval; `None` if there is none.
     pub(crate) interval: Option<(f64, f64)>,
     /// Values of the single runs, drawn as small dots.
     pub(crate) runs: Vec<f64>,
-    /// Half the width of the band around 1 in which a ratio does not matter; 0 for none.
+    /// Half the width of the band around 1 of negligible ratios; 0 for no band.
     pub(crate) threshold: f64,
     /// Text right of the row.
     pub(crate) end: String,
-    /// Id of the table row that it leads to; empty for none.
+    /// Id of the table row that the dot links to; empty for none.
     pub(crate) link: String,
 }
 
@@ -112,7 +112,7 @@ impl DotPlot {
 }
 
 impl DotRow {
-    /// Ends of the band in which a ratio does not matter.
+    /// Ends of the band of negligible ratios.
     fn band(&self) -> [f64; 2] {
         [1.0 - self.threshold, 1.0 + self.threshold]
     }

@@ -1,4 +1,4 @@
-//! The frame of a plot over two axes: legend, axes with units and scale notes, guides.
+//! The frame of a plot with two axes: legend, axes with units and scale notes, vertical guide lines.
 
 use crate::report::language::Words;
 
@@ -11,12 +11,12 @@ const HEIGHT: f64 = 280.0;
 const LEGEND_LINE: f64 = 22.0;
 const RIGHT: f64 = WIDTH - 22.0;
 
-/// An axis, before its place is known.
+/// Description of an axis, before its position is determined.
 pub(super) struct Axis<'a> {
     /// Name and unit.
     pub(super) label: &'a str,
     pub(super) kind: ScaleKind,
-    /// Whether ticks are at the values themselves (settings) or at round numbers.
+    /// Whether ticks are at the values themselves (for settings) instead of round numbers.
     pub(super) is_settings: bool,
     pub(super) values: Vec<f64>,
 }
@@ -33,16 +33,16 @@ pub(super) struct Frame {
 /// How a legend draws a series.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// A line with its marker.
+    /// A line with its marker; contains the index of the series.
     Line(usize),
-    /// A marker alone.
+    /// A marker without a line; contains the index of the series.
     Mark(usize),
-    /// Draws a filled square.
+    /// A filled square; contains the index of the series.
     Square(usize),
 }
 
 impl Frame {
-    /// Begins a drawing: legend and axes.
+    /// Starts a plot: draws legend and axes.
     pub(super) fn begin(entries: &[(Sign, &str)], x: &Axis<'_>, y: &Axis<'_>) -> (Svg, Self) {
         let legend = legend(entries);
         let top = 42.0 + legend.len() as f64 * LEGEND_LINE;
@@ -68,7 +68,7 @@ impl Frame {
         (svg, frame)
     }
 
-    /// Pixels of a value pair.
+    /// Position of the point `(x, y)` in pixels.
     pub(super) fn place(&self, x: f64, y: f64) -> (f64, f64) {
         (self.x.place(x), self.y.place(y))
     }
@@ -78,7 +78,7 @@ impl Frame {
         left >= self.left && right <= RIGHT && top >= self.top - 8.0 && bottom <= self.bottom
     }
 
-    /// Draws upright guides at values of the x axis with their words; those that lie outside are left out.
+    /// Draws vertical guide lines with labels at values of the x axis; values outside the axis are left out.
     pub(super) fn guides(&self, svg: &mut Svg, guides: &[(f64, String)]) {
         let places = guides
             .iter()
@@ -105,7 +105,7 @@ impl Frame {
             svg.line("axis", (place, self.bottom), (place, self.bottom + 5.0));
             let half = text_width(&text, 13.0) / 2.0;
             if place - half > taken {
-                // The last one must not leave the drawing.
+                // The label must not extend beyond the plot.
                 let middle = place.min(WIDTH - 2.0 - half);
                 svg.text("tick", (middle, self.bottom + 21.0), Anchor::Middle, &text);
                 taken = place + half + 6.0;
@@ -114,16 +114,16 @@ impl Frame {
         svg.line("axis", (self.left, self.bottom), (RIGHT, self.bottom));
         let label = format!("{}{}", y.label, self.y.note());
         svg.text("label", (8.0, self.top - 16.0), Anchor::Start, &label);
-        // Settings and positions have no zero: the label names only a logarithmic scale.
+        // Settings and positions need no note about zero: the label only mentions a logarithmic scale.
         let label = format!("{}{}", x.label, self.x.kind_note());
         svg.text("label", (RIGHT, self.bottom + 44.0), Anchor::End, &label);
     }
 }
 
-/// An entry of a legend, placed.
+/// An entry of a legend with its text and x position in pixels.
 type Placed = (Sign, f64, String);
 
-/// Names in rows that fit the width.
+/// Arranges legend entries in rows that fit the width.
 pub(super) fn legend(entries: &[(Sign, &str)]) -> Vec<Vec<Placed>> {
     let mut rows: Vec<Vec<Placed>> = Vec::new();
     let mut left = 8.0;
@@ -143,7 +143,7 @@ pub(super) fn legend(entries: &[(Sign, &str)]) -> Vec<Vec<Placed>> {
     rows
 }
 
-/// Pixels that a legend of this many rows takes.
+/// Height in pixels of a legend with this number of rows.
 pub(super) fn legend_height(rows: usize) -> f64 {
     rows as f64 * LEGEND_LINE
 }
@@ -184,8 +184,7 @@ impl Sign {
     }
 }
 
-/// Draws the ticks of an axis below rows, with lines through them, and its label. Texts that would lie on each other are
-/// left out.
+/// Draws the ticks of an axis below rows, with lines through them, and its label. Overlapping texts are left out.
 pub(super) fn ticks_below(
     svg: &mut Svg,
     scale: &Scale,
@@ -206,12 +205,12 @@ pub(super) fn ticks_below(
     svg.text("label", (WIDTH - 18.0, bottom + 42.0), Anchor::End, label);
 }
 
-/// Pixels of the widest of some texts.
+/// Width of the widest text in pixels.
 pub(super) fn widest<'t>(texts: impl Iterator<Item = &'t String>) -> f64 {
     texts.map(|text| text_width(text, 13.0)).fold(0.0, f64::max)
 }
 
-/// Colour and dash of a line.
+/// CSS classes for colour and dash pattern of a line.
 pub(super) fn line_class(index: usize) -> String {
     format!("line s{} d{}", index % SERIES, index % 4)
 }

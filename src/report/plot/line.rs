@@ -1,4 +1,4 @@
-//! Lines over a numeric axis, with points, runs, intervals or bands, and guides.
+//! Lines over a numeric axis, with points, runs, intervals or bands, and vertical guide lines.
 
 use crate::base::units::human;
 
@@ -7,10 +7,10 @@ use super::frame::{Frame, line_class};
 use super::series::{Point, Series};
 use super::svg::Svg;
 
-/// Points of a line beyond which markers would only hide it.
+/// Largest number of points with which a line has markers.
 const MARKED: usize = 24;
 
-/// Everything that the y axis must reach for a point.
+/// All y values of a point that the axis must include.
 pub(super) fn reach(point: &Point) -> Vec<f64> {
     let (low, high) = point.interval.unwrap_or((point.y, point.y));
     let mut values = vec![point.y, low, high];

@@ -1,27 +1,28 @@
-//! From values to places on an axis, with ticks that people would choose.
+//! Maps values to positions on an axis, with round ticks.
 
 use crate::base::statistics::range;
 use crate::base::units::{human, human_si};
 
-/// Ticks of an axis of ratios at most.
+/// Largest number of ticks on an axis of ratios.
 const TICKS: usize = 7;
-/// Steps between ticks, of which the finest that fits is taken.
+/// Candidate steps between ticks; the finest that gives few enough ticks is used.
 const STEPS: [f64; 10] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0];
 
-/// How an axis maps values to places.
+/// How an axis maps values to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ScaleKind {
-    /// Equal steps, equal distances.
+    /// Linear.
     #[default]
     Linear,
-    /// Equal distances for each doubling.
+    /// Logarithmic; ticks at powers of two.
     Log2,
-    /// Equal distances for each factor of ten.
+    /// Logarithmic; ticks at powers of ten.
     Log10,
 }
 
 impl ScaleKind {
-    /// The scale that suits `values`: logarithmic from a factor of eight on, by two where all are powers of two.
+    /// The suitable scale for `values`: logarithmic if they span a factor of eight or more, with base 2 if all are
+    /// powers of two.
     pub(crate) fn for_values(values: &[f64]) -> Self {
         let (low, high) = range(values).unwrap_or_default();
         if low <= 0.0 || high < 8.0 * low {
@@ -44,7 +45,7 @@ impl ScaleKind {
     }
 }
 
-/// An axis over pixels.
+/// An axis with its range in values and in pixels.
 #[derive(Debug, Clone)]
 pub(crate) struct Scale {
     kind: ScaleKind,
@@ -56,7 +57,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// An axis of positive ratios around 1, logarithmic, with a little air.
+    /// An axis of positive ratios around 1, logarithmic, with a small margin.
     pub(crate) fn around_one(values: &[f64], pixels: (f64, f64)) -> Self {
         let positive = values
             .iter()
@@ -64,7 +65,7 @@ impl Scale {
             .filter(|value| value.is_finite() && *value > 0.0);
         let ends = range(&positive.chain([1.0]).collect::<Vec<f64>>());
         let (low, high) = ends.unwrap_or((1.0, 1.0));
-        // An axis of some width where everything is 1.
+        // The margin is positive even if all values are 1.
         let air = (high / low).powf(0.06).max(1.005);
         let (low, high) = (low / air, high * air);
         Self::new(ScaleKind::Log10, (low, high), ratios(low, high), pixels)
@@ -92,7 +93,7 @@ impl Scale {
         if kind != ScaleKind::Linear {
             return Self::logarithmic(kind, low, high, pixels);
         }
-        // One value alone has no spread to show.
+        // A single value has no spread, so the axis begins at zero.
         let from_zero = low >= 0.0 && (low < 0.6 * high || low >= high);
         let low = if from_zero { 0.0 } else { low };
         let step = tidy_step((high - low).max(high.abs() * 1e-3).max(f64::MIN_POSITIVE) / 5.0);
@@ -103,7 +104,7 @@ impl Scale {
         Self::new(kind, (first * step, last * step), ticks, pixels)
     }
 
-    /// An axis for settings: ticks are at the values themselves while they are few.
+    /// An axis for settings: ticks are at the values themselves if they are few.
     pub(crate) fn settings(kind: ScaleKind, values: &[f64], pixels: (f64, f64)) -> Self {
         let mut known = values.to_vec();
         known.sort_by(f64::total_cmp);
@@ -138,14 +139,14 @@ impl Scale {
         Self::new(kind, (base.powi(first), base.powi(last)), ticks, pixels)
     }
 
-    /// The place of a value, in pixels.
+    /// The position of a value in pixels.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let (low, high) = (self.kind.forward(self.low), self.kind.forward(self.high));
         let share = (self.kind.forward(value) - low) / (high - low);
         self.from + share * (self.to - self.from)
     }
 
-    /// End of an axis label that says what distances mean: `, from 0`, `, log₂ scale`.
+    /// End of an axis label that describes the scale: `, from 0`, `, log₂ scale`.
     pub(crate) fn note(&self) -> &'static str {
         match self.kind {
             ScaleKind::Linear if self.low == 0.0 => ", from 0",
@@ -154,7 +155,7 @@ impl Scale {
         }
     }
 
-    /// End of the label of an axis of settings or positions, where zero means nothing.
+    /// End of the label of an axis of settings or positions, for which zero has no meaning.
     pub(crate) fn kind_note(&self) -> &'static str {
         match self.kind {
             ScaleKind::Linear => "",
@@ -163,7 +164,7 @@ impl Scale {
         }
     }
 
-    /// Places and texts of the ticks.
+    /// Positions in pixels and texts of the ticks.
     pub(crate) fn ticks(&self) -> impl Iterator<Item = (f64, String)> + '_ {
         let ticks = self.ticks.iter();
         ticks.map(|&tick| (self.place(tick), tick_text(tick)))
@@ -176,7 +177,8 @@ fn ends(values: &[f64]) -> (f64, f64) {
     ends.unwrap_or((0.0, 1.0))
 }
 
-/// Multiples of the finest tidy step that gives few enough ticks; powers of ten and their halves on a wide axis.
+/// Ticks of an axis of ratios: multiples of the finest step of [`STEPS`] that gives few enough ticks; powers of ten and
+/// their halves on a wide axis.
 fn ratios(low: f64, high: f64) -> Vec<f64> {
     let mut fitting = STEPS.iter().map(|step| {
         let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
@@ -191,7 +193,7 @@ fn ratios(low: f64, high: f64) -> Vec<f64> {
     })
 }
 
-/// 1, 2 or 5 times a power of ten, at least `raw`.
+/// The smallest of 1, 2 or 5 times a power of ten, at least `raw`.
 fn tidy_step(raw: f64) -> f64 {
     let power = 10f64.powi(raw.log10().floor() as i32);
     let factor = [1.0, 2.0, 5.0, 10.0];
@@ -203,7 +205,7 @@ fn tick_text(value: f64) -> String {
     if value.abs() >= 1e6 {
         return human_si(value, "").replace(".00", "").replace(".0 ", " ");
     }
-    // Six digits hide the last bits of 0.1 + 0.2.
+    // Six digits, so that 0.1 + 0.2 is shown as 0.3.
     let text = human(value, 6);
     let (digits, power) = text.split_once('e').unwrap_or((&text, ""));
     let digits = if digits.contains('.') {

@@ -11,19 +11,19 @@ use super::scale::ScaleKind;
 use super::series::{Point, Series};
 use super::svg::{Anchor, Svg, text_width};
 
-/// Points of a plot beyond which those that lie on each other are drawn as one.
+/// Number of points above which overlapping points are merged.
 const MOST: usize = 400;
-/// Pixels within which points then count as lying on each other.
+/// Grid size in pixels for merging overlapping points.
 const GRID: f64 = 9.0;
-/// Most labels in a plot; with more, names are in the legend and at the pointer.
+/// Most labels in a plot; with more, names are only in the legend and in tooltips.
 const LABELS: usize = 24;
-/// Pixels between series that have a point at the same setting.
+/// Horizontal offset in pixels between series with points at the same setting.
 const ASIDE: f64 = 7.0;
 
 /// Points over two numeric axes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PointPlot {
-    /// First text for screen readers.
+    /// Short text for screen readers.
     pub(crate) about: String,
     /// Name and unit below the axis.
     pub(crate) x_label: String,
@@ -33,17 +33,17 @@ pub(crate) struct PointPlot {
     pub(crate) y_label: String,
     /// Scale of the y axis.
     pub(crate) y_scale: ScaleKind,
-    /// The points, by series; at most [`super::SERIES`]. A label is drawn where it hides nothing.
+    /// The points, by series; at most [`super::SERIES`]. A label is drawn if it hides nothing.
     pub(crate) series: Vec<Series>,
-    /// A line of each series, by its place: the best value so far, a front; none for those beyond the end.
+    /// A line for each series, by index (the best value so far, a front); series beyond the end of the list have none.
     pub(crate) lines: Vec<Vec<(f64, f64)>>,
-    /// Small dots of each series, by its place, below its points; none for those beyond the end.
+    /// Small dots for each series, by index, drawn below its points; series beyond the end of the list have none.
     pub(crate) dots: Vec<Vec<(f64, f64)>>,
-    /// Whether the ticks of the x axis are at the values themselves (settings), while they are few, or at round numbers.
+    /// Whether the ticks of the x axis are at the values themselves (settings), if they are few, or at round numbers.
     pub(crate) x_settings: bool,
-    /// Whether each series is a line, with runs, intervals or bands.
+    /// Whether the points of each series are joined to a line, with runs, intervals or bands.
     pub(crate) is_joined: bool,
-    /// Vertical lines, each at a value of the x axis with a few words, where series are drawn as lines (the knee of a curve).
+    /// Vertical lines, each at a value of the x axis with a label, in plots of lines (the knee of a curve).
     pub(crate) guides: Vec<(f64, String)>,
 }
 
@@ -86,13 +86,13 @@ impl PointPlot {
         self.series.iter().map(|series| series.points.len()).sum()
     }
 
-    /// Dots lie below lines, and both below the points.
+    /// Draws the dots and, above them, the lines; points are drawn later.
     fn lines_and_dots(&self, svg: &mut Svg, frame: &Frame) {
         for (index, dots) in self.dots.iter().enumerate() {
             let mut places = BTreeSet::new();
             for &(x, y) in dots {
                 let place = frame.place(x, y);
-                // Only one of several dots at one place is drawn.
+                // Of several dots at the same pixel only one is drawn.
                 if places.insert((place.0.round() as i64, place.1.round() as i64)) {
                     let class = format!("run f{}", index % SERIES);
                     svg.dot(&class, place, &format!("{}, {}", human(x, 4), human(y, 4)));
@@ -107,7 +107,7 @@ impl PointPlot {
         }
     }
 
-    /// Places of lines and dots.
+    /// Coordinates of all points of lines and dots.
     fn others(&self) -> impl Iterator<Item = (f64, f64)> {
         self.lines.iter().chain(&self.dots).flatten().copied()
     }
@@ -155,7 +155,7 @@ impl PointPlot {
         }
     }
 
-    /// Series as lines from left to right: bands and whiskers below, lines with their points and guides above.
+    /// Draws series as lines from left to right: bands and whiskers below, lines with their points and guides above.
     fn joined(&self, svg: &mut Svg, frame: &Frame) {
         for (index, series) in self.series.iter().enumerate() {
             let aside = self.aside(index, frame);
@@ -172,7 +172,7 @@ impl PointPlot {
         frame.guides(svg, &self.guides);
     }
 
-    /// How far a series stands beside its settings, so that whiskers of several do not lie on each other.
+    /// Horizontal offset of a series in pixels, so that whiskers of different series do not overlap.
     fn aside(&self, index: usize, frame: &Frame) -> f64 {
         let spread = |point: &Point| point.interval.is_some() || !point.runs.is_empty();
         let has_spread = |series: &Series| !series.is_band && series.points.iter().any(spread);
@@ -188,7 +188,7 @@ impl PointPlot {
         (index as f64 - (count - 1.0) / 2.0) * step
     }
 
-    /// One marker per place of a grid, per series.
+    /// Draws one marker per grid cell and series.
     fn merged(&self, svg: &mut Svg, frame: &Frame) {
         for (index, series) in self.series.iter().enumerate() {
             let mut places: BTreeMap<(i64, i64), ((f64, f64), usize)> = BTreeMap::new();
@@ -205,7 +205,7 @@ impl PointPlot {
     }
 }
 
-/// Writes a label right, left, above or below its point: the first that hides nothing; none where all would.
+/// Writes a label right, left, above or below its point: the first position that hides nothing; none if all would.
 fn label(svg: &mut Svg, frame: &Frame, point: &Point, taken: &mut Vec<Area>) {
     let (x, y) = frame.place(point.x, point.y);
     let wide = text_width(&point.label, 13.0);

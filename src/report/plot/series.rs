@@ -1,8 +1,8 @@
-//! Content of plots: points with their intervals and runs, by series; and fewer of them where there are too many.
+//! Content of plots: points with their intervals and runs, by series; and their reduction if there are too many.
 
 use crate::base::statistics::{median, range};
 
-/// Most points of a drawn series; more become stretches with median and range.
+/// Most points of a drawn series; with more, groups of neighbouring points are replaced by median and range.
 pub(crate) const POINTS: usize = 120;
 
 /// A series: one line, or one kind of point.
@@ -12,26 +12,26 @@ pub(crate) struct Series {
     pub(crate) name: String,
     /// Points, from left to right.
     pub(crate) points: Vec<Point>,
-    /// Whether intervals are drawn as a band around the line and not as whiskers at the points.
+    /// Whether intervals are drawn as a band around the line instead of whiskers at the points.
     pub(crate) is_band: bool,
 }
 
 /// A point, with what is known about its spread.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Point {
-    /// Place on the x axis.
+    /// Value on the x axis.
     pub(crate) x: f64,
-    /// Place on the y axis.
+    /// Value on the y axis.
     pub(crate) y: f64,
-    /// Lower and upper end of its interval; `None` for n = 1.
+    /// Lower and upper end of the point's interval; `None` for a single run.
     pub(crate) interval: Option<(f64, f64)>,
-    /// Values of the single runs, drawn as small dots; empty where they are not known or are the point itself.
+    /// Values of the single runs, drawn as small dots; empty if they are unknown or equal the point.
     pub(crate) runs: Vec<f64>,
-    /// Text beside the point, where a scatter plot has space; empty for none.
+    /// Text beside the point, if a scatter plot has space; empty for no label.
     pub(crate) label: String,
-    /// Shown when the pointer rests on it.
+    /// Tooltip of the point.
     pub(crate) about: String,
-    /// Id of the table row that it leads to; empty for none.
+    /// Id of the table row that the point links to; empty for none.
     pub(crate) link: String,
 }
 
@@ -45,8 +45,8 @@ impl Series {
         }
     }
 
-    /// A series of at most [`POINTS`] points: of more, each point is a stretch, with its median and its range as a band.
-    /// Points are expected from left to right.
+    /// A series of at most [`POINTS`] points: with more, groups of neighbouring points are replaced by their median,
+    /// and their range is drawn as a band. Points must be sorted by x.
     pub(crate) fn condensed(self) -> Self {
         if self.points.len() <= POINTS {
             return self;

@@ -1,10 +1,10 @@
-//! SVG text: elements with escaped content, and numbers with two decimals so that bytes repeat.
+//! SVG text: elements with escaped content, and numbers with two decimals so that equal plots give equal bytes.
 
 use std::fmt::Write;
 
 use super::{SERIES, STYLE};
 
-/// Beginning of the line of a link, whose target is in the page that holds the drawing.
+/// Beginning of the line of a link, whose target is in the page that contains the plot.
 const LINK: &str = "<a href=";
 /// The line that ends a link.
 const LINK_END: &str = "</a>";
@@ -16,7 +16,7 @@ pub(crate) struct Svg {
     body: String,
 }
 
-/// Position of a text's given point in it.
+/// Which point of a text (start, middle, end) is at the given position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -72,7 +72,7 @@ impl Svg {
         ));
     }
 
-    /// A marker that leads to the element with the id `link`; without one, a plain [`Svg::marker`].
+    /// A marker that links to the element with the id `link`; without one, a plain [`Svg::marker`].
     pub(crate) fn linked_marker(&mut self, series: usize, at: (f64, f64), about: &str, link: &str) {
         if link.is_empty() {
             return self.marker(series, at, about);
@@ -82,7 +82,7 @@ impl Svg {
         self.push(LINK_END);
     }
 
-    /// A marker of series `series`: its form tells series apart as its colour does.
+    /// A marker of series `series`: shape and colour distinguish series.
     pub(crate) fn marker(&mut self, series: usize, (x, y): (f64, f64), about: &str) {
         let class = format!("mark f{}", series % SERIES);
         let r = 5.0;
@@ -120,7 +120,7 @@ impl Svg {
         ));
     }
 
-    /// Ends the drawing; a screen reader says `about`, and `described` on demand.
+    /// Ends the drawing; `about` is the title and `described` the description for screen readers.
     pub(crate) fn finish(self, about: &str, described: &str) -> String {
         let (width, height) = (px(self.width), px(self.height));
         let (about, described) = (escape(about), escape(described));
@@ -137,10 +137,10 @@ impl Svg {
     }
 }
 
-/// The ground of a drawing that is a file of its own.
+/// The background of a plot that is a separate file.
 const PAPER: &str = "<rect class=\"paper\" x=\"0\" y=\"0\" width=\"100%\" height=\"100%\"/>\n";
 
-/// Turns a drawing for a page into a file of its own: with the rules of style that it uses and paper, without links into the page.
+/// Converts a plot for a page into a separate file: adds the style rules that it uses and a background, removes links into the page.
 pub(crate) fn standalone(drawing: &str) -> String {
     let Some(end) = drawing.find(">\n") else {
         return drawing.to_owned();
@@ -159,7 +159,7 @@ pub(crate) fn standalone(drawing: &str) -> String {
     format!("{head}<style>\n{style}</style>\n{body}")
 }
 
-/// Approximate width of a text in pixels, rather too wide: the font is not measured.
+/// Approximate width of a text in pixels, an upper estimate, since the font is unknown.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.56
 }

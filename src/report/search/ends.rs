@@ -11,10 +11,10 @@ use crate::results::Status;
 use super::trial::Trial;
 use super::trials::Search;
 
-/// Most metrics in the comparison of an ensemble with the best trial.
+/// Largest number of metrics in the comparison of an ensemble with the best trial.
 const METRICS: usize = 8;
 
-/// The ensembles beside the best single trials; `None` where there is none.
+/// The section that compares the ensembles with the best single trials; `None` without ensembles.
 pub(super) fn ensemble(search: &Search<'_, '_>) -> Option<Section> {
     type OfModel<'f, 'v, 'a> = Field<'f, (String, Trial<'v, 'a>)>;
     let mut models: Vec<(String, Trial<'_, '_>)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Several objectives: the Pareto front of each study, its points that no other study's front dominates, and the rule for the
-//! winner.
+//! Several objectives: the Pareto front of each study, its points that no other study's front dominates, and the rule
+//! that decides between studies.
 
 use crate::base::pareto::dominates;
 use crate::base::text::count;
@@ -12,10 +12,11 @@ use super::objective::Objective;
 use super::trial::{Ending, Trial};
 use super::trials::{Search, Study};
 
-/// Lead in a share of right classes that breaks a tie (founding report 002); of other objectives, the relative lead.
+/// Lead that breaks a tie (founding report 002): an absolute difference for accuracies, a relative one for other
+/// objectives.
 const LEAD: f64 = 0.05;
 
-/// Trials that no other trial of their study dominates, by their first objective.
+/// Trials that no other trial of their study dominates, sorted by their first objective.
 pub(crate) type Front<'v, 'a> = Vec<Trial<'v, 'a>>;
 
 /// The front of a study.
@@ -25,7 +26,7 @@ pub(crate) fn front_of<'v, 'a>(search: &Search<'v, 'a>, study: &Study<'v, 'a>) -
     let mut front: Vec<usize> = Vec::new();
     // Ordered by the first objective, a trial can only be dominated by one before it, or by one that equals it there.
     for place in 0..trials.len() {
-        // The earliest of equal trials is the point of the front.
+        // The earliest of equal trials represents them on the front.
         if front.iter().any(|&other| {
             dominates(&losses[other], &losses[place]) || losses[other] == losses[place]
         }) {
@@ -48,7 +49,7 @@ fn losses(search: &Search<'_, '_>, trial: &Trial<'_, '_>) -> Vec<f64> {
 pub(super) struct Side<'s, 'v, 'a> {
     pub(super) study: &'s Study<'v, 'a>,
     pub(super) front: Front<'v, 'a>,
-    /// Points of the study's front that no other study's front dominates.
+    /// For each point of the study's front, whether it is one that no other study's front dominates.
     pub(super) free: Vec<bool>,
 }
 
@@ -81,7 +82,7 @@ impl Side<'_, '_, '_> {
     }
 }
 
-/// The trial whose configuration is trained in full: the best of the first objective, which is on the front.
+/// The trial whose configuration is trained in full: the one with the best first objective.
 pub(crate) fn chosen<'v, 'a>(
     search: &Search<'v, 'a>,
     study: &Study<'v, 'a>,
@@ -89,23 +90,22 @@ pub(crate) fn chosen<'v, 'a>(
     front_of(search, study).first().copied()
 }
 
-/// A trial with its study, and something that is so of it or not: whether it is on a front.
-pub(crate) type Told<'s, 'v, 'a> = (&'s Study<'v, 'a>, Trial<'v, 'a>, bool);
+/// A trial with its study, and whether a table marks the trial (for example because it is on the front).
+pub(crate) type FlaggedTrial<'s, 'v, 'a> = (&'s Study<'v, 'a>, Trial<'v, 'a>, bool);
 
-/// A column of a trial.
-pub(crate) type OfTrial<'s, 'v, 'a> = Field<'s, Told<'s, 'v, 'a>>;
+/// A column of a table of trials.
+pub(crate) type TrialColumn<'s, 'v, 'a> = Field<'s, FlaggedTrial<'s, 'v, 'a>>;
 
-/// The columns that say which trial it is, and its objectives.
-pub(crate) fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<OfTrial<'s, 'v, 'a>> {
-    let study = OfTrial::text("study", |(study, ..)| study.name.clone());
-    let trial = OfTrial::new(Column::setting("trial"), |(_, trial, _)| {
+/// The columns with the trial's number and objectives.
+pub(crate) fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<TrialColumn<'s, 'v, 'a>> {
+    let study = TrialColumn::text("study", |(study, ..)| study.name.clone());
+    let trial = TrialColumn::new(Column::setting("trial"), |(_, trial, _)| {
         Entry::text(trial.info.number.to_string())
     });
     let study = (search.studies.len() > 1).then_some(study);
-    let objectives = search
-        .objectives
-        .iter()
-        .map(|objective| OfTrial::new(objective.heading(), |(_, trial, _)| objective.entry(trial)));
+    let objectives = search.objectives.iter().map(|objective| {
+        TrialColumn::new(objective.heading(), |(_, trial, _)| objective.entry(trial))
+    });
     study.into_iter().chain([trial]).chain(objectives).collect()
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
         goals.join(", ")
     );
     let mut fields = fields(search);
-    let others = OfTrial::text("other studies’ fronts", |(.., is_free)| {
+    let others = TrialColumn::text("other studies’ fronts", |(.., is_free)| {
         if *is_free {
             "do not dominate it"
         } else {
@@ -136,7 +136,7 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
         }
     });
     fields.extend((search.studies.len() > 1).then_some(others));
-    fields.push(OfTrial::text("proposed", |(_, trial, _)| {
+    fields.push(TrialColumn::text("proposed", |(_, trial, _)| {
         search.point_in_words(&trial.info.point)
     }));
     let head = ("search-front", "Pareto fronts", about);
@@ -188,7 +188,7 @@ fn verdicts(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> Vec<String> 
     ]
 }
 
-/// The winner by the rule, with the values that decided.
+/// Sentence: the better study by the rule, with the deciding values.
 fn winner(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> String {
     let most = sides.iter().map(Side::points).max().unwrap_or(0);
     let (leading, others): (Vec<_>, Vec<_>) = sides.iter().partition(|side| side.points() == most);
@@ -227,7 +227,7 @@ fn winner(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> String {
     if (value - next).abs() > needed {
         return format!("{one}, equal in points ({most} each) and ahead in {values}");
     }
-    // The last resort of the rule: the wall time of the best trials.
+    // The last criterion of the rule: the wall time of the best trials.
     let times = best
         .iter()
         .filter_map(|(name, _, time)| Some((*name, (*time)?)));

@@ -1,4 +1,4 @@
-//! Drawings of Pareto fronts: the first objective over each other one.
+//! Plots of Pareto fronts: the first objective over each further one.
 
 use crate::plan::search::ObjectiveDirection;
 use crate::report::plot::{Point, PointPlot, SERIES};
@@ -9,10 +9,10 @@ use super::objective::Objective;
 use super::trial::{Ending, Trial};
 use super::trials::Search;
 
-/// Labels of points: more would hide them.
+/// Largest number of labels; more would hide the points.
 const LABELS: usize = 12;
 
-/// The fronts of the first objective against each other one, all studies in one drawing.
+/// Plots of the fronts: the first objective over each further one, all studies in one plot.
 pub(crate) fn plots(search: &Search<'_, '_>) -> Vec<PlotContext> {
     let Some((first, others)) = search.objectives.split_first() else {
         return Vec::new();
@@ -94,7 +94,7 @@ fn caption(search: &Search<'_, '_>, is_clock: bool, labelled: bool) -> String {
     )
 }
 
-/// The edge of what a front dominates: from point to point first along what gets worse.
+/// The boundary of the region that a front dominates, as a staircase through its points.
 fn staircase(
     points: &[Point],
     (x_way, y_way): (ObjectiveDirection, ObjectiveDirection),

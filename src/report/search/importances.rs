@@ -11,7 +11,7 @@ use super::objective::Objective;
 use super::trial::Ending;
 use super::trials::{Search, Study};
 
-/// A table for each study; none where nothing can be said.
+/// A table for each study; none if importances cannot be computed.
 pub(crate) fn judged(search: &Search<'_, '_>) -> Vec<Section> {
     let studies = search.studies.iter();
     studies

@@ -1,4 +1,4 @@
-//! Time that pruning saved, and whether pruned trials that were run to their end would have been the best.
+//! Time that pruning saved, and whether pruned trials that were repeated without pruning would have been the best.
 
 use crate::base::text::count;
 use crate::base::units::human;
@@ -7,7 +7,7 @@ use crate::plan::search::PrunerSpec;
 use super::trial::{Ending, Trial};
 use super::trials::{Search, Study};
 
-/// Epochs that pruning spared in a whole search, and those that its trials trained.
+/// Numbers of epochs that pruning saved and that trials trained.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Sum {
     pub(crate) pruned: usize,
@@ -44,7 +44,7 @@ impl Sum {
     }
 }
 
-/// Epochs that a pruned trial did not train; `None` where the results do not say how many there were.
+/// Epochs that a pruned trial did not train; `None` if the number of planned epochs is unknown.
 fn left(search: &Search<'_, '_>, trial: &Trial<'_, '_>) -> Option<usize> {
     let train = search.view.section(trial.cell, "train")?;
     let planned = usize::try_from(train.get("epochs")?.as_u64()?).ok()?;
@@ -52,7 +52,7 @@ fn left(search: &Search<'_, '_>, trial: &Trial<'_, '_>) -> Option<usize> {
     Some(planned.saturating_sub(trial.epochs().or(step)?))
 }
 
-/// How many trials were pruned and what that spared; `None` for a search that prunes nothing by its manifest.
+/// Sentence: how many trials were pruned and how much that saved; `None` for a search without a pruner.
 pub(super) fn verdict(search: &Search<'_, '_>) -> Option<String> {
     if matches!(search.spec.pruner, PrunerSpec::None(_)) {
         return None;
@@ -71,8 +71,8 @@ pub(super) fn verdict(search: &Search<'_, '_>) -> Option<String> {
     ))
 }
 
-/// Whether pruned trials that were run to their end, drawn by the search's seed, beat the best of their study; `None` where there are
-/// none.
+/// Sentence: whether pruned trials that were repeated without pruning (chosen at random by the search's seed) beat the
+/// best of their study; `None` without such trials.
 pub(crate) fn regret(search: &Search<'_, '_>) -> Option<String> {
     let runs = search.studies.iter();
     let runs = runs.flat_map(|study| study.regret.iter().map(move |trial| (study, trial)));
@@ -89,7 +89,7 @@ pub(crate) fn regret(search: &Search<'_, '_>) -> Option<String> {
     })
 }
 
-/// Whether a trial that was run to its end beats the best of its study; `None` where one has no value.
+/// Whether a trial that was repeated without pruning beats the best of its study; `None` if one of them has no value.
 fn beats(search: &Search<'_, '_>, study: &Study<'_, '_>, trial: &Trial<'_, '_>) -> Option<bool> {
     let first = search.first();
     let best = *study.best_first(first).first()?;

@@ -1,8 +1,8 @@
-//! The report of a search: what the template `search` shows beside the parts that every report has.
+//! The report of a search: the parts that the template `search` shows in addition to those of every report.
 //!
-//! Owns [`sections`], made from files only: the search of `plan.json`, each trial's place, point, values and pruning,
-//! and the rows of the CSV files. It proposes nothing and judges no trial; it says who was best, what pruning did, how long
-//! all of it took, and writes the best configurations to `best.toml`. Start at [`trials::Search`].
+//! Owns [`sections`], made from files only: the search of `plan.json`, each trial's number, point, values and pruning,
+//! and the rows of the CSV files. It describes the best trials, the effect of pruning and the duration, and writes the
+//! best configurations to `best.toml`. Start at [`trials::Search`].
 
 mod ends;
 #[cfg(test)]
@@ -27,7 +27,7 @@ use crate::results::{self, ResultSet, Status};
 
 use super::section::Section;
 use super::view::View;
-pub(crate) use front::{OfTrial, fields as trial_fields, front_of, judged as front_verdict};
+pub(crate) use front::{TrialColumn, fields as trial_fields, front_of, judged as front_verdict};
 pub(crate) use front_plot::plots as front_plots;
 pub(crate) use ledger::{Sum, regret};
 pub(crate) use objective::Objective;
@@ -37,7 +37,7 @@ pub(crate) use time::{speed_up, whole};
 pub(crate) use trial::{Ending, Trial};
 pub(crate) use trials::{Search, Study};
 
-/// The sections of a search; none where the manifest has none.
+/// The sections of a search; none if the manifest has no search.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     let Some(search) = &Search::of(view) else {
         return Vec::new();
@@ -58,7 +58,7 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
         ..Section::titled("search-summary", "Trials")
     }];
     all.extend(front::judged(search));
-    // The answer has the first drawing.
+    // The first plot is part of the answer.
     let others = front_plot::plots(search).into_iter().skip(1).collect();
     all.push(Section::plots("fronts", others));
     all.extend(importances::judged(search));
@@ -66,7 +66,7 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     all
 }
 
-/// How trials were proposed, and how many of them were allowed.
+/// Sentence: how trials were proposed, and how many were allowed.
 fn proposed(search: &Search<'_, '_>) -> String {
     let spec = search.spec;
     let text = |value: serde_json::Result<serde_json::Value>| toml_text(&value.unwrap_or_default());
@@ -85,15 +85,16 @@ fn proposed(search: &Search<'_, '_>) -> String {
     )
 }
 
-/// Results that go with those of a search by their name, and lie beside its folder: `best`, `sequential`.
-pub(crate) fn beside(view: &View<'_>, what: &str) -> Option<ResultSet> {
+/// Results of a related experiment in a neighbouring folder, whose name is that of the search with a suffix: `best`,
+/// `sequential`.
+pub(crate) fn related_results(view: &View<'_>, what: &str) -> Option<ResultSet> {
     let folder = view.folder?;
     let name = format!("{}-{what}", super::names::of_results(folder, view.set));
     let set = results::read(&folder.join("..").join(&name)).ok()?;
     (set.plan.name == name).then_some(set)
 }
 
-/// The trial of each study that is trained in full: the best of the first objective, which is on the front.
+/// The trial of each study that is trained in full: the one with the best first objective.
 pub(crate) fn best_trials<'s, 'v, 'a>(
     search: &'s Search<'v, 'a>,
 ) -> Vec<(&'s Study<'v, 'a>, Trial<'v, 'a>)> {
@@ -102,7 +103,7 @@ pub(crate) fn best_trials<'s, 'v, 'a>(
     chosen.collect()
 }
 
-/// "20 trials: 13 done, 1 done without a value, 1 failed, 5 pruned", for each study.
+/// Numbers of trials by ending, for each study: "20 trials: 13 done, 1 done without a value, 1 failed, 5 pruned".
 fn summary(search: &Search<'_, '_>) -> String {
     let each = search.studies.iter().map(|study| {
         let mut counted: BTreeMap<(Status, &str), usize> = BTreeMap::new();
@@ -126,7 +127,7 @@ fn summary(search: &Search<'_, '_>) -> String {
     }
 }
 
-/// Settings that depend on a clock, so that the same seed may give other trials.
+/// Sentences on settings that depend on a clock, so that the same seed may give other trials.
 fn clock(search: &Search<'_, '_>) -> Vec<String> {
     let spec = search.spec;
     let objectives = search

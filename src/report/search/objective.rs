@@ -1,4 +1,4 @@
-//! [`Objective`]: what a search optimises, as tables and plots show it.
+//! [`Objective`]: a quantity that a search optimises, with its formatting for tables and plots.
 
 use crate::base::units::{
     human, human_bytes, human_integer, human_si, round_significant, shortest,
@@ -13,17 +13,17 @@ use crate::results::{fixed_column, fixed_unit};
 
 use super::trial::Trial;
 
-/// Digits of a value.
+/// Significant digits of an objective's value.
 const DIGITS: usize = 5;
 
 /// An objective of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Objective {
-    /// Place among the objectives.
+    /// Index among the objectives.
     pub(crate) place: usize,
     /// The objective's column.
     pub(crate) column: String,
-    /// The column in words: `best loss`.
+    /// Displayed name of the column: `best loss`.
     pub(crate) name: String,
     pub(crate) direction: ObjectiveDirection,
     pub(crate) is_clock: bool,
@@ -53,7 +53,7 @@ impl Objective {
         objectives.map(one).collect()
     }
 
-    /// A trial's value, as the column has it.
+    /// A trial's value, in the column's unit.
     pub(crate) fn value(&self, trial: &Trial<'_, '_>) -> Option<f64> {
         let value = trial.info.values.get(self.place).copied().flatten();
         value.filter(|value| value.is_finite())
@@ -64,7 +64,8 @@ impl Objective {
         self.value(trial).map(|value| self.direction.as_loss(value))
     }
 
-    /// Whether it is judged on data, so that the best of many is better there than elsewhere.
+    /// Whether the objective is computed from data (a loss or a metric), so that the best of many is an optimistic
+    /// value.
     pub(super) fn is_of_data(&self) -> bool {
         let column = &*self.column;
         let is_metric = || {
@@ -74,13 +75,13 @@ impl Objective {
         ["best_loss", "eval_loss_after"].contains(&column) || is_metric()
     }
 
-    /// "Best loss", "Highest test accuracy".
+    /// Name of the best value: "Best loss", "Highest test accuracy".
     pub(crate) fn best_in_words(&self) -> String {
         let is_higher_better = self.direction == ObjectiveDirection::Maximize;
         superlative(&self.name, is_higher_better)
     }
 
-    /// `best_loss (minimized)`.
+    /// The objective with its direction: `best_loss (minimized)`.
     pub(crate) fn goal(&self) -> String {
         let word = match self.direction {
             ObjectiveDirection::Minimize => "minimized",
@@ -89,7 +90,7 @@ impl Objective {
         format!("{} ({word})", self.column)
     }
 
-    /// A value as it is shown, with its unit where it is one of the text itself.
+    /// A value formatted for display, with its unit if that is part of the text.
     pub(crate) fn show(&self, value: f64) -> String {
         match &*self.unit {
             "FLOP" => human_si(value, "FLOP"),
@@ -104,7 +105,7 @@ impl Objective {
         }
     }
 
-    /// Unit of the objective's column where the text has none.
+    /// Unit of the objective's column if the text does not contain it.
     pub(crate) fn unit(&self) -> &str {
         match &*self.unit {
             "FLOP" | "bytes" => "",
@@ -112,12 +113,12 @@ impl Objective {
         }
     }
 
-    /// Scale of an axis: logarithmic where values span a factor of 10 and have no upper bound.
+    /// Scale of an axis: logarithmic if values span a factor of 10 and have no upper bound.
     pub(crate) fn scale(&self, values: &[f64]) -> ScaleKind {
         Measure::of(&self.column).scale(values)
     }
 
-    /// `best loss in s` for an axis.
+    /// Label of an axis: `best loss in s`.
     pub(crate) fn label(&self) -> String {
         if self.unit.is_empty() {
             self.name.clone()
@@ -145,7 +146,7 @@ impl Objective {
         Column::number(&self.name, self.unit(), &self.provenance())
     }
 
-    /// A trial's field in that column.
+    /// A trial's field in the objective's column.
     pub(crate) fn entry(&self, trial: &Trial<'_, '_>) -> Entry {
         Entry::shown(self.value(trial), |value| self.show(value))
     }

@@ -1,4 +1,4 @@
-//! The best value so far, against trials and against the search's clock.
+//! The best value so far, over trials and over the search's time.
 
 use crate::base::text::capitalised;
 use crate::base::units::human_seconds;
@@ -9,10 +9,10 @@ use super::objective::Objective;
 use super::trial::{Ending, Trial};
 use super::trials::{Search, Study};
 
-/// Improvements that have a mark each.
+/// Largest number of improvements with a marker each.
 const MARKED: usize = 60;
 
-/// The x axis: label, words of the title, part of the id, and a trial's position on it.
+/// An x axis: label, words of the title, part of the id, and a trial's position on it.
 type Over = (
     &'static str,
     &'static str,
@@ -36,12 +36,12 @@ const TIME: Over = (
 pub(crate) struct BestSoFar {
     /// Position on the axis, value and trial number of every improvement.
     pub(crate) steps: Vec<(f64, f64, usize)>,
-    /// Where the last trial ended.
+    /// Position on the axis at which the last trial ended.
     pub(crate) end: f64,
 }
 
 impl BestSoFar {
-    /// From places and values in order of the places.
+    /// Computes the curve from positions, values and numbers of trials, sorted by position.
     fn of(objective: &Objective, values: &[(f64, Option<f64>, usize)]) -> Self {
         let mut best = Self::default();
         for &(at, value, number) in values {
@@ -58,7 +58,7 @@ impl BestSoFar {
         best
     }
 
-    /// A study's best value over the search's clock, in seconds.
+    /// A study's best value over the search's time, in seconds.
     pub(crate) fn over_time(
         search: &Search<'_, '_>,
         study: &Study<'_, '_>,
@@ -67,7 +67,7 @@ impl BestSoFar {
         Self::of(objective, &values(search, study, objective, TIME))
     }
 
-    /// Its improvements as points of a drawing; `about` says of each its value and trial.
+    /// The improvements as points of a plot; `about` gives the tooltip from position and trial number.
     pub(crate) fn points(&self, about: impl Fn(f64, usize) -> String) -> Vec<Point> {
         let point = |&(x, y, number): &(f64, f64, usize)| Point {
             x,
@@ -78,7 +78,7 @@ impl BestSoFar {
         self.steps.iter().map(point).collect()
     }
 
-    /// The line of a drawing: level until the next improvement, then straight to it.
+    /// The curve as a staircase: constant until the next improvement.
     pub(crate) fn staircase(&self) -> Vec<(f64, f64)> {
         let mut line: Vec<(f64, f64)> = Vec::new();
         for &(x, y, _) in &self.steps {
@@ -94,7 +94,7 @@ impl BestSoFar {
     }
 }
 
-/// Place, value and number of every trial, in order of the places.
+/// Position, value and number of every trial, sorted by position.
 fn values(
     search: &Search<'_, '_>,
     study: &Study<'_, '_>,
@@ -114,7 +114,7 @@ fn values(
     found
 }
 
-/// The best value of the first objective over time; over trials where no clock was recorded.
+/// The best value of the first objective over time; over trials if no times were recorded.
 pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
     over(search, TIME).or_else(|| over(search, TRIALS))
 }
@@ -129,7 +129,7 @@ fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
         let mut points = best.points(|y, number| {
             format!("trial {number}: {} {}", objective.column, objective.show(y))
         });
-        // Of very many improvements only the line is drawn.
+        // With very many improvements only the line is drawn, without markers.
         points.truncate(if points.len() > MARKED { 1 } else { MARKED });
         let drawn = found.iter();
         let drawn = drawn.filter_map(|(x, value, _)| Some((*x, near.keep((*value)?)?)));
@@ -178,17 +178,18 @@ fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
     })
 }
 
-/// Leaves values out of a drawing that lie so far from the best that they would squeeze everything else.
+/// Leaves out values that are so far from the best that the others would be indistinguishable in a plot.
 struct Near<'o> {
     objective: &'o Objective,
-    /// Ten times as far from the best as the one in the middle, on the scale of the best at least.
+    /// Largest distance from the best value: ten times that of the median, and at least the magnitude of the best
+    /// value.
     limit: f64,
-    /// Values that were left out.
+    /// Number of values that were left out.
     left_out: usize,
 }
 
 impl<'o> Near<'o> {
-    /// By the done trials of a search.
+    /// Computes the limit from the done trials of a search.
     fn of(search: &Search<'_, '_>, objective: &'o Objective) -> Self {
         let done = search
             .trials()
@@ -197,7 +198,7 @@ impl<'o> Near<'o> {
         let mut losses: Vec<f64> = losses.collect();
         losses.sort_by(f64::total_cmp);
         let ends = losses.first().zip(losses.get(losses.len() / 2));
-        // Sizes and counts are what they are: only of losses and metrics a few go astray.
+        // Only losses and metrics can have extreme values; sizes and counts are always shown.
         let ends = ends.filter(|_| objective.is_of_data());
         let limit = ends.map_or(f64::INFINITY, |(best, middle)| {
             best + 10.0 * (middle - best).max(best.abs())
@@ -209,7 +210,7 @@ impl<'o> Near<'o> {
         }
     }
 
-    /// The value, where it is near enough.
+    /// The value, if it is near enough.
     fn keep(&mut self, value: f64) -> Option<f64> {
         let is_near = self.objective.direction.as_loss(value) <= self.limit;
         self.left_out += usize::from(!is_near);

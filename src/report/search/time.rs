@@ -1,22 +1,23 @@
-//! How long the search took, and how much of the machine's cores it had meanwhile.
+//! How long the search took, and the fraction of the machine's cores that it used.
 
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
-use crate::report::sections::parallel::{self, Together};
+use crate::report::sections::parallel::{self, ParallelRuns};
 use crate::report::sections::ranking::measured_apart;
 
 use super::ledger::Sum;
 use super::trial::Trial;
 use super::trials::Search;
 
-/// All sessions of the search together; `None` where no start was recorded.
-pub(crate) fn whole(search: &Search<'_, '_>) -> Option<Together> {
+/// All sessions of the search together; `None` if no start was recorded.
+pub(crate) fn whole(search: &Search<'_, '_>) -> Option<ParallelRuns> {
     let runs = search.trials().flat_map(|trial| &trial.cell.blocks);
     let sessions = parallel::sessions(search.view, runs.copied()).into_iter();
     sessions.reduce(|one, next| one.and(&next))
 }
 
-/// How long trials that ran side by side took together, and how much of the machine they had; `None` where each had it alone.
+/// Sentence: total duration of concurrent trials, and the fraction of the machine's cores that they used; `None` if
+/// trials ran one at a time.
 pub(super) fn side_by_side(search: &Search<'_, '_>) -> Option<String> {
     let found = whole(search).filter(|found| found.at_once > 1)?;
     let [makespan, sum] = [found.makespan_s, found.sum_s].map(human_seconds);
@@ -30,8 +31,8 @@ pub(super) fn side_by_side(search: &Search<'_, '_>) -> Option<String> {
     ))
 }
 
-/// How much sooner the search ended than `other`, or why that cannot be said; `None` where `other` is not the same
-/// search, or had trials side by side.
+/// Sentence: the speed-up of the search over `other`, or why it is unknown; `None` if `other` is not the same search,
+/// or ran concurrent trials.
 pub(crate) fn speed_up(
     search: &Search<'_, '_>,
     other: &Search<'_, '_>,

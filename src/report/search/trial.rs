@@ -15,16 +15,16 @@ pub(crate) struct Trial<'v, 'a> {
 /// How a trial ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// With a value of every objective.
+    /// The trial has a value for every objective.
     Done,
-    /// A pruner ended it.
+    /// A pruner ended the trial.
     Pruned,
-    /// It failed, or gave no value.
+    /// The trial failed, or has no value.
     Failed,
 }
 
 impl<'a> Trial<'_, 'a> {
-    /// How it ended.
+    /// How the trial ended.
     pub(crate) fn ending(&self) -> Ending {
         let values = &self.info.values;
         let is_whole =
@@ -36,19 +36,19 @@ impl<'a> Trial<'_, 'a> {
         }
     }
 
-    /// Its row of `runs.csv`.
+    /// The trial's row of `runs.csv`.
     pub(crate) fn row(&self) -> Option<&'a RunRow> {
         self.cell.runs.first().copied()
     }
 
-    /// Seconds that it took; those of every attempt.
+    /// Wall seconds of the trial, summed over all attempts.
     pub(crate) fn wall_s(&self) -> Option<f64> {
         let runs = self.cell.blocks.iter();
         let times: Vec<f64> = runs.filter_map(|run| wall_s(run)).collect();
         (!times.is_empty()).then(|| times.iter().sum())
     }
 
-    /// Epochs that it trained.
+    /// Number of epochs that the trial was trained.
     pub(crate) fn epochs(&self) -> Option<usize> {
         let facts = self.row().and_then(|row| row.facts.as_ref());
         let of_curve = || {

@@ -1,4 +1,4 @@
-//! [`Search`]: the studies of a search with their trials, as the sections look at them.
+//! [`Search`]: the studies of a search with their trials, for the sections of its report.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,17 +14,17 @@ use crate::results::{BlockRow, Status};
 use super::objective::Objective;
 use super::trial::{Ending, Trial};
 
-/// Digits of a parameter that is any number of a range.
+/// Significant digits of a continuous parameter.
 const DIGITS: usize = 4;
 
-/// A search, by study.
+/// A search with its studies and objectives.
 pub(crate) struct Search<'v, 'a> {
     pub(crate) view: &'v View<'a>,
     pub(crate) spec: &'a SearchSpec,
     pub(crate) objectives: Vec<Objective>,
-    /// In the order of the matrix.
+    /// The studies, in the order of the matrix.
     pub(crate) studies: Vec<Study<'v, 'a>>,
-    /// Second of the search's clock at which a run ended, by key of its cell.
+    /// End of each run in seconds of the search's time, by the key of its cell.
     ends: BTreeMap<&'v str, f64>,
 }
 
@@ -33,18 +33,18 @@ pub(crate) struct Search<'v, 'a> {
 pub(crate) struct Study<'v, 'a> {
     /// Row of the matrix.
     pub(crate) number: usize,
-    /// Name of the study among several; empty where it is the only one.
+    /// Name of the study; empty if it is the only one.
     pub(crate) name: String,
     /// Trials that the sampler proposed, by number.
     pub(crate) trials: Vec<Trial<'v, 'a>>,
-    /// Pruned trials that were run again to their end, by number.
+    /// Pruned trials that were repeated without pruning, by number.
     pub(crate) regret: Vec<Trial<'v, 'a>>,
-    /// The mean of the best trials' predictions.
+    /// The ensemble: the mean of the best trials' predictions.
     pub(crate) ensemble: Option<Trial<'v, 'a>>,
 }
 
 impl<'v, 'a> Search<'v, 'a> {
-    /// The search of a view; `None` where its manifest has none.
+    /// The search of a view; `None` if its manifest has no search.
     pub(crate) fn of(view: &'v View<'a>) -> Option<Self> {
         let spec = view.set.plan.search.as_ref()?;
         let objectives = Objective::all(spec);
@@ -91,23 +91,23 @@ impl<'v, 'a> Search<'v, 'a> {
         self.studies.iter().flat_map(|study| &study.trials).copied()
     }
 
-    /// Second of the search's clock at which a trial ended; the clock stops between sessions.
+    /// End of a trial in seconds of the search's time, which does not advance between sessions.
     pub(crate) fn end_s(&self, trial: &Trial<'v, 'a>) -> Option<f64> {
         self.ends.get(&*trial.cell.info.key).copied()
     }
 
-    /// The objective that headlines and ranks go by.
+    /// The first objective, by which trials are ranked.
     pub(crate) fn first(&self) -> &Objective {
-        // `of` made sure that there is one.
+        // [`Search::of`] has checked that there is one.
         &self.objectives[0]
     }
 
-    /// How many studies have no place in a drawing; empty for none.
+    /// Sentence: how many studies a plot leaves out; empty if it shows all.
     pub(super) fn not_drawn(&self) -> String {
         first_of(SERIES, self.studies.len(), "studies")
     }
 
-    /// A trial as headlines call it: `tep, trial 7`.
+    /// Displayed name of a trial: `tep, trial 7`.
     pub(crate) fn trial_name(&self, trial: &Trial<'_, '_>) -> String {
         let mut studies = self.studies.iter();
         let study = studies.find(|study| study.number == trial.info.study);
@@ -117,13 +117,13 @@ impl<'v, 'a> Search<'v, 'a> {
         }
     }
 
-    /// The parameters that some of these trials have, by place.
+    /// The parameters that some of these trials have, as indices.
     pub(crate) fn used(&self, trials: &[Trial<'_, '_>]) -> Vec<usize> {
         let has = |place: &usize| trials.iter().any(|t| t.info.point.get(*place).is_some());
         (0..self.spec.space.parameters.len()).filter(has).collect()
     }
 
-    /// A trial's parameters in words: `hidden 512, lr 0.00027`.
+    /// A trial's parameters as text: `hidden 512, lr 0.00027`.
     pub(crate) fn point_in_words(&self, point: &Point) -> String {
         let parameters = self.spec.space.parameters.iter().enumerate();
         let words = parameters.filter_map(|(place, parameter)| {
@@ -138,7 +138,7 @@ impl<'v, 'a> Search<'v, 'a> {
 }
 
 impl<'v, 'a> Study<'v, 'a> {
-    /// The trials that ended so.
+    /// The trials with this ending.
     pub(crate) fn ended(&self, how: Ending) -> impl Iterator<Item = Trial<'v, 'a>> {
         let trials = self.trials.iter().copied();
         trials.filter(move |trial| trial.ending() == how)
@@ -153,14 +153,14 @@ impl<'v, 'a> Study<'v, 'a> {
         spec.space.only(exists).size() == Some(different.len() as u64)
     }
 
-    /// Number of the study's trials that ran to their end, with a value or without.
+    /// Number of the study's trials that were completed, with or without a value.
     pub(crate) fn run_to_end(&self) -> usize {
         let trials = self.trials.iter();
         let done = trials.filter(|trial| trial.cell.status == Status::Done);
         done.count()
     }
 
-    /// The study's done trials, the best in `objective` first; of equal ones the earlier, and one per point.
+    /// The study's done trials, the best in `objective` first; equal values in order of number, each point once.
     pub(crate) fn best_first(&self, objective: &Objective) -> Vec<Trial<'v, 'a>> {
         let mut trials: Vec<Trial<'v, 'a>> = self.ended(Ending::Done).collect();
         let loss = |trial: &Trial<'_, '_>| objective.loss(trial).unwrap_or(f64::INFINITY);
@@ -171,7 +171,7 @@ impl<'v, 'a> Study<'v, 'a> {
         trials
     }
 
-    /// Points of the study in a drawing, called `alone` if there is one study.
+    /// Points of the study in a drawing, with the name `alone` if there is only one study.
     pub(super) fn series(&self, alone: &str, points: Vec<plot::Point>) -> Series {
         let name = if self.name.is_empty() {
             alone
@@ -181,17 +181,17 @@ impl<'v, 'a> Study<'v, 'a> {
         Series::of(name, points)
     }
 
-    /// Before a sentence: `tep: `; empty where it is the only one.
+    /// Prefix of sentences about the study: `tep: `; empty if it is the only one.
     pub(crate) fn prefix(&self) -> String {
         self.unless_alone(format!("{}: ", self.name))
     }
 
-    /// `suffix` for headings: `, tep`; empty where it is the only one.
+    /// `suffix` for headings: `, tep`; empty if it is the only one.
     pub(crate) fn suffix(&self) -> String {
         self.unless_alone(format!(", {}", self.name))
     }
 
-    /// Suffix of the study's links after a section's name: `-2`; empty where it is the only one.
+    /// Suffix of the study's links after a section's name: `-2`; empty if it is the only one.
     pub(crate) fn link(&self) -> String {
         self.unless_alone(format!("-{}", self.number + 1))
     }
@@ -230,13 +230,13 @@ fn name(view: &View<'_>, studies: &mut [Study<'_, '_>]) {
     }
 }
 
-/// The end of a parameter's name, where no other parameter has it.
+/// The last part of a parameter's name, if it is unique.
 fn short_name(parameters: &[Parameter], place: usize) -> &str {
     let all = parameters.iter().map(|parameter| &*parameter.name);
     names::short_name(&parameters[place].name, all)
 }
 
-/// A value of a parameter in words.
+/// A value of a parameter as text.
 fn text(parameter: &Parameter, value: Value) -> String {
     match (value, &parameter.domain) {
         (Value::Choice { choice }, Domain::Choice { texts, .. }) => texts
@@ -251,7 +251,7 @@ fn text(parameter: &Parameter, value: Value) -> String {
     }
 }
 
-/// A number of a range: small ones by powers of ten throughout, so that a column of them reads.
+/// A number as text; if the range contains small numbers, all are in scientific notation, so that a column is uniform.
 fn float(number: f64) -> String {
     if number != 0.0 && number.abs() < 1e-3 {
         let precision = DIGITS - 1;

@@ -1,4 +1,5 @@
-//! Throughput against batch size, with the knee: the smallest batch size within a few percent of the best.
+//! Throughput against batch size, with the knee: the smallest batch size whose throughput is within a few percent of
+//! the best.
 
 use crate::report::judged::{plain, some_of, span};
 use crate::report::view::{Cell, View};
@@ -8,18 +9,19 @@ use super::ranking::not_comparable;
 
 use crate::report::timing::{THROUGHPUT, throughput, timing_value};
 
-/// Axis that is swept.
+/// Path of the axis of batch sizes.
 pub(crate) const AXIS: &str = "train.batch-size";
 
-/// Cells that differ in one axis only, in its order.
+/// Cells that differ in one axis only, sorted by its values.
 struct Sweep<'v, 'a> {
-    /// Place of the axis.
+    /// Index of the axis.
     axis: usize,
     /// The measured cells, with their value.
     cells: Vec<(&'v Cell<'a>, f64)>,
 }
 
-/// Every line of two measured cells or more of one work, code and environment along the batch size, in plan order.
+/// Every series of at least two measured cells that differ only in batch size, with equal code and environment, in plan
+/// order.
 fn sweeps<'v, 'a>(view: &'v View<'a>) -> Vec<Sweep<'v, 'a>> {
     let axes = &view.set.plan.axes;
     let Some(axis) = axes.iter().position(|axis| axis.path == AXIS) else {
@@ -30,7 +32,7 @@ fn sweeps<'v, 'a>(view: &'v View<'a>) -> Vec<Sweep<'v, 'a>> {
     let measured = swept.filter(|(cell, _)| timing_value(cell, THROUGHPUT).is_some());
     let lines = grouped(measured, |(cell, _)| cell.axes_but(axis)).into_iter();
     let sweeps = lines.map(|mut cells| {
-        // What was measured with other code or elsewhere has no ratio to the rest.
+        // Cells measured with different code or on another machine cannot be compared.
         let first = cells[0].0;
         cells.retain(|(cell, _)| not_comparable(view, first, cell).is_none());
         cells.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -40,13 +42,13 @@ fn sweeps<'v, 'a>(view: &'v View<'a>) -> Vec<Sweep<'v, 'a>> {
 }
 
 impl Sweep<'_, '_> {
-    /// What its cells have in common and others do not.
+    /// Name of the sweep: the axis values that its cells share and others do not have.
     fn name(&self, view: &View<'_>) -> String {
         let cells: Vec<&Cell<'_>> = self.cells.iter().map(|(cell, _)| *cell).collect();
         view.shared_name(&cells)
     }
 
-    /// "n = 2", or "n = 2–9".
+    /// The numbers of runs as text: "n = 2", or "n = 2–9".
     fn n(&self) -> String {
         let counts = self.cells.iter();
         let counts = counts.filter_map(|(cell, _)| Some(cell.timing?.n as f64));
@@ -54,15 +56,15 @@ impl Sweep<'_, '_> {
     }
 }
 
-/// The knee of a sweep.
+/// The knee of a sweep: the batch size from which on throughput hardly grows.
 struct Knee<'v, 'a> {
     /// The cell at the knee.
     cell: &'v Cell<'a>,
-    /// Smaller batch sizes that may be the knee as well: their intervals reach the line.
+    /// Smaller batch sizes that may also be the knee, since their intervals reach the threshold.
     also: Vec<&'v Cell<'a>>,
 }
 
-/// The tolerance below the best: `report.knee`.
+/// Largest relative distance from the best throughput, `report.knee` (0.05 is 5 %).
 fn tolerance(view: &View<'_>) -> f64 {
     let knee: Option<f64> = view.set.plan.reported("knee");
     knee.unwrap_or_else(|| crate::plan::ReportSpec::default().knee)
@@ -70,8 +72,8 @@ fn tolerance(view: &View<'_>) -> f64 {
 
 /// Finds the knee: the smallest batch size whose median throughput is at least `1 − tolerance` of the best.
 ///
-/// The line is an interval too: `1 − tolerance` of the best cell's. A smaller batch size is told apart from the knee
-/// when its own interval ends below that line; with one run there is no interval and nothing is told apart.
+/// The threshold is an interval too: `1 − tolerance` times that of the best cell. A smaller batch size is distinguished
+/// from the knee if its interval ends below the threshold's; with a single run there is no interval.
 fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee<'v, 'a>> {
     let speed = |cell: &Cell<'_>| timing_value(cell, THROUGHPUT).unwrap_or(0.0);
     let by_speed = |a: &&(&Cell<'_>, f64), b: &&(&Cell<'_>, f64)| speed(a.0).total_cmp(&speed(b.0));
@@ -95,13 +97,13 @@ fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee<'v, 'a>> {
     })
 }
 
-/// Whether the axis that is called so is the batch size.
+/// Whether `name` is the displayed name of the batch size axis.
 pub(crate) fn is_axis(view: &View<'_>, name: &str) -> bool {
     let place = view.axis_called(name);
     place.is_some_and(|place| view.set.plan.axes[place].path == AXIS)
 }
 
-/// Where a larger batch stops paying, a sentence for each curve.
+/// Sentences: from which batch size on throughput hardly grows, one for each sweep.
 pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
     let told = sweeps(view).into_iter().filter_map(|sweep| {
         let found = knee(&sweep, tolerance(view))?;
@@ -134,13 +136,13 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
     told.collect()
 }
 
-/// The interval of the throughput; `None` where there was one run.
+/// The interval of the throughput; `None` for a single run.
 fn interval(cell: &Cell<'_>) -> Option<Interval> {
     let found = cell.timing?.values.get("samples_per_s")?;
     (found.kind != IntervalKind::Single).then_some(*found)
 }
 
-/// "9.06 samples/s (8.67–9.45)".
+/// A cell's throughput as text: "9.06 samples/s (8.67–9.45)".
 fn in_words(cell: &Cell<'_>) -> String {
     throughput(cell).map_or_else(|| "not measured".to_owned(), |speed| speed.shown())
 }

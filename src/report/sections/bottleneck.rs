@@ -1,4 +1,4 @@
-//! The bottleneck of each cell's step: a rule over exclusive shares, with its numbers.
+//! The bottleneck of each cell's step: the kind of phase with the largest share of the step's time.
 
 use crate::base::units::human;
 use crate::report::judged::{some_of, span};
@@ -10,26 +10,26 @@ use crate::report::view::{Cell, View};
 use super::field;
 use super::phases::{Breakdown, PHASES, breakdown, names, not_the_step, present};
 
-/// Cells that a sentence names at most.
+/// Largest number of cells in a sentence.
 const NAMED: usize = 3;
 
-/// Kind of time of a component of the step.
+/// Kind of a phase of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// The device computes: forward, loss, backward, optimizer.
     Compute,
     /// Training waits for its batch.
     Input,
-    /// Host to device.
+    /// Data are copied from host to device.
     Transfer,
-    /// The residual.
+    /// The residual: time outside all phases.
     Overhead,
 }
 
 impl Class {
     const ALL: [Self; 4] = [Self::Compute, Self::Input, Self::Transfer, Self::Overhead];
 
-    /// The class as tables show it.
+    /// The class as shown in tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Compute => "compute",
@@ -39,7 +39,7 @@ impl Class {
         }
     }
 
-    /// The class of a component: a place in [`PHASES`], or the residual after them.
+    /// The class of the phase with this index in [`PHASES`]; the index after the last is the residual.
     pub(crate) fn of(place: usize) -> Self {
         match PHASES.get(place).map(|(name, _)| *name) {
             Some("data wait") => Self::Input,
@@ -56,14 +56,14 @@ impl Class {
     }
 }
 
-/// The class that bounds the step: the largest.
+/// The class with the largest share of the step.
 fn bound(found: &Breakdown) -> Class {
     let classes = Class::ALL.into_iter();
     let largest = classes.max_by(|a, b| a.share(found).total_cmp(&b.share(found)));
     largest.unwrap_or(Class::Compute)
 }
 
-/// The largest component, with its share.
+/// The phase with the largest share, and that share in percent.
 pub(crate) fn largest(found: &Breakdown) -> (&'static str, f64) {
     let pairs = names().into_iter().zip(found.shares.iter().copied());
     pairs
@@ -71,19 +71,19 @@ pub(crate) fn largest(found: &Breakdown) -> (&'static str, f64) {
         .unwrap_or(("other", 0.0))
 }
 
-/// Names of what bounds the step, and of the largest component with its share.
+/// Names of the limiting class, and of the largest phase with its share.
 pub(crate) fn words(found: &Breakdown) -> [String; 2] {
     let (name, most) = largest(found);
     let largest = format!("{name} ({} %)", fixed(most, 1));
     [bound(found).name().to_owned(), largest]
 }
 
-/// The rule that says what bounds a step.
+/// The rule that determines what limits a step.
 fn rule() -> String {
     "A step is bound by what takes most of it: compute, data wait (input), transfer or other (overhead).".to_owned()
 }
 
-/// What bounds the steps of the measured cells, a sentence for each class.
+/// Sentences: what limits the steps of the measured cells, one for each class.
 fn verdicts(view: &View<'_>) -> Vec<String> {
     let measured: Vec<(&Cell<'_>, Breakdown)> = view
         .cells
@@ -143,7 +143,7 @@ fn verdict(
     )
 }
 
-/// The table of shares, and what bounds the steps.
+/// The table of shares, and the sentences on what limits the steps.
 pub(crate) fn judged(view: &View<'_>) -> Section {
     let how = Provenance::Measured("mean over steps and runs".into());
     let (names, present) = (names(), present(view));

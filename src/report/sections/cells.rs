@@ -8,7 +8,8 @@ use crate::report::section::Section;
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
 
-/// "9 cells: 7 done, 1 oom, 1 skipped; 24 runs, 3 of them failed"; of a search its trials, and what ran beside them.
+/// Numbers of cells by status, and of runs: "9 cells: 7 done, 1 oom, 1 skipped; 24 runs, 3 of them failed"; for a
+/// search its trials and other runs.
 pub(crate) fn summary(view: &View<'_>) -> String {
     let is_beside = |cell: &&Cell<'_>| {
         let trial = cell.info.trial.as_ref();
@@ -48,8 +49,8 @@ pub(crate) fn summary(view: &View<'_>) -> String {
     )
 }
 
-/// Every execution with the first cell that asked for it, in plan order: cells that ask for the same run share it, and it
-/// counts once. Of runs without a recorded start none is known to be shared.
+/// Every execution of a run with the first cell that requested it, in plan order. Cells that request the same run share
+/// it, so it counts once; runs without a recorded start are not merged.
 pub(crate) fn executions<'v, 'a>(view: &'v View<'a>) -> Vec<(&'v Cell<'a>, &'a BlockRow)> {
     let mut seen = BTreeSet::new();
     let runs = view.cells.iter();
@@ -58,7 +59,7 @@ pub(crate) fn executions<'v, 'a>(view: &'v View<'a>) -> Vec<(&'v Cell<'a>, &'a B
         .collect()
 }
 
-/// Cells and runs that a list names; all of them are in the CSV files.
+/// Largest number of cells or runs in a list; the CSV files contain all.
 const LISTED: usize = 100;
 
 /// Every cell without a measurement, with the reason.

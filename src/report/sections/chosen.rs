@@ -9,13 +9,13 @@ use crate::report::view::{Cell, View};
 use super::ranking::is_baseline;
 use super::tasks::tasks;
 
-/// Cells that all have a row, at most.
+/// Largest number of cells for which tables show all.
 const ALL: usize = 8;
-/// Rows where there are more cells.
+/// Number of rows if there are more cells.
 const ROWS: usize = 6;
 
-/// Which cells have a row where they are too many: the best trials of a search, else the best cells of each task and the
-/// baselines; as their keys and a sentence. `None` where every cell has its row.
+/// Which cells have a row if there are too many: the best trials of a search, else the best cells of each task and the
+/// baselines. Returns their keys and a sentence about the choice; `None` if every cell has a row.
 pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
     let measured = view.measured().count();
     if measured <= ALL {

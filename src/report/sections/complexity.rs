@@ -1,4 +1,4 @@
-//! Size and arithmetic of the models against the time that they take.
+//! Size and arithmetic of the models compared with their times.
 
 use crate::base::statistics::median;
 use crate::base::units::{human_integer, human_si};
@@ -8,10 +8,10 @@ use crate::report::table::{Column, Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, value};
 
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 use crate::report::timing::{THROUGHPUT, timing_value};
 
-/// Parameters and FLOPs of a sample as a sentence, where all cells have the same.
+/// Parameters and FLOPs of a sample as a sentence, if all cells have the same numbers.
 pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
     let mut works = view.cells.iter().filter_map(work);
     let (parameters, flops) = works.next()?;
@@ -25,25 +25,25 @@ pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
     })
 }
 
-/// Parameters and FLOPs of a sample.
+/// Number of parameters, and FLOPs per sample (forward and backward).
 fn work(cell: &Cell<'_>) -> Option<(u64, f64)> {
     let facts = cell.facts().next()?;
     Some((facts.parameters, both(facts)))
 }
 
-/// The table of parameters and FLOPs; `None` where all cells have the same.
+/// The table of parameters and FLOPs; `None` if all cells have the same numbers.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     if of_all(view).is_some() {
         return None;
     }
     let counted = Provenance::Derived("counted values".into());
     let flops = |heading, get: fn(&RunFacts) -> f64| {
-        OfCell::derived(heading, "", "counted by the operations", move |cell| {
+        CellColumn::derived(heading, "", "counted by the operations", move |cell| {
             over_seeds(cell, get)
         })
     };
     let fields = [
-        OfCell::new(Column::count("parameters", &counted), |cell| {
+        CellColumn::new(Column::count("parameters", &counted), |cell| {
             let parameters = cell.facts().next().map(|facts| facts.parameters as f64);
             let parameters = parameters.filter(|count| *count > 0.0);
             Entry::shown(parameters, |parameters| human_integer(parameters as u64))
@@ -52,7 +52,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
             facts.flops_forward_per_sample
         }),
         flops("FLOPs per sample", both),
-        OfCell::derived("achieved", "", "FLOPs per sample × throughput", |cell| {
+        CellColumn::derived("achieved", "", "FLOPs per sample × throughput", |cell| {
             let work = over_seeds(cell, both).value;
             let rate = work.zip(timing_value(cell, THROUGHPUT));
             let rate = rate.map(|(work, speed)| speed * work);
@@ -67,9 +67,9 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     }))
 }
 
-/// FLOPs over the seeds: counts that differ by seed, as work that depends on the data does, are medians with their range.
+/// FLOPs over the seeds: if they differ by seed (work may depend on the data), the median with the range.
 fn over_seeds(cell: &Cell<'_>, get: fn(&RunFacts) -> f64) -> Entry {
-    // A program may not tell them: that is no count of 0.
+    // A program that does not report FLOPs has the value 0, which means unknown.
     let values = cell.facts().map(get).filter(|flops| *flops > 0.0);
     let values: Vec<f64> = values.collect();
     spread_entry(&values, |value| human_si(value, "FLOP"))
@@ -79,10 +79,10 @@ fn both(facts: &RunFacts) -> f64 {
     facts.flops_forward_per_sample + facts.flops_backward_per_sample
 }
 
-/// Milliseconds per sample of each run that counts: its median step by the samples of a step, as comparisons have it.
+/// Milliseconds per sample in each counted run: median step time divided by the samples per step, as in comparisons.
 pub(crate) fn sample_times(view: &View<'_>, cell: &Cell<'_>) -> Vec<f64> {
     let runs = cell.counted.iter();
-    // A command that tells no steps has no samples either.
+    // A command that reports no steps reports no samples either.
     let has_steps = |run: &&&BlockRow| value(run, "step_ms").is_some();
     let runs = runs.filter(has_steps);
     runs.filter_map(|run| view.set.plan.sample_ms(cell.info, run))

@@ -11,15 +11,16 @@ use crate::report::view::{Cell, View};
 
 use crate::report::quality::over_seeds;
 
-/// Most classes for a matrix with every entry of `confusion.csv`; with more, the most frequent errors are listed.
+/// Largest number of classes for a matrix with every entry of `confusion.csv`; with more, the most frequent errors are
+/// listed.
 const MATRIX: usize = 10;
-/// Errors in the list.
+/// Number of errors in the list.
 const ERRORS: usize = 10;
 
 /// Samples by class and predicted class.
 type Counts<'a> = BTreeMap<(&'a str, &'a str), u64>;
 
-/// The confusion matrix of the cell that the answer has first, summed over its seeds; `None` where nothing was classified.
+/// The confusion matrix of the cell that the answer lists first, summed over its seeds; `None` without classification.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     if view.set.confusions.is_empty() {
         return None;
@@ -32,7 +33,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         .find(|(_, counts)| !counts.is_empty())?;
     let mut classes: Vec<&str> = counts.keys().map(|(class, _)| *class).collect();
     classes.extend(counts.keys().map(|(_, predicted)| *predicted));
-    // Numbers in their order, then names.
+    // Numeric classes in numeric order, then names.
     classes.sort_by_cached_key(|class| class.parse::<u64>().map_err(|_| (*class).to_owned()));
     classes.dedup();
     let (columns, rows, what) = if classes.len() <= MATRIX {

@@ -11,14 +11,14 @@ use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
 
 use super::cells::executions;
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 use super::machine;
 use super::parallel::cores_of;
 use crate::report::timing::{THROUGHPUT, timing_value};
 
 pub(crate) const SECONDS: f64 = 3600.0;
 
-/// Time of runs, in hours.
+/// Times of runs in hours.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hours {
     pub(crate) core: f64,
@@ -27,15 +27,15 @@ pub(crate) struct Hours {
     pub(crate) lost: (f64, f64),
     pub(crate) runs: usize,
     pub(crate) lost_runs: usize,
-    /// Runs without wall time or cores.
+    /// Number of runs without a known wall time or number of cores.
     pub(crate) unknown: usize,
 }
 
-/// How hours and costs come about.
+/// How hours and costs are computed.
 const RULE: &str = "Hours are wall time × the cores that a run kept from others, all of the machine where it ran alone, else its \
                     threads; of a GPU wall time.";
 
-/// The table of costs; `None` where the manifest has no price.
+/// The table of costs; `None` if the manifest has no price.
 pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let prices = prices(view)?;
     let about = format!(
@@ -46,19 +46,19 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let columns = columns(view, &prices);
     let of_hours = columns.iter().map(|(column, entry)| {
         let prices = &prices;
-        OfCell::new(column.clone(), move |cell| {
+        CellColumn::new(column.clone(), move |cell| {
             entry(prices, &hours(view, cell))
         })
     });
-    let mut fields: Vec<OfCell<'_, '_>> = of_hours.collect();
+    let mut fields: Vec<CellColumn<'_, '_>> = of_hours.collect();
     let epoch = "median epoch × cores or GPU × the assumed price";
     let samples = "1,000 ÷ median throughput × cores or GPU × the assumed price";
     fields.extend([
-        OfCell::derived("an epoch", currency, epoch, |cell| {
+        CellColumn::derived("an epoch", currency, epoch, |cell| {
             let seconds = timing_value(cell, "epoch_s");
             of_time(view, &prices, cell, seconds)
         }),
-        OfCell::derived("1,000 samples", currency, samples, |cell| {
+        CellColumn::derived("1,000 samples", currency, samples, |cell| {
             let seconds = timing_value(cell, THROUGHPUT).map(|speed| 1000.0 / speed);
             of_time(view, &prices, cell, seconds)
         }),
@@ -81,7 +81,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     Some(Section::judged(table, RULE, left_out.into_iter().collect()))
 }
 
-/// Cost of all runs, with the currency; `None` where the manifest has no price.
+/// Cost of all runs, with the currency; `None` if the manifest has no price.
 pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
     let prices = prices(view)?;
     let total = total(view);
@@ -96,10 +96,10 @@ fn total(view: &View<'_>) -> Hours {
     each.fold(Hours::default(), |sum, own| sum.plus(&own))
 }
 
-/// A column of hours and what they cost, with its field.
+/// A column of the cost table, with the function that gives its field.
 type OfHours = (Column, fn(&Prices, &Hours) -> Entry);
 
-/// The columns that the prices need, and that of the cost of failed runs where there are such.
+/// The columns that the prices need, and the cost of failed runs if there are any.
 fn columns(view: &View<'_>, prices: &Prices) -> Vec<OfHours> {
     let derived = |heading, unit, formula: &str| {
         Column::number(heading, unit, &Provenance::Derived(formula.to_owned()))
@@ -207,19 +207,19 @@ impl Hours {
     }
 }
 
-/// Everything that a cell's runs took.
+/// Core-hours and GPU-hours of all runs of a cell.
 pub(crate) fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
     let runs = cell.blocks.iter().map(|run| Hours::of(view, cell, run));
     runs.fold(Hours::default(), |sum, own| sum.plus(&own))
 }
 
-/// Cores that a run kept from others; what runs on one machine keep from each other is divided among them.
+/// Number of cores that a run occupied; if runs share a machine, its cores are divided among them.
 pub(crate) fn cores(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
     let all = machine::cores(view, &run.env_id);
     if run.exclusive {
         return all;
     }
-    // A run that failed has no times; it had the threads of the cell's other runs.
+    // A run that failed has no times; it had the number of threads of the cell's other runs.
     let mut known = std::iter::once(run).chain(cell.blocks.iter().copied());
     let threads = known.find_map(|run| Some(run.times.as_deref()?.threads as f64))?;
     Some(all.map_or(threads, |all| cores_of(view, run, threads, all)))
@@ -240,7 +240,7 @@ fn of_time(view: &View<'_>, prices: &Prices, cell: &Cell<'_>, seconds: Option<f6
     Entry::shown(cost, |cost| human(cost, 3))
 }
 
-/// A number to three digits.
+/// A number with three significant digits.
 fn digits(value: f64) -> Entry {
     Entry::value(value, human(value, 3))
 }

@@ -1,4 +1,4 @@
-//! Differences between cells, from their specifications: why a ratio is not drawn, and what a treatment changes.
+//! Differences between cells, from their specifications: why a ratio is not shown, and what a treatment changes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::plan::toml_text;
 use crate::report::judged::{distinct, some_of};
 use crate::report::view::{Cell, View};
 
-/// Parts of a specification that decide the arithmetic of a sample, and what a difference in them is called.
+/// Parts of a specification that determine the arithmetic per sample, with the name of a difference.
 pub(crate) const WORK: [(&str, &str); 4] = [
     ("dataset", "dataset"),
     ("loss", "loss"),
@@ -18,7 +18,7 @@ pub(crate) const WORK: [(&str, &str); 4] = [
     ("train.algorithm", "algorithm"),
 ];
 
-/// Everything of a specification that can change a result or a time.
+/// Parts of a specification that can change a result or a time.
 const ALL: [(&str, &str); 6] = [
     ("dataset", "dataset"),
     ("model", "model"),
@@ -28,19 +28,19 @@ const ALL: [(&str, &str); 6] = [
     ("validation", "validation"),
 ];
 
-/// Values of one side that are named.
+/// Largest number of values of one side in a text.
 const NAMED: usize = 4;
-/// Bytes beyond which values are not shown.
+/// Largest length in bytes of a value that is shown.
 const LONGEST: usize = 100;
-/// Settings of one part that are named.
+/// Largest number of settings of one part in a text.
 const SETTINGS: usize = 6;
 
-/// Settings that differ and decide the arithmetic of a sample: `loss (kernel-mmd vs t-statistic)`.
+/// Text of differing settings that determine the arithmetic per sample: `loss (kernel-mmd vs t-statistic)`.
 pub(crate) fn of_work(view: &View<'_>, one: &[&Cell<'_>], other: &[&Cell<'_>]) -> Vec<String> {
     differing(view, one, other, &WORK)
 }
 
-/// Everything that differs: `train (batch-size 32 vs 64)`.
+/// Text of all differing settings: `train (batch-size 32 vs 64)`.
 pub(crate) fn of_all(view: &View<'_>, one: &[&Cell<'_>], other: &[&Cell<'_>]) -> Vec<String> {
     differing(view, one, other, &ALL)
 }
@@ -72,14 +72,14 @@ fn parts_of<'a>(view: &View<'a>, cells: &[&Cell<'a>], path: &str) -> Vec<&'a Val
     distinct(values.map(|value| value.unwrap_or(&Value::Null)))
 }
 
-/// A section, or a key of one.
+/// A section of a cell's specification, or one key of it.
 pub(crate) fn part<'a>(view: &View<'a>, cell: &Cell<'a>, path: &str) -> Option<&'a Value> {
     let mut keys = path.split('.');
     let section = view.section(cell, keys.next()?)?;
     keys.try_fold(section, |value, key| value.get(key))
 }
 
-/// Each value's `kind`; a value without one as it is.
+/// Each value's `kind`; or the value itself if it has none.
 fn names(values: &[&Value]) -> Vec<String> {
     let name = |value: &&Value| match value.get("kind").and_then(Value::as_str) {
         Some(kind) => kind.to_owned(),
@@ -92,7 +92,7 @@ fn names(values: &[&Value]) -> Vec<String> {
 /// The settings whose values differ between two sides: `order 4 vs 0`.
 fn settings(ours: &[&Value], theirs: &[&Value]) -> Vec<String> {
     let (ours, theirs) = (settings_of(ours), settings_of(theirs));
-    // Parameters and blocks of declared models with other layers are not the same ones.
+    // If the `layers` of declared models differ, their parameters and blocks cannot be compared.
     if ours.get("layers") != theirs.get("layers") {
         return vec!["other layers".to_owned()];
     }
@@ -105,7 +105,7 @@ fn settings(ours: &[&Value], theirs: &[&Value]) -> Vec<String> {
             let left = ours.get(path).cloned().unwrap_or_else(none);
             let right = theirs.get(path).cloned().unwrap_or_else(none);
             let (left, right) = (left != right).then(|| (shown(&left), shown(&right)))?;
-            // The layers of two blocks, for example, would fill a page.
+            // Long values are not shown: the layers of two blocks, for example, would fill a page.
             Some(if left.len().max(right.len()) > LONGEST {
                 format!("other {path}")
             } else {
@@ -141,7 +141,7 @@ fn leaves(value: &Value) -> BTreeMap<String, &Value> {
     found
 }
 
-/// A value in words: texts without quotes, whole numbers with separators.
+/// A value as text: strings without quotes, integers with thousands separators.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

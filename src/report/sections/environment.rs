@@ -14,7 +14,7 @@ use crate::results::environment::UNKNOWN;
 
 use super::cells::executions;
 
-/// Fields without which an environment is not described.
+/// Fields that the description of an environment must have.
 const MUST_MATCH: [&str; 8] = [
     "architecture",
     "build_profile",
@@ -26,7 +26,7 @@ const MUST_MATCH: [&str; 8] = [
     "os",
 ];
 
-/// Fields that [`build`] tells.
+/// Fields that the sentence of [`build`] contains.
 const BUILD: [&str; 7] = [
     "Operating system",
     "Vectors",
@@ -37,16 +37,16 @@ const BUILD: [&str; 7] = [
     "Commit",
 ];
 
-/// An environment, as a report shows it.
+/// An environment, for display in a report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnvironmentContext {
-    /// `env_id`, as `blocks.csv` and `timings.csv` have it.
+    /// `env_id`, as in `blocks.csv` and `timings.csv`.
     pub id: String,
     /// Number of runs in the environment.
     pub runs: usize,
     /// The machine and the build in one sentence.
     pub sentence: String,
-    /// Main facts of the system, in words and with units: `Clock`, `2.60 GHz`.
+    /// Main facts of the system, with units: `Clock`, `2.60 GHz`.
     pub system: Vec<SystemField>,
     /// Name, value and class (`must match`, `warn`, `info`) of each field of `env.toml`.
     pub fields: Vec<EnvironmentField>,
@@ -57,24 +57,24 @@ pub struct EnvironmentContext {
 /// A field of an environment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnvironmentField {
-    /// `cpu model`.
+    /// Displayed name: `cpu model`.
     pub name: String,
     /// The field's value, or `unknown`.
     pub value: String,
-    /// `must match`, `warn` or `info`: what a difference means when timings are compared.
+    /// `must match`, `warn` or `info`: consequence of a difference when timings are compared.
     pub class: &'static str,
 }
 
 /// A line of the system information.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SystemField {
-    /// `Clock`.
+    /// Displayed name: `Clock`.
     pub name: &'static str,
-    /// `2.60 GHz`, or `unknown`.
+    /// Value with unit: `2.60 GHz`, or `unknown`.
     pub value: String,
 }
 
-/// Every environment that a run names, by its id.
+/// Every environment that a run names, sorted by id.
 pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
     let ids = view.set.blocks.iter().map(|run| &*run.env_id);
     let ids: BTreeSet<&str> = ids.filter(|id| !id.is_empty()).collect();
@@ -84,7 +84,7 @@ pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
     all.map(|id| environment(view, id, runs_of(id))).collect()
 }
 
-/// Each of several environments, as the system names it.
+/// Sections that describe the environments, if there are several.
 pub(crate) fn sections(environments: Vec<EnvironmentContext>) -> Vec<Section> {
     let section = |one: EnvironmentContext| {
         let id = &one.id;
@@ -103,7 +103,7 @@ pub(crate) fn sections(environments: Vec<EnvironmentContext>) -> Vec<Section> {
     shown.map(section).collect()
 }
 
-/// Of the only environment, what stands in no other place of a page: the system and the build.
+/// Sentences on system and build, if there is only one environment.
 pub(crate) fn build(environments: &[EnvironmentContext]) -> Option<String> {
     let [one] = environments else {
         return None;
@@ -159,7 +159,7 @@ fn environment(view: &View<'_>, id: &str, runs: usize) -> EnvironmentContext {
     }
 }
 
-/// A field without which an environment is not described, and that is not there, is unknown.
+/// Adds missing necessary fields with the value `unknown`.
 fn with_needed(
     mut fields: BTreeMap<String, String>,
     needed: &[&str],
@@ -172,7 +172,7 @@ fn with_needed(
     fields
 }
 
-/// Main facts of the system, `unknown` where `env.toml` does not say; and the fields that they come from.
+/// Main facts of the system, `unknown` if `env.toml` lacks them; and the fields that they come from.
 fn system(fields: &[EnvironmentField]) -> (Vec<SystemField>, Vec<&'static str>) {
     let told = RefCell::new(Vec::new());
     let get = |name: &'static str| {
@@ -210,7 +210,7 @@ fn system(fields: &[EnvironmentField]) -> (Vec<SystemField>, Vec<&'static str>) 
     (lines, told.into_inner())
 }
 
-/// "AMD EPYC, 2 physical, 2 logical cores at 2.60 GHz, 24 GiB of memory".
+/// A system as text: "AMD EPYC, 2 physical, 2 logical cores at 2.60 GHz, 24 GiB of memory".
 fn sentence(system: &[SystemField]) -> String {
     let get = |name: &str| {
         let found = system.iter().find(|line| line.name == name);
@@ -238,7 +238,7 @@ fn gigahertz(megahertz: &str) -> String {
     )
 }
 
-/// The first digits of a commit, and whether anything outside `reports/` differed from it.
+/// The abbreviated commit hash, and whether files outside `reports/` differed from the commit.
 fn commit(commit: &str, dirty: &str) -> String {
     let short = commit.get(..10).unwrap_or(commit);
     match dirty {
@@ -248,7 +248,7 @@ fn commit(commit: &str, dirty: &str) -> String {
     }
 }
 
-/// A clock outside 0.1 to 10 GHz, or no memory, is not shown as if it were known.
+/// `unknown` for an implausible value: a clock outside 0.1 to 10 GHz, or memory of 0.
 fn plausible(name: &str, value: String) -> String {
     let number: Option<f64> = value.parse().ok();
     let is_plausible = match name {

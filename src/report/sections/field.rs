@@ -9,20 +9,20 @@ use crate::results::fixed_unit;
 use crate::report::number::mebibytes;
 use crate::report::timing::{in_mib, shown};
 
-/// How most times come about.
+/// Description of how most times are aggregated.
 pub(crate) const MEDIAN: &str = "median of n runs";
 
-/// A column, and its entry in the row of an `R`.
+/// A column, with the function that gives its entry for a row of type `R`.
 pub(crate) struct Field<'f, R> {
     column: Column,
     entry: Box<dyn Fn(&R) -> Entry + 'f>,
 }
 
 /// A column of a table of cells.
-pub(crate) type OfCell<'f, 'a> = Field<'f, Cell<'a>>;
+pub(crate) type CellColumn<'f, 'a> = Field<'f, Cell<'a>>;
 
 impl<'f, R> Field<'f, R> {
-    /// A column with what `entry` gives.
+    /// A column whose entries `entry` computes.
     pub(crate) fn new(column: Column, entry: impl Fn(&R) -> Entry + 'f) -> Self {
         let entry = Box::new(entry);
         Self { column, entry }
@@ -33,7 +33,7 @@ impl<'f, R> Field<'f, R> {
         Self::new(Column::text(heading), move |row| Entry::text(text(row)))
     }
 
-    /// A column of whole numbers, counted as `how` says.
+    /// A column of integers; `how` describes how they were counted.
     pub(crate) fn count(heading: &str, how: &str, count: impl Fn(&R) -> usize + 'f) -> Self {
         let how = Provenance::Measured(how.to_owned());
         Self::new(Column::count(heading, &how), move |row| {
@@ -41,7 +41,7 @@ impl<'f, R> Field<'f, R> {
         })
     }
 
-    /// A column of numbers that a clock or a counter gave, summed up as `how` says.
+    /// A column of measured numbers; `how` describes how they were aggregated.
     pub(crate) fn measured(
         heading: &str,
         unit: &str,
@@ -63,7 +63,7 @@ impl<'f, R> Field<'f, R> {
         Self::new(Column::number(heading, unit, &formula), entry)
     }
 
-    /// A column of numbers from the manifest.
+    /// A column of assumed numbers, taken from the manifest.
     pub(crate) fn assumed(
         heading: &str,
         unit: &str,
@@ -74,14 +74,14 @@ impl<'f, R> Field<'f, R> {
         Self::new(Column::number(heading, unit, &place), entry)
     }
 
-    /// This field with values of this kind.
+    /// Sets the kind of the column's values.
     pub(crate) fn of(self, kind: ColumnKind) -> Self {
         let column = self.column.of(kind);
         Self { column, ..self }
     }
 }
 
-impl OfCell<'_, '_> {
+impl CellColumn<'_, '_> {
     /// A column of `timings.csv`, in its unit; memory in MiB.
     pub(crate) fn timed(heading: &str, column: &'static str) -> Self {
         let unit = fixed_unit(column);
@@ -96,7 +96,7 @@ impl OfCell<'_, '_> {
         })
     }
 
-    /// How many runs a cell's times rest on.
+    /// The column with the number of runs from which a cell's times are computed.
     pub(crate) fn n() -> Self {
         Self::count("n", "runs that count", |cell| {
             cell.timing.map_or(0, |row| row.n)
@@ -114,18 +114,18 @@ pub(crate) fn entries<R>(fields: &[Field<'_, R>], row: &R) -> Vec<Entry> {
     fields.iter().map(|field| (field.entry)(row)).collect()
 }
 
-/// A table of the cells that `has` says have values; see [`of_each_cell`].
+/// A table of the cells for which `has` is true; see [`of_each_cell`].
 pub(crate) fn of_cells<'a>(
     view: &View<'a>,
     head: (&str, &str, String),
-    fields: &[OfCell<'_, 'a>],
+    fields: &[CellColumn<'_, 'a>],
     has: impl Fn(&Cell<'a>) -> bool,
 ) -> Table {
     let row = |cell: &Cell<'a>| has(cell).then(|| entries(fields, cell));
     of_each_cell(view, head, columns(fields), row)
 }
 
-/// A table of rows, each with its key: that of its cell, or none. Of very many rows it has the first.
+/// A table of rows, each with the key of its cell, if it has one. Of very many rows only the first are kept.
 pub(crate) fn of_rows<R>(
     head: (&str, &str, String),
     fields: &[Field<'_, R>],
@@ -140,10 +140,10 @@ pub(crate) fn of_rows<R>(
     }
 }
 
-/// One row per cell that has values here, in plan order: the axes that vary among the measured cells, then what `fields`
-/// gives. Which cells were not measured, and why, stands once on a page.
+/// A table with one row per cell that has values, in plan order: first the axes that vary among the measured cells,
+/// then `fields`. Cells without measurements are listed in a section of their own.
 ///
-/// Of many cells the best ones have a row.
+/// If there are many cells, only the best ones have a row.
 pub(crate) fn of_each_cell<'a>(
     view: &View<'a>,
     naming: (&str, &str, String),

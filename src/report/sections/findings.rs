@@ -20,7 +20,7 @@ use crate::report::quality::has_learned;
 pub struct Finding {
     /// Name of the rule that found it.
     pub rule: &'static str,
-    /// Text of the finding, with the values.
+    /// Text of the finding, with the measured values.
     pub text: String,
 }
 
@@ -30,12 +30,12 @@ const WAIT: f64 = 10.0;
 const RESIDUAL: f64 = 5.0;
 /// Percent of the median from which on the spread of runs is a finding.
 const SPREAD: f64 = 10.0;
-/// Factor between measured and expected time of a cell's runs from which on it is a finding.
+/// Factor between measured and expected time of a cell's runs from which on the difference is a finding.
 const FAR: f64 = 2.0;
-/// Cells that a finding names at most.
+/// Largest number of cells in a finding.
 const NAMED: usize = 2;
 
-/// The name of a rule; what it says, with `{}` in the place of what it found; what it found, in words.
+/// A rule: its name, its text with `{}` for what was found, and the function that finds it and returns it as text.
 pub(crate) type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
 
 /// Every rule, in the order of their findings; `docs/reports.md` describes each.
@@ -86,7 +86,7 @@ pub(crate) const RULES: [Rule; 12] = [
     (
         "mixed-code",
         "Cells were measured with different code ({}); ratios between them are left out.",
-        // Every command is code of its own.
+        // Programs of `kind = "command"` each have their own code hash, so they are left out.
         |view| {
             several(view, |cell| {
                 let code = cell.info.code_hash.as_deref();
@@ -115,7 +115,7 @@ pub(crate) fn found(view: &View<'_>) -> Vec<Finding> {
     found.collect()
 }
 
-/// "batch-size 8, workers 0 (2.5 %); …", or `None` for no cell.
+/// Cells with their values as text: "batch-size 8, workers 0 (2.5 %); …", or `None` without cells.
 fn named(view: &View<'_>, value: fn(&View<'_>, &Cell<'_>) -> Option<String>) -> Option<String> {
     let hits: Vec<String> = view
         .cells
@@ -170,7 +170,7 @@ fn far_off(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let pairs = done.filter_map(|run| run.estimated_s.zip(run.wall_s));
     let (estimated, measured) = pairs.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
     let ratio: f64 = measured / estimated;
-    // Less than a second is what starting a process varies by.
+    // Differences below a second are the variation of process starts.
     let is_far = ratio.max(1.0 / ratio) > FAR && (measured - estimated).abs() >= 1.0;
     (estimated > 0.0 && is_far).then(|| times(ratio))
 }
@@ -182,7 +182,7 @@ fn undeclared_difference(view: &View<'_>) -> Option<String> {
     (!paths.is_empty()).then(found)
 }
 
-/// The different values among the cells; empty for a single one.
+/// The distinct values among the cells; empty if there is only one.
 fn several<'v, 'a>(view: &'v View<'a>, get: fn(&'v Cell<'a>) -> Option<&'v str>) -> Option<String> {
     let values: BTreeSet<&str> = view.cells.iter().filter_map(get).collect();
     let list = || values.iter().copied().collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! GPUs during training, by their own counters (NVML): load, clocks, temperature, energy, throttling.
+//! GPUs during training, from their counters (NVML): load, clocks, temperature, energy, throttling.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use crate::report::view::{Cell, View};
 use crate::results::{Interval, interval_over_runs};
 
 use super::cost::is_on_gpu;
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 
-/// Stands before the share of a cell whose clocks were held down.
+/// Mark of a cell whose GPU clocks were throttled.
 const WARNING: &str = "⚠";
 
-/// The table of counters; `None` where no cell is of a GPU.
+/// The table of counters; `None` if no cell was trained on a GPU.
 pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     view.cells.iter().find(|cell| is_on_gpu(view, cell))?;
     let about = "Of the whole device while a run trained, whoever used it, as medians over the runs of a cell."
@@ -31,11 +31,11 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     Some(Section::judged(table, rule, Vec::new()))
 }
 
-fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
+fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<CellColumn<'f, 'a>> {
     type Get = fn(&GpuUsage) -> Option<f64>;
     let number = |heading, unit, how: &str, get: Get, show: fn(f64) -> String| {
         let how = format!("NVML, {how}");
-        OfCell::measured(heading, unit, how, move |cell| {
+        CellColumn::measured(heading, unit, how, move |cell| {
             let found = median(cell, get);
             let entry = |found: Interval| Entry::between(found.median, found.ends(), show);
             found.map_or_else(|| Entry::text("–"), entry)
@@ -47,7 +47,7 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
     let board = "counter of the board, else mean power × seconds";
     let throttled_of = "NVML, share of the readings";
     vec![
-        OfCell::text("counters", |cell| state(view, cell).to_owned()),
+        CellColumn::text("counters", |cell| state(view, cell).to_owned()),
         number(
             "GPU busy",
             "%",
@@ -65,11 +65,11 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
             |gpu| gpu.energy_j_per_epoch,
             |joules| human(joules, 3),
         ),
-        OfCell::measured("throttled", "%", throttled_of, throttled),
+        CellColumn::measured("throttled", "%", throttled_of, throttled),
     ]
 }
 
-/// Source of a cell's figures.
+/// Whether a cell's counters were read, or why not.
 fn state(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
     let readings = median(cell, |gpu| Some(gpu.samples? as f64));
     if readings.is_some() {
@@ -89,7 +89,7 @@ fn median(cell: &Cell<'_>, value: impl Fn(&GpuUsage) -> Option<f64>) -> Option<I
     interval_over_runs(&cell.info.key, &values)
 }
 
-/// The share of readings at which the clocks were held down, with the reason.
+/// Percentage of readings at which the clocks were throttled, with the reason.
 fn throttled(cell: &Cell<'_>) -> Entry {
     let Some(share) = median(cell, |gpu| gpu.throttled_share) else {
         return Entry::text("–");
@@ -111,7 +111,7 @@ fn throttled(cell: &Cell<'_>) -> Entry {
     }
 }
 
-/// Reasons that limited the clocks of a cell's GPU in any of its runs; empty for none.
+/// Reasons that limited the clocks of a cell's GPU in any of its runs; empty without any.
 fn reasons(cell: &Cell<'_>) -> String {
     let all = cell
         .times()

@@ -1,14 +1,14 @@
-//! Results better than the noise of the data allows: only a leak explains them.
+//! Results better than the noise of the data allows: which only a leak of the target explains.
 
 use crate::base::units::human;
 use crate::datasets::{DatasetSpec, NoiseFloor};
 use crate::event::RunFacts;
 use crate::report::view::{Cell, View};
 
-/// Standard errors by which a result must be better than the floor to be told.
+/// Number of standard errors by which a result must be better than the noise floor to be reported.
 const ERRORS: f64 = 4.0;
 
-/// The floor of the data that the cells share, as a sentence; `None` where the noise is not known.
+/// Sentence: the noise floor of the cells' common data; `None` if the noise is unknown.
 pub(crate) fn floor_sentence(view: &View<'_>) -> Option<String> {
     let floor = view.cells.iter().find_map(|cell| floor(view, cell))?;
     Some(format!(
@@ -20,14 +20,15 @@ pub(crate) fn floor_sentence(view: &View<'_>) -> Option<String> {
     ))
 }
 
-/// The first of a cell's results that lies below the floor, in words.
+/// The first of a cell's results that is below the noise floor, as text.
 pub(crate) fn of_cell(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let floor = floor(view, cell)?;
     cell.facts().flat_map(|facts| below(&floor, facts)).next()
 }
 
 fn below(floor: &NoiseFloor, facts: &RunFacts) -> Vec<String> {
-    // Sum of squares over n rows, by a variance of as many rows: its relative standard error is √(2/n + 2/n).
+    // A mean square over n rows divided by a variance estimated from n rows has the relative standard error √(2/n +
+    // 2/n).
     let chance = ERRORS * 2.0 / (floor.rows.max(1) as f64).sqrt();
     let mse = |floor: f64| floor * (1.0 - chance);
     let limits = [

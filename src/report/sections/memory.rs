@@ -1,4 +1,4 @@
-//! Memory: the measured high-water mark with its source, and beside it the parts that can be computed.
+//! Memory: the measured high-water mark with its source, and the parts that can be computed.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use crate::report::table::{Entry, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 
-/// A computed part: its heading, its rule, its bytes.
+/// A computed part of the memory: heading, formula, bytes.
 type Part = (&'static str, &'static str, fn(&MemoryParts) -> u64);
 
 const PARTS: [Part; 4] = [
@@ -44,7 +44,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     })];
     let computed = |(heading, how, bytes): &Part| {
         let bytes = *bytes;
-        OfCell::derived(heading, "MiB", *how, move |cell| {
+        CellColumn::derived(heading, "MiB", *how, move |cell| {
             Entry::shown(
                 parts(cell).map(|parts| bytes(parts) as f64 / MIB),
                 mebibytes,
@@ -67,12 +67,16 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     Section::judged(table, "", Vec::new())
 }
 
-fn peaks<'f, 'a>(heading: &str, source: &str, get: fn(&BlockRow) -> Option<u64>) -> OfCell<'f, 'a> {
+fn peaks<'f, 'a>(
+    heading: &str,
+    source: &str,
+    get: fn(&BlockRow) -> Option<u64>,
+) -> CellColumn<'f, 'a> {
     let how = format!("{source}, median of n runs");
-    OfCell::measured(heading, "MiB", how, move |cell| peak(cell, get))
+    CellColumn::measured(heading, "MiB", how, move |cell| peak(cell, get))
 }
 
-/// The computed parts of the first run that counts.
+/// The computed parts of the first counted run.
 fn parts<'c>(cell: &'c Cell<'_>) -> Option<&'c MemoryParts> {
     Some(&cell.counted.first()?.times.as_deref()?.memory)
 }
@@ -99,7 +103,7 @@ fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
     spread_entry(&values, mebibytes)
 }
 
-/// The sources that the runs name.
+/// The sources of the memory measurements, as recorded by the runs.
 pub(crate) fn sources(view: &View<'_>) -> String {
     let times = view.all_times();
     let names = times.map(|times: &RunTimes| &*times.memory_source);

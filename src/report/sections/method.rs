@@ -1,4 +1,4 @@
-//! How the numbers came about, as sentences.
+//! Sentences on how the numbers were measured.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::difference::part;
 use super::{complexity, parallel, speed};
 use crate::report::quality::are_of_commands;
 
-/// The sentences, each with its figures.
+/// The sentences, each with its numbers.
 pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
     let mut sentences = vec![replication(view)];
     sentences.extend(training(view));
@@ -65,7 +65,7 @@ fn replication(view: &View<'_>) -> String {
     )
 }
 
-/// Settings in `[train]` of the manifest.
+/// Sentence with the settings in `[train]` of the manifest.
 fn training(view: &View<'_>) -> Option<String> {
     let manifest: toml::Table = view.set.plan.manifest.parse().ok()?;
     let train = manifest.get("train")?.as_table()?;
@@ -92,7 +92,7 @@ fn steps(view: &View<'_>) -> Option<String> {
     ))
 }
 
-/// Where phases come from other steps than times.
+/// Sentence: which steps the phases come from, if other than those of the times.
 fn phases(view: &View<'_>) -> Option<String> {
     let mut times = view.all_times();
     times.any(|times| times.observer_ratio.is_some()).then(|| {
@@ -102,7 +102,7 @@ fn phases(view: &View<'_>) -> Option<String> {
     })
 }
 
-/// Time of runs that shared the machine, in sum and by the clock; `None` where each had it alone.
+/// Sentence: times of concurrent runs, as sum and as elapsed time; `None` if runs ran one at a time.
 fn side_by_side(view: &View<'_>, runs: &[&BlockRow]) -> Option<String> {
     let shared: Vec<&BlockRow> = runs.iter().copied().filter(|run| !run.exclusive).collect();
     let times = shared.iter().filter_map(|run| run.times.as_deref());
@@ -120,10 +120,10 @@ fn side_by_side(view: &View<'_>, runs: &[&BlockRow]) -> Option<String> {
     (!shared.is_empty()).then(|| format!("Those that shared it took {sum} in sum; {clock}."))
 }
 
-/// Beginnings of the names of metrics on data that were not trained on.
+/// Prefixes of metrics on data that were not trained on.
 const HELD_OUT: [&str; 3] = ["val_", "test_", "fresh_"];
 
-/// Data that were held out from training, or that none were; `None` where the datasets have splits of their own.
+/// Sentence: how much data was held out from training; `None` if the datasets have fixed splits.
 fn held_out(view: &View<'_>) -> Option<String> {
     let mut done = view
         .set
@@ -157,7 +157,7 @@ fn held_out(view: &View<'_>) -> Option<String> {
     })
 }
 
-/// Time of costly evaluation; `None` where there was none.
+/// Sentence: time of costly evaluation; `None` without any.
 fn assessment(runs: &[&BlockRow]) -> Option<String> {
     let times = runs.iter().filter_map(|run| run.times.as_deref());
     let seconds: Vec<f64> = times.filter_map(|times| times.assessment_s).collect();
@@ -172,7 +172,7 @@ fn assessment(runs: &[&BlockRow]) -> Option<String> {
     ))
 }
 
-/// The different values of a run's property, in order; `None` where no run has it.
+/// The different values of a run's property, sorted; `None` if no run has it.
 fn distinct(view: &View<'_>, get: fn(&RunTimes) -> String) -> Option<String> {
     let times = view.all_times();
     let mut values: Vec<String> = times.map(get).filter(|text| !text.is_empty()).collect();

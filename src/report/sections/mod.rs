@@ -1,4 +1,4 @@
-//! The parts of a report, one file each: from a [`super::view::View`] to the values that templates draw.
+//! The parts of a report, one file each: functions from a [`super::view::View`] to values for templates.
 
 pub(crate) mod batch_curve;
 pub(crate) mod bottleneck;

@@ -1,4 +1,5 @@
-//! Runs side by side: how long they took together, and how much of the machine's cores they had meanwhile (R15).
+//! Concurrent runs: their elapsed time, and the fraction of the machine's cores that they used (rule R15 of
+//! `report::contract`).
 
 use std::collections::BTreeMap;
 
@@ -10,21 +11,21 @@ use super::machine;
 
 /// Runs of one session, in the order of their starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Together {
+pub(crate) struct ParallelRuns {
     pub(crate) runs: usize,
-    /// The most that ran at one time.
+    /// Largest number of runs at the same time.
     pub(crate) at_once: usize,
     /// From the first start to the last end, in seconds.
     pub(crate) makespan_s: f64,
-    /// Sum of the runs' own times, in seconds.
+    /// Sum of the runs' wall times in seconds.
     pub(crate) sum_s: f64,
-    /// Core-seconds that the runs had, and those that the machine has within the makespan; `None` where its cores are not
-    /// known.
+    /// Core-seconds of the runs, and core-seconds of the machine within the makespan; `None` if its number of cores is
+    /// unknown.
     pub(crate) core_s: Option<(f64, f64)>,
 }
 
-impl Together {
-    /// From at least one run with its start and end.
+impl ParallelRuns {
+    /// Computes the sums of at least one run.
     fn of(view: &View<'_>, spans: &[Span<'_>]) -> Self {
         let ends = spans.iter().map(|span| span.end);
         let makespan_s = ends.fold(f64::NEG_INFINITY, f64::max) - first_start(spans);
@@ -43,13 +44,13 @@ impl Together {
         }
     }
 
-    /// Core-seconds that the runs had ÷ those that the machine has within the makespan.
+    /// Core-seconds of the runs ÷ core-seconds of the machine within the makespan.
     pub(crate) fn efficiency(&self) -> Option<f64> {
-        // Rounding to milliseconds may put a single run a hair above its makespan.
+        // Limited to 1: times are rounded to milliseconds, so a run may seem slightly longer than its makespan.
         self.core_s.map(|(had, all)| (had / all).min(1.0))
     }
 
-    /// Several sessions one after the other: times add up.
+    /// Combines two sessions: their times add up.
     pub(crate) fn and(self, next: &Self) -> Self {
         let both = self.core_s.zip(next.core_s);
         Self {
@@ -62,17 +63,17 @@ impl Together {
     }
 }
 
-/// What runs took together, session by session.
+/// The sums for each session.
 pub(crate) fn sessions<'a>(
     view: &View<'_>,
     runs: impl Iterator<Item = &'a BlockRow>,
-) -> Vec<Together> {
+) -> Vec<ParallelRuns> {
     let sessions = by_session(runs);
-    let each = sessions.values().map(|spans| Together::of(view, spans));
+    let each = sessions.values().map(|spans| ParallelRuns::of(view, spans));
     each.collect()
 }
 
-/// The most runs at one time; one that begins when another ends does not overlap it.
+/// Largest number of runs at the same time; a run that begins when another ends does not overlap it.
 fn at_once(spans: &[Span<'_>]) -> usize {
     let starts = spans.iter().map(|span| (span.start, 1));
     let ends = spans.iter().map(|span| (span.end, -1));
@@ -86,8 +87,8 @@ fn at_once(spans: &[Span<'_>]) -> usize {
     usize::try_from(most).unwrap_or(0)
 }
 
-/// Cores that a run of so many threads had on a machine with `cores` of them: all where it ran alone, else one for each
-/// thread, of which runs that share the machine have parts while their threads are more than its cores.
+/// Number of cores that a run with this number of threads had: all if it ran alone, else one per thread, reduced in
+/// proportion while concurrent runs have more threads than the machine has cores.
 pub(crate) fn cores_of(view: &View<'_>, run: &BlockRow, threads: f64, cores: f64) -> f64 {
     if run.exclusive {
         cores
@@ -96,14 +97,14 @@ pub(crate) fn cores_of(view: &View<'_>, run: &BlockRow, threads: f64, cores: f64
     }
 }
 
-/// When each run ended, in seconds of a clock that begins with the first start and stops between sessions.
+/// When each run ended, in seconds since the first start, without the time between sessions.
 pub(crate) fn ends<'a>(view: &View<'_>, runs: &[&'a BlockRow]) -> Vec<(&'a BlockRow, f64)> {
     let sessions = by_session(runs.iter().copied());
     let mut begins: BTreeMap<&str, f64> = BTreeMap::new();
     let mut clock = 0.0;
     for (session, spans) in &sessions {
         begins.insert(session, clock - first_start(spans));
-        clock += Together::of(view, spans).makespan_s;
+        clock += ParallelRuns::of(view, spans).makespan_s;
     }
     let end = |run: &&'a BlockRow| {
         let (session, span) = Span::of(run)?;
@@ -137,7 +138,7 @@ mod tests {
         set
     }
 
-    fn together(spans: &[(&str, f64, f64)]) -> Together {
+    fn together(spans: &[(&str, f64, f64)]) -> ParallelRuns {
         let set = set(spans);
         let all = sessions(&View::of(&set), set.blocks.iter());
         all.into_iter()
@@ -155,7 +156,7 @@ mod tests {
         ]);
         assert_eq!(
             found,
-            Together {
+            ParallelRuns {
                 runs: 4,
                 at_once: 2,
                 makespan_s: 6.0,

@@ -1,14 +1,14 @@
-//! Where a step's time goes: exclusive shares of one denominator, with the residual, that sum to 100 %.
+//! Where a step's time goes: percentages of the phases and of the residual, which sum to 100 %.
 
 use crate::base::statistics::mean;
 use crate::event::{PhaseTimes, RunTimes};
 use crate::report::number::to_hundred;
 use crate::report::view::{Cell, View};
 
-/// The name of a phase, and its milliseconds.
+/// The name of a phase, and the function that returns its milliseconds.
 type Phase = (&'static str, fn(&PhaseTimes) -> f64);
 
-/// The phases but the residual, in the order of a step.
+/// The phases without the residual, in the order of a step.
 pub(crate) const PHASES: [Phase; 6] = [
     ("data wait", |phases| phases.data_wait_ms),
     ("transfer", |phases| phases.transfer_ms),
@@ -23,11 +23,11 @@ pub(crate) fn column(phase: &str) -> String {
     format!("{}_ms", phase.replace(' ', "_"))
 }
 
-/// A step of a cell, mean over its runs, in the phases of [`PHASES`] and their residual.
+/// A cell's step, averaged over runs, divided into [`PHASES`] and the residual.
 pub(crate) struct Breakdown {
     /// Milliseconds of the step.
     pub(crate) step_ms: f64,
-    /// Percent of each part, the residual last; as shown they sum to 100.0.
+    /// Percentage of each part, the residual last; rounded so that they sum to 100.0.
     pub(crate) shares: Vec<f64>,
 }
 
@@ -37,11 +37,11 @@ pub(crate) fn names() -> Vec<&'static str> {
     phases.chain(["other"]).collect()
 }
 
-/// Percent of the step by which the phases of a run may miss it.
+/// Percent of the step by which the sum of a run's phases may differ from it.
 const MISSED: f64 = 1.0;
 
-/// Percent of the step that a cell's phases sum to, where in some run that is not the step: shares of them would say
-/// nothing.
+/// The sum of a cell's phases in percent of the step, if in some run it differs from the step by more than [`MISSED`];
+/// percentages would then be meaningless.
 pub(crate) fn not_the_step(cell: &Cell<'_>) -> Option<f64> {
     let sums = cell.times().map(|times| {
         let named: f64 = PHASES.iter().map(|(_, phase)| phase(&times.phases)).sum();
@@ -51,7 +51,7 @@ pub(crate) fn not_the_step(cell: &Cell<'_>) -> Option<f64> {
     sums.into_iter().find(is_off)
 }
 
-/// Returns the breakdown of a cell; `None` where it was not measured, or where its phases are not its step.
+/// Returns the breakdown of a cell; `None` if it was not measured, or if the phases do not sum to the step.
 pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
     if !cell.is_measured() || not_the_step(cell).is_some() {
         return None;
@@ -63,7 +63,7 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
     for (_, phase) in PHASES {
         exact.push(over_runs(&|times| phase(&times.phases))? / step_ms * 100.0);
     }
-    // The residual is what the named phases leave, so that the whole is the step and nothing else.
+    // The residual is 100 % minus the named phases, so that the whole is exactly the step.
     exact.push(100.0 - exact.iter().sum::<f64>());
     Some(Breakdown {
         step_ms,
@@ -71,7 +71,7 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
     })
 }
 
-/// Places of the phases that some cell has; the residual is always among them.
+/// Indices of the phases that some cell has, always including the residual.
 pub(crate) fn present(view: &View<'_>) -> Vec<usize> {
     let all: Vec<Breakdown> = view.cells.iter().filter_map(breakdown).collect();
     let is_there =

@@ -10,7 +10,7 @@ use crate::base::statistics::{median, range};
 use crate::base::text::capitalised;
 use crate::report::plot::{Point, PointPlot, ScaleKind, Series};
 
-/// A plot, as templates place it.
+/// A plot, for templates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlotContext {
     /// The plot's file is `plots/<id>.svg`.
@@ -19,7 +19,7 @@ pub struct PlotContext {
     pub title: String,
     /// Content of the figure, its source, and what it leaves out.
     pub caption: String,
-    /// The drawing, for a page that has the plots' style.
+    /// The plot as SVG, for a page that contains the plots' CSS.
     pub svg: String,
 }
 
@@ -49,7 +49,7 @@ fn band(name: String, mut values: Vec<(f64, f64)>, about: impl Fn(f64, f64) -> S
 /// What an axis shows: its name, its label with a unit, its scale.
 pub(crate) type Shown = (String, String, ScaleKind);
 
-/// One figure against another, as `drawn`: the cells, or the trials, that no other is better than by both, beside the others.
+/// A plot of two measures: cells or trials on the Pareto front, and the others, as `drawn`.
 pub(crate) fn front(
     id: String,
     [y, x]: [Shown; 2],

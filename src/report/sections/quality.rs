@@ -10,11 +10,11 @@ use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::Direction;
 
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 use super::leak;
 use super::reach::{Target, equal_loss};
 
-/// Metrics that the table shows at most; all of them are in `runs.csv`.
+/// Largest number of metrics in the table; all of them are in `runs.csv`.
 const METRICS: usize = 3;
 
 /// The table of losses and metrics.
@@ -24,7 +24,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let (metrics, equal, seeds) = (metric_names(view), equal_loss(view), seeds_in_words(view));
     let (shown, left) = shown_metrics(view, &metrics);
     let of_seeds = |heading, get: Get| {
-        OfCell::measured(heading, "", &*seeds, move |cell| {
+        CellColumn::measured(heading, "", &*seeds, move |cell| {
             Entry::number(over_seeds(cell, &get).as_ref())
         })
     };
@@ -32,10 +32,10 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         of_seeds("best loss", |facts| facts.best_loss),
         of_seeds("eval loss before", |facts| facts.eval_loss_before),
         of_seeds("eval loss after", |facts| facts.eval_loss_after),
-        OfCell::timed("time to the best epoch", "best_epoch_s"),
+        CellColumn::timed("time to the best epoch", "best_epoch_s"),
     ];
     fields.extend(shown.into_iter().map(|name| {
-        OfCell::measured(&with_direction(view, name), "", &*seeds, move |cell| {
+        CellColumn::measured(&with_direction(view, name), "", &*seeds, move |cell| {
             let get = |facts: &RunFacts| facts.metrics.get(name).copied().flatten();
             Entry::number(over_seeds(cell, &get).as_ref())
         })
@@ -74,8 +74,8 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     field::of_cells(view, ("quality", "Quality", about), &fields, has_facts)
 }
 
-/// The metrics that tell most: the one that decides and its value on the test split, then others of the test split; and how
-/// many are left out.
+/// The most important metrics: the deciding one and its value on the test split, then others of the test split. Also
+/// returns how many are left out.
 fn shown_metrics<'n>(view: &View<'_>, names: &'n [String]) -> (Vec<&'n str>, usize) {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let deciding = column(view, &cells);

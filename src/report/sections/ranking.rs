@@ -1,4 +1,4 @@
-//! Cells by speed: the measure, the reference cell of the ratios, and the pairs that have a ratio.
+//! Ranking of cells by speed: the measure, the reference cell of speed-ups, and which cells can be compared.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
 use super::difference;
-use super::field::OfCell;
+use super::field::CellColumn;
 use super::tasks::tasks;
 use crate::report::timing::timing_value;
 
-/// How cells are ranked by speed.
+/// The measure by which cells are ranked by speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Seconds of a whole epoch, where every measured cell ran one.
+    /// Seconds per epoch, if every measured cell ran whole epochs.
     Epoch,
-    /// Samples per second, where epochs were capped.
+    /// Samples per second, if epochs were cut short.
     Throughput,
-    /// Seconds of a whole run, where nothing smaller is known: commands.
+    /// Seconds of a whole run, if nothing smaller is known, as for commands.
     Run,
 }
 
 impl Pace {
-    /// The pace that all `cells` have.
+    /// The measure that is available for all `cells`.
     pub(crate) fn of(cells: &[&Cell<'_>]) -> Self {
         let measured = cells.iter().filter(|cell| cell.is_measured());
         let is_whole = |cell: &&Cell<'_>| timing_value(cell, "epoch_s").is_some();
@@ -49,7 +49,7 @@ impl Pace {
         }
     }
 
-    /// How a speed-up comes about.
+    /// The formula of a speed-up.
     fn formula(self) -> &'static str {
         match self {
             Self::Epoch => "epoch time of the baseline ÷ own",
@@ -72,7 +72,7 @@ pub(crate) fn fastest_first<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<(&'v Cell<'a>
     ordered
 }
 
-/// The cell that ratios are against: the manifest's baseline, else the slowest.
+/// The reference cell of speed-ups: the manifest's baseline, else the slowest.
 pub(crate) fn baseline<'v, 'a>(view: &View<'a>, cells: &[&'v Cell<'a>]) -> Option<&'v Cell<'a>> {
     let declared = cells
         .iter()
@@ -91,7 +91,7 @@ pub(crate) fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
     view.baseline().is_some_and(is_it)
 }
 
-/// Why two cells' times have no ratio; `None` where they have one.
+/// Why two cells' times cannot be compared; `None` if they can.
 pub(crate) fn not_comparable(view: &View<'_>, a: &Cell<'_>, b: &Cell<'_>) -> Option<String> {
     if a.info.work_signature == b.info.work_signature {
         return measured_apart(a, b).map(str::to_owned);
@@ -104,10 +104,10 @@ pub(crate) fn not_comparable(view: &View<'_>, a: &Cell<'_>, b: &Cell<'_>) -> Opt
     })
 }
 
-/// Why two cells were not measured alike, whatever they compute; `None` where they were.
+/// Why two cells were measured under different conditions, regardless of their work; `None` if they were not.
 pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str> {
     let environment = |cell: &Cell<'_>| cell.timing.map(|row| row.env_id.clone());
-    // Every command is code of its own.
+    // Programs of `kind = "command"` each have their own code hash.
     let are_commands = a.is_of_command && b.is_of_command;
     if a.info.code_hash != b.info.code_hash && !are_commands {
         Some("measured with other code")
@@ -118,9 +118,9 @@ pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
     }
 }
 
-/// How many times as fast as the baseline of its task each cell is, where cells are comparable; and what that is against, or
-/// why there is no such column, as a sentence.
-pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<OfCell<'f, 'a>>, String) {
+/// The column of speed-ups over the baseline of each cell's task, if cells are comparable, and a sentence that names
+/// the baseline or says why there is no such column.
+pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<CellColumn<'f, 'a>>, String) {
     let (mut bases, mut formulas) = (BTreeMap::new(), Vec::new());
     let (mut names, mut why_none) = (Vec::new(), String::new());
     for task in tasks(view) {
@@ -132,7 +132,7 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<OfCell<'f, 'a>>, S
             .filter(|cell| cell.info.key != base.info.key)
             .collect();
         let why = |cell: &Cell<'_>| not_comparable(view, cell, base);
-        // Otherwise every row of the column would be a dash.
+        // The column is left out if every row would be a dash.
         if others.iter().all(|cell| why(cell).is_some()) {
             let first = others.first().filter(|_| why_none.is_empty());
             why_none
@@ -159,14 +159,14 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<OfCell<'f, 'a>>, S
         [name] => format!(" The speed-up is against {name}."),
         _ => " The speed-up is against the baseline of a task, else its slowest cell.".to_owned(),
     };
-    let column = OfCell::derived("speed-up", "", &*formulas.join(", else "), move |cell| {
+    let column = CellColumn::derived("speed-up", "", &*formulas.join(", else "), move |cell| {
         let base = bases.get(&*cell.info.key);
         base.map_or_else(|| Entry::text("–"), |base| against(view, *base, cell))
     });
     (Some(column), about)
 }
 
-/// Why there is no speed-up against `base`, by the example of another cell.
+/// Sentence: why there is no speed-up over `base`, with another cell as the example.
 fn no_speed_up(view: &View<'_>, (base, other): (&Cell<'_>, &Cell<'_>), why: &str) -> String {
     let [base, other] = [base, other].map(|cell| view.name(cell, None));
     format!(
@@ -180,7 +180,7 @@ fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) ->
         return Entry::text("–");
     };
     if let Some(reason) = not_comparable(view, cell, base) {
-        // The differing values are under Variants; a column of them would be wider than the page.
+        // The differing values are left out, since they would be wider than the page; the section on variants has them.
         let what = reason.split(" (").next().unwrap_or_default();
         return Entry::detailed("–", format!("not comparable: {what}"));
     }

@@ -1,4 +1,4 @@
-//! The time until a stated value of a metric is reached.
+//! The time until a metric reaches a target value.
 
 use std::cmp::Ordering;
 
@@ -8,13 +8,13 @@ use crate::report::table::{Entry, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Direction, metric_column};
 
-use super::field::OfCell;
+use super::field::CellColumn;
 use crate::report::quality::{is_worth_reaching, loss_column};
 
 /// Significant digits of metrics.
 const DIGITS: usize = 4;
 
-/// A stated value of a metric.
+/// A target: a value of a metric that a run should reach.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Target {
     pub(crate) metric: String,
@@ -22,9 +22,9 @@ pub(crate) struct Target {
     pub(crate) is_higher_better: bool,
 }
 
-/// How a cell came to a target.
+/// Whether and when the seeds of a cell reached a target.
 struct Reach {
-    /// Seeds that reached it.
+    /// Number of seeds that reached the target.
     reached: usize,
     /// Seeds with a curve.
     seeds: usize,
@@ -32,10 +32,10 @@ struct Reach {
     best: f64,
 }
 
-/// The loss that every run with a curve reaches, the largest of their best: that of the best epochs.
+/// The loss that every run with a curve reaches: the largest of the runs' best losses.
 ///
-/// `None` without `compare.treatment`, as only there cells of different work are meant to be held against each other, and
-/// where a model without training is as good.
+/// `None` without `compare.treatment`, because otherwise cells of different work are not compared, and if an untrained
+/// model is as good.
 pub(crate) fn equal_loss(view: &View<'_>) -> Option<Target> {
     view.set.plan.compare.get("treatment")?.as_str()?;
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
@@ -54,8 +54,7 @@ impl Target {
         specs.into_iter().map(target).collect()
     }
 
-    /// The value that every seed with a curve of some cells reaches; `None` where that is a loss which a model without
-    /// training has, too.
+    /// The value of `metric` that every seed of the cells reaches; `None` if an untrained model has this loss too.
     pub(crate) fn equal(metric: &str, cells: &[&Cell<'_>]) -> Option<Self> {
         let mut target = Self {
             metric: metric.to_owned(),
@@ -74,12 +73,12 @@ impl Target {
         format!("{} {sign} {value}", self.metric)
     }
 
-    /// The column of the time to it.
-    pub(super) fn field<'f, 'a>(&'f self, heading: &str) -> OfCell<'f, 'a> {
-        OfCell::derived(heading, "s", TIME, |cell| self.time(cell))
+    /// The column with the time until the target is reached.
+    pub(super) fn field<'f, 'a>(&'f self, heading: &str) -> CellColumn<'f, 'a> {
+        CellColumn::derived(heading, "s", TIME, |cell| self.time(cell))
     }
 
-    /// A cell's time to the target: median over its runs, or that it was not reached.
+    /// A cell's time to the target: median over its runs, or a text that it was not reached.
     fn time(&self, cell: &Cell<'_>) -> Entry {
         let Some(reach) = self.reach(cell) else {
             return Entry::text("–");
@@ -104,7 +103,7 @@ impl Target {
         }
     }
 
-    /// `None` where no epoch has the metric.
+    /// When the seeds of a cell reached the target; `None` if no epoch has the metric.
     fn reach(&self, cell: &Cell<'_>) -> Option<Reach> {
         let seeds = || cell.runs.iter().map(|row| row.seed);
         let best: Vec<f64> = seeds().filter_map(|seed| self.best(cell, seed)).collect();
@@ -116,7 +115,7 @@ impl Target {
         })
     }
 
-    /// The best value of a seed.
+    /// The best value of a seed over its epochs.
     fn best(&self, cell: &Cell<'_>, seed: u64) -> Option<f64> {
         let values = self.curve(cell, seed).map(|(_, value)| value);
         values.min_by(|a, b| self.order(*a, *b))
@@ -128,14 +127,14 @@ impl Target {
         best.max_by(|a, b| self.order(*a, *b))
     }
 
-    /// Epochs until a seed reached it.
+    /// Number of epochs until a seed reached the target.
     pub(crate) fn epochs(&self, cell: &Cell<'_>, seed: u64) -> Option<usize> {
         let mut curve = self.curve(cell, seed);
         let found = curve.find(|(_, value)| self.order(*value, self.value).is_le());
         found.map(|(epoch, _)| epoch + 1)
     }
 
-    /// Seconds of training of a run until its seed reached it; `None` also where its training was not timed.
+    /// Seconds of training until the run's seed reached the target; `None` if it did not, or if training was not timed.
     pub(crate) fn seconds(&self, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
         let until = self.epochs(cell, run.seed)? as f64;
         let epochs = facts_of(cell, run.seed)?.epochs as f64;
@@ -143,7 +142,7 @@ impl Target {
         Some(training * until / epochs)
     }
 
-    /// Orders values: the better one is less.
+    /// Compares two values; the better one is `Less`.
     fn order(&self, a: f64, b: f64) -> Ordering {
         if self.is_higher_better {
             b.total_cmp(&a)

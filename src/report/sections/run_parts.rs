@@ -1,4 +1,4 @@
-//! Where a run's time went: exclusive shares of the run, with what no part has.
+//! Parts of a run's wall time in percent (startup, training, validation …), with the residual.
 
 use crate::base::statistics::mean;
 use crate::base::units::human;
@@ -11,10 +11,10 @@ use crate::results::BlockRow;
 
 use super::field;
 
-/// Parts of a run, in percent, may be this far below 0: the clocks they were read from round.
+/// Smallest percentage of a part that still counts as 0: clocks are rounded.
 const ROUNDING: f64 = -0.05;
 
-/// Names of the parts of a run; the last is what the others leave.
+/// Names of the parts of a run; the last is the residual.
 const PARTS: [&str; 6] = [
     "start-up",
     "measured steps",
@@ -24,7 +24,7 @@ const PARTS: [&str; 6] = [
     "process, checkpoints, the rest",
 ];
 
-/// The table of shares; `None` where nothing is known of a run's parts.
+/// The table of shares; `None` if no parts are known.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let all: Vec<(f64, Vec<f64>)> = view.cells.iter().filter_map(parts).collect();
     let is_there = |&place: &usize| {
@@ -52,11 +52,11 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     (!all.is_empty()).then_some(table)
 }
 
-/// Seconds of a cell's mean run, and the percent of it that each of [`PARTS`] has; `None` where they are not known.
+/// Seconds of a cell's mean run, and the percentage of each of [`PARTS`]; `None` if unknown.
 fn parts(cell: &Cell<'_>) -> Option<(f64, Vec<f64>)> {
     let runs = cell.counted.iter();
     let times = runs.filter_map(|run| Some((*run, run.times.as_deref()?)));
-    // A command's time has no parts that are known.
+    // The parts of a command's time are unknown.
     let times: Vec<_> = times.filter(|(_, times)| !times.is_of_command()).collect();
     let over = |get: fn(&BlockRow, &RunTimes) -> f64| {
         mean(
@@ -79,7 +79,7 @@ fn parts(cell: &Cell<'_>) -> Option<(f64, Vec<f64>)> {
     ];
     seconds.push(whole - seconds.iter().sum::<f64>());
     let exact: Vec<f64> = seconds.iter().map(|part| part / whole * 100.0).collect();
-    // Parts that are more than the run are not those of the run.
+    // Parts that sum to more than the run cannot be right.
     let fits = exact.iter().all(|share| *share >= ROUNDING);
     fits.then(|| (whole, to_hundred(&exact)))
 }

@@ -1,4 +1,4 @@
-//! Images that costly evaluations made.
+//! Images from costly evaluations.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::report::section::{SampleContext, Section};
 use crate::report::view::{Cell, View};
 use crate::results::SampleInfo;
 
-/// Images that a report shows at most; all of them lie in `samples/`.
+/// Largest number of images in a report; `samples/` has all.
 const MOST: usize = 60;
 
-/// The images that the results name, with their bytes where the results' folder has them.
+/// The images that the results name, with their bytes if the results folder has the files.
 pub(crate) fn section(view: &View<'_>) -> Section {
     let cells = view.cells.iter();
     let all = cells.flat_map(|cell| {

@@ -1,4 +1,4 @@
-//! How times grow with the number of samples: a power law per group of cells that differ in nothing else.
+//! How times grow with the number of samples: a power law for each group of cells that differ only in that number.
 
 use serde_json::Value;
 
@@ -13,14 +13,14 @@ use crate::results::grouped;
 use super::field::{self, Field};
 use crate::report::timing::timing_value;
 
-/// Times that are fitted: the column of `timings.csv`, and what the report calls it.
+/// Times that are fitted: column of `timings.csv` and displayed name.
 const TIMES: [(&str, &str); 2] = [("train_s", "training"), ("epoch_s", "epoch")];
-/// How far beyond the largest dataset the fit is carried on.
+/// Factor over the largest dataset up to which the fit is extrapolated.
 const BEYOND: f64 = 10.0;
 
-/// Cells that differ in their number of samples only.
+/// Cells that differ only in their number of samples.
 pub(super) struct Group<'v, 'a> {
-    /// Each with its samples.
+    /// The cells, each with its number of samples.
     pub(super) cells: Vec<(&'v Cell<'a>, f64)>,
 }
 
@@ -29,13 +29,13 @@ struct Fit<'g, 'v, 'a> {
     group: &'g Group<'v, 'a>,
     /// The report's name of the time.
     time: &'static str,
-    /// Cells with the time.
+    /// Number of cells that have the time.
     n: usize,
     /// Smallest and largest number of samples.
     sizes: (f64, f64),
     law: PowerLaw,
-    /// Whether the number of samples alone makes it grow: training that ended after other numbers of epochs grows by
-    /// these too.
+    /// Whether the time depends only on the number of samples; with different numbers of epochs (early stopping) it
+    /// depends on these too.
     is_of_samples: bool,
 }
 
@@ -58,7 +58,7 @@ fn fits<'g, 'v, 'a>(groups: &'g [Group<'v, 'a>]) -> Vec<Fit<'g, 'v, 'a>> {
     pairs.filter_map(fit).collect()
 }
 
-/// The table of scaling exponents; `None` where no group has two sizes.
+/// The table of scaling exponents; `None` if no group has two sizes.
 pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     type OfFit<'f> = Field<'f, &'f Fit<'f, 'f, 'f>>;
     const FIT: &str = "least squares on logarithms";
@@ -111,7 +111,7 @@ impl Fit<'_, '_, '_> {
         format!("{smallest}{dash}{largest}")
     }
 
-    /// Extrapolated time of ten times the largest dataset; `None` where two sizes leave no error.
+    /// Extrapolated time for ten times the largest dataset; `None` for two sizes, which give no error estimate.
     fn prediction(&self) -> Option<Entry> {
         let beyond = BEYOND * self.sizes.1;
         let error = self.law.prediction_error(beyond)?;
@@ -122,12 +122,12 @@ impl Fit<'_, '_, '_> {
     }
 }
 
-/// A scaling exponent, as headline and table show it.
+/// A scaling exponent, as shown in headlines and tables.
 fn exponent(fit: &PowerLaw) -> String {
     human(fit.exponent, 3)
 }
 
-/// The growth of each time by the number of samples alone, in every group of three sizes or more, a sentence each.
+/// Sentences: how each time grows with the number of samples, for every group with at least three sizes.
 pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
     let groups = groups(view);
     let (told, untold): (Vec<_>, Vec<_>) =
@@ -163,12 +163,12 @@ pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
     sentences
 }
 
-/// Whether all measured cells differ in their number of samples only.
+/// Whether all measured cells differ only in their number of samples.
 pub(crate) fn is_all(view: &View<'_>) -> bool {
     matches!(groups(view).as_slice(), [only] if only.cells.len() > 1)
 }
 
-/// Measured cells whose specifications differ in the dataset's `samples` only, what is measured and limited aside.
+/// Measured cells whose specifications, apart from `measure` and `limits`, differ only in the dataset's `samples`.
 pub(super) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
     let rest = |cell: &Cell<'_>| parts(view, cell).map(|(_, rest)| rest);
     let sized = view.measured().filter(|cell| rest(cell).is_some());
@@ -184,7 +184,7 @@ pub(super) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
         .collect()
 }
 
-/// The number of samples, and everything else that decides the work, as text.
+/// The number of samples, and everything else that determines the work, as text.
 fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, String)> {
     let mut dataset = view.section(cell, "dataset")?.clone();
     let samples = dataset.as_object_mut()?.remove("samples")?.as_f64()?;
@@ -194,21 +194,21 @@ fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, String)> {
 }
 
 impl Group<'_, '_> {
-    /// Fewest and most epochs of a run; `None` where no run says.
+    /// Smallest and largest number of epochs of a run; `None` if unknown.
     fn epochs(&self) -> Option<(f64, f64)> {
         let facts = self.cells.iter().flat_map(|(cell, _)| cell.facts());
         let epochs = facts.map(|facts| facts.epochs as f64);
         range(&epochs.collect::<Vec<f64>>())
     }
 
-    /// Samples and median of the time in `column`, of the cells that have it.
+    /// Samples and median of the time in `column`, for the cells that have it.
     fn points(&self, column: &str) -> Vec<(f64, f64)> {
         let point =
             |(cell, samples): &(&Cell<'_>, f64)| Some((*samples, timing_value(cell, column)?));
         self.cells.iter().filter_map(point).collect()
     }
 
-    /// Settings that the group's cells share and others do not have.
+    /// Name of a group: settings that the group's cells share and others do not have.
     pub(super) fn name(&self, view: &View<'_>) -> String {
         let cells: Vec<&Cell<'_>> = self.cells.iter().map(|(cell, _)| *cell).collect();
         view.shared_name(&cells)

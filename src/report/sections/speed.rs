@@ -8,27 +8,27 @@ use crate::report::timing::{THROUGHPUT, timing_value};
 use crate::report::view::{Cell, View};
 use crate::results::IntervalKind;
 
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 use super::ranking;
 
 /// The table of times.
 pub(crate) fn table(view: &View<'_>) -> Table {
     let mut about = format!("Medians over the runs of a cell; {}.", below(view));
-    let mut fields = vec![OfCell::n()];
-    let timed = TIMES.map(|(heading, column)| OfCell::timed(heading, column));
+    let mut fields = vec![CellColumn::n()];
+    let timed = TIMES.map(|(heading, column)| CellColumn::timed(heading, column));
     fields.extend(timed);
-    // Nothing smaller is known of commands.
+    // For commands only the time of the whole run is known.
     if view
         .measured()
         .any(|cell| timing_value(cell, THROUGHPUT).is_none())
     {
-        fields.push(OfCell::timed("run", "total_s"));
+        fields.push(CellColumn::timed("run", "total_s"));
     }
     let mut measured = view.measured();
     if measured.clone().any(|cell| cut(view, cell).is_some()) {
         let formula = "steps of a whole epoch × mean step, a fit of one constant to the runs, with its interval";
         let column = Column::extrapolated("whole epoch, ", "s", formula.to_owned());
-        fields.push(OfCell::new(column, |cell| whole_epoch(view, cell)));
+        fields.push(CellColumn::new(column, |cell| whole_epoch(view, cell)));
         about.push_str(EXTRAPOLATED);
         // If no epoch was whole, every field of the column would be a dash.
         if measured.all(|cell| timing_value(cell, "epoch_s").is_none()) {
@@ -48,20 +48,20 @@ const TIMES: [(&str, &str); 3] = [
     ("step, median", "step_ms"),
     ("epoch", "epoch_s"),
 ];
-/// Place of the time of an epoch, after `n`.
+/// Index of the column for the time of an epoch.
 const EPOCH: usize = 3;
 
 /// Note of a table with extrapolated epochs.
 const EXTRAPOLATED: &str = " Epochs were cut short (`train.steps-per-epoch`): the time of a whole one is extrapolated from \
                             the measured steps, without validation.";
 
-/// Steps of an epoch that was cut short, and of a whole one.
+/// Number of steps in an epoch that was cut short, and in a whole one.
 fn cut(view: &View<'_>, cell: &Cell<'_>) -> Option<(u64, u64)> {
     let trained = view.section(cell, "train")?.get("steps-per-epoch")?;
     Some((trained.as_u64()?, cell.info.whole_epoch_steps?))
 }
 
-/// The extrapolated time of a whole epoch; of one run there is no error, and so no extrapolation.
+/// The extrapolated time of a whole epoch; none for a single run, which gives no error estimate.
 fn whole_epoch(view: &View<'_>, cell: &Cell<'_>) -> Entry {
     const STEP: &str = "step_mean_ms";
     let step = cell.timing.and_then(|row| row.values.get(STEP));
@@ -102,7 +102,7 @@ pub(crate) fn below(view: &View<'_>) -> String {
     format!("below each the {intervals}{alone}")
 }
 
-/// Until when cells were repeated, where that depended on their intervals.
+/// The setting `measure.until`, if cells were repeated until their intervals were narrow enough.
 pub(super) fn until(view: &View<'_>) -> Option<UntilSpec> {
     let plan = &view.set.plan;
     let measure = plan.section(plan.cells.first()?, "measure")?;

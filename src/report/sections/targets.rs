@@ -1,4 +1,4 @@
-//! Targets of the manifest against what was measured: met, not met, not told apart, not measured.
+//! Targets of the manifest compared with measurements: met, not met, undecided, not measured.
 
 use crate::base::units::{human, human_bytes};
 use crate::event::{PhaseTimes, RunTimes};
@@ -13,7 +13,7 @@ use crate::results::{BlockRow, Interval, IntervalKind, fixed_unit, interval_over
 use super::machine;
 use super::phases::PHASES;
 
-/// A measured figure compared with its target.
+/// Result of a measured value compared with its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Status {
     Met,
@@ -31,16 +31,16 @@ impl Status {
     }
 }
 
-/// The cell of a target that meets it least.
+/// The cell that is furthest from meeting a target.
 struct Worst<'v, 'a> {
     cell: &'v Cell<'a>,
     figure: Interval,
-    /// Runs or seeds that the figure rests on.
+    /// Number of runs or seeds of the measured value.
     n: usize,
     status: Status,
 }
 
-/// The table of targets; `None` where the manifest has none.
+/// The table of targets; `None` if the manifest has none.
 pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let specs: Vec<TargetSpec> = view.set.plan.reported("targets");
     if specs.is_empty() {
@@ -148,7 +148,7 @@ fn status(spec: &TargetSpec, figure: &Interval) -> Status {
     }
 }
 
-/// How far the median lies on the wrong side; negative on the right one.
+/// Distance by which the median misses the target; negative if it is met.
 fn shortfall(spec: &TargetSpec, worst: &Worst<'_, '_>) -> f64 {
     let median = worst.figure.median;
     let below = spec.min.map_or(f64::NEG_INFINITY, |min| min - median);
@@ -156,7 +156,7 @@ fn shortfall(spec: &TargetSpec, worst: &Worst<'_, '_>) -> f64 {
     below.max(above)
 }
 
-/// The figure that a target names, of one cell, and the number of runs or seeds that it rests on.
+/// The measured value of a target's column for one cell, and its number of runs or seeds.
 fn figure(view: &View<'_>, cell: &Cell<'_>, column: &str) -> Option<(Interval, usize)> {
     let measure = Measure::of(column);
     let seeds = if measure.is_clock {
@@ -190,7 +190,7 @@ fn share(times: &RunTimes, phase: fn(&PhaseTimes) -> f64) -> Option<f64> {
     (step_ms > 0.0).then(|| phase(&times.phases) / step_ms)
 }
 
-/// The phase whose time a share is a share of.
+/// For a column with the share of a phase: the function that returns the phase's time.
 fn phase_of(column: &str) -> Option<fn(&PhaseTimes) -> f64> {
     let name = column.strip_suffix("_share")?;
     if let Some((_, phase)) = PHASES
@@ -217,7 +217,7 @@ fn entry(column: &str, figure: &Interval) -> Entry {
     entry
 }
 
-/// A value of a column with its unit.
+/// A value of a column as text, with its unit.
 fn show(column: &str, value: f64) -> String {
     if fixed_unit(column) == "%" {
         format!("{} %", human(value, 3))

@@ -1,4 +1,4 @@
-//! The jobs that a plan has: cells of one task signature, and a name that tells them from other jobs.
+//! The tasks of a plan: groups of cells with equal task signature, with distinguishing names.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,14 @@ use crate::results::grouped;
 
 use super::difference::{part, plain};
 
-/// Settings that may tell tasks apart, in the order in which a name has them.
+/// Settings that may distinguish tasks, in the order in which names contain them.
 const PARTS: [&str; 2] = ["dataset_name", "loss.kind"];
-/// Sections whose settings tell tasks of one name apart.
+/// Sections whose settings distinguish tasks with equal names so far.
 const SECTIONS: [&str; 3] = ["dataset", "loss", "validation"];
 
-/// Cells that do the same job.
+/// Cells with the same task.
 pub(crate) struct Task<'v, 'a> {
-    /// Name of the task among several: `brownian, t-statistic`; empty where it is the only one.
+    /// Name of the task: `brownian, t-statistic`; empty if it is the only one.
     pub(crate) name: String,
     /// The task's cells, in plan order.
     pub(crate) cells: Vec<&'v Cell<'a>>,
@@ -28,7 +28,7 @@ pub(crate) fn tasks<'v, 'a>(view: &'v View<'a>) -> Vec<Task<'v, 'a>> {
     named.map(|(cells, name)| Task { name, cells }).collect()
 }
 
-/// A name for each group of cells, from what tells the groups apart; empty for one group.
+/// A name for each group of cells, from the settings that distinguish the groups; empty for one group.
 fn names(view: &View<'_>, groups: &[Vec<&Cell<'_>>]) -> Vec<String> {
     let mut words: Vec<Vec<String>> = vec![Vec::new(); groups.len()];
     if groups.len() < 2 {
@@ -53,7 +53,7 @@ fn names(view: &View<'_>, groups: &[Vec<&Cell<'_>>]) -> Vec<String> {
         }
     }
     for same in alike(&words) {
-        // Content of the data that no setting tells of.
+        // The groups differ only in the content of their data.
         for place in same {
             words[place].push(format!("task {}", place + 1));
         }
@@ -61,7 +61,7 @@ fn names(view: &View<'_>, groups: &[Vec<&Cell<'_>>]) -> Vec<String> {
     words.into_iter().map(|words| words.join(", ")).collect()
 }
 
-/// Adds a word to the groups of `places` where it differs among them.
+/// Appends a word to the names of the groups in `places`, if the word is not the same for all.
 fn add(words: &mut [Vec<String>], places: &[usize], text: &dyn Fn(usize) -> Option<String>) {
     let texts: Vec<Option<String>> = places.iter().map(|&place| text(place)).collect();
     if texts.iter().any(|text| *text != texts[0]) {
@@ -71,7 +71,7 @@ fn add(words: &mut [Vec<String>], places: &[usize], text: &dyn Fn(usize) -> Opti
     }
 }
 
-/// Places of groups that have the same words so far.
+/// Indices of groups whose names are equal so far.
 fn alike(words: &[Vec<String>]) -> Vec<Vec<usize>> {
     let mut places = grouped(0..words.len(), |&place| &words[place]);
     places.retain(|same| same.len() > 1);
@@ -89,6 +89,6 @@ fn keys(
         .iter()
         .filter_map(|&place| view.section(groups[place][0], section)?.as_object());
     let keys = sections.flat_map(|map| map.keys().cloned());
-    // The place of the data is no property of them.
+    // The path of the data does not distinguish tasks.
     keys.filter(|key| key != "path").collect()
 }

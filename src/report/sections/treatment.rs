@@ -1,4 +1,4 @@
-//! Differences along an axis that is declared as the treatment, beside the settings of the axis.
+//! Differences along an axis that is declared as the treatment, other than the settings of the axis.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,29 +6,29 @@ use crate::compare::{is_within, setting_changes, setting_text};
 use crate::report::judged::distinct;
 use crate::report::view::{Cell, View};
 
-/// Sections of a specification that decide neither work nor result.
+/// Sections of a specification that affect neither work nor results.
 const ASIDE: [&str; 3] = ["measure", "limits", "report"];
-/// Sections of a specification, and where a manifest sets them.
+/// Sections of a specification, and the sections of a manifest that set them.
 const HOMES: [(&str, [&str; 2]); 3] = [
     ("model", ["train.model", "models."]),
     ("dataset", ["train.dataset", "datasets."]),
     ("loss", ["train.loss", "losses."]),
 ];
 
-/// Variants that a table explains, and settings of each.
+/// Largest number of variants explained below a table, and of settings for each.
 const EXPLAINED: [usize; 2] = [6, 3];
 
-/// Settings of the variants of some cells, values that are names first: ` Variants: a1 (model canned-net), b1 (…).` Empty
-/// where there is nothing to explain.
+/// Settings of the variants of some cells, values that are names first: ` Variants: a1 (model canned-net), b1 (…).`
+/// Empty without variants to explain.
 pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let plan = &view.set.plan;
-    let mut axes = view.telling.iter();
+    let mut axes = view.axes_in_names.iter();
     let Some(&place) = axes.find(|&&place| plan.axes[place].is_called("variant")) else {
         return String::new();
     };
     let names = distinct(cells.iter().map(|cell| &*cell.info.axes[place]));
     let [most, each] = EXPLAINED;
-    // Values with a name of their own in the manifest explain themselves.
+    // Values with a display name in the manifest need no explanation.
     let coded = names.into_iter().filter(|name| view.value(name) == *name);
     let told = coded.filter_map(|name| {
         let sets = plan.variants.get(name)?.iter();
@@ -52,7 +52,8 @@ pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     }
 }
 
-/// The settings in which cells that differ along the treatment only differ, and that it does not set; by path.
+/// Paths of settings that differ between cells which differ only in the treatment, although the treatment does not set
+/// them.
 pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
     let plan = &view.set.plan;
     let Some(place) = view.treatment() else {
@@ -68,19 +69,21 @@ pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
         let changes = setting_changes((plan, reference.info), (plan, cell.info)).into_iter();
         found.extend(changes.map(|change| change.path));
     }
-    found.retain(|path| counts(path) && !declared.iter().any(|set| covers(set, path)));
+    found.retain(|path| {
+        changes_work_or_result(path) && !declared.iter().any(|set| covers(set, path))
+    });
     found.into_iter().collect()
 }
 
 /// Whether a setting decides work or result.
-pub(crate) fn counts(path: &str) -> bool {
+pub(crate) fn changes_work_or_result(path: &str) -> bool {
     !ASIDE.contains(&path.split('.').next().unwrap_or_default())
 }
 
 /// Whether setting `set` sets the setting at `path`.
 fn covers(set: &str, path: &str) -> bool {
     let section = path.split('.').next().unwrap_or_default();
-    // `dataset_name` holds the name that is chosen for section `dataset`.
+    // `dataset_name` is the name chosen for the section `dataset`.
     let section = section.strip_suffix("_name").unwrap_or(section);
     let homes = HOMES.iter().filter(|(name, _)| *name == section);
     let is_home = homes

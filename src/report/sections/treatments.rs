@@ -1,4 +1,4 @@
-//! Treatments side by side, with all that differs between them.
+//! Treatments compared in a table, with everything that differs between them.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn classes<'v, 'a: 'v>(
         .collect()
 }
 
-/// Pairs of cells that agree on every axis but one.
+/// Pairs of cells that have equal values on every axis except one.
 fn pairs<'v, 'a>(
     own: &[&'v Cell<'a>],
     base: &[&'v Cell<'a>],
@@ -64,7 +64,7 @@ fn measured_pairs<'v, 'a>(
     pairs
 }
 
-/// Geometric mean over pairs of cells of a value ÷ that of the second; a dash without pairs.
+/// Geometric mean over pairs of the first cell's value ÷ the second's; a dash without pairs.
 fn ratio(pairs: &[(&Cell<'_>, &Cell<'_>)], value: &dyn Fn(&Cell<'_>) -> Option<f64>) -> Entry {
     let ratios = pairs.iter();
     let ratios = ratios.filter_map(|(own, base)| Some(value(own)? / value(base)?));
@@ -72,7 +72,7 @@ fn ratio(pairs: &[(&Cell<'_>, &Cell<'_>)], value: &dyn Fn(&Cell<'_>) -> Option<f
     Entry::shown(mean, times)
 }
 
-/// The table of treatments; `None` where the manifest declares none.
+/// The table of treatments; `None` if the manifest declares none.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     type OfClass<'f, 'v, 'a> = Field<'f, &'f Class<'v, 'a>>;
     let compare = &view.set.plan.compare;

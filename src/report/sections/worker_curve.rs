@@ -1,4 +1,5 @@
-//! The effect of loader workers, as an answer tells it: waiting that they save, threads started and stopped.
+//! The effect of loader workers, for the answer: time waiting for data that they save, and time to start and stop
+//! threads.
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
 use super::difference::part;
-use super::field::{self, OfCell};
+use super::field::{self, CellColumn};
 use crate::report::timing::timing_value;
 
 /// Path of the axis.
@@ -31,8 +32,8 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     let waited = "waiting of a run ÷ epochs";
     let cost = "starting and stopping of all workers × starts of a run ÷ epochs";
     let fields = [
-        OfCell::derived("waited for data", "ms", waited, |cell| ms(waited_ms(cell))),
-        OfCell::derived("starting and stopping workers", "ms", cost, |cell| {
+        CellColumn::derived("waited for data", "ms", waited, |cell| ms(waited_ms(cell))),
+        CellColumn::derived("starting and stopping workers", "ms", cost, |cell| {
             ms(start_and_stop_ms(view, cell))
         }),
     ];
@@ -40,7 +41,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
         "Of an epoch, medians over the runs of a cell: what workers save, and what they take.";
     let head = ("workers", "Loader workers", about.to_owned());
     let table = field::of_cells(view, head, &fields, |cell| waited_ms(cell).is_some());
-    Section::table(table).saying(told)
+    Section::table(table).with_sentences(told)
 }
 
 fn waited_ms(cell: &Cell<'_>) -> Option<f64> {
@@ -61,7 +62,7 @@ fn epochs(cell: &Cell<'_>) -> Option<f64> {
     median(&epochs.collect::<Vec<f64>>())
 }
 
-/// How often the workers of a run were started: none at all, once, or each epoch.
+/// How often the workers of a run were started: not at all, once, or each epoch.
 fn starts(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
     match part(view, cell, AXIS)?.as_u64()? {
         0 => Some(0.0),

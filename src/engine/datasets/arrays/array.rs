@@ -1,11 +1,11 @@
-//! [`Array`]: the values of an array as a file has them, and what they are as features and targets.
+//! [`Array`]: the values of an array from a file, and their conversion to features and targets.
 
 use std::fmt::Write;
 
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 
-/// Classes that whole numbers can be; what is beyond is a number to predict, written as one by mistake.
+/// Largest number of classes; larger integers are probably numbers to predict.
 const MOST_CLASSES: i64 = 100_000;
 
 /// Type of an array's values, little endian.
@@ -27,7 +27,7 @@ pub(super) enum Dtype {
 }
 
 impl Dtype {
-    /// The type that NumPy writes as `text`: the order of bytes (`<`, `>`, or `|` where there is none), the kind, the size.
+    /// The type that NumPy writes as `text`: the order of bytes (`<`, `>`, or `|` if irrelevant), the kind, the size.
     ///
     /// # Errors
     /// Another type, as the end of a sentence about the array.
@@ -65,7 +65,7 @@ impl Dtype {
         Ok(dtype)
     }
 
-    /// The type that a safetensors file names so; `None` for one that is not read.
+    /// The type for a name in a safetensors file; `None` for unsupported ones.
     pub(super) fn of_safetensors(name: &str) -> Option<Self> {
         Some(match name {
             "BOOL" => Self::Bool,
@@ -90,7 +90,7 @@ impl Dtype {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }
 
-    /// Bytes of a value.
+    /// Size of a value in bytes.
     pub(super) fn size(self) -> usize {
         match self {
             Self::Bool | Self::U8 | Self::I8 => 1,
@@ -100,10 +100,10 @@ impl Dtype {
         }
     }
 
-    /// Bytes of an array of this shape.
+    /// Size in bytes of an array of this shape.
     ///
     /// # Errors
-    /// More than memory can have, as the end of a sentence about the array.
+    /// A size that does not fit into memory, as the end of a sentence about the array.
     pub(super) fn bytes_of(self, shape: &[usize]) -> Result<usize, String> {
         let product = |size: usize, next: &usize| size.checked_mul(*next);
         let bytes = shape.iter().try_fold(self.size(), product);
@@ -112,7 +112,7 @@ impl Dtype {
     }
 }
 
-/// An array of a file.
+/// An array read from a file.
 #[derive(Debug, PartialEq)]
 pub(super) struct Array {
     pub(super) dtype: Dtype,
@@ -158,7 +158,7 @@ impl Array {
     /// The array's values as classes 0 to `K - 1`.
     ///
     /// # Errors
-    /// Values that are none, as the end of a sentence about the array.
+    /// Values that are not classes, as the end of a sentence about the array.
     pub(super) fn classes(&self) -> Result<Vec<u32>, String> {
         let values = self.integers();
         let wrong = |value: &i64| !(0..MOST_CLASSES).contains(value);
@@ -176,7 +176,7 @@ impl Array {
         ))
     }
 
-    /// The array's integers: empty for floats; unsigned values beyond `i64` become its largest.
+    /// The array's values as integers: empty for floats; unsigned values beyond `i64` become `i64::MAX`.
     fn integers(&self) -> Vec<i64> {
         let bytes = &self.bytes[..];
         match self.dtype {
@@ -209,7 +209,7 @@ pub(super) fn shown(shape: &[usize]) -> String {
     }
 }
 
-/// The index of value `place` of a row-major array: `[3, 1]`.
+/// The multi-dimensional index, as text, of the value at flat position `place` in a row-major array: `[3, 1]`.
 fn index(mut place: usize, shape: &[usize]) -> String {
     let mut index = Vec::new();
     for size in shape.iter().rev() {

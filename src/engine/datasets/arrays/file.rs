@@ -14,17 +14,17 @@ use super::npy;
 use crate::base::file;
 use crate::diag::list;
 
-/// Where an array is.
+/// File and name of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) path: PathBuf,
-    /// The array's name in a file of several; `None` in a `.npy` file, which has one.
+    /// The array's name in a file with several arrays; `None` for a `.npy` file.
     pub(super) name: Option<String>,
-    /// Key of the dataset's section that says it: `x` or `y`.
+    /// The key of the dataset's section that refers to the array: `x` or `y`.
     pub(super) key: &'static str,
 }
 
-/// Formats of files, by the endings of their names.
+/// File formats, determined by the extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Npy,
@@ -54,7 +54,7 @@ impl Place {
         DatasetError::faulty(&self.path, "has mistakes", faults)
     }
 
-    /// The array.
+    /// Reads the array.
     ///
     /// # Errors
     /// A file that cannot be read, has no such array, or is damaged.
@@ -82,10 +82,10 @@ impl Place {
         }
     }
 
-    /// What an array of targets has: classes, or numbers to predict, of whose form the shape says more.
+    /// The targets in an array: classes, or numbers to predict.
     ///
     /// # Errors
-    /// Values that are neither.
+    /// Values that are neither of them.
     pub(super) fn targets(&self, array: &Array) -> Result<Targets, DatasetError> {
         let wrong = |why| self.wrong(why);
         if array.dtype.is_float() {
@@ -110,7 +110,8 @@ impl Place {
         file::open(&self.path).map_err(|error| DatasetError::unreadable(&self.path, &error))
     }
 
-    /// What `read` makes of a `.npy` file, or of the entry `NAME.npy` of a `.npz` file, of which so many bytes exist at most.
+    /// Calls `read` with a `.npy` file, or with the entry `NAME.npy` of a `.npz` file, and an upper bound of its size
+    /// in bytes.
     fn of_npy<T>(
         &self,
         read: impl FnOnce(&mut dyn Read, u64) -> Result<T, String>,
@@ -134,7 +135,7 @@ impl Place {
         let entry = archive.by_name(&entry);
         let mut entry =
             entry.map_err(|error| self.wrong(format!("it cannot be unpacked: {error}")))?;
-        // What an entry says of its size may be wrong.
+        // The size stored in an archive's entry may be wrong.
         let known = entry.compressed_size().min(size);
         read(&mut entry, known).map_err(|why| self.wrong(why))
     }

@@ -9,7 +9,7 @@ use super::super::{DatasetError, Features, ImageSize, Target, Targets};
 use super::array::{Array, Dtype, shown};
 use super::file::Place;
 
-/// Where the channels of images are.
+/// Position of the channels in image arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
@@ -30,7 +30,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Features and targets as they were read; pixels of 8 bits are scaled, other values stay as they are.
+    /// Features and targets; pixels of 8 bits are scaled, other values are unchanged.
     ///
     /// # Errors
     /// Values that are not finite.
@@ -62,10 +62,10 @@ impl Form {
     }
 }
 
-/// What `x` holds.
+/// The form of the features in `x`.
 ///
 /// # Errors
-/// A shape that says nothing, as the end of a sentence about the array.
+/// An unsupported shape, as the end of a sentence about the array.
 pub(super) fn of_x(dtype: Dtype, shape: &[usize], layout: Option<Layout>) -> Result<Form, String> {
     let all = shown(shape);
     if let (Some(_), 0..4) = (layout, shape.len()) {
@@ -120,7 +120,7 @@ pub(super) fn of_x(dtype: Dtype, shape: &[usize], layout: Option<Layout>) -> Res
     })
 }
 
-/// Where the channels are, if one of the two places alone can have them.
+/// The position of the channels, if only one of the two positions has a possible number of channels.
 fn guess(shape: &[usize], [first, last]: [usize; 2]) -> Result<Layout, String> {
     let all = shown(shape);
     match [first, last].map(|channels| [1, 3].contains(&channels)) {
@@ -135,10 +135,10 @@ fn guess(shape: &[usize], [first, last]: [usize; 2]) -> Result<Layout, String> {
     }
 }
 
-/// Form of `y`; `classes` is the number of classes if it has whole numbers.
+/// Form of `y`; `classes` is the number of classes if `y` has integers.
 ///
 /// # Errors
-/// A shape that is no target, as the end of a sentence about the array.
+/// A shape that is not possible for targets, as the end of a sentence about the array.
 pub(super) fn of_y(dtype: Dtype, shape: &[usize], classes: usize) -> Result<Target, String> {
     let all = shown(shape);
     match (shape, dtype.is_float()) {

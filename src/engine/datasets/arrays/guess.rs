@@ -24,11 +24,12 @@ const PAIRS: [[&str; 2]; 12] = [
 ];
 
 impl ArraysSpec {
-    /// The arrays of a `.npz` or safetensors file, of a `.npy` file and the other one of its pair, or of such a pair in a folder;
-    /// `None` where there are no arrays. In an archive without known names they are called `x` and `y`.
+    /// Guesses which arrays are features and targets: in a `.npz` or safetensors file, in a `.npy` file and its
+    /// partner, or in such a pair in a folder; `None` without arrays. In an archive without known names the names `x`
+    /// and `y` are assumed.
     ///
     /// # Errors
-    /// A `.npy` file without another one for it.
+    /// A `.npy` file without a partner.
     pub fn guess(path: &Path) -> Option<Result<Self, DatasetError>> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let in_folder = |folder: &Path, is_it: &dyn Fn(&str) -> bool| {

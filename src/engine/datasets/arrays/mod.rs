@@ -53,7 +53,7 @@ impl ArraysSpec {
         } else {
             vec![("x", &*x.path), ("y", &*y.path)]
         };
-        // Both are looked for, so that a manifest with two wrong names is told of both.
+        // Both files are checked, so that both errors are reported.
         DatasetError::both(cache.file_digest(&x.path), cache.file_digest(&y.path))?;
         let fingerprint = cache.files_digest(files)?;
         let outlines = DatasetError::both(outline(&x, cache), outline(&y, cache));
@@ -101,7 +101,7 @@ impl ArraysSpec {
         ))
     }
 
-    /// The forms of both arrays, which fit together.
+    /// The forms of both arrays, checked to have equal numbers of rows.
     fn forms(
         &self,
         [at_x, at_y]: [&Place; 2],

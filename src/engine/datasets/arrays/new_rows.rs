@@ -9,11 +9,11 @@ use super::file::{Format, Place};
 use super::{ArraysSpec, form};
 
 impl ArraysSpec {
-    /// The rows of `path`: a `.npz` or safetensors file, a `.npy` file of features alone, or a folder that has `.npy` files with the
-    /// names of those that were trained on. They are prepared like the training rows.
+    /// The rows of `path`: a `.npz` or safetensors file, a `.npy` file of features alone, or a folder that has `.npy`
+    /// files with the names of the training files. The rows are prepared like the training rows.
     ///
     /// # Errors
-    /// Arrays that are not of the form of those that were trained on; no target where one is wanted.
+    /// Arrays of another form than the training arrays; missing targets if they are requested.
     pub(in super::super) fn new_rows(
         &self,
         path: &Path,
@@ -44,7 +44,7 @@ impl ArraysSpec {
         Ok(Arc::new(table))
     }
 
-    /// Where the arrays of `path` are.
+    /// The places of the arrays in `path`.
     fn new_places(
         &self,
         path: &Path,
@@ -94,7 +94,7 @@ impl ArraysSpec {
             )));
         }
         x.some_rows(features.shape[0])?;
-        // Of rows any type of numbers will do.
+        // Rows of numbers may have any numeric type.
         let was_pixels = !known.normalisation.features.is_empty();
         if matches!(form.features, Features::Image(_)) && form.is_pixels != was_pixels {
             let (wanted, found) = if was_pixels {

@@ -11,7 +11,7 @@ use std::io::Read;
 use super::array::{Array, Dtype};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Bytes of a header that is read; NumPy itself writes a few hundred.
+/// Largest size in bytes of a header that is read; NumPy itself writes a few hundred.
 const LONGEST_HEADER: usize = 1 << 16;
 
 /// Content of a header.
@@ -23,10 +23,10 @@ pub(super) struct Header {
     pub(super) shape: Vec<usize>,
 }
 
-/// The header, and with it all before the values.
+/// Reads the header, up to the first value.
 ///
 /// # Errors
-/// Why it is none, as the end of a sentence about the array.
+/// An invalid header, as the end of a sentence about the array.
 pub(super) fn header(file: &mut dyn Read) -> Result<Header, String> {
     let start = take(file, MAGIC.len() + 2)?;
     let Some([major, _]) = start.strip_prefix(MAGIC) else {
@@ -80,10 +80,11 @@ pub(super) fn header(file: &mut dyn Read) -> Result<Header, String> {
     }
 }
 
-/// The whole array, row-major. Memory grows with the bytes that exist, at most `known` of which are allocated at once.
+/// Reads the whole array in row-major order. Memory grows with the bytes that are read; at most `known` bytes are
+/// allocated in advance.
 ///
 /// # Errors
-/// Why it is none, as the end of a sentence about the array.
+/// An invalid array, as the end of a sentence about the array.
 pub(super) fn array(file: &mut dyn Read, known: u64) -> Result<Array, String> {
     let header = header(file)?;
     let expected = header.dtype.bytes_of(&header.shape)?;
@@ -94,7 +95,7 @@ pub(super) fn array(file: &mut dyn Read, known: u64) -> Result<Array, String> {
     if missing > 0 {
         return Err(format!("its values end {missing} bytes early"));
     }
-    // Reading on to the end also makes a reader of an archive compare the checksum.
+    // Reading to the end makes the archive's reader verify its checksum.
     if file.read(&mut [0]).map_err(|error| error.to_string())? > 0 {
         return Err("there are more values than its header says".into());
     }
@@ -146,7 +147,7 @@ enum Value<'a> {
     Other,
 }
 
-/// The unread rest of a Python literal.
+/// A parser of a Python literal, with the unread rest of the text.
 struct Literal<'a> {
     rest: &'a str,
 }
@@ -161,7 +162,7 @@ impl<'a> Literal<'a> {
             let value = self.value()?;
             let is_list = matches!(value, Value::Other);
             entries.push((key, value));
-            // A list is refused, so the rest of the header is skipped.
+            // A list cannot be a supported type, so the rest of the header is skipped.
             if is_list {
                 break;
             }
@@ -215,7 +216,7 @@ impl<'a> Literal<'a> {
         Some(text)
     }
 
-    /// Goes past `word`, if it is next.
+    /// Skips `word` if it is next.
     fn skip(&mut self, word: &str) -> Option<()> {
         self.rest = self.rest.trim_start().strip_prefix(word)?;
         Some(())

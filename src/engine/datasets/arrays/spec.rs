@@ -69,10 +69,10 @@ impl ArraysSpec {
         dtype.is_ok_and(Dtype::is_float)
     }
 
-    /// Where the two arrays are.
+    /// The places of both arrays.
     ///
     /// # Errors
-    /// Settings that do not say it.
+    /// Settings that do not determine them.
     pub(super) fn places(&self) -> Result<[Place; 2], DatasetError> {
         let names = [("x", &self.x), ("y", &self.y)];
         match Format::of(&self.path) {

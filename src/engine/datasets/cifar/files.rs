@@ -1,7 +1,7 @@
 //! [`Files`]: the files of CIFAR-10 or CIFAR-100.
 //!
-//! A file is records without anything between them: the class (CIFAR-100: the coarse, then the fine one) as a byte, then the
-//! red, the green and the blue value of every pixel, row by row.
+//! A file is a sequence of records of equal size: the class (CIFAR-100: the coarse, then the fine one) as a byte, then
+//! the red, the green and the blue value of every pixel, row by row.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ const TEN: [&str; 6] = [
 const HUNDRED: [&str; 2] = ["train.bin", "test.bin"];
 /// Files of the version for Python, which are pickled.
 const PYTHON: [&str; 4] = ["data_batch_1", "batches.meta", "train", "meta"];
-/// Bytes of a file of names that are read.
+/// Largest size in bytes of a file of class names.
 const LONGEST_NAMES: u64 = 1 << 16;
 /// Bytes of an image.
 const PIXELS: usize = SIZE.height * SIZE.width * SIZE.channels;
@@ -48,17 +48,17 @@ pub enum CifarLabels {
 /// The files in a folder.
 pub(super) struct Files {
     folder: PathBuf,
-    /// Files of images, the one to test on last.
+    /// Names of the image files, the test file last.
     images: &'static [&'static str],
     /// File of the names of classes.
     names: &'static str,
-    /// Number of classes of each byte before an image.
+    /// Number of classes for each label byte before an image.
     labels: &'static [usize],
     /// Which of these bytes is the class.
     label: usize,
 }
 
-/// Images of all files, in their order.
+/// The images of all files, in file order.
 pub(super) struct Images {
     pub(super) train_rows: usize,
     /// `(rows, 32, 32, 3)`
@@ -67,7 +67,7 @@ pub(super) struct Images {
 }
 
 impl Files {
-    /// The files of `folder`, which are there.
+    /// Finds the files in `folder`.
     ///
     /// # Errors
     /// Those of both datasets or of none, missing ones, coarse classes of CIFAR-10.
@@ -134,7 +134,7 @@ impl Files {
     /// Images to train and to test on. Each file is read once, then the cache is used.
     ///
     /// # Errors
-    /// Everything that is wrong with a file of images.
+    /// All mistakes in the image files.
     pub(super) fn rows(&self, cache: &mut FingerprintCache) -> Result<[usize; 2], DatasetError> {
         let (mut rows, mut faults) = ([0, 0], Faults::default());
         let fact = format!("cifar {:?}", self.labels);
@@ -142,7 +142,7 @@ impl Files {
             let mut own = Faults::default();
             let known = cache.cached_fact(&self.folder.join(name), &fact, || {
                 let records = self.records(name, &mut own)?;
-                // What is wrong is no fact: it is found again until the file is another.
+                // Mistakes are not cached: they are found again until the file is replaced.
                 let sound = own.clone().into_result(&self.folder, "is damaged");
                 sound.map(|()| records.len() / self.record())
             });
@@ -184,10 +184,10 @@ impl Files {
         Ok(images)
     }
 
-    /// The names of the classes, one a line.
+    /// The names of the classes, from a file with one name per line.
     ///
     /// # Errors
-    /// More or fewer than there are classes, or one twice.
+    /// A wrong number of names, or a duplicate.
     pub(super) fn class_names(&self) -> Result<Vec<String>, DatasetError> {
         let path = self.folder.join(self.names);
         let bytes = file::read_at_most(&path, LONGEST_NAMES);
@@ -214,7 +214,7 @@ impl Files {
         }
     }
 
-    /// Bytes of a record.
+    /// Size of a record in bytes.
     fn record(&self) -> usize {
         self.labels.len() + PIXELS
     }
@@ -236,7 +236,7 @@ impl Files {
                 (format!("in `{name}`"), if bytes.is_empty() { empty } else { why })
             });
             bytes.truncate(bytes.len() - rest);
-            // In a file of another format the classes would be wrong as well.
+            // In a file of another format the classes cannot be checked.
             return Ok(bytes);
         }
         for (record, labels) in bytes.chunks_exact(size).enumerate() {
@@ -255,7 +255,7 @@ impl Files {
     }
 }
 
-/// Why a folder has neither dataset.
+/// The message that a folder has neither dataset.
 fn nothing(folder: &Path) -> String {
     if !folder.is_dir() {
         return "there is no such folder".to_owned();

@@ -1,4 +1,4 @@
-//! Dates in tables: their forms, their days, and [`DatePart`], what of a date may repeat.
+//! Dates in tables: parsing by format, conversion to days, and [`DatePart`], the periodic parts of a date.
 
 use jiff::civil::Weekday;
 use jiff::fmt::strtime::BrokenDownTime;
@@ -18,7 +18,7 @@ pub(super) const DATES: [&str; 9] = [
     "%d.%m.%Y %H:%M",
 ];
 
-/// A part of a date whose values come back: a category.
+/// A periodic part of a date, used as a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DatePart {
@@ -31,7 +31,7 @@ pub enum DatePart {
 }
 
 impl DatePart {
-    /// The part of a date; `None` of a time without a date.
+    /// The part of a date; `None` for a time without a date.
     pub(super) fn of(self, time: &BrokenDownTime) -> Option<String> {
         Some(match self {
             Self::Month => time.to_date().ok()?.month().to_string(),
@@ -62,7 +62,7 @@ fn weekday(day: Weekday) -> &'static str {
     }
 }
 
-/// Days since 2000-01-01 of a date in a form of `strptime`; `None` for another text.
+/// Days since 2000-01-01 for a date in the `strptime` format `form`; `None` if the text does not match.
 pub(super) fn days(form: &str, text: &str) -> Option<f32> {
     let time = BrokenDownTime::parse(form, text).ok()?;
     let date = time.to_date().ok()?;

@@ -1,4 +1,4 @@
-//! [`DataFile`]: the files that a table is read from, and what their headers have in common.
+//! [`DataFile`]: the files that a table is read from, and the comparison of their headers.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,17 @@ use super::reading::reader;
 /// A file of a table.
 pub(super) struct DataFile {
     pub(super) path: PathBuf,
-    /// Split of the file's rows where files decide it; [`Part::Train`] where rows are split later.
+    /// Split of the file's rows if files determine the split; [`Part::Train`] if rows are split later.
     pub(super) part: Part,
     /// The file's path in the folder that has all files.
     pub(super) name: String,
 }
 
 impl DataFile {
-    /// All files of a table, those to train on first.
+    /// All files of a table, training files first.
     ///
     /// # Errors
-    /// Every pattern that no file matches.
+    /// All patterns without a matching file.
     pub(super) fn all(spec: &CsvSpec) -> Result<Vec<Self>, DatasetError> {
         let folder = spec.path.first_path().parent().unwrap_or(Path::new(""));
         let split = spec.split.clone().unwrap_or_default();
@@ -63,7 +63,7 @@ impl DataFile {
         files.into_iter().map(named).collect()
     }
 
-    /// The only file of a table.
+    /// A table that consists of one file.
     pub(super) fn only(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -73,10 +73,11 @@ impl DataFile {
     }
 }
 
-/// For every file, the index in its header of each of `names`, the header of the first file; `None` for an equal header.
+/// For every file, the index in its header of each column in `names`, the first file's header; `None` if both headers
+/// are equal.
 ///
 /// # Errors
-/// Every file whose header has other columns, with their names.
+/// All files with missing or additional columns, with their names.
 pub(super) fn orders(
     files: &[DataFile],
     separator: char,
@@ -103,7 +104,7 @@ pub(super) fn orders(
     Ok(orders)
 }
 
-/// How a header differs: "lacks `a`, `b`; has `c` beside them".
+/// How a header differs: "lacks `a`; has `c` instead".
 fn difference(names: &[String], own: &[String]) -> String {
     let beyond = |these: &[String], others: &[String]| {
         let found = these.iter().filter(|name| !others.contains(name));

@@ -1,4 +1,4 @@
-//! [`CsvGuess`]: the likely target, and what the columns of a CSV file likely are, to write a new manifest.
+//! [`CsvGuess`]: guesses the target and the kinds of columns of a CSV file, for a new manifest.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,19 +16,20 @@ use crate::base::text::count;
 
 /// Names of targets, in lower case and without `_`.
 const TARGETS: &str = "target label class y outcome output species category price saleprice churn churned survived sales demand quality rating";
-/// A class is rare below this share of what it would have if all had as many rows.
+/// A class is rare if it has less than this fraction of the rows that it would have if all classes were equally
+/// frequent.
 const UNEVEN: f64 = 0.4;
 
-/// A guess how to read a CSV file, from its rows.
+/// How to read a CSV file, guessed from its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvGuess {
     /// Number of rows, without the header.
     pub rows: usize,
     /// Separator of columns.
     pub separator: char,
-    /// Separator of the fraction of a number.
+    /// Decimal separator.
     pub decimal: Decimal,
-    /// Texts that mean a missing value, beside an empty field.
+    /// Texts that mean a missing value, besides an empty field.
     pub missing_values: Vec<String>,
     /// Names of the feature columns.
     pub features: Vec<String>,
@@ -38,15 +39,15 @@ pub struct CsvGuess {
     pub ignored: Vec<(String, String)>,
     /// Names of the target columns.
     pub targets: Vec<String>,
-    /// Why this column is taken for the target, as a phrase; `None` where it was given.
+    /// Why this column was chosen as the target, as a phrase; `None` if the user named it.
     pub why_target: Option<String>,
     /// Whether the target is a class, or several of them are labels.
     pub classes: bool,
     /// Why the target is or is not a class, as a phrase.
     pub why_classes: String,
-    /// Different values of the target that were seen; 0 of several targets.
+    /// Number of distinct values of the target; 0 for several targets.
     pub kinds: usize,
-    /// Rows of the rarest class; 0 where the target is none, and of several.
+    /// Number of rows of the rarest class; 0 if the target is not a class, or there are several targets.
     pub rarest: usize,
 }
 
@@ -57,16 +58,16 @@ pub struct ColumnGuess {
     pub name: String,
     /// The column's entry in `columns`, as TOML: `{ category = true }`.
     pub entry: String,
-    /// Why, as a phrase.
+    /// Why the column is read so, as a phrase.
     pub why: String,
 }
 
 impl CsvGuess {
-    /// Reads the files at `paths`; `targets` are the columns to predict, without any the likeliest one.
+    /// Reads the files at `paths`; `targets` are the columns to predict, if empty, the most likely one.
     ///
     /// # Errors
-    /// [`DatasetError`] if one cannot be read, if they have no header, several of them, no rows or no feature; targets that are not there
-    /// or cannot be predicted together.
+    /// [`DatasetError`] if a file cannot be read, headers are missing or differ, or there are no rows or features;
+    /// targets that do not exist or cannot be predicted together.
     pub fn of(paths: &FilePaths, targets: &[String]) -> Result<Self, DatasetError> {
         let (separator, columns, rows) = seen(paths)?;
         let is_comma =
@@ -90,7 +91,7 @@ impl CsvGuess {
             named => (named, None),
         };
         let (classes, why_classes) = match &targets[..] {
-            [only] => columns[*only].classes(rows, decimal),
+            [only] => columns[*only].guess_classes(rows, decimal),
             several => together(several.iter().map(|place| &columns[*place]), decimal)?,
         };
         let only = Some(&columns[targets[0]]).filter(|_| targets.len() == 1);
@@ -133,7 +134,7 @@ impl CsvGuess {
         self.rarest > 0 && (self.rarest as f64) < UNEVEN * self.rows as f64 / self.kinds as f64
     }
 
-    /// Says what a column is.
+    /// Adds the guess for a column.
     fn add(&mut self, column: &Column, is_target: bool, missing: &[&str]) {
         let holes = column.holes(missing);
         let gaps = match holes {
@@ -186,7 +187,7 @@ fn seen(paths: &FilePaths) -> Result<(char, Vec<Column>, usize), DatasetError> {
     Ok((separator, columns, rows))
 }
 
-/// Places of the columns that `targets` names.
+/// Indices of the columns named in `targets`.
 fn named(
     targets: &[String],
     columns: &[Column],
@@ -203,7 +204,7 @@ fn named(
     DatasetError::of_all(places.map(|name| place_of(&names, name, paths, "target")))
 }
 
-/// Whether several targets are labels, each there or not, or else numbers; and why.
+/// Whether several targets are labels, (present or absent) or numbers, and why.
 fn together<'c>(
     columns: impl Iterator<Item = &'c Column> + Clone,
     decimal: Decimal,
@@ -243,7 +244,7 @@ fn check_header(path: &Path, names: &[String]) -> Result<(), DatasetError> {
     Ok(())
 }
 
-/// Adds the rows of a file with its columns in `order` to the observations; returns their number.
+/// Adds the rows of a file, whose columns are in `order`, to the observations; returns the number of rows.
 fn look(
     path: &Path,
     separator: char,
@@ -270,7 +271,8 @@ fn look(
     Ok(rows)
 }
 
-/// One with a common target name; else the only text column; else the last.
+/// Index of the most likely target: a column with a common target name, else the only text column, else the last
+/// column.
 fn target(columns: &[Column], decimal: Decimal) -> (usize, &'static str) {
     let is_named = |column: &Column| {
         let name = column.name.to_lowercase().replace('_', "");

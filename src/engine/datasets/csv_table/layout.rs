@@ -1,4 +1,4 @@
-//! [`Layout`]: what each column of a file is.
+//! [`Layout`]: the role of each column of a file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::base::text::count;
 /// Column names below this edit distance are suggested for a misspelt name.
 const NEAR: usize = 3;
 
-/// What a column of a file is.
+/// Role of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Role {
     Target,
@@ -26,15 +26,17 @@ pub(super) enum Role {
 pub(super) struct Layout {
     pub(super) names: Vec<String>,
     pub(super) roles: Vec<Role>,
-    /// One per column; the default where the manifest has no entry.
+    /// How each column is read; the default if the manifest has no entry for it.
     pub(super) specs: Vec<ColumnSpec>,
-    /// The column that decides the split of a row, and how it is read.
+    /// Index of the column that determines the split of a row, and how it is read.
     pub(super) key: Option<(usize, Role)>,
-    /// Parts of dates that are features of their own, with the column of the date.
+    /// Parts of dates that are features of their own, with the index of the date's column.
     pub(super) parts: Vec<(usize, DatePart)>,
 }
 
 impl Layout {
+    /// The layout of a file with these column names.
+    ///
     /// # Errors
     /// Names that the file lacks or has twice, and settings that contradict each other.
     pub(super) fn of(spec: &CsvSpec, names: Vec<String>) -> Result<Self, DatasetError> {
@@ -96,7 +98,7 @@ impl Layout {
         })
     }
 
-    /// Features that a column becomes; of a category (or part of a date), one for each of its `kinds`.
+    /// Number of features that a column gives: for a category (or part of a date), one for each of its `kinds`.
     pub(super) fn width(&self, column: usize, kinds: usize) -> usize {
         match self.roles[column] {
             Role::Target | Role::Ignored => 0,
@@ -105,23 +107,24 @@ impl Layout {
         }
     }
 
-    /// Where values of a part of a date are gathered: behind all columns and what decides the split.
+    /// Index at which values of a part of a date are collected: after all columns and the column that determines the
+    /// split.
     pub(super) fn place_of_part(&self, index: usize) -> usize {
         self.names.len() + 1 + index
     }
 
-    /// Number of places where values are gathered.
+    /// Number of indices at which values are collected.
     pub(super) fn places(&self) -> usize {
         self.place_of_part(self.parts.len())
     }
 
-    /// Whether a column decides the split.
+    /// Whether a column determines the split.
     pub(super) fn is_key(&self, column: usize) -> bool {
         self.key.as_ref().is_some_and(|(key, _)| *key == column)
     }
 }
 
-/// The column that decides the split, if one does, and how it is read; one that names groups or splits is no feature.
+/// The column that determines the split, if any, and how it is read; a column of groups or splits becomes no feature.
 fn key(
     spec: &CsvSpec,
     names: &[String],
@@ -147,7 +150,7 @@ fn key(
     Ok(Some((column, Role::Category)))
 }
 
-/// The target is one class, one or several numbers, or several labels, each a column of its own.
+/// Checks that the target is one class, one or several numbers, or several labels, each in its own column.
 fn check_target(spec: &CsvSpec) -> Result<(), DatasetError> {
     let mistake = |text| Err(DatasetError::Mismatch(text));
     if spec.target.is_empty() {
@@ -159,7 +162,7 @@ fn check_target(spec: &CsvSpec) -> Result<(), DatasetError> {
     Ok(())
 }
 
-/// Contradictions within the settings of one column; for a target column, `target` says whether it is a class.
+/// Checks the settings of one column for contradictions; for a target column, `target` says whether it is a class.
 fn check(name: &str, column: &ColumnSpec, target: Option<bool>) -> Result<(), DatasetError> {
     let is_target = target.is_some();
     let wrong = if !column.parts.is_empty() && column.date.is_none() {
@@ -207,10 +210,10 @@ fn find(
     place_of(names, wanted, &spec.path, key)
 }
 
-/// The place of the column `wanted` in the header of `path`; `key` of the manifest names it.
+/// Index of the column `wanted` in the header of `path`; it was named by the manifest's key `key`.
 ///
 /// # Errors
-/// That there is no such column.
+/// There is no such column.
 pub(super) fn place_of(
     names: &[String],
     wanted: &str,
@@ -232,7 +235,7 @@ pub(super) fn place_of(
     })
 }
 
-/// The name that is nearest to a misspelt one.
+/// The name most similar to a misspelt one.
 pub(super) fn near<'n>(names: &'n [String], wanted: &str) -> Option<&'n String> {
     let near = names
         .iter()

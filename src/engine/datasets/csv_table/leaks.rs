@@ -1,5 +1,5 @@
-//! Properties of a table that make a result look better than it is: duplicate rows, columns that tell the target or count
-//! rows.
+//! Properties of a table that make a result look better than it is: duplicate rows, columns that determine the target
+//! or number the rows.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,14 +12,15 @@ use super::parse::{MOST_KINDS, Parsed, Raw};
 use crate::base::text::count;
 use crate::manifest::toml_text;
 
-/// Fewest rows for warnings on columns: in fewer, any column can tell the target by chance.
+/// Smallest number of rows for warnings about columns: with fewer, a column can determine the target by chance.
 const FEWEST_ROWS: usize = 20;
-/// Share of the rows that may have different values of a column that determines the target.
+/// Inverse of the largest fraction of distinct values among the rows with which a column counts as determining the
+/// target.
 const MOST_VALUES: usize = 5;
-/// Square of the correlation from which on a column is the target in other units.
+/// Square of the correlation from which on a column counts as the target in other units.
 const SAME: f64 = 0.999_999;
 
-/// One sentence for each finding. `splits` are those of every run, where the table decides them.
+/// One sentence for each finding. `splits` are the splits if the table determines them for all runs.
 pub(super) fn remarks(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Vec<String> {
     let targets = Target::all(spec, parsed);
     let mut found = Vec::new();
@@ -91,7 +92,7 @@ impl Raw {
     }
 }
 
-/// Whether every row has another value, which identifies the row and tells nothing else.
+/// Whether the column has a different value in every row, so that it only identifies rows; with the reason.
 fn counts_rows(raw: &Raw) -> Option<String> {
     let rows = raw.rows();
     let values = match raw {
@@ -119,7 +120,7 @@ fn set(flag: &mut bool) -> bool {
     !std::mem::replace(flag, true)
 }
 
-/// How the values of a column give those of the target away; `None` if they do not.
+/// How a column reveals the target, as text; `None` if it does not.
 fn tells(raw: &Raw, target: &Target<'_>, name: &str) -> Option<String> {
     if let (Raw::Numbers(values), Target::Numbers(targets)) = (raw, target)
         && r_squared(values, targets) >= SAME
@@ -162,7 +163,7 @@ fn r_squared(x: &[f32], y: &[f32]) -> f64 {
     xy * xy / (xx * yy)
 }
 
-/// How many rows have a copy, and whether copies are on both sides of a split.
+/// Sentences: how many rows are duplicates, and whether duplicates are in different splits.
 fn repeated(
     targets: &[(&str, Target<'_>)],
     parsed: &Parsed,

@@ -1,4 +1,5 @@
-//! [`Mistakes`]: values of a table that are not what the manifest says, counted by column, with what would settle them.
+//! [`Mistakes`]: values of a table that contradict the manifest, counted by column, with settings that would accept
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ use crate::manifest::toml_key;
 pub(super) const NOTHING: [&str; 10] = [
     "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "-", "?",
 ];
-/// Lines of TOML that a message proposes.
+/// Largest number of lines of TOML that a message proposes.
 const PROPOSED: usize = 8;
 
 /// Why a value cannot be used.
@@ -36,12 +37,12 @@ pub(super) enum Mistake {
     NoLabel,
 }
 
-/// The first of equal mistakes in a column, and how many there are.
+/// The first of equal mistakes in a column, and their number.
 struct Seen {
     count: usize,
     text: String,
     place: Option<Position>,
-    /// The column's file, and its position there.
+    /// Index of the file, and index of the column in it.
     file: usize,
     column: usize,
 }
@@ -49,9 +50,9 @@ struct Seen {
 #[derive(Default)]
 pub(super) struct Mistakes {
     by_column: BTreeMap<(usize, Mistake), Seen>,
-    /// Rows whose number of columns differs from the header, and the number of the first one.
+    /// The rows whose number of columns differs from the header, and the number of columns in the first of them.
     ragged: Option<(Seen, usize)>,
-    /// The files that have mistakes.
+    /// Indices of the files that have mistakes.
     files: BTreeSet<usize>,
 }
 
@@ -71,7 +72,8 @@ impl Mistakes {
         self.files.insert(row.file);
     }
 
-    /// An error with everything that was added, if there is any; `files` are those that were read, with the number of their rows.
+    /// An error with everything that was added, if there is any; `files` are those that were read, with their numbers
+    /// of rows.
     pub(super) fn into_result(
         self,
         spec: &CsvSpec,
@@ -122,7 +124,7 @@ impl Mistakes {
         self.files.iter().map(|&place| &files[place])
     }
 
-    /// One fault for each column and kind of mistake: the place of the first one, and in how many rows it is.
+    /// One fault for each column and kind of mistake: with the position of the first and the number of rows.
     fn faults(&self, spec: &CsvSpec, layout: &Layout, files: &[(DataFile, [usize; 2])]) -> Faults {
         let mut faults = Faults::default();
         let rows = self.with_mistakes(files).map(|(_, [_, used])| used).sum();
@@ -176,7 +178,7 @@ impl Mistakes {
         faults
     }
 
-    /// Lines of TOML that would settle them, each once.
+    /// Lines of TOML that would accept the values, without duplicates.
     fn proposed(&self, spec: &CsvSpec, layout: &Layout) -> Vec<String> {
         let mut proposed: Vec<String> = Vec::new();
         for (&(column, mistake), seen) in &self.by_column {

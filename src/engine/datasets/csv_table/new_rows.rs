@@ -1,4 +1,5 @@
-//! [`for_each_part`]: a file that a trained model has not seen, prepared as its training rows were, some rows at a time.
+//! [`for_each_part`]: a file that a trained model has not seen, prepared in the same way as the training rows, part by
+//! part.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -17,21 +18,21 @@ use super::value::Value;
 use crate::base::text::count;
 use crate::diag::list_of;
 
-/// Values of a part: small beside the file, and large enough that batches are full.
+/// Number of values in a part: small compared with the file, large enough for full batches.
 const PART: usize = 1 << 20;
-/// Rows of a part at most.
+/// Largest number of rows in a part.
 const MOST_ROWS: usize = 1 << 13;
-/// Texts that a sentence names; the others are counted.
+/// Largest number of texts in a sentence; the others are counted.
 const NAMED: usize = 4;
 
-/// Passes the rows of `path` to `take`, some at a time, prepared like the rows that `known` was fitted to.
+/// Passes the rows of `path` to `take`, in parts, prepared like the training rows to which `known` was fitted.
 ///
-/// Columns may come in any order; those that the model does not read are left alone. A kind that no training row had is 0 in all
-/// features of its column, as in training. Returns what somebody who reads the predictions should know.
+/// Columns may come in any order; those that the model does not read are ignored. A category that no training row had
+/// is 0 in all features of its column, as in training. Returns remarks for readers of the predictions.
 ///
 /// # Errors
-/// Every column that is missing or has values for which the model has no rule, after `take` has seen the rows before them; the
-/// first error of `take`.
+/// Every column that is missing or has values for which the model has no rule, after `take` has seen the rows before
+/// them; the first error of `take`.
 pub(in super::super) fn for_each_part<E: From<DatasetError>>(
     spec: &CsvSpec,
     known: &Known<'_>,
@@ -67,7 +68,7 @@ pub(in super::super) fn for_each_part<E: From<DatasetError>>(
     }
 }
 
-/// The file with the separator of its own, where that of the training rows gives no known column.
+/// Opens the file; if the training rows' separator gives no known column, the file's own separator is guessed.
 fn open(
     spec: &CsvSpec,
     columns: &[PreparedColumn],
@@ -90,7 +91,7 @@ fn open(
     }
 }
 
-/// Use of each column of the file, and names of columns that the model does not read.
+/// The role of each column of the file, and names of columns that the model does not read.
 fn layout(
     spec: &CsvSpec,
     known: &Known<'_>,
@@ -144,7 +145,8 @@ fn layout(
     Ok((layout, extra))
 }
 
-/// The error without the help that names a rule of the manifest: it would apply to the next model only.
+/// The error without the help that names a rule of the manifest: a change of the manifest would only help a newly
+/// trained model.
 fn without_rule(error: DatasetError) -> DatasetError {
     let DatasetError::Damaged {
         path, mut faults, ..
@@ -166,7 +168,7 @@ fn without_rule(error: DatasetError) -> DatasetError {
     }
 }
 
-/// Gathers rows and passes them on.
+/// Collects rows and passes them on in parts.
 struct Parts<'a, E> {
     spec: &'a CsvSpec,
     known: &'a Known<'a>,
@@ -196,7 +198,7 @@ impl<E> Sink for Parts<'_, E> {
 }
 
 impl<E> Parts<'_, E> {
-    /// Prepares the gathered rows and passes them on; nothing after an error.
+    /// Prepares the collected rows and passes them on; does nothing after an error.
     fn pass(&mut self) {
         let source_rows = std::mem::take(&mut self.source_rows);
         let mut gathered = std::mem::take(&mut self.gathered);
@@ -324,12 +326,12 @@ fn prepared(
             of_row: places(&own, kinds, new),
             is_known: known.clone(),
         },
-        // Never reached: a column is read in the form of its preparation.
+        // Never reached: a column is read as its preparation requires.
         (_, Raw::Numbers(_) | Raw::Kinds(_)) => Values::Numbers(Vec::new(), None),
     }
 }
 
-/// The place of every row's text in `names`, or one beyond them.
+/// For every row the index of its text in `names`, or `names.len()` if it is unknown.
 fn places(
     kinds: &Kinds,
     names: &[String],

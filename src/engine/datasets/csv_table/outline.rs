@@ -1,4 +1,4 @@
-//! [`Outline`]: what the plan knows of a table.
+//! [`Outline`]: what the planner knows about a table.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +17,9 @@ pub(super) struct Outline {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) target: Target,
-    /// Rows to validate and to test on, where the file decides it.
+    /// Rows to validate and to test on, if the files determine the split.
     pub(super) held_out: Option<[usize; 2]>,
-    /// What makes results look better than they are.
+    /// Warnings about data that make results look better than they are.
     pub(super) remarks: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn of(
     };
     let mut read_as = serde_json::to_string(&read_as).unwrap_or_default();
     if files.len() > 1 {
-        // The cache knows of changes of the first file alone.
+        // The cache only checks the first file for changes, so the others' fingerprints are part of the key.
         read_as += fingerprint;
     }
     let name = format!("csv {}", short_hash(&read_as));

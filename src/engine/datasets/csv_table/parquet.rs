@@ -21,23 +21,25 @@ const BATCH: usize = 1024;
 /// Bytes of the largest decimal that is read: 38 digits.
 const DECIMAL: usize = 16;
 
-/// Type of a column's values.
+/// Type of a column's values that needs conversion to text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Plain,
     Unsigned,
     Date,
-    /// Since 1970, in so many units a second.
+    /// Time since 1970; contains the number of units per second.
     Timestamp(i64),
-    /// A whole number with so many digits behind its point.
+    /// An integer that encodes a decimal; contains the number of digits after the point.
     Decimal(usize),
     Half,
     Text,
 }
 
 impl Form {
+    /// The type of a column.
+    ///
     /// # Errors
-    /// What it holds instead, as the end of a sentence.
+    /// What an unsupported column contains, as the end of a sentence.
     fn of(column: &ColumnDescriptor) -> Result<Self, &'static str> {
         if column.max_rep_level() > 0 || column.path().parts().len() > 1 {
             return Err("nested");
@@ -153,7 +155,7 @@ struct Column {
     form: Form,
     is_optional: bool,
     reader: Option<ColumnReader>,
-    /// The column's texts, one behind the other, and where each ends.
+    /// The column's texts, concatenated.
     text: String,
     ends: Vec<usize>,
 }
@@ -220,7 +222,7 @@ impl Column {
     }
 }
 
-/// Reads up to [`BATCH`] values as texts, missing ones as nothing.
+/// Reads up to [`BATCH`] values as texts, missing ones as empty texts.
 fn texts<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     is_optional: bool,
@@ -256,7 +258,7 @@ impl Rows {
     /// The rows of a file and the names of its columns.
     ///
     /// # Errors
-    /// A file that is damaged, or has columns that are nested or of types that a table has not.
+    /// A file that is damaged, or has nested columns or columns of unsupported types.
     pub(super) fn open(path: &Path, file: File) -> Result<(Self, Vec<String>), DatasetError> {
         let file = contained(|| SerializedFileReader::new(file).map_err(|error| error.to_string()));
         let file = file.map_err(|why| DatasetError::damaged(path, "", unread(&why)))?;
@@ -329,7 +331,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// Reads the next rows, if there are any, of the next group where one ends.
+    /// Reads the next rows, if there are any, continuing with the next row group.
     fn read(&mut self) -> Result<(), String> {
         loop {
             self.columns.iter_mut().try_for_each(Column::read)?;
@@ -360,7 +362,7 @@ thread_local! {
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread becomes a mistake in a file, so that the panic's message is not printed.
+/// Whether a panic of this thread is converted into an error about a file, so that its message is not printed.
 pub fn is_contained() -> bool {
     IS_CONTAINED.get()
 }

@@ -1,4 +1,4 @@
-//! Stands for `parquet.rs` in a build without the feature `parquet`.
+//! Replaces `parquet.rs` in a build without the feature `parquet`.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -8,7 +8,7 @@ use csv::StringRecord;
 
 use super::super::DatasetError;
 
-/// The rows of a file, of which there are none.
+/// Uninhabited: without the feature no file can be opened.
 pub(super) struct Rows(Infallible);
 
 impl Rows {

@@ -1,4 +1,4 @@
-//! Reads a table, which may be several files, and says what it is.
+//! Reads a table from one or several files into typed columns.
 
 use std::collections::HashMap;
 
@@ -10,28 +10,28 @@ use super::reading::reader;
 use super::scan::{Scanned, Sink, Source, scan};
 use super::value::Value;
 
-/// Kinds that a category may have.
+/// Largest number of distinct values of a category.
 pub(super) const MOST_KINDS: usize = 1000;
 
 /// The values of a table, by column.
 pub(super) struct Parsed {
     pub(super) rows: usize,
-    /// Every feature with the place of its column in the layout.
+    /// Every feature column with its index in the layout.
     pub(super) columns: Vec<(usize, Raw)>,
     pub(super) layout: Layout,
-    /// In the order of the manifest.
+    /// The targets, in the order of the manifest.
     pub(super) targets: Targets,
-    /// What decides the split.
+    /// Values of the column that determines the split.
     pub(super) key: Option<Raw>,
     /// Numbers of the rows in their file, from 0.
     pub(super) source_rows: Vec<u32>,
-    /// Rows to train, to validate and to test on where files decide it, one after another.
+    /// Rows to train, to validate and to test on if files determine the split, in this order.
     pub(super) rows_of_parts: [usize; 3],
-    /// Names of files, each with its first row; without that of the only file to train on.
+    /// Names of files, each with its first row; empty for a single training file.
     pub(super) source_files: Vec<(u32, String)>,
 }
 
-/// The values of a column; of missing ones a NaN.
+/// The values of a column; missing ones are NaN.
 pub(super) enum Raw {
     Numbers(Vec<f32>),
     Kinds(Kinds),
@@ -46,7 +46,7 @@ impl Raw {
         }
     }
 
-    /// Adds a row; all values of a column are of one form, that of its role.
+    /// Adds a row; all values of a column have the type of its role.
     fn push(&mut self, value: Value<'_>) {
         match (self, value) {
             (Self::Numbers(numbers), Value::Number(number)) => numbers.push(number),
@@ -74,7 +74,7 @@ impl Raw {
     }
 }
 
-/// Texts of a column, each once, and which of them a row has. A missing one is the empty text.
+/// The distinct texts of a column, and the index of each row's text. A missing one is the empty text.
 #[derive(Default)]
 pub(super) struct Kinds {
     pub(super) names: Vec<String>,
@@ -168,7 +168,7 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     })
 }
 
-/// Targets that are numbers or labels, each a column with its place, in the order of the manifest.
+/// Targets that are numbers or labels, each with its column's index, in the order of the manifest.
 fn of_numbers(spec: &CsvSpec, mut columns: Vec<(usize, Vec<f32>)>, rows: usize) -> Targets {
     let len = columns.len();
     let values = match &mut columns[..] {
@@ -186,7 +186,7 @@ fn of_numbers(spec: &CsvSpec, mut columns: Vec<(usize, Vec<f32>)>, rows: usize) 
     Targets::of_values(form, values)
 }
 
-/// Names of files, each with its first row; the rows of the only file to train on have none.
+/// Names of files, each with its first row; empty for a single training file.
 fn source_files(scanned: &Scanned) -> Vec<(u32, String)> {
     let of_table = scanned
         .files
@@ -201,7 +201,7 @@ fn source_files(scanned: &Scanned) -> Vec<(u32, String)> {
     named.skip(unnamed).collect()
 }
 
-/// Names in order: whole numbers by value, anything else alphabetically.
+/// Sorts names: integers by value, anything else alphabetically.
 fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort();
     let numbers: Option<Vec<i64>> = names.iter().map(|name| name.parse().ok()).collect();

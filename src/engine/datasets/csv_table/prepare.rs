@@ -1,4 +1,5 @@
-//! From the values of a table to features: missing values, kinds and scales, from the training rows alone.
+//! Converts the values of a table to features: fills missing values, encodes categories, normalises; fitted to the
+//! training rows only.
 
 use rayon::prelude::*;
 
@@ -14,7 +15,7 @@ use super::layout::{Layout, Role};
 use super::parse::{Kinds, Parsed, Raw};
 use crate::base::statistics::{mean, median};
 
-/// Rows that are written at a time: their features fit a core's cache.
+/// Number of rows that are written at a time; their features fit into a core's cache.
 const BLOCK: usize = 1024;
 
 /// The features of one column: how they are computed, and their values.
@@ -25,9 +26,9 @@ struct Prepared {
 
 /// The features of some rows of one column.
 pub(super) enum Values {
-    /// One feature, and where they are given, a second one that is 1 where the value is missing.
+    /// A numeric feature, and, if `Some`, a second one that is 1 in rows with a missing value.
     Numbers(Vec<f32>, Option<Vec<bool>>),
-    /// One-hot features: 1 in rows of the kind, where training rows have the kind; other kinds are 0 in all.
+    /// One-hot features, one for each category of the training rows; unknown categories are 0 in all.
     Kinds {
         of_row: Vec<u32>,
         is_known: Vec<bool>,
@@ -58,7 +59,7 @@ impl Values {
     }
 }
 
-/// The table with its features, prepared as `train` rows say.
+/// The table with its features, prepared with statistics of the rows `train`.
 ///
 /// # Errors
 /// A column without any value in the training rows.
@@ -99,7 +100,7 @@ pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Tab
     Ok(table)
 }
 
-/// Makes numbers to predict, `(rows, columns)`, what a model learns: logarithms where the manifest says so, normalised.
+/// Transforms numeric targets `(rows, columns)` for training: logarithms if the manifest says so, then normalisation.
 fn targets(spec: &CsvSpec, normalisation: &mut Normalisation, values: &mut [f32], train: &[u32]) {
     if spec.classes {
         return;
@@ -142,7 +143,7 @@ pub(super) fn in_rows(columns: &[PreparedColumn], values: &[Values], rows: usize
     features
 }
 
-/// A feature for every kind; all of them are 0 for a kind that no training row has.
+/// One-hot features of a category; all are 0 for a category that no training row has.
 fn of_kinds(name: &str, part: Option<DatePart>, kinds: Kinds, train: &[u32]) -> Prepared {
     let mut known = vec![false; kinds.names.len()];
     for &row in train {
@@ -166,7 +167,7 @@ fn of_kinds(name: &str, part: Option<DatePart>, kinds: Kinds, train: &[u32]) -> 
     }
 }
 
-/// A column of numbers without gaps, and with `missing = "flag"` one that says where they were.
+/// A numeric column with filled gaps; with `missing = "flag"` also a column that marks them.
 fn of_numbers(
     spec: &CsvSpec,
     layout: &Layout,
@@ -191,7 +192,7 @@ fn of_numbers(
             )));
         }
     }
-    // A fixed `fill` is known without a median or mean.
+    // A fixed `fill` needs no median or mean.
     let fill = fill.or(layout.specs[column].fill).map(|fill| fill as f32);
     let has_flag = missing == Some(Missing::Flag);
     let filled = filled(values, fill, has_flag);
@@ -218,7 +219,7 @@ fn of_numbers(
     })
 }
 
-/// Numbers with `fill` where they are missing, and whether they were.
+/// Numbers with missing ones replaced by `fill`, and whether each was missing.
 fn filled(
     mut values: Vec<f32>,
     fill: Option<f32>,
@@ -233,7 +234,7 @@ fn filled(
     (values, gaps)
 }
 
-/// Numbers of a column whose preparation is known.
+/// Features of a numeric column with an already fitted preparation.
 pub(super) fn numbers(values: Vec<f32>, fill: Option<f32>, has_flag: bool, scale: Scale) -> Values {
     scaled(filled(values, fill, has_flag), scale)
 }

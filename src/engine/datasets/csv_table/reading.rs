@@ -20,10 +20,10 @@ pub(super) enum Rows {
     Parquet(parquet::Rows),
 }
 
-/// First bytes of a Parquet file.
+/// The first bytes of every Parquet file.
 const PARQUET: [u8; 4] = *b"PAR1";
 
-/// Whether a file is a Parquet file; not so if it cannot be read.
+/// Whether a file is a Parquet file; false if it cannot be read.
 fn is_parquet(path: &Path) -> bool {
     let mut first = [0; PARQUET.len()];
     let read = file::open(path).and_then(|mut file| file.read_exact(&mut first));
@@ -35,7 +35,7 @@ fn open(path: &Path) -> io::Result<Text> {
     packed::open(path).map(|(text, _)| text)
 }
 
-/// A reader of the rows of a file, whose values are not trimmed, and the names of its columns.
+/// A reader of the rows of a file, whose values keep surrounding blanks, and the names of its columns.
 pub(super) fn reader(path: &Path, separator: char) -> Result<(Rows, Vec<String>), DatasetError> {
     let unreadable = |error| DatasetError::unreadable(path, &error);
     if is_parquet(path) {
@@ -88,7 +88,7 @@ pub(super) fn next(
     }
 }
 
-/// Rows that are passed from the thread that reads the file to the one that reads their values.
+/// Number of rows passed at a time from the thread that reads the file to the thread that parses values.
 const BATCH: usize = 256;
 
 /// Passes every row to `take`, while another thread reads the next ones.
@@ -102,7 +102,7 @@ pub(super) fn for_each_row(
 ) -> Result<(), DatasetError> {
     thread::scope(|scope| {
         let (filled, batches) = mpsc::sync_channel(4);
-        // Used batches come back, so that their memory is used again.
+        // Used batches are sent back, so that their memory is reused.
         let (used, taken) = mpsc::channel::<Vec<StringRecord>>();
         scope.spawn(move || {
             loop {
@@ -123,7 +123,7 @@ pub(super) fn for_each_row(
         for (rows, count, read) in batches {
             rows[..count].iter().for_each(&mut take);
             read?;
-            // After the last batch the other thread has ended.
+            // Sending fails only after the last batch, when the other thread has ended.
             let _ = used.send(rows);
         }
         Ok(())
@@ -160,8 +160,8 @@ pub(super) fn some_rows(path: &FilePaths, rows: usize) -> Result<(), DatasetErro
     )))
 }
 
-/// "line 3", where the header is line 1; of a Parquet file "row 0", the first one. Recounted for errors only: before the next row, the
-/// reader has counted neither two-character line ends nor empty lines.
+/// "line 3", where the header is line 1; for a Parquet file "row 0", counted from 0. Counted again for errors only:
+/// before the next row, the reader has counted neither two-character line ends nor empty lines.
 pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
     if is_parquet(path) {
         return format!("row {}", position.map_or(0, csv::Position::record));

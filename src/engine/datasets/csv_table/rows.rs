@@ -10,7 +10,7 @@ use super::parse::{Kinds, Parsed, Raw};
 use super::{CsvSpec, RowsSpec};
 use crate::base::{Purpose, Seed};
 
-/// Words in a column that says which split a row is of.
+/// Values that name a split in a column of splits.
 const WORDS: [(&str, Part); 7] = [
     ("train", Part::Train),
     ("training", Part::Train),
@@ -49,14 +49,15 @@ pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Spli
     Ok(splits)
 }
 
-/// By rising values; rows of equal ones in the order of the file.
+/// Splits rows sorted by value; rows of equal values in file order.
 fn in_order(values: &[f32], shares: [usize; 2]) -> Splits {
     let mut rows: Vec<u32> = (0..values.len() as u32).collect();
     rows.sort_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
     Splits::cut(rows, shares)
 }
 
-/// Whole groups in a random order, the same for every seed: to test on until they have its share of the rows, then to validate on.
+/// Splits whole groups in a random order that is the same for every seed: first the test split, until it has its
+/// fraction of the rows, then the validation split.
 fn of_groups(groups: &Kinds, [validation, test]: [usize; 2]) -> Splits {
     let mut rows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (row, group) in (0..).zip(&groups.of_row) {
@@ -67,7 +68,7 @@ fn of_groups(groups: &Kinds, [validation, test]: [usize; 2]) -> Splits {
     let mut groups = groups.into_iter().peekable();
     let mut take = |wanted: usize| {
         let mut taken: Vec<u32> = Vec::new();
-        // A group more only where it brings the number of rows nearer to what is wanted.
+        // Another group is added only if the number of rows gets nearer to the goal.
         while let Some(group) = groups.next_if(|group| taken.len() + group.len() / 2 < wanted) {
             taken.extend(group);
         }
@@ -82,7 +83,7 @@ fn of_groups(groups: &Kinds, [validation, test]: [usize; 2]) -> Splits {
     }
 }
 
-/// Splits as the column says.
+/// The splits that a column names.
 fn named(spec: &CsvSpec, kinds: &Kinds) -> Result<Splits, DatasetError> {
     let part = |kind: &u32| {
         let word = kinds.names[*kind as usize].to_lowercase();

@@ -29,10 +29,10 @@ pub struct RowsSpec {
 }
 
 impl RowsSpec {
-    /// The column that decides, and whether its values are kinds; `None` where files do.
+    /// The column that determines the split, and whether its values are categories; `None` if files determine it.
     ///
     /// # Errors
-    /// None or several of its keys.
+    /// No key or several keys are set.
     pub(super) fn key(&self) -> Result<Option<(&str, bool)>, DatasetError> {
         match (&self.by, &self.group, &self.column, self.has_files()) {
             (Some(name), None, None, false) => Ok(Some((name, false))),
@@ -47,7 +47,7 @@ impl RowsSpec {
         }
     }
 
-    /// Whether rows that are held out are in files of their own.
+    /// Whether validation and test rows are in separate files.
     pub(super) fn has_files(&self) -> bool {
         self.validation.is_some() || self.test.is_some()
     }

@@ -12,13 +12,13 @@ use super::mistakes::{Mistake, Mistakes};
 use super::reading::{Rows, for_each_row, some_rows};
 use super::value::{Row, Value, label, number};
 
-/// Takes the values of a file.
+/// Receives the values of a file.
 pub(super) trait Sink {
-    /// A value of a row with the place of its column; of what decides the split, the place after the last column; of parts of dates
-    /// those after that.
+    /// Receives a value of the current row with the index of its column; the column of the split has the index after
+    /// the last column, and parts of dates follow.
     fn value(&mut self, column: usize, value: Value<'_>);
 
-    /// The end of a row, with its number in the file from 0.
+    /// Called at the end of a row, with its number in the file from 0.
     fn end(&mut self, _row: u32) {}
 }
 
@@ -26,7 +26,7 @@ pub(super) trait Sink {
 pub(super) struct Source {
     file: DataFile,
     reader: Rows,
-    /// Index in the file of each column of the layout; `None` where both have one order.
+    /// Index in the file of each column of the layout; `None` if both have the same order.
     order: Option<Vec<usize>>,
 }
 
@@ -40,7 +40,7 @@ impl Source {
     }
 }
 
-/// What was read of files.
+/// The files that were read, with their rows.
 #[derive(Default)]
 pub(super) struct Scanned {
     /// The files, with the number of rows in each and how many of them are used.
@@ -79,7 +79,7 @@ impl Scanned {
 /// Passes the values of all rows to `sink`, row by row, file by file.
 ///
 /// # Errors
-/// Every column that has missing values, or such as are not what it is said to be.
+/// All columns with missing values or values that contradict the manifest.
 pub(super) fn scan(
     spec: &CsvSpec,
     layout: &Layout,
@@ -137,7 +137,7 @@ pub(super) fn scan(
     Ok(scanned)
 }
 
-/// Parts of the dates of a row.
+/// Passes the parts of a row's dates to the sink.
 fn add_parts(
     layout: &Layout,
     row: Row<'_>,
@@ -188,7 +188,7 @@ fn add_key(
     }
 }
 
-/// A text as a value of its column; `None` in an ignored column.
+/// Parses a text as a value of its column; `None` for an ignored column.
 fn value<'t>(
     spec: &CsvSpec,
     layout: &Layout,

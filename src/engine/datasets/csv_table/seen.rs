@@ -1,4 +1,4 @@
-//! [`Column`]: observed values of a column, and a guess how it is used.
+//! [`Column`]: observed values of a column, and a guess of its role.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,35 +8,35 @@ use super::mistakes::NOTHING;
 use super::value::{label, number};
 use crate::base::text::count;
 
-/// Different values of a column that are kept.
+/// Largest number of distinct values of a column that are counted.
 const MOST_VALUES: usize = 1000;
 /// Maximum number of distinct integers that are taken for classes.
 pub(super) const MOST_CLASSES: usize = 20;
-/// Minimum of the mean number of rows per such class.
+/// Smallest mean number of rows per class with which integers are taken for classes.
 const ROWS_OF_A_CLASS: usize = 5;
-/// Maximum number of texts that are taken for kinds.
+/// Largest number of distinct texts that are taken for a category.
 const MOST_KINDS: usize = 50;
 
 /// Observations about the values of a column.
 #[derive(Default)]
 pub(super) struct Column {
     pub(super) name: String,
-    /// Rows by value, of up to [`MOST_VALUES`] different ones.
+    /// Number of rows by value, for up to [`MOST_VALUES`] different ones.
     pub(super) values: HashMap<String, usize>,
-    /// Rows with a text.
+    /// Number of rows in which the text is not empty.
     pub(super) count: usize,
-    /// Rows without one.
+    /// Number of rows without a value.
     pub(super) empty: usize,
-    /// Number of rows by text that may mean a missing value.
+    /// Number of rows for each text that may mean a missing value.
     pub(super) nothing: BTreeMap<&'static str, usize>,
-    /// Rows that are no number with a point, and with a comma; texts that may mean missing values do not count.
+    /// Number of values that are not a number with decimal point (texts that may mean missing values are not counted).
     pub(super) no_point: usize,
     pub(super) no_comma: usize,
     pub(super) has_fraction: bool,
-    /// Whether every number is the one before and 1.
+    /// Whether every number is one more than the previous one.
     pub(super) is_counting: bool,
     pub(super) last: Option<f32>,
-    /// Forms of dates that every text has; `None` before the first.
+    /// Date formats that match every text; `None` before the first.
     pub(super) dates: Option<Vec<&'static str>>,
 }
 
@@ -80,7 +80,7 @@ impl Column {
         self.count - self.nothing.values().sum::<usize>()
     }
 
-    /// Whether all values are numbers, but for texts that may mean missing values.
+    /// Whether all values are numbers, except texts that may mean missing values.
     pub(super) fn is_number(&self, decimal: Decimal) -> bool {
         let wrong = match decimal {
             Decimal::Point => self.no_point,
@@ -89,7 +89,7 @@ impl Column {
         wrong == 0 && self.filled() > 0
     }
 
-    /// Whether all values are labels, 0 or 1, but for texts that may mean missing values.
+    /// Whether all values are labels, 0 or 1, except texts that may mean missing values.
     pub(super) fn is_label(&self, decimal: Decimal) -> bool {
         let mut texts = self.values.keys();
         let is_nothing = |text: &str| self.nothing.contains_key(text);
@@ -107,14 +107,14 @@ impl Column {
         Some((form, forms.len() > 1))
     }
 
-    /// Rows without a value, if the texts `missing` mean none.
+    /// Number of rows without a value, if the texts `missing` count as missing.
     pub(super) fn holes(&self, missing: &[&str]) -> usize {
         let of_text = |text: &&str| self.nothing.get(*text).copied().unwrap_or_default();
         self.empty + missing.iter().map(of_text).sum::<usize>()
     }
 
     /// Whether the column holds classes, and why.
-    pub(super) fn classes(&self, rows: usize, decimal: Decimal) -> (bool, String) {
+    pub(super) fn guess_classes(&self, rows: usize, decimal: Decimal) -> (bool, String) {
         let (values, of) = (self.values.len(), count(rows, "row"));
         if !self.is_number(decimal) {
             return (true, format!("text, of {values} kinds in {of}"));
@@ -131,12 +131,12 @@ impl Column {
         )
     }
 
-    /// Why the column only counts or names rows.
+    /// Why the column only numbers or identifies rows; `None` if it does not.
     pub(super) fn is_id(&self, rows: usize) -> Option<&'static str> {
         let name = self.name.to_lowercase();
         let is_named = name == "id" || ["_id", " id", "-id"].iter().any(|end| name.ends_with(end));
         let is_counting = self.is_counting && self.count == rows && !self.has_fraction && rows > 2;
-        // Above the number of values that are kept it is not known whether one comes again.
+        // With more values than are counted, duplicates are unknown.
         let is_distinct = self.values.len() == rows.min(MOST_VALUES) && !self.has_fraction;
         match () {
             () if is_counting && self.no_point == 0 => Some("counts the rows"),
@@ -148,14 +148,14 @@ impl Column {
 
 /// A guess how a column is used.
 pub(super) enum Found {
-    /// A column that is used: its entry in `columns` and the reason for one.
+    /// A feature; contains its entry in `columns`, if it needs one, and the reason.
     Feature(Option<(String, String)>),
-    /// A column that tells nothing, with the reason.
+    /// A column without information; contains the reason.
     Nothing(String),
 }
 
 impl Column {
-    /// A guess how a feature is used; `gaps` says where it is missing, if it is.
+    /// A guess how a feature is read; `gaps` is a text about missing values, if there are any.
     pub(super) fn feature(&self, decimal: Decimal, gaps: &str) -> Found {
         let has_gaps = !gaps.is_empty();
         let entry = |what: &str, missing: &str, why: String| {

@@ -1,4 +1,4 @@
-//! Prepared features against those that scikit-learn makes of the same tables (`tests/fixtures/tables/prepare.py`).
+//! Prepared features compared with those of scikit-learn for the same tables (`tests/fixtures/tables/prepare.py`).
 
 use std::fs;
 use std::path::Path;

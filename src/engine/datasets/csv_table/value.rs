@@ -1,4 +1,4 @@
-//! [`Row`]: a row of texts; [`Value`]: what a text of it is.
+//! [`Row`]: the texts of a row; [`Value`]: a parsed text.
 
 use csv::StringRecord;
 
@@ -9,12 +9,12 @@ use super::Decimal;
 pub(super) struct Row<'r> {
     pub(super) record: &'r StringRecord,
     pub(super) order: Option<&'r [usize]>,
-    /// The place of its file among those that are read.
+    /// Index of the row's file.
     pub(super) file: usize,
 }
 
 impl<'r> Row<'r> {
-    /// The place in the file of a column of the layout.
+    /// Index in the file of a column of the layout.
     pub(super) fn place(self, column: usize) -> usize {
         self.order.map_or(column, |order| order[column])
     }
@@ -24,14 +24,14 @@ impl<'r> Row<'r> {
     }
 }
 
-/// A value of a row; the text of a class or kind.
+/// A parsed value of a row: a number, or the text of a class or category.
 #[derive(Clone, Copy)]
 pub(super) enum Value<'a> {
     Number(f32),
     Text(&'a str),
 }
 
-/// 1 where a label is there, 0 where it is not: as a number, or `true` and `false` in any case.
+/// A label: 1 if present, 0 if absent; written as 1 and 0, or as `true` and `false` in any case.
 pub(in super::super) fn label(text: &str, decimal: Decimal) -> Option<f32> {
     if text.eq_ignore_ascii_case("true") {
         return Some(1.0);
@@ -43,7 +43,7 @@ pub(in super::super) fn label(text: &str, decimal: Decimal) -> Option<f32> {
     [0.0, 1.0].contains(&number).then_some(number)
 }
 
-/// A finite number; `nan` and `inf` are none, nor are numbers with separators of thousands.
+/// A finite number; `nan`, `inf` and numbers with thousands separators are refused.
 pub(in super::super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
     let number: f64 = match decimal {
         Decimal::Point => text.parse().ok()?,

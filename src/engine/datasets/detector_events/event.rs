@@ -40,10 +40,10 @@ const FIRST_GAMMA: usize = 2;
 
 /// Energy in keV released by a capture on hydrogen, argon, copper and gadolinium.
 const MATERIALS_KEV: [f64; 4] = [2223.2, 6098.9, 7915.9, 7937.1];
-/// Smallest share of this energy that goes into gammas.
+/// Smallest fraction of the capture's energy that becomes gammas.
 const SMALLEST_SHARE: f64 = 0.02;
 
-/// What determines the distribution of an event's hits.
+/// A drawn event: the values that determine the distribution of its hits.
 #[derive(Debug)]
 pub(super) struct Drawn {
     pub(super) position_mm: [f64; 3],
@@ -78,7 +78,7 @@ impl DetectorEventsSpec {
         }
     }
 
-    /// Uniform in the cylinder.
+    /// A position in mm, uniform in the cylinder.
     fn position(&self, rng: &mut ChaCha8Rng) -> [f64; 3] {
         let radius = self.radius_mm * uniform(rng).sqrt();
         let (sin, cos) = libm::sincos(TAU * uniform(rng));
@@ -87,7 +87,7 @@ impl DetectorEventsSpec {
     }
 }
 
-/// `count` energies that sum to `total`, uniform among all such: waiting times over their sum.
+/// `count` energies that sum to `total`, uniformly distributed: exponential variables divided by their sum.
 fn energies(rng: &mut ChaCha8Rng, count: usize, total: f64) -> Vec<f64> {
     let parts: Vec<f64> = (0..count).map(|_| waiting_time(rng)).collect();
     let sum: f64 = parts.iter().sum();
@@ -104,8 +104,8 @@ fn direction(rng: &mut ChaCha8Rng) -> [f64; 3] {
 
 /// Adds Poisson hits with mean `hits · light[v]` to every voxel v of `x`, which must be zeros.
 ///
-/// Draws one Poisson process on a line on which voxel v is an interval as long as its mean: one random number per hit
-/// instead of one per voxel.
+/// Draws one Poisson process on a line, on which voxel v is an interval whose length is its mean: one random number per
+/// hit instead of one per voxel.
 pub(super) fn draw_hits(rng: &mut ChaCha8Rng, light: &[f64], hits: f64, x: &mut [f32]) {
     let mut point = waiting_time(rng);
     let mut end = 0.0;
@@ -122,7 +122,7 @@ fn below(rng: &mut ChaCha8Rng, count: usize) -> usize {
     ((uniform(rng) * count as f64) as usize).min(count - 1)
 }
 
-/// Exponential with mean 1; 0 with probability 2⁻⁵³.
+/// An exponential random number with mean 1; 0 with probability 2⁻⁵³.
 fn waiting_time(rng: &mut ChaCha8Rng) -> f64 {
     -libm::log(1.0 - uniform(rng))
 }

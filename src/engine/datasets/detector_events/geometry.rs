@@ -1,4 +1,4 @@
-//! [`Detector`]: voxels on the surface of a cylinder, and the share of an event's light that reaches each.
+//! [`Detector`]: voxels on the surface of a cylinder, and the fraction of an event's light that reaches each voxel.
 
 use std::f64::consts::PI;
 
@@ -45,7 +45,8 @@ impl Detector {
         }
     }
 
-    /// Writes to `light` the share of the light from `point_mm` that each voxel gets: solid angle over 4π, attenuated.
+    /// Writes to `light` the fraction of the light from `point_mm` that each voxel receives: solid angle divided by 4π,
+    /// attenuated.
     ///
     /// The solid angle is that of a disc with the voxel's area on its axis, times the cosine of the angle of incidence:
     /// `½ (1 - d / √(d² + a²)) cos θ`, finite at any distance d.

@@ -1,4 +1,4 @@
-//! [`AugmentSpec`]: random changes of training images, as by torchvision's transforms.
+//! [`AugmentSpec`]: random augmentations of training images, as in torchvision's transforms.
 //!
 //! ```text
 //!  decoded image ─flip, rotation, brightness, contrast─▶ resized ─crop─▶ values in [-1, 1] ─erase─▶ features
@@ -21,7 +21,7 @@ use erase::Rectangle;
 
 /// Largest padding of a crop, in pixels.
 const WIDEST_CROP: usize = 1_000_000;
-/// Largest α of a mixture, whose shares are then 0.5 ± 0.04.
+/// Largest α of `MixUp` and `CutMix`; λ of Beta(α, α) is then 0.5 ± 0.04.
 const LARGEST_ALPHA: f64 = 100.0;
 
 /// Random changes of a training image, drawn anew for every epoch.
@@ -80,7 +80,7 @@ impl AugmentSpec {
         *self == Self::NONE
     }
 
-    /// How batches are mixed once their images are changed.
+    /// How batches are mixed after the images were augmented.
     pub(in super::super) fn mixing(&self) -> Mixing {
         Mixing {
             mixup: self.mixup,
@@ -93,7 +93,8 @@ impl AugmentSpec {
         !self.mixing().is_off()
     }
 
-    /// Whether it suits `targets` that are numbers or labels: no such target is that of an image of two parts.
+    /// Checks that the augmentation is possible for targets that are numbers or labels: `CutMix` is not, since such
+    /// targets cannot be mixed by area.
     pub(in super::super) fn check_numbers(&self, targets: &str) -> Result<(), DatasetError> {
         if self.cutmix == 0.0 {
             return Ok(());
@@ -154,14 +155,14 @@ pub(in super::super) struct Draw {
     contrast: f32,
     /// Rows and columns from the upper left corner of the padded image to that of the crop.
     crop: [usize; 2],
-    /// Pixels of padding on each side.
+    /// Padding on each side in pixels.
     padding: usize,
     erased: Option<Rectangle>,
 }
 
 impl Draw {
-    /// Always draws six numbers before those of an erased rectangle, so that turning one change off does not alter the others;
-    /// `size` is that of the resized image.
+    /// Always draws six numbers before those of an erased rectangle, so that disabling one augmentation does not alter
+    /// the others; `size` is the size of the resized image.
     pub(in super::super) fn new(spec: &AugmentSpec, size: Size, rng: &mut ChaCha8Rng) -> Self {
         let flip: f64 = rng.r#gen();
         let mut symmetric = |most: f64| most * (2.0 * rng.r#gen::<f64>() - 1.0);
@@ -176,7 +177,7 @@ impl Draw {
         }
     }
 
-    /// Changes the values of an image, `(height, width, channels)` of `size`.
+    /// Fills the rectangle to erase, if there is one, in an image of `size` with values `(height, width, channels)`.
     pub(in super::super) fn erase(self, size: Size, features: &mut [f32]) {
         if let Some(rectangle) = self.erased {
             rectangle.erase(size, features);

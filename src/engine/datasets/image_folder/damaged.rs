@@ -1,7 +1,7 @@
-//! Which images cannot be decoded, where these are left out.
+//! Finds images that cannot be decoded, if the manifest leaves them out.
 //!
-//! Planner ([`reasons`]) and run ([`found`]) decode every image once and keep what they found for as long as no file changes:
-//! the planner with its other facts of files, runs in a file of the user's cache folder.
+//! Planner ([`reasons`]) and run ([`found`]) decode every image once and cache the result until a file changes: the
+//! planner with its other facts about files, runs in a file in the user's cache folder.
 
 use std::collections::HashMap;
 use std::fs;
@@ -34,7 +34,7 @@ const FACT: &str = "decodes";
 /// Why each of `files` cannot be decoded; an empty text for one that can.
 ///
 /// # Errors
-/// [`DatasetError::Unreadable`]: what cannot be read may be whole.
+/// [`DatasetError::Unreadable`]: an unreadable file may be undamaged.
 pub(super) fn reasons(
     files: &[PathBuf],
     cache: &mut FingerprintCache,
@@ -83,7 +83,7 @@ fn reason(path: &Path) -> Result<String, DatasetError> {
     }
 }
 
-/// The file: `source`, the digest of the rest, a byte for every image.
+/// Reads the cache file: `source`, the digest of the rest, one byte for every image.
 fn read(path: &Path, source: &[u8; DIGEST], count: usize) -> Option<Vec<bool>> {
     let bytes = file::read_at_most(path, (2 * DIGEST + count) as u64).ok()?;
     let (made_from, rest) = bytes.split_at_checked(DIGEST)?;

@@ -20,12 +20,12 @@ const MAX_PIXELS: usize = 64_000_000;
 const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
 
-/// How a picture is changed once it is decoded.
+/// How an image is converted after decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decoding {
-    /// 3 of RGB, 1 of grey.
+    /// Number of channels: 3 for RGB, 1 for grey.
     pub(super) channels: usize,
-    /// Whether the picture is turned as its EXIF data say.
+    /// Whether the picture is rotated according to its EXIF data.
     pub(super) is_upright: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn check_header(path: &Path) -> Result<(), DatasetError> {
 
 type Bytes<'a> = &'a mut Cursor<Vec<u8>>;
 
-/// What is read of a PNG or a JPEG file.
+/// Opens a PNG or JPEG file and calls the function for its format.
 fn read<T>(
     path: &Path,
     of_png: impl FnOnce(png::Decoder<Bytes<'_>>) -> Result<T, String>,
@@ -86,7 +86,7 @@ fn png_size(decoder: &mut png::Decoder<Bytes<'_>>) -> Result<(usize, usize), Str
     check(info.width as usize, info.height as usize)
 }
 
-/// As [`png_size`].
+/// Width and height from a JPEG header; fails like [`png_size`].
 fn jpeg_size(decoder: &mut JpegDecoder<Bytes<'_>>) -> Result<(usize, usize), String> {
     decoder.decode_headers().map_err(text)?;
     let info = decoder.info().ok_or("no header")?;
@@ -104,7 +104,7 @@ fn png(mut decoder: png::Decoder<Bytes<'_>>) -> Result<(Image, Orientation), Str
     if frame.bit_depth == BitDepth::Sixteen {
         pixels = to_eight_bits(&pixels);
     }
-    // Once all is read: the chunk may come after the pixels.
+    // Read at the end, because the EXIF chunk may come after the pixels.
     let exif = reader.info().exif_metadata.as_deref();
     let image = rgb(size, pixels, channels(frame.color_type));
     Ok((image, Orientation::of(exif)))
@@ -160,11 +160,11 @@ fn channels(color: ColorType) -> usize {
 fn to_eight_bits(bytes: &[u8]) -> Vec<u8> {
     let values = bytes.chunks_exact(2);
     let values = values.map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
-    // 65535 = 255 · 257, and 257 is odd, so that no value lies in the middle of two.
+    // 65535 = 255 · 257, and 257 is odd, so that no value is exactly between two results.
     values.map(|value| ((value + 128) / 257) as u8).collect()
 }
 
-/// Repeats grey, drops alpha.
+/// Converts to RGB: repeats grey, drops alpha.
 fn rgb((width, height): (usize, usize), pixels: Vec<u8>, channels: usize) -> Image {
     let all = pixels.chunks_exact(channels);
     Image {

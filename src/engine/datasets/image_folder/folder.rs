@@ -34,7 +34,7 @@ impl ImageFolder {
         folder
     }
 
-    /// Images whose targets are as `listing` has them.
+    /// A dataset of the images and targets of `listing`.
     fn with(mut listing: Listing, spec: ImageFolderSpec, normalisation: Normalisation) -> Self {
         let targets = Targets {
             form: spec.target_of(listing.class_names.len()),
@@ -53,7 +53,7 @@ impl ImageFolder {
         }
     }
 
-    /// Images whose targets are normalised as `normalisation` says.
+    /// A dataset of the images of `listing`, with targets normalised by `normalisation`.
     pub(super) fn prepared(
         listing: Listing,
         spec: ImageFolderSpec,
@@ -118,7 +118,7 @@ impl Dataset for ImageFolder {
         self.is_kept.store(true, Ordering::Relaxed);
     }
 
-    /// Stores images at their original size if they are changed before they are resized, else resized.
+    /// Stores images at their original size if they are augmented before they are resized, else resized.
     fn keep_decoded_in_file(&self) -> Result<(), DatasetError> {
         if self.file.get().is_none() {
             let form = Form {
@@ -126,7 +126,7 @@ impl Dataset for ImageFolder {
                 decoding: self.spec.decoding(),
             };
             let file = PixelFile::of(&cache_folder(), &self.listing.files, form)?;
-            // If another thread set it first, its file is equivalent.
+            // If another thread has set the file first, that file is equivalent.
             let _ = self.file.set(file);
         }
         Ok(())

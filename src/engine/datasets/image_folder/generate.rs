@@ -18,7 +18,7 @@ use crate::base::png;
 const STAMP: &str = ".fieldtrial-stamp.toml";
 /// Name prefix of temporary folders.
 const UNFINISHED: &str = ".fieldtrial-generating-";
-/// Increased when the generator's output changes.
+/// Version of the generator; increased when its output changes.
 const VERSION: u32 = 1;
 const SIDES: std::ops::RangeInclusive<usize> = 8..=2048;
 
@@ -188,7 +188,7 @@ fn lock(folder: &Path) -> Option<fs::File> {
 fn remove_unfinished(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-            // On failure the next generation tries again.
+            // Failure is ignored: the next generation tries again.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

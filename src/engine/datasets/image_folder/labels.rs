@@ -20,7 +20,7 @@ struct Labels<'a> {
     path: PathBuf,
     text: &'a str,
     names: Vec<String>,
-    /// Places of the columns that are to be predicted.
+    /// Indices of the columns that are to be predicted.
     targets: Vec<usize>,
     /// The folders that are splits.
     folders: Vec<(&'static str, Part)>,
@@ -30,7 +30,7 @@ struct Labels<'a> {
 #[derive(Default)]
 struct Rows {
     faults: Faults,
-    /// Bytes of the file whose line ends are counted, and their number.
+    /// Number of bytes of the file in which line ends have been counted.
     counted: usize,
     line_ends: usize,
     /// The line of every image.
@@ -43,8 +43,8 @@ struct Rows {
     classes: Vec<(String, usize)>,
 }
 
-/// Reads the file `labels` of a dataset: the image in its first column, relative to the dataset's folder, and a class or numbers.
-/// Images that it does not name are not used.
+/// Reads the file `labels` of a dataset: the image in its first column, relative to the dataset's folder, and a class
+/// or numbers. Images that the file does not name are not used.
 ///
 /// # Errors
 /// [`DatasetError`]: a file that cannot be read, an unknown column; all rows with a mistake, by line and column.
@@ -84,7 +84,7 @@ pub(super) fn listing(spec: &ImageFolderSpec, labels: &Path) -> Result<Listing, 
     labels.finish(rows)
 }
 
-/// Places of the columns that are to be predicted.
+/// Indices of the columns that are to be predicted.
 fn targets(
     spec: &ImageFolderSpec,
     path: &Path,
@@ -252,8 +252,8 @@ impl Labels<'_> {
         format!("in line {line}, column {} (`{name}`)", column + 1)
     }
 
-    /// The line of a row; the header is line 1. Line ends are counted here, as the reader does not count empty lines before it
-    /// reads the next row.
+    /// The line of a row; the header is line 1. Line ends are counted here, because the reader counts empty lines only
+    /// when it reads the next row.
     fn line(&self, rows: &mut Rows, record: &StringRecord) -> usize {
         let text = self.text.as_bytes();
         let start = record.position().map_or(0, csv::Position::byte) as usize;

@@ -17,11 +17,11 @@ const FOREIGN: [&str; 8] = ["bmp", "gif", "tif", "tiff", "webp", "avif", "heic",
 
 /// Maximum depth of folders below a class folder.
 const DEEPEST: usize = 16;
-/// Classes or images that a message names; the others are counted.
+/// Largest number of classes or images in a message; the others are counted.
 const NAMED: usize = 8;
 
-/// The files of an image folder: classes sorted by name, and files in each class (by bytes, not by locale). Where folders are
-/// splits: those to train on first, then those to validate and to test on.
+/// The files of an image folder: classes sorted by name, and files in each class (by bytes, not by locale). If folders
+/// are splits: first the training files, then those to validate and to test on.
 #[derive(Default)]
 pub(super) struct Listing {
     pub(super) class_names: Vec<String>,
@@ -32,9 +32,9 @@ pub(super) struct Listing {
     pub(super) labels: Vec<u32>,
     /// Numbers to predict, `(files, target.values_len())`; empty for classes.
     pub(super) values: Vec<f32>,
-    /// The split of every file; all are to train on where no folder says otherwise.
+    /// The split of every file; `Train` for all without folders for splits.
     pub(super) parts: Vec<Part>,
-    /// Whether a folder says what to validate on.
+    /// Whether there is a folder for the validation split.
     pub(super) has_validation: bool,
 }
 
@@ -45,7 +45,7 @@ impl Listing {
     }
 
     /// Lists `root` recursively, as torchvision's `ImageFolder` does. Hidden entries and files that are not images are
-    /// skipped; where there are folders for splits, so is everything beside them.
+    /// skipped; if there are folders for splits, so is everything outside of them.
     ///
     /// # Errors
     /// [`DatasetError`]: no class folders, one without an image, a class that `train` lacks, another image format.
@@ -75,7 +75,7 @@ impl Listing {
         )))
     }
 
-    /// Adds all class folders of `root`, and their names as those of the classes.
+    /// Adds all class folders of `root`, and takes their names as those of the classes.
     fn add_classes(&mut self, within: &str, root: &Path) -> Result<(), DatasetError> {
         for (class, folder) in class_folders(root)? {
             let label = self.class_names.len() as u32;
@@ -85,7 +85,7 @@ impl Listing {
         Ok(())
     }
 
-    /// Adds the class folders of another split; those that are no class of the training split to `unknown`.
+    /// Adds the class folders of another split; classes that the training split lacks are added to `unknown`.
     fn add_known_classes(
         &mut self,
         split: &str,
@@ -171,8 +171,8 @@ impl Listing {
         faults.into_result(root, "is damaged")
     }
 
-    /// Message on images that cannot be decoded, for these reasons; `of` is what they are left out of. `None` if there are
-    /// none.
+    /// Message on images that cannot be decoded, for these reasons; `of` names what the images are left out of. `None`
+    /// if there are none.
     pub(super) fn damaged(&self, reasons: &[String], of: &str) -> Option<String> {
         let damaged = self.names.iter().zip(reasons);
         let damaged = damaged.filter(|(_, reason)| !reason.is_empty());
@@ -191,7 +191,7 @@ impl Listing {
     /// Removes the images that are `damaged`.
     ///
     /// # Errors
-    /// [`DatasetError::Mismatch`] where nothing is left to train on, or of a class.
+    /// [`DatasetError::Mismatch`] if no training image is left, or none of a class.
     pub(super) fn leave_out(&mut self, damaged: &[bool]) -> Result<(), DatasetError> {
         self.remove(damaged);
         let mut is_there = vec![false; self.class_names.len()];
@@ -209,7 +209,7 @@ impl Listing {
         )))
     }
 
-    /// Removes the images that are `damaged`, whatever is left.
+    /// Removes the images that are `damaged`, without checking what remains.
     pub(super) fn remove(&mut self, damaged: &[bool]) {
         let width = self.values.len() / self.files.len().max(1);
         let of_values = damaged
@@ -222,8 +222,8 @@ impl Listing {
         keep(&mut self.parts, damaged);
     }
 
-    /// The rows of each split: those that folders say; else `validation_fraction` of every class to validate on, of numbers as of
-    /// images of one class.
+    /// The rows of each split: given by folders; else `validation_fraction` of every class for validation (with numeric
+    /// targets, of all images).
     pub(super) fn splits(&self, seed: Seed, fraction: f64) -> Result<Splits, DatasetError> {
         let mut splits = Splits::of(self.parts.iter().copied());
         let count = validation_rows(splits.train.len(), fraction)?;
@@ -260,7 +260,7 @@ fn class_folders(root: &Path) -> Result<Vec<(String, PathBuf)>, DatasetError> {
     Ok(folders)
 }
 
-/// Names and paths of the entries of `folder`, sorted, without hidden ones.
+/// File names and paths of the entries of `folder`, sorted, without hidden ones.
 fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>, DatasetError> {
     let unreadable = |error| DatasetError::unreadable(folder, &error);
     let mut entries = Vec::new();

@@ -9,8 +9,8 @@ use super::listing::Listing;
 use super::{ImageFolderSpec, damaged};
 
 impl ImageFolderSpec {
-    /// The images below [`Self::path`], or the single one, and what is to be said of them. With a target they lie in class folders, or
-    /// `labels` lists them, as those that were trained on; else all are taken, in whatever folder.
+    /// The images below [`Self::path`], or the single one, with remarks for the user. With targets, the images are in
+    /// class folders or listed by `labels`, as in training; otherwise all images in any subfolder are taken.
     ///
     /// # Errors
     /// No image, classes that the model does not know. Images that cannot be decoded are left out.
@@ -38,7 +38,7 @@ impl ImageFolderSpec {
         Ok((Arc::new(images), remark.into_iter().collect()))
     }
 
-    /// The images with their targets; classes are numbered as the model numbers them.
+    /// The images with their targets; classes get the model's numbers.
     fn labelled(&self, class_names: &[String]) -> Result<Listing, DatasetError> {
         let mut listing = self.listing()?;
         let place = |name: &String| class_names.iter().position(|known| known == name);
@@ -65,7 +65,7 @@ impl ImageFolderSpec {
 }
 
 impl Listing {
-    /// All images below `root` in any folder, or the single one that it names.
+    /// All images below `root` in any folder, or the single image `root`.
     ///
     /// # Errors
     /// As [`Listing::of`]; no image at all.

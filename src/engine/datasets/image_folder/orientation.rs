@@ -1,29 +1,29 @@
-//! [`Orientation`]: which side of a picture is up, as its EXIF data say.
+//! [`Orientation`]: how a picture is rotated and mirrored according to its EXIF data.
 
 use super::pixels::Image;
 
 /// The tag `Orientation`, of type SHORT.
 const TAG: u16 = 0x0112;
 const SHORT: u16 = 3;
-/// Bytes of an entry of a directory.
+/// Size in bytes of an entry of an EXIF directory.
 const ENTRY: usize = 12;
 
-/// Orientation of a stored picture: mirrored, turned or both.
+/// How a stored picture must be mirrored or rotated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Orientation {
     /// Whether rows are columns of the picture; done after the mirroring.
     is_transposed: bool,
-    /// Whether the last row comes first.
+    /// Whether rows are stored from bottom to top.
     is_upside_down: bool,
-    /// Whether the last column comes first.
+    /// Whether columns are stored from right to left.
     is_mirrored: bool,
 }
 
 impl Orientation {
-    /// Orientation in EXIF data; upright where they have none, or none of the eight.
+    /// Orientation in EXIF data; upright if they contain no valid value (1 to 8).
     ///
     /// # Source
-    /// EXIF 2.32, 4.5.2 and 4.6.4: the first directory of a TIFF header, after `Exif\0\0` or not.
+    /// EXIF 2.32, 4.5.2 and 4.6.4: the first directory of a TIFF header, optionally after `Exif\0\0`.
     pub(super) fn of(exif: Option<&[u8]>) -> Self {
         exif.and_then(number).map_or_else(Self::default, |number| {
             let is = |all: &[u16]| all.contains(&number);
@@ -80,7 +80,7 @@ impl Orientation {
     }
 }
 
-/// The value of [`TAG`]; `None` if there is none, or what should be a header is none.
+/// The value of [`TAG`]; `None` if there is none, or the header is invalid.
 fn number(exif: &[u8]) -> Option<u16> {
     let tiff = exif.strip_prefix(b"Exif\0\0").unwrap_or(exif);
     let is_little = match tiff.get(..4)? {

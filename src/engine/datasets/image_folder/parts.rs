@@ -13,7 +13,7 @@ const FOLDERS: [(&str, Part); 5] = [
     ("test", Part::Test),
 ];
 
-/// The folders of `root` that are splits, the training one first; none where the folders of `root` are classes.
+/// The folders of `root` that are splits, the training one first; none if the folders of `root` are classes.
 ///
 /// They are splits if there is `train` and at least one of the others.
 ///

@@ -25,13 +25,13 @@ use crate::base::temporary::{self, remove_left};
 use crate::base::{file, os};
 
 const MAGIC: [u8; 16] = *b"fieldtrial px 2\n"; // 2: 16-bit images are rounded
-/// Bytes of a digest.
+/// Length of a digest in bytes.
 pub(super) const DIGEST: usize = 32;
 const HEADER: usize = MAGIC.len() + 2 * DIGEST;
 const CHECK: usize = 16;
 const ENTRY: usize = 16 + CHECK;
 
-/// Images decoded before each write, so that a folder may be larger than memory.
+/// Number of images decoded before each write, so that a folder may be larger than memory.
 const AT_ONCE: usize = 64;
 
 /// States of an image: not yet verified, digest matches, digest differs.
@@ -52,14 +52,14 @@ struct Place {
 /// How images are stored.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
-    /// Size to which images were resized; `None` for their own sizes.
+    /// Size to which images were resized; `None` for their original sizes.
     pub(super) size: Option<Size>,
     pub(super) decoding: Decoding,
 }
 
 impl Form {
-    /// A text that no other form has. Those of RGB images are the texts of versions that had no other, whose files are replaced, not
-    /// left over.
+    /// A text that identifies the form. For RGB images it is the same as in earlier versions, so that their files are
+    /// replaced.
     fn text(self) -> String {
         let Decoding {
             channels,
@@ -88,7 +88,8 @@ impl PixelFile {
     /// The images of `files` in a form, from the file in `folder` if a valid one exists, else from a new one.
     ///
     /// # Errors
-    /// [`DatasetError`]: an image whose size and time cannot be read; a folder or file that cannot be written.
+    /// [`DatasetError`]: an image whose file size and modification time cannot be read; a folder or file that cannot be
+    /// written.
     pub(super) fn of(folder: &Path, files: &[PathBuf], form: Form) -> Result<Self, DatasetError> {
         let (name, source, is_settled) = identify(files, &form.text())?;
         let path = folder.join(format!("{name}.pixels"));
@@ -158,8 +159,8 @@ pub(super) fn cache_folder() -> PathBuf {
     file::cache_folder().join("images")
 }
 
-/// A name for what is made of `files` in this form, the source digest, and whether all modification times are old enough to
-/// detect changes.
+/// A file name for the decoded `files` in this form, the source digest, and whether all modification times are old
+/// enough to detect changes.
 pub(super) fn identify(
     files: &[PathBuf],
     form: &str,

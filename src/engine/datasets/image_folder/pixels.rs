@@ -12,7 +12,7 @@ use super::size::Size;
 pub(in super::super) struct Image {
     pub(in super::super) width: usize,
     pub(in super::super) height: usize,
-    /// 3 of RGB, 1 of grey.
+    /// Number of channels: 3 for RGB, 1 for grey.
     pub(in super::super) channels: usize,
     /// `(height, width, channels)`
     pub(in super::super) pixels: Vec<u8>,
@@ -26,7 +26,7 @@ impl Image {
         }
     }
 
-    /// An RGB image with as many channels as are asked for: 3, or the luma alone.
+    /// Converts an RGB image to `channels` channels: 3, or 1 with the luma.
     pub(super) fn into_channels(self, channels: usize) -> Self {
         if channels == self.channels {
             return self;
@@ -69,7 +69,7 @@ impl Image {
     }
 }
 
-/// Writes pixels to as many features: `pixel / std - mean / std` of a scale.
+/// Writes pixels as features of equal number: `pixel / std - mean / std`.
 pub(in super::super) fn write(pixels: &[u8], scale: Scale, features: &mut [f32]) {
     let (divisor, offset) = (scale.std as f32, (scale.mean / scale.std) as f32);
     for (feature, &pixel) in features.iter_mut().zip(pixels) {
@@ -92,7 +92,7 @@ pub(in super::super) fn channels_last<T: Copy>(
     all
 }
 
-/// The luma of a red, green and blue value, or of a grey one itself.
+/// The luma of a red, green and blue value, or a grey value unchanged.
 ///
 /// `(19595 R + 38470 G + 7471 B + 32768) >> 16`: ITU-R 601 in 16-bit fixed point.
 ///

@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// The JSON Schema of a size.
+/// The JSON Schema of the setting `size`.
 pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
     let side = json_schema!({ "type": "integer", "minimum": 1, "maximum": 1_000_000 });
     json_schema!({

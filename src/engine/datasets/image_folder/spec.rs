@@ -1,4 +1,4 @@
-//! [`ImageFolderSpec`]: what is read of a folder of images.
+//! [`ImageFolderSpec`]: the settings of a dataset of images in a folder.
 
 use std::path::PathBuf;
 
@@ -100,7 +100,7 @@ pub enum GenerateSpec {
 }
 
 impl ImageFolderSpec {
-    /// The images in the class folders of `path` with all other settings as they are by default.
+    /// The images in the class folders of `path` with default values of all other settings.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -126,7 +126,7 @@ impl ImageFolderSpec {
         self.labels.is_some() && self.classes && self.target.len() > 1
     }
 
-    /// The form of a target, with so many classes.
+    /// The form of a target; `classes` is the number of classes.
     pub(super) fn target_of(&self, classes: usize) -> Target {
         if self.predicts_labels() {
             let len = self.target.len();
@@ -187,7 +187,7 @@ impl ImageFolderSpec {
         }
     }
 
-    /// Images as a model reads them.
+    /// The form of an image's features.
     pub(super) fn features(&self) -> Features {
         Features::Image(ImageSize {
             height: self.size.height,

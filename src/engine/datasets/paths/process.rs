@@ -23,7 +23,7 @@ pub enum PathProcess {
     RoughBergomi,
 }
 
-/// Standard normal variates, one after another.
+/// A source of standard normal variates.
 pub(super) struct Normals<'a> {
     rng: &'a mut ChaCha8Rng,
     spare: Option<f64>,
@@ -45,7 +45,7 @@ impl<'a> Normals<'a> {
 }
 
 impl PathProcess {
-    /// Calls `put` with every point's index and value, `steps + 1` of them.
+    /// Simulates a path and calls `put` with index and value of each of its `steps + 1` points.
     pub(super) fn simulate(
         self,
         normals: &mut Normals<'_>,
@@ -112,7 +112,7 @@ fn rough_bergomi(
     const RHO: f64 = -0.7;
     const ETA: f64 = 1.5;
     const XI: f64 = 0.235 * 0.235;
-    // √(2a+1) times the mean of u^a over step k before the present one.
+    // √(2a+1) times the mean of u^a over step k before the current one.
     let power = |k: usize| libm::pow(k as f64 * dt, A + 1.0) / ((A + 1.0) * dt);
     let weights: Vec<f64> = (1..=steps)
         .map(|k| (2.0 * A + 1.0).sqrt() * (power(k) - power(k - 1)))

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use super::{CheckpointError, Metadata, Mismatch, Tensor};
 use crate::base::temporary;
 
-/// Bytes of the length with which a file begins.
+/// Size in bytes of the length field at the beginning of a file.
 const LENGTH: usize = size_of::<u64>();
 
-/// Bytes of a header that is read.
+/// Largest size in bytes of a header that is read.
 const LONGEST_HEADER: u64 = 100_000_000;
 
 /// A tensor of a file that is written piece by piece.
@@ -22,7 +22,7 @@ pub struct Entry {
     pub name: String,
     /// Type of the values.
     pub dtype: Dtype,
-    /// Dimensions, outermost first.
+    /// Sizes of the dimensions, outermost first.
     pub shape: Vec<usize>,
 }
 
@@ -68,8 +68,8 @@ pub fn stream(
     let header =
         header(metadata, entries).map_err(|error| CheckpointError::format(path, &error))?;
     let io = |source| CheckpointError::io(path, source);
-    let mut file = temporary::beside(path).map_err(io)?;
-    // The file itself: errors of the temporary one name its path.
+    let mut file = temporary::create_in_folder_of(path).map_err(io)?;
+    // Writes through the inner file, since errors of the temporary file would contain its path.
     file.as_file_mut().write_all(&header).map_err(io)?;
     fill(file.as_file_mut())?;
     file.as_file().sync_all().map_err(io)?;
@@ -149,7 +149,7 @@ pub fn read_metadata(path: &Path) -> Result<Metadata, CheckpointError> {
     let mut file = crate::base::file::open(path).map_err(io)?;
     let mut length = [0; LENGTH];
     let header = match file.read_exact(&mut length) {
-        // The library refuses longer ones, too.
+        // The library also refuses longer headers.
         Ok(()) => file.take(u64::from_le_bytes(length).min(LONGEST_HEADER)),
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
             return Err(CheckpointError::format(path, &"it has no header"));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::layers::names::Unmatched;
 use crate::ops::OpError;
 
-/// Why weights could not be read, written or put into a model.
+/// Why weights could not be read, written or loaded into a model.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// The file cannot be read or written.
@@ -62,9 +62,9 @@ pub enum Mismatch {
     Shape {
         /// The tensor's name.
         name: String,
-        /// The model's shape.
+        /// Shape of the model's tensor.
         expected: Vec<usize>,
-        /// The weights' shape.
+        /// Shape of the tensor among the weights.
         found: Vec<usize>,
     },
     /// Values of another type than `f32`.

@@ -25,9 +25,9 @@ pub type Metadata = BTreeMap<String, String>;
 pub struct Tensor {
     /// Dotted name.
     pub name: String,
-    /// Dimensions, outermost first.
+    /// Sizes of the dimensions, outermost first.
     pub shape: Vec<usize>,
-    /// Values, the last dimension fastest.
+    /// Values in row-major order.
     pub values: Vec<f32>,
 }
 
@@ -111,15 +111,15 @@ pub fn load<D: Backend>(
     device: &D,
     module: &mut dyn Module<D>,
 ) -> Result<(), CheckpointError> {
-    load_but(path, device, module, &[])
+    load_except(path, device, module, &[])
 }
 
-/// As [`load`], but parameters and buffers that a pattern of `fresh` matches keep their values; the file may lack them, have
-/// them in other shapes, or have more of them.
+/// Like [`load`], except that parameters and buffers that a pattern of `fresh` matches keep their values; in the file
+/// they may be missing, have other shapes, or be additional.
 ///
 /// # Errors
 /// As [`load`], and [`CheckpointError::Unmatched`] with patterns that match nothing in model and file.
-pub fn load_but<D: Backend>(
+pub fn load_except<D: Backend>(
     path: &FilePath,
     device: &D,
     module: &mut dyn Module<D>,
@@ -144,7 +144,7 @@ pub fn checksum(tensors: &[Tensor]) -> String {
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
     let mut hasher = blake3::Hasher::new();
     for tensor in sorted {
-        // Lengths first, so that different lists give different bytes.
+        // Lengths are hashed too, so that different lists of tensors give different input.
         hasher.update(&(tensor.name.len() as u64).to_le_bytes());
         hasher.update(tensor.name.as_bytes());
         hasher.update(&(tensor.shape.len() as u64).to_le_bytes());
@@ -159,7 +159,7 @@ pub fn checksum(tensors: &[Tensor]) -> String {
 #[cfg(test)]
 mod tests;
 
-/// Compares the names and shapes of a model's parameters with tensors.
+/// Compares the names and shapes of a model's parameters with those of tensors, and adds their values.
 fn check(wanted: &[(String, Vec<usize>)], tensors: &[Tensor]) -> Result<(), CheckpointError> {
     let found: BTreeMap<&str, &Tensor> = tensors.iter().map(|t| (t.name.as_str(), t)).collect();
     let known: BTreeSet<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
@@ -199,7 +199,7 @@ fn check(wanted: &[(String, Vec<usize>)], tensors: &[Tensor]) -> Result<(), Chec
     }
 }
 
-/// The most similar of `names`, if it is similar enough.
+/// The most similar of `names`, if any is similar enough.
 fn nearest(name: &str, names: &[&str]) -> Option<String> {
     let scored = names
         .iter()

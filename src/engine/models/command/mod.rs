@@ -1,4 +1,5 @@
-//! Any program as a trainer (`kind = "command"`): what a manifest says of it. `docs/worker-protocol.md` is the contract.
+//! Any program as a trainer (`kind = "command"`): its settings in a manifest. `docs/worker-protocol.md` describes the
+//! protocol.
 
 mod parameter;
 mod template;
@@ -75,7 +76,7 @@ pub enum Observe {
     PyTorch,
 }
 
-/// What a parameter of a PyTorch program turns on.
+/// A feature that a parameter of a PyTorch program enables.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -95,7 +96,7 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pass {
-    /// Only where `run` names them; the order has them too.
+    /// Not at all, except in placeholders of `run` and in the order file.
     #[default]
     None,
     /// `--NAME=VALUE`, after `run`.
@@ -135,7 +136,7 @@ pub enum Better {
     Higher,
 }
 
-/// Names that events give a meaning of their own; no metric has one.
+/// Reserved names of fields in events, which metrics cannot have.
 const EVENT_KEYS: [&str; 8] = [
     "event",
     "epoch",
@@ -151,7 +152,7 @@ impl CommandSpec {
     /// The parameters with their values.
     ///
     /// # Errors
-    /// Every mistake in them.
+    /// All mistakes in the parameters.
     pub fn read_parameters(&self) -> Result<BTreeMap<String, Parameter>, Vec<Mistake>> {
         let mut mistakes = Vec::new();
         let mut parameters = BTreeMap::new();
@@ -170,7 +171,7 @@ impl CommandSpec {
         }
     }
 
-    /// Every mistake that shows without the rest of the cell.
+    /// All mistakes that can be found without the rest of the cell.
     pub fn mistakes(&self) -> Vec<Mistake> {
         let mut mistakes = self.read_parameters().err().unwrap_or_default();
         let path = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
@@ -234,7 +235,8 @@ impl CommandSpec {
 }
 
 impl CommandSpec {
-    /// Whether the program is told which rows are trained, validated and tested on, so that it does the task of the models on them.
+    /// Whether the program receives the rows to train, validate and test on, so that its results can be compared with
+    /// those of other models.
     pub(crate) fn is_given_split(&self) -> bool {
         self.is_named("split")
     }
@@ -247,7 +249,7 @@ impl CommandSpec {
             .any(|one| one.names().any(|own| own == name))
     }
 
-    /// Roles of what is no parameter, or none that is true or false.
+    /// Mistakes: roles that do not name a boolean parameter.
     fn wrong_roles(&self) -> Vec<Mistake> {
         let parameters = self.read_parameters().unwrap_or_default();
         let known = || self.parameters.keys().map(String::as_str);
@@ -269,7 +271,8 @@ impl CommandSpec {
         self.roles.iter().filter_map(mistake).collect()
     }
 
-    /// Parameters that a program whose output is read, so that it reads no order, is not given.
+    /// Mistakes: parameters that never reach a program which does not read the order file (its metrics are scraped from
+    /// its output).
     fn unreached(&self) -> Vec<Mistake> {
         if self.scrape.is_empty() || self.pass != Pass::None {
             return Vec::new();

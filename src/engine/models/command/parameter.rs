@@ -12,9 +12,9 @@ use super::Mistake;
 pub struct Parameter {
     /// Type and range.
     pub kind: ParameterKind,
-    /// The value: of an axis, a variant or a search, else the default.
+    /// The value, from an axis, a variant or a search, else the default.
     pub value: Json,
-    /// The flag that passes it: `--amp`; `--NAME` without one.
+    /// Name of the command line flag: `--amp`; `None` means `--NAME`.
     pub flag: Option<String>,
 }
 
@@ -25,18 +25,18 @@ pub enum ParameterKind {
     Float(f64, f64),
     /// A whole number from the first to the second.
     Int(i64, i64),
-    /// One of these words or numbers.
+    /// One of these strings or numbers.
     Choice(Vec<Json>),
     /// True or false.
     Bool,
-    /// Written as a value: any.
+    /// Any value; for a parameter that is given only by its value.
     Any,
 }
 
 const KEYS: [&str; 6] = ["float", "int", "choice", "bool", "default", "flag"];
 
 impl Parameter {
-    /// The parameter `name` as the manifest has it, the value of an axis in place of its default.
+    /// The parameter `name` from the manifest, in which an axis value replaces the default.
     ///
     /// # Errors
     /// Every mistake.
@@ -85,7 +85,7 @@ impl Parameter {
         Ok(Self { kind, value, flag })
     }
 
-    /// The value as an argument has it.
+    /// The value as a command line argument.
     pub fn text(&self) -> String {
         text(&self.value)
     }
@@ -118,7 +118,7 @@ fn unknown_keys(name: &str, table: &Map<String, Json>) -> Vec<Mistake> {
     unknown.map(mistake).collect()
 }
 
-/// A JSON value as an argument: texts without quotes, numbers as short as they can be read back.
+/// A JSON value as an argument: texts without quotes, numbers in their shortest exact form.
 pub(crate) fn text(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -172,7 +172,7 @@ fn range<T: DeserializeOwned + PartialOrd + Display>(
 }
 
 impl ParameterKind {
-    /// The value as the program gets it, or its mistake.
+    /// The value converted to the parameter's type, or what is wrong with it.
     fn fitted(&self, value: &Json) -> Result<Json, String> {
         let wrong = |expected: String| Err(format!("expected {expected}, found `{}`", text(value)));
         match self {

@@ -1,6 +1,6 @@
 //! [`Template`]: an argument of a command with placeholders in braces.
 
-/// Placeholders that have their value only when a run begins.
+/// Placeholders whose value is known only when a run begins.
 pub const RUN_WORDS: [&str; 6] = ["seed", "threads", "device", "dataset", "split", "folder"];
 
 /// An argument as pieces of text and names in braces.
@@ -14,7 +14,7 @@ enum Piece {
 }
 
 impl Template {
-    /// Reads `--lr={lr}`.
+    /// Parses an argument with placeholders, such as `--lr={lr}`.
     ///
     /// # Errors
     /// A brace without its partner, as a sentence.
@@ -68,7 +68,8 @@ impl Template {
         pieces.collect()
     }
 
-    /// The argument with the values of some names, to be read once more; `None` leaves a name in its braces.
+    /// Replaces some placeholders; the result is a template again. A placeholder for which the function returns `None`
+    /// stays.
     pub fn partly_filled<E>(
         &self,
         value: impl Fn(&str) -> Result<Option<String>, E>,
@@ -83,7 +84,7 @@ impl Template {
         pieces.collect()
     }
 
-    /// The name, where the argument is nothing but it.
+    /// The name, if the argument consists of a single placeholder.
     pub fn only_name(&self) -> Option<&str> {
         match &self.0[..] {
             [Piece::Name(name)] => Some(name),

@@ -9,7 +9,7 @@ use crate::ops::testing::TestDevice;
 use crate::ops::{Pass, Result, Var};
 use crate::testing::spec;
 
-/// A row holds the voxels and the numbers of an event, concatenated.
+/// A row contains the voxels and the numbers of an event, concatenated.
 const DETECTOR: DenoiserSize = DenoiserSize {
     phi: 3,
     voxels: 6,
@@ -56,7 +56,7 @@ impl<const IS_ALT: bool> Subject for DetectorSubject<IS_ALT> {
         model.forward(pass, &signals, &times, &phi)
     }
 
-    /// Depends on the time and on the event, so that a model that ignores either cannot learn it.
+    /// The target depends on the time and on the event, so that a model that ignores either cannot learn it.
     fn target(x: &[f32], row: usize) -> Vec<f32> {
         let factor = if row.is_multiple_of(2) { 1.0 } else { -1.0 };
         (0..6)

@@ -1,4 +1,4 @@
-//! From expanded layers to the nodes and parameters of a [`super::Network`].
+//! Converts expanded layers to the nodes and parameters of a [`super::Network`].
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ impl<D: Kernels> Network<D> {
     }
 }
 
-/// Makes parameters and nodes, in the order of layers.
+/// Creates parameters and nodes in the order of the layers.
 struct Builder<'a, 'b, D: Kernels> {
     init: &'a mut Init<'b, D>,
     parameters: Vec<(String, Parameter<D>)>,
@@ -66,7 +66,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
         self.parameters.len() - 1
     }
 
-    /// Parameters of a layer, initially uniform in `±bound` in `layout`, except that a bias has `bias_bound`.
+    /// Parameters of a layer, initially uniform in `±bound` in `layout`, with `bias_bound` for a bias.
     fn uniform(
         &mut self,
         layer: &Layer,
@@ -97,7 +97,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
         ])
     }
 
-    /// The weight that `tie` names, and whether it is kept as PyTorch keeps it.
+    /// The weight that `tie` names, and whether it is stored in PyTorch's layout.
     fn tied(&self, tie: &str) -> Result<(Weight, bool)> {
         let position = self.positions.get(tie).copied();
         let position = position
@@ -190,7 +190,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
                     .collect::<Result<_, _>>()?,
                 join: *join,
             },
-            // Taken apart by `nodes`.
+            // Never reached: `nodes` has flattened sequences.
             LayerKind::Sequential { .. } => Node::Dropout(0.0),
         })
     }
@@ -219,7 +219,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
         })
     }
 
-    /// As `nn.MultiheadAttention`: the first product by Glorot & Bengio (2010), biases 0.
+    /// As `nn.MultiheadAttention`: the input projection is initialised by Glorot & Bengio (2010), biases 0.
     fn attention(&mut self, layer: &Layer, attention: &AttentionLayer) -> Result<Node> {
         let (features, inner, bias) = (layer.input.last(), attention.inner(), attention.bias);
         let shape = [3 * inner, features].into();

@@ -3,7 +3,7 @@
 use super::layer::{Join, Layer, LayerKind};
 
 impl Layer {
-    /// Floating-point operations of a forward pass of one sample, as the operations count them.
+    /// Floating-point operations of a forward pass of one sample, as counted by the operations.
     pub fn forward_flops(&self) -> f64 {
         let (input, output) = (self.input.len() as f64, self.output.len() as f64);
         let inner = || -> f64 {

@@ -1,4 +1,4 @@
-//! From items to layers with all of their sizes: parameters are put in, shapes inferred, blocks and repetitions written out.
+//! Expands items to layers with all sizes: substitutes parameters, infers shapes, and unrolls blocks and repetitions.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::words::Word;
 use super::{LayersSpec, Mistake};
 use crate::datasets::Target;
 
-/// Layers beyond which a model is refused: a repetition that was meant smaller.
+/// Largest number of layers; more are probably a mistake in a repetition.
 const MOST_LAYERS: usize = 20_000;
 
-/// The most values of one tensor.
+/// Largest number of values of one tensor.
 const MOST_VALUES: u128 = 1 << 40;
 
 /// Expands `items` for data of the forms `(input, target)`.
@@ -59,7 +59,7 @@ pub(super) fn expand(
 /// State of the network before a layer.
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    /// Form of the input; `None` after a mistake.
+    /// Form of the next layer's input; `None` after a mistake.
     pub(super) form: Option<Form>,
     /// The number of the repetition.
     pub(super) index: Option<i64>,
@@ -80,22 +80,22 @@ pub(super) struct Expander<'a> {
     /// Parameter and shape of named items, by name.
     pub(super) named: BTreeMap<String, Named>,
     count: usize,
-    /// The blocks that are being inserted, to find one that contains itself.
+    /// The blocks that are being inserted, to detect one that contains itself.
     blocks: Vec<String>,
 }
 
 /// A mistake of the current item is noted.
-pub(super) struct Noted;
+pub(super) struct MistakeNoted;
 
-pub(super) type Found<T> = Result<T, Noted>;
+pub(super) type Found<T> = Result<T, MistakeNoted>;
 
 impl Expander<'_> {
-    pub(super) fn note(&mut self, path: &[String], message: String) -> Noted {
+    pub(super) fn note(&mut self, path: &[String], message: String) -> MistakeNoted {
         self.mistakes.push(Mistake::new(path, message));
-        Noted
+        MistakeNoted
     }
 
-    /// Layers one after another; `after` is the word before them, for messages.
+    /// Expands a list of layers; `after` names the preceding word in messages.
     fn list(
         &mut self,
         items: &[Item],
@@ -118,7 +118,7 @@ impl Expander<'_> {
         (layers, state.form)
     }
 
-    /// One layer; `None` after a mistake.
+    /// Expands one item to a layer; `None` after a mistake.
     fn item(&mut self, item: &Item, name: String, state: State, after: &str) -> Option<Layer> {
         self.count += 1;
         if self.count > MOST_LAYERS {
@@ -148,7 +148,7 @@ impl Expander<'_> {
         Some(layer)
     }
 
-    fn too_many(&mut self, path: &[String]) -> Noted {
+    fn too_many(&mut self, path: &[String]) -> MistakeNoted {
         let most = grouped(MOST_LAYERS);
         self.note(path, format!("the model has more than {most} layers"))
     }
@@ -297,7 +297,7 @@ impl Expander<'_> {
                 mistake = mistake.help("layers in `shortcut = [ … ]` can change the input's form");
             }
             self.mistakes.push(mistake);
-            return Err(Noted);
+            return Err(MistakeNoted);
         }
         Ok((LayerKind::Residual { layers, shortcut }, own.and(other)))
     }
@@ -326,7 +326,7 @@ impl Expander<'_> {
             let message = format!("`{}` cannot join {}", join.name(), shown.join(" and "));
             let path = item.path_of("parallel");
             self.mistakes.push(Mistake::new(&path, message).of_key());
-            return Err(Noted);
+            return Err(MistakeNoted);
         }
         let branches = lists;
         Ok((LayerKind::Parallel { branches, join }, output))
@@ -344,7 +344,7 @@ impl Item {
         }
     }
 
-    /// The path of the value at `key`; of the item itself if it is a plain word.
+    /// The path of the value at `key`; or of the item itself if it is a plain word.
     pub(super) fn path_of(&self, key: &str) -> Vec<String> {
         let mut path = self.path.clone();
         path.push(key.to_owned());

@@ -33,14 +33,14 @@ pub(super) enum Extreme {
     Max,
 }
 
-/// A mistake in an expression, and its bytes in the text.
+/// A mistake in an expression, with its byte range in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) message: String,
     pub(super) span: Range<usize>,
 }
 
-/// Nesting and length beyond which an expression is refused, so that no text exhausts the stack.
+/// Largest depth of nesting and number of operators of an expression, so that parsing cannot exhaust the stack.
 const DEPTH: usize = 64;
 const LENGTH: usize = 1000;
 
@@ -54,7 +54,7 @@ impl Amount {
 }
 
 impl Expression {
-    /// Reads `text`: numbers, names (`here.channels`), `+ - * /`, parentheses, `min(a, b)`, `max(a, b)`.
+    /// Parses `text`: numbers, names (`here.channels`), `+ - * /`, parentheses, `min(a, b)`, `max(a, b)`.
     pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
         if text.len() > LENGTH {
             return Err(Wrong {
@@ -75,7 +75,7 @@ impl Expression {
         Ok(whole)
     }
 
-    /// Every name in the expression, with its bytes.
+    /// Every name in the expression, with its byte range.
     pub(super) fn names(&self, into: &mut Vec<(String, Range<usize>)>) {
         match self {
             Self::Number(_) => {}
@@ -89,7 +89,7 @@ impl Expression {
         }
     }
 
-    /// The value, where `lookup` gives that of a name or a sentence about why it has none.
+    /// Computes the value; `lookup` returns the value of a name, or a sentence why it has none.
     pub(super) fn evaluate(
         &self,
         lookup: &dyn Fn(&str) -> Result<Amount, String>,
@@ -174,7 +174,7 @@ impl Parser<'_> {
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    /// Takes `symbol` if it comes next.
+    /// Consumes `symbol` if it comes next, and returns whether it did.
     fn takes(&mut self, symbol: char) -> bool {
         self.skip_spaces();
         let is_next = self.rest().starts_with(symbol);
@@ -216,7 +216,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Operands joined by operators of one rank, from left to right.
+    /// Parses operands joined by operators of equal precedence, evaluated from left to right.
     fn chain(
         &mut self,
         operators: &[(char, Operator)],

@@ -1,4 +1,4 @@
-//! [`Form`]: what flows between the layers of a declared model.
+//! [`Form`]: the shape of the values between the layers of a declared model.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::base::units::human_integer;
 use crate::datasets::{Features, ImageSize, Target};
 use crate::ops::Shape;
 
-/// The values of one sample between two layers.
+/// Shape of one sample's values between two layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
@@ -23,7 +23,7 @@ pub enum Form {
     Tokens {
         /// Number of tokens.
         tokens: usize,
-        /// Numbers of a token.
+        /// Number of features of a token.
         features: usize,
     },
     /// A sequence of numbers of tokens.
@@ -36,7 +36,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The form of a dataset's samples; `None` for data that declared models do not read.
+    /// The form of a dataset's samples; `None` for data that declared models do not support.
     pub(super) fn of(features: Features) -> Option<Self> {
         match features {
             Features::Vector { len } => Some(Self::Row { features: len }),
@@ -49,7 +49,7 @@ impl Form {
         }
     }
 
-    /// The form of a model's result for a dataset's targets; `None` without targets.
+    /// The form that a model's output must have for a dataset's targets; `None` without targets.
     pub(super) fn wanted(target: Target) -> Option<Self> {
         match target {
             Target::Values { len } | Target::Labels { len } => Some(Self::Row { features: len }),
@@ -62,7 +62,7 @@ impl Form {
         }
     }
 
-    /// Sizes as a table shows them: `32×32×3`, `65 × 192`.
+    /// Sizes as text: `32×32×3`, `65 × 192`.
     pub fn sizes(self) -> String {
         match self {
             Self::Row { features } => features.to_string(),
@@ -78,7 +78,7 @@ impl Form {
         self.shape(1).len()
     }
 
-    /// The innermost dimension: features, channels.
+    /// Size of the innermost dimension: features or channels.
     pub fn last(self) -> usize {
         match self {
             Self::Ids { .. } => 1,

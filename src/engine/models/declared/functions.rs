@@ -41,7 +41,7 @@ pub(super) fn joined<D: Kernels>(
         Join::Add => Combine::Add,
         Join::Multiply => Combine::Multiply,
     };
-    // The results of the other branches are broadcast to the shape of the largest one.
+    // The outputs of the other branches are broadcast to the shape of the largest one.
     let largest = (0..results.len())
         .rev()
         .max_by_key(|at| results[*at].shape().len());

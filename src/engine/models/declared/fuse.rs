@@ -1,9 +1,9 @@
-//! Joins neighbouring layers that one operation computes.
+//! Merges neighbouring layers that a single operation can compute.
 
 use super::network::{BatchNormNode, Node};
 use crate::ops::Activation;
 
-/// `nodes` with every activation in the operation before it, where that operation can apply it.
+/// Merges every activation into the preceding operation, if that operation can apply it.
 pub(super) fn fused(nodes: Vec<Node>) -> Vec<Node> {
     let mut joined: Vec<Node> = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -19,7 +19,7 @@ pub(super) fn fused(nodes: Vec<Node>) -> Vec<Node> {
 }
 
 impl Node {
-    /// Makes `activation` part of this node; whether it could.
+    /// Merges `activation` into this node, and returns whether that was possible.
     fn takes(&mut self, activation: Activation) -> bool {
         let is_of_norms = matches!(activation, Activation::Relu | Activation::Silu);
         let slot = match self {

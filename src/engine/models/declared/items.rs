@@ -1,4 +1,4 @@
-//! From the values of a manifest to the items of a declared model, with every mistake that needs no data.
+//! Parses a manifest into the items of a declared model, and finds all mistakes that do not depend on data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub(super) enum Body {
     Use(String),
 }
 
-/// A word with its argument and options.
+/// A word of the language with its argument and options.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub(super) word: &'static Word,
@@ -61,7 +61,7 @@ pub(super) enum Truth {
     Parameter(String),
 }
 
-/// Names that data or the language give, whatever the parameters are.
+/// Names with a fixed meaning, which parameters cannot have.
 const RESERVED: [&str; 6] = ["classes", "outputs", "index", "here", "min", "max"];
 
 /// Nesting beyond which items are refused.
@@ -103,7 +103,7 @@ pub(super) struct Reader<'a> {
     pub(super) mistakes: Vec<Mistake>,
     /// Parameters that are mentioned.
     pub(super) used: BTreeSet<String>,
-    /// Whether an expression could not be read, which may mention parameters.
+    /// Whether an expression could not be parsed; unused parameters are then not reported, since it may use them.
     pub(super) has_unread: bool,
     /// Names of items.
     names: BTreeSet<String>,
@@ -387,7 +387,7 @@ impl Settings {
     }
 }
 
-/// The type of a value as messages name it.
+/// The type of a value as named in messages.
 pub(super) fn kind(value: &Json) -> &'static str {
     match value {
         Json::Null => "not a number",

@@ -1,4 +1,4 @@
-//! From a word with its settings to a [`LayerKind`]: defaults, ranges, the form that it reads, shared weights.
+//! Converts a word with its settings to a [`LayerKind`]: defaults, ranges, input form, shared weights.
 
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -6,7 +6,7 @@ use serde::de::value::{self, StrDeserializer};
 use serde_json::Value as Json;
 
 use super::Mistake;
-use super::expand::{Expander, Found, Noted, State};
+use super::expand::{Expander, Found, MistakeNoted, State};
 use super::form::{Form, grouped};
 use super::items::{Item, Settings, Truth};
 use super::layer::{AttentionLayer, ConvLayer, Layer, LayerKind};
@@ -34,14 +34,14 @@ impl Expander<'_> {
         };
         let kind = reading.kind(item, argument)?;
         let Some(form) = state.form else {
-            return Err(Noted);
+            return Err(MistakeNoted);
         };
         let (kind, output) = self.fit(item, kind, form, after)?;
         let kind = self.tied(item, settings, kind, form)?;
         Ok((kind, Some(output)))
     }
 
-    /// The kind with what its input decides, and its output.
+    /// Completes a kind with the sizes that its input determines, and returns it with its output form.
     fn fit(
         &mut self,
         item: &Item,
@@ -62,7 +62,7 @@ impl Expander<'_> {
         };
         let mistake = Mistake::new(&item.path_of(word), message).of_key();
         self.mistakes.push(mistake);
-        Err(Noted)
+        Err(MistakeNoted)
     }
 
     /// Connects `tie`.
@@ -88,7 +88,7 @@ impl Expander<'_> {
                 mistake = mistake.help(format!("give it one: `name = \"{name}\"`"));
             }
             self.mistakes.push(mistake);
-            return Err(Noted);
+            return Err(MistakeNoted);
         };
         let (shape, parameter) = (named.shape.clone(), named.parameter.clone());
         let own = Layer {
@@ -195,7 +195,7 @@ impl Reading<'_, '_> {
             "patches" => LayerKind::Patches { size: argument },
             "tokens" => LayerKind::Tokens,
             "embedding" => LayerKind::Embedding {
-                // The features, until the input's vocabulary is known.
+                // Temporarily the number of features; replaced when the input's vocabulary is known.
                 vocabulary: argument,
                 std: self.positive("std", 1.0)?,
             },
@@ -234,13 +234,13 @@ impl Reading<'_, '_> {
                 eps: self.positive("eps", f64::from(f32::EPSILON))?,
             },
             "dropout" => {
-                let number = self.settings.argument.as_ref().ok_or(Noted)?;
+                let number = self.settings.argument.as_ref().ok_or(MistakeNoted)?;
                 let p = self.own.real(number, self.state, probability, below_one)?;
                 LayerKind::Dropout { p }
             }
             name => {
                 let name: StrDeserializer<'_, value::Error> = name.into_deserializer();
-                let function = Activation::deserialize(name).map_err(|_| Noted)?;
+                let function = Activation::deserialize(name).map_err(|_| MistakeNoted)?;
                 LayerKind::Activation { function }
             }
         })

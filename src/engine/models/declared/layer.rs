@@ -1,11 +1,11 @@
-//! [`Layer`]: a layer with all of its sizes, as [`super::expand`] finds them.
+//! [`Layer`]: a layer with all of its sizes, as computed by [`super::expand`].
 
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
 use crate::ops::{Activation, PoolOptions};
 
-/// A layer of an expanded model; nothing in it is left to be inferred.
+/// A layer of an expanded model; all sizes are known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Layer {
@@ -34,7 +34,7 @@ pub enum LayerKind {
         outputs: usize,
         /// Whether the layer has a bias.
         bias: bool,
-        /// The name of the parameter that is its weight, if another layer owns it.
+        /// Name of the parameter used as the weight, if another layer owns it.
         tie: Option<String>,
     },
     /// A 2D convolution.
@@ -47,7 +47,7 @@ pub enum LayerKind {
     GlobalAveragePool,
     /// Repeats pixels.
     Upsample {
-        /// Factor of height and width.
+        /// Factor by which height and width grow.
         factor: usize,
     },
     /// Flattens to a row, channels first.
@@ -56,26 +56,26 @@ pub enum LayerKind {
     Transpose,
     /// Squares of an image as tokens.
     Patches {
-        /// Height and width of a square.
+        /// Height and width of each square in pixels.
         size: usize,
     },
-    /// Turns pixels into tokens.
+    /// Converts an image to a sequence: each pixel becomes a token.
     Tokens,
     /// A vector for every token id.
     Embedding {
         /// Number of ids.
         vocabulary: usize,
-        /// Standard deviation of initial values.
+        /// Standard deviation of the initial values.
         std: f64,
     },
     /// Adds a vector to every position.
     PositionEmbedding {
-        /// Standard deviation of initial values.
+        /// Standard deviation of the initial values.
         std: f64,
     },
-    /// Puts a token before all others.
+    /// Prepends a learned token to the sequence.
     ClassToken {
-        /// Standard deviation of initial values.
+        /// Standard deviation of the initial values.
         std: f64,
     },
     /// The first token.
@@ -86,9 +86,9 @@ pub enum LayerKind {
     Attention(AttentionLayer),
     /// Batch norm.
     BatchNorm {
-        /// Added to variances.
+        /// Value added to variances, against division by 0.
         eps: f64,
-        /// Weight of a batch in the running statistics.
+        /// Weight of a new batch in the running statistics.
         momentum: f64,
     },
     /// Group norm.
@@ -98,17 +98,17 @@ pub enum LayerKind {
     },
     /// Layer norm.
     LayerNorm {
-        /// Added to variances.
+        /// Value added to variances, against division by 0.
         eps: f64,
     },
     /// Root-mean-square norm.
     RmsNorm {
-        /// Added to mean squares, against division by 0.
+        /// Value added to mean squares, against division by 0.
         eps: f64,
     },
     /// Dropout.
     Dropout {
-        /// Probability of a zero.
+        /// Probability that a value becomes 0.
         p: f64,
     },
     /// A function of every value.
@@ -120,17 +120,17 @@ pub enum LayerKind {
     Residual {
         /// Layers of the branch that is added to the input.
         layers: Vec<Layer>,
-        /// The other branch; empty for the input itself.
+        /// Layers of the shortcut branch; empty for the identity.
         shortcut: Vec<Layer>,
     },
-    /// Branches on one input.
+    /// Several branches with the same input.
     Parallel {
         /// Layers of each branch.
         branches: Vec<Vec<Layer>>,
-        /// How the branches' results become one.
+        /// How the branches' results are combined.
         join: Join,
     },
-    /// Layers one after another: of a block, of a repetition.
+    /// A sequence of layers, from a block or a repetition.
     Sequential {
         /// The layers.
         layers: Vec<Layer>,
@@ -144,22 +144,22 @@ pub struct ConvLayer {
     pub outputs: usize,
     /// Height and width of the kernel.
     pub kernel: usize,
-    /// Pixels from one window to the next.
+    /// Stride: pixels from one window to the next.
     pub stride: usize,
-    /// Zeros on every side.
+    /// Number of zeros added on every side.
     pub padding: usize,
-    /// Pixels from one value of a window to the next.
+    /// Dilation: pixels from one value of a window to the next.
     pub dilation: usize,
-    /// Groups of channels that do not see each other.
+    /// Number of independent groups of channels.
     pub groups: usize,
     /// Whether the layer has a bias.
     pub bias: bool,
-    /// The name of the parameter that is its weight, if another layer owns it.
+    /// Name of the parameter used as the weight, if another layer owns it.
     pub tie: Option<String>,
 }
 
 impl ConvLayer {
-    /// Shape of the convolution's weight in PyTorch, for so many channels in.
+    /// Shape of the convolution's weight in PyTorch, for `inputs` input channels.
     pub(super) fn weight_shape(&self, inputs: usize) -> [usize; 4] {
         [self.outputs, inputs / self.groups, self.kernel, self.kernel]
     }
@@ -171,28 +171,28 @@ impl ConvLayer {
 pub struct AttentionLayer {
     /// Number of heads.
     pub heads: usize,
-    /// Features of a head.
+    /// Number of features per head.
     pub head_width: usize,
-    /// Whether a token sees only itself and those before it.
+    /// Whether a token attends only to itself and earlier tokens.
     pub causal: bool,
     /// Whether the layer's two products have a bias.
     pub bias: bool,
-    /// Probability that a weight of attention is dropped.
+    /// Dropout probability of attention weights.
     pub dropout: f64,
 }
 
 impl AttentionLayer {
-    /// Features of all heads.
+    /// Total number of features of all heads.
     pub(super) fn inner(&self) -> usize {
         self.heads * self.head_width
     }
 }
 
-/// How the results of branches become one.
+/// How the results of branches are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Join {
-    /// One after another in the innermost dimension: features, channels.
+    /// Concatenated along the innermost dimension (features or channels).
     #[default]
     Concat,
     /// Sum of the inputs; a row is added at every pixel of an image.
@@ -201,7 +201,7 @@ pub enum Join {
     Multiply,
 }
 
-/// A parameter or a buffer of a layer: the end of its name, and its shape in PyTorch.
+/// A parameter or a buffer of a layer: the last part of its name, and its shape in PyTorch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tensor {
     /// `weight`, `in_proj_bias`, ….
@@ -221,7 +221,7 @@ impl Layer {
         }
     }
 
-    /// Whether the layer is a batch norm, or holds one, that sees one value per channel of each sample.
+    /// Whether the layer is a batch norm, or contains one, whose input has one value per channel and sample.
     pub fn normalises_rows(&self) -> bool {
         let is_own = matches!(self.kind, LayerKind::BatchNorm { .. }) && self.input.rows() == 1;
         is_own
@@ -241,7 +241,7 @@ impl Layer {
         }
     }
 
-    /// The layer's own parameters in PyTorch's order: neither those of layers inside nor those that another layer owns.
+    /// The layer's own parameters in PyTorch's order: without those of inner layers and of other layers.
     pub fn parameters(&self) -> Vec<Tensor> {
         let tensor = |name, shape: &[usize]| Tensor {
             name,
@@ -286,7 +286,7 @@ impl Layer {
         }
     }
 
-    /// Names of all parameters of the layer, those of layers inside last.
+    /// Names of all parameters of the layer, those of inner layers last.
     pub fn parameter_names(&self) -> Vec<String> {
         let own = self.parameters().into_iter();
         let own = own.map(|tensor| format!("{}.{}", self.name, tensor.name));
@@ -294,7 +294,7 @@ impl Layer {
         own.chain(inner.flat_map(Self::parameter_names)).collect()
     }
 
-    /// Number of values of all its parameters, with those of layers inside.
+    /// Number of values of all parameters, including those of inner layers.
     pub fn parameter_count(&self) -> usize {
         let own = self.parameters();
         let own: usize = own

@@ -4,8 +4,8 @@
 //!  manifest ──▶ LayersSpec ──items──▶ Item (words, expressions) ──expand──▶ Layer (all sizes) ──network──▶ Network
 //!               raw values            mistakes without data               mistakes of shapes              runs
 //! ```
-//! The language is described in `docs/models.md`. Planner and worker expand the same way; the cell hash is of the expanded
-//! layers, so that two texts of one model are one cell.
+//! The language is described in `docs/models.md`. Planner and worker expand in the same way; the cell hash is computed
+//! from the expanded layers, so that two texts of the same model give the same cell.
 
 mod build;
 mod cost;
@@ -34,7 +34,7 @@ pub use statistics::StatisticsUpdate;
 use crate::datasets::{Features, Target};
 
 impl LayersSpec {
-    /// Every mistake that shows without data: words, options, expressions, unused parameters.
+    /// All mistakes that can be found without data: words, options, expressions, unused parameters.
     pub fn mistakes(&self) -> Vec<Mistake> {
         items::read(self).1
     }
@@ -42,7 +42,7 @@ impl LayersSpec {
     /// The layers with all of their sizes, for data of these forms.
     ///
     /// # Errors
-    /// Every mistake of shapes; without one, those of [`Self::mistakes`].
+    /// All mistakes of shapes; if there are none, those of [`Self::mistakes`].
     pub fn expand(&self, features: Features, target: Target) -> Result<Vec<Layer>, Vec<Mistake>> {
         let (items, mistakes) = items::read(self);
         if !mistakes.is_empty() {

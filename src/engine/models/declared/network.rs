@@ -1,6 +1,6 @@
-//! [`Network`]: a declared model that runs.
+//! [`Network`]: an executable declared model.
 //!
-//! Parameters and running statistics are in lists; nodes name them by position, so that layers can share a weight.
+//! Parameters and running statistics are in lists; nodes refer to them by index, so that layers can share a weight.
 
 use std::cell::RefCell;
 
@@ -22,13 +22,13 @@ pub struct Network<D: Kernels> {
     pub(super) convolution: Convolution,
 }
 
-/// Position of a parameter.
+/// Index of a parameter.
 pub(super) type Weight = usize;
 
 #[derive(Debug)]
 pub(super) struct LinearNode {
     pub(super) weight: Weight,
-    /// Whether the weight is kept as `(outputs, inputs)`: that of an embedding.
+    /// Whether the weight is kept as `(outputs, inputs)`: as for an embedding.
     pub(super) is_transposed: bool,
     pub(super) bias: Option<Weight>,
     pub(super) activation: Activation,
@@ -37,13 +37,13 @@ pub(super) struct LinearNode {
 #[derive(Debug)]
 pub(super) struct BatchNormNode {
     pub(super) affine: [Weight; 2],
-    /// Position in the running statistics.
+    /// Index in the running statistics.
     pub(super) statistics: usize,
     pub(super) eps: f32,
     pub(super) activation: Activation,
 }
 
-/// A layer, or several that one operation computes.
+/// A layer, or several layers that one operation computes.
 #[derive(Debug)]
 pub(super) enum Node {
     Linear(LinearNode),
@@ -97,17 +97,17 @@ pub(super) enum Node {
     },
 }
 
-/// Samples on the device: values, and of tokens also their numbers on the host.
+/// Samples on the device: values, and for tokens also their ids on the host.
 #[derive(Debug)]
 pub struct Input<D: Kernels> {
     /// `(B, …)`, images channels last.
     pub x: Var<D>,
-    /// The numbers of tokens, `B · T`; empty for other data.
+    /// The ids of tokens, `B · T`; empty for other data.
     pub ids: Vec<usize>,
 }
 
 impl<D: Kernels> Network<D> {
-    /// The result for a batch. A recording pass normalises by the batch and keeps its moments for
+    /// The result for a batch. A pass that records gradients normalises by the batch and stores its moments for
     /// [`Self::update_statistics`]; any other one normalises by running statistics.
     pub fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>> {
         let ids = &input.ids;
@@ -252,7 +252,7 @@ impl<D: Kernels> Network<D> {
         activated(pass, y, node.activation)
     }
 
-    /// `act(skip + layers(x))`, in the last layer's operation where it can.
+    /// `act(skip + layers(x))`, computed by the last layer's operation if possible.
     fn onto(
         &self,
         layers: &[Node],

@@ -10,7 +10,7 @@ use super::spec::{Mistake, below};
 use super::words::{Kind, Word};
 use crate::diag::{did_you_mean, list};
 
-/// Names that data give, unless a parameter has the same name.
+/// Names with values from the data, unless a parameter has the same name.
 const OF_DATA: [&str; 4] = ["channels", "height", "width", "length"];
 
 /// Names of the current sizes.
@@ -167,7 +167,7 @@ impl Reader<'_> {
         known.then_some(Number { expression, path })
     }
 
-    /// Whether `name` is known in an expression; else adds a mistake.
+    /// Whether `name` is known in an expression; otherwise adds a mistake.
     fn is_known(&mut self, name: &str, span: &Range<usize>, path: &[String]) -> bool {
         let message = match self.spec.parameters.get(name) {
             Some(value) => {

@@ -1,4 +1,4 @@
-//! The output of every kind of layer for an input, or why there is none.
+//! The output of every kind of layer for an input, or why the input does not fit.
 
 use super::form::{Form, grouped};
 use super::layer::{AttentionLayer, LayerKind};
@@ -9,13 +9,13 @@ use crate::ops::PoolOptions;
 pub(super) enum Refusal {
     /// The layer reads another form: "an image".
     Needs(&'static str),
-    /// A sentence about sizes.
+    /// For another reason, given as a sentence about the sizes.
     Because(String),
 }
 
 use Refusal::{Because, Needs};
 
-/// The output of a layer that holds no others.
+/// The output of a layer without inner layers.
 #[expect(clippy::too_many_lines, reason = "a list of all words")]
 pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
     match *kind {
@@ -109,7 +109,7 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
                 features: size.channels,
             })
         }
-        // `vocabulary` holds the features until the form is known.
+        // At this point `vocabulary` still contains the number of features.
         LayerKind::Embedding { vocabulary, .. } => match form {
             Form::Ids { tokens, .. } => Ok(Form::Tokens {
                 tokens,
@@ -173,7 +173,7 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
 }
 
 impl LayerKind {
-    /// The kind with sizes that its input decides.
+    /// The kind with the sizes that its input determines.
     pub(super) fn completed(mut self, form: Form) -> Self {
         match (&mut self, form) {
             (
@@ -235,7 +235,7 @@ fn windows(
 }
 
 impl Form {
-    /// The size that expressions call `name`.
+    /// The size called `name` in expressions.
     pub(super) fn size(self, name: &str) -> Option<usize> {
         match (self, name) {
             (Self::Image(size), "height") => Some(size.height),

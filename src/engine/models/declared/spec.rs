@@ -1,4 +1,4 @@
-//! [`LayersSpec`] as a manifest has it, and [`Mistake`]: what is wrong with it.
+//! [`LayersSpec`]: the raw values of a manifest, and [`Mistake`]: a mistake in them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -33,14 +33,15 @@ pub struct BlockSpec {
     pub layers: Vec<Json>,
 }
 
-/// A mistake in a declared model, and its place.
+/// A mistake in a declared model, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// Keys and positions in lists from the model's table down to the value. The last may be missing in a plain word.
+    /// Keys and positions in lists from the model's table down to the value. The last one may be missing if the value
+    /// is a plain word.
     pub path: Vec<String>,
-    /// Bytes of a text there that the mistake is about.
+    /// Byte range of the mistake in a text value, if it is a part of it.
     pub span: Option<Range<usize>>,
-    /// Whether the key at the end of the path is meant, not its value.
+    /// Whether the mistake is the last key of the path rather than its value.
     pub is_key: bool,
     /// The sentence.
     pub message: String,

@@ -3,7 +3,8 @@
 use crate::device::Buffer;
 use crate::ops::{BatchMoments, Kernels, Module, Parameter, Path, Result, StepState, Var};
 
-/// Running statistics of all batch norms of a model, and the moments of batches that wait for their step.
+/// Running statistics of all batch norms of a model, and the moments of batches whose optimizer step has not been taken
+/// yet.
 pub(super) struct Statistics<D: Kernels> {
     norms: Vec<Norm>,
     groups: Vec<Group<D>>,
@@ -14,29 +15,29 @@ pub(super) struct Statistics<D: Kernels> {
 /// Use of the moments of the batches since the last update.
 #[derive(Debug)]
 pub enum StatisticsUpdate<'a, D: Kernels> {
-    /// The optimizer step was not taken: drop the moments.
+    /// The optimizer step was not taken: discard the moments.
     Forget,
-    /// The optimizer step was taken, unless the control skips it: every batch has the norm's momentum.
+    /// The optimizer step was taken, unless the control skips it: update with the norm's momentum.
     Step(Option<&'a D::Control>),
-    /// Every batch has this weight.
+    /// Update with this weight for every batch.
     Mean(f32),
 }
 
 struct Norm {
     layer: String,
     group: usize,
-    /// Position of the norm in its group.
+    /// Index of the norm in its group.
     at: usize,
 }
 
-/// Norms whose batches have the same weight, so that one launch updates them.
+/// Batch norms with equal momentum, which a single kernel launch updates.
 struct Group<D: Kernels> {
     momentum: f32,
     /// For every norm its mean, then its variance.
     running: StepState<D, 1>,
 }
 
-/// Moments of one micro-step in the order of a group's statistics.
+/// Moments of the batches of one micro-step in the order of a group's statistics.
 struct Moments<D: Kernels>(Vec<Parameter<D>>);
 
 impl<D: Kernels> Module<D> for Moments<D> {
@@ -87,7 +88,7 @@ impl<D: Kernels> Statistics<D> {
         Ok(self.norms.len() - 1)
     }
 
-    /// Keeps the moments of a batch until its step.
+    /// Stores the moments of a batch until its optimizer step.
     pub(super) fn keep(&mut self, norm: usize, moments: BatchMoments<D>) {
         self.waiting.push((norm, moments));
     }
@@ -113,7 +114,7 @@ impl<D: Kernels> Statistics<D> {
             StatisticsUpdate::Mean(weight) => (Some(*weight), None),
         };
         loop {
-            // Every micro-step has one batch for each norm.
+            // Every micro-step contributes the moments of one batch for each norm.
             let mut step: Vec<_> = waiting.by_ref().take(self.norms.len()).collect();
             if step.is_empty() {
                 return Ok(());

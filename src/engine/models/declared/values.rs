@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::Mistake;
-use super::expand::{Expander, Found, Noted, State};
+use super::expand::{Expander, Found, MistakeNoted, State};
 use super::expression::{Amount, Wrong};
 use super::form::{Form, grouped};
 use super::items::Number;
@@ -18,7 +18,7 @@ impl Expander<'_> {
     pub(super) fn whole(&mut self, number: &Number, state: State, least: i64) -> Found<usize> {
         let wrong = match self.evaluate(number, state)? {
             Amount::Whole(value) if (least..=LARGEST).contains(&value) => {
-                return usize::try_from(value).map_err(|_| Noted);
+                return usize::try_from(value).map_err(|_| MistakeNoted);
             }
             Amount::Whole(value) if value < least => {
                 format!("expected a whole number of at least {least}, found {value}")
@@ -51,7 +51,7 @@ impl Expander<'_> {
                 wrong.message = format!("{} (index = {index})", wrong.message);
             }
             self.mistakes.push(Mistake::within(&number.path, wrong));
-            Noted
+            MistakeNoted
         })
     }
 
@@ -76,7 +76,7 @@ impl Expander<'_> {
             name => match name.strip_prefix("here.") {
                 Some(size) => match state.form {
                     Some(form) => form.size(size),
-                    // An earlier mistake is the cause: it has its message.
+                    // The cause is an earlier mistake, which is already reported.
                     None => return Ok(Amount::Whole(1)),
                 },
                 None => self.data.size(name),

@@ -1,4 +1,5 @@
-//! The words of the language: what each takes, and its meaning for users. The JSON Schema of layers is made of them.
+//! The words of the language: their arguments and descriptions for users. The JSON Schema of layers is generated from
+//! them.
 
 use std::borrow::Cow;
 
@@ -19,11 +20,11 @@ pub(super) struct Word {
 /// The type of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A whole number, or an expression of one.
+    /// An integer, or an expression for one.
     Whole,
-    /// A number, or an expression for one.
+    /// A floating-point number, or an expression for one.
     Real,
-    /// `true`, `false`, or the name of a parameter that is.
+    /// `true`, `false`, or the name of a boolean parameter.
     Truth,
     /// The name of an item.
     Name,
@@ -185,7 +186,7 @@ const fn word(
     }
 }
 
-/// Words that hold other items, with their keys and meaning.
+/// Words that contain other items, with their keys and meaning.
 pub(super) const COMBINATIONS: [(&str, &[&str], &str); 4] = [
     (
         "residual",
@@ -228,7 +229,7 @@ pub(super) fn list_schema(generator: &mut SchemaGenerator) -> Schema {
     Schema::try_from(schema).unwrap_or_default()
 }
 
-/// The schema of one layer, which holds lists of layers itself.
+/// The schema of one layer, which may contain lists of layers.
 struct LayerSchema;
 
 impl JsonSchema for LayerSchema {

@@ -1,4 +1,4 @@
-//! The original model ("alt") of founding report 004: dense layers only.
+//! The original model ("alt") of founding report 004: linear layers only.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct DetectorAltSpec {
     /// Hidden layers.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub layers: usize,
-    /// Width of the time embedding and its layer.
+    /// Number of features of the time embedding and its layer.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub time_embedding: usize,
 }
@@ -40,7 +40,7 @@ impl Default for DetectorAltSpec {
 }
 
 impl DetectorAltSpec {
-    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
+    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
     pub fn check(&self) -> Vec<String> {
         too_small(&[
             ("hidden", self.hidden, 1),
@@ -72,7 +72,7 @@ impl DetectorAltSpec {
         })
     }
 
-    /// Floating-point operations of a forward pass of one sample, as the operations count them.
+    /// Floating-point operations of a forward pass of one sample, as counted by the operations.
     pub fn forward_flops(&self, phi: usize, voxels: usize) -> f64 {
         let time = self.time_embedding;
         let hidden = self
@@ -86,12 +86,12 @@ impl DetectorAltSpec {
             + dense_flops(self.hidden, voxels)
     }
 
-    /// Width of time, event and signal, concatenated.
+    /// Number of features of the concatenated time embedding, event embedding and signal layer.
     fn joined(&self) -> usize {
         self.time_embedding + PHI_UNITS + self.hidden
     }
 
-    /// Inputs and outputs of the hidden layers.
+    /// Numbers of inputs and outputs of each hidden layer.
     fn hidden_sizes(&self) -> impl Iterator<Item = (usize, usize)> {
         let (hidden, joined) = (self.hidden, self.joined());
         let inputs = move |index| if index == 0 { joined } else { hidden };

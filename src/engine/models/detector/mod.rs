@@ -16,7 +16,7 @@ use crate::device::Backend;
 use crate::layers::{Init, LayerNorm, Linear};
 use crate::ops::{self, Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
-/// Added to variances (Keras' default; PyTorch's is smaller).
+/// Value added to variances (Keras' default; PyTorch's is smaller).
 const NORM_EPS: f32 = 1e-3;
 /// Bound of the uniform initial values of embeddings (Keras' default).
 const EMBEDDING_BOUND: f32 = 0.05;

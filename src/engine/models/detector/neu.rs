@@ -43,7 +43,7 @@ impl Default for DetectorNeuSpec {
 }
 
 impl DetectorNeuSpec {
-    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
+    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
     pub fn check(&self) -> Vec<String> {
         let mut mistakes = too_small(&[
             ("hidden", self.hidden, 2),
@@ -90,7 +90,7 @@ impl DetectorNeuSpec {
         })
     }
 
-    /// Floating-point operations of a forward pass of one sample without dropout, as the operations count them.
+    /// Floating-point operations of a forward pass of one sample without dropout, as counted by the operations.
     pub fn forward_flops(&self, phi: usize, voxels: usize) -> f64 {
         let (hidden, half, time) = (self.hidden, self.hidden / 2, self.time_embedding);
         let blocks = self.block_sizes().into_iter().flatten();
@@ -104,7 +104,7 @@ impl DetectorNeuSpec {
             + dense_flops(hidden, voxels)
     }
 
-    /// Inputs and outputs of the layers of each block.
+    /// Numbers of inputs and outputs of the layers in each block.
     fn block_sizes(&self) -> Vec<Vec<(usize, usize)>> {
         let hidden = self.hidden;
         let first = self.time_embedding + hidden / 2 + hidden;

@@ -1,4 +1,4 @@
-//! The asymmetric block: cross-attention to the input and a feed-forward part, each after a norm.
+//! The asymmetric block: cross-attention to the input and a feed-forward part, each preceded by a norm.
 
 use super::solver::Source;
 use crate::device::Backend;

@@ -130,7 +130,8 @@ impl<D: Kernels> Equilibrium<D> {
         solver::solve(self.damping, pass, start, block)
     }
 
-    /// All iterations as one fused operation, if block and device support it; without a solver, the block only.
+    /// All iterations as one fused operation, if block and device support it; without a solver, a single application of
+    /// the block.
     fn fused(
         &self,
         pass: &mut Pass<D>,

@@ -3,7 +3,7 @@
 use crate::device::Backend;
 use crate::ops::{Damping, Kernels, Pass, Result, Var, blend, distance};
 
-/// Result of the solver.
+/// What the solver has found.
 #[derive(Debug)]
 pub struct Solved<D: Backend> {
     /// The final state.
@@ -35,7 +35,7 @@ pub(super) fn solve<D: Kernels>(
         let next = blend(pass, (&state, 1.0 - gamma), (&target, gamma))?;
         let change = distance(pass, &next, &state)?;
         state = next;
-        // NaN never ends the loop; it shows in the loss.
+        // NaN never satisfies this condition; it becomes visible in the loss.
         if change < tolerance {
             return Ok(Solved { state, iterations });
         }

@@ -67,7 +67,7 @@ impl Default for EquilibriumSpec {
 }
 
 impl EquilibriumSpec {
-    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
+    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
     pub fn check(&self) -> Vec<String> {
         let rules = [
             (self.hidden > 0, "`hidden` must be at least 1"),
@@ -101,7 +101,7 @@ impl EquilibriumSpec {
         [8, 4, 2].into_iter().find(divides).unwrap_or(1)
     }
 
-    /// Floating-point operations of a forward pass of one sample with all iterations, as the operations count them.
+    /// Floating-point operations of a forward pass of one sample with all iterations, as counted by the operations.
     pub fn forward_flops(&self, inputs: usize, classes: usize) -> f64 {
         let d = self.hidden as f64;
         let linear = |inputs: f64, outputs: f64| (2.0 * inputs + 1.0) * outputs;

@@ -27,7 +27,7 @@ impl<D: Kernels> Symmetric<D> {
         })
     }
 
-    /// Keys of `x: (B, T, d)`, also used as values.
+    /// The keys `(B, T, d)` of `x: (B, T, d)`; they are also the values.
     pub(super) fn read(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>> {
         let keys = self.k.forward(pass, x, Activation::Identity)?;
         Ok(Source {

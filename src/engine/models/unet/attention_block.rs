@@ -1,4 +1,4 @@
-//! [`AttentionBlock`]: every pixel attends to every other.
+//! [`AttentionBlock`]: self-attention between all pixels.
 
 use super::block::BlockOptions;
 use crate::device::Backend;
@@ -31,7 +31,7 @@ impl<D: Kernels> AttentionBlock<D> {
         })
     }
 
-    /// The shape of `x: (B, H, W, C)` is kept.
+    /// Applies the block to `x: (B, H, W, C)`; the result has the same shape.
     pub(super) fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let h = self.norm.forward(pass, x, None, Activation::Identity)?;
         let qkv = self.qkv.forward(pass, &h)?; // (B, H, W, 3C)

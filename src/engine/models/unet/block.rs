@@ -13,7 +13,7 @@ pub(super) struct ResBlock<D: Backend> {
     class_proj: Linear<D>,
     conv2: Conv2d<D>,
     norm2: GroupNorm<D>,
-    /// 1×1, only where the number of channels changes.
+    /// 1×1 convolution of the shortcut; only if the number of channels changes.
     shortcut: Option<Conv2d<D>>,
     dropout: f32,
 }

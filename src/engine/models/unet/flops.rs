@@ -4,7 +4,7 @@ use super::spec::{DdpmUnetSpec, LevelSize};
 
 impl DdpmUnetSpec {
     /// Floating-point operations of a forward pass of one sample: 2 per multiply-add of every convolution, linear layer
-    /// and attention product. Elementwise operations, some 2 % at paper size, are left out.
+    /// and attention product. Elementwise operations are left out (about 2 % for the model of the paper).
     pub fn forward_flops(&self, height: usize, width: usize, image_channels: usize) -> f64 {
         let pixels =
             |level: usize| (height as f64 * width as f64) / (1_u64 << (2 * level.min(31))) as f64;
@@ -26,7 +26,7 @@ impl DdpmUnetSpec {
         time + ends * pixels(0) + middle + down.chain(up).sum::<f64>()
     }
 
-    /// Two blocks, attention, and the convolution of a resampling to `resampled` pixels.
+    /// FLOPs of a level: two blocks, attention, and the convolution of a resampling to `resampled` pixels.
     fn level(&self, level: LevelSize, pixels: f64, resampled: f64) -> f64 {
         let (inputs, channels) = (level.inputs, level.channels);
         let mut flops =

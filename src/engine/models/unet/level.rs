@@ -77,7 +77,8 @@ impl<D: Kernels> Level<D> {
         self.res.each_ref().map(ResBlock::projection)
     }
 
-    /// The blocks, each with its shift, and attention: `(B, H, W, channels)` from `x: (B, H, W, inputs)`.
+    /// Applies the blocks, each with its shift from time and class, and attention: `(B, H, W, channels)` from `x: (B,
+    /// H, W, inputs)`.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,
@@ -152,7 +153,7 @@ impl<D: Kernels> Middle<D> {
         self.res.each_ref().map(ResBlock::projection)
     }
 
-    /// The shape of `x: (B, H, W, C)` is kept.
+    /// Applies the blocks to `x: (B, H, W, C)`; the result has the same shape.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,

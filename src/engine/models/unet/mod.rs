@@ -128,7 +128,8 @@ impl<D: Kernels> Unet<D> {
         self.conv_out.forward(pass, &h)
     }
 
-    /// The layers by which blocks project time and class to their widths: two blocks a level, down, in the middle, and up.
+    /// The linear layers that project the embeddings of time and class to each block's channels: two blocks per level,
+    /// in the order down, middle, up.
     fn projections(&self) -> Vec<Projection<D>> {
         let down = self.down.iter().map(Level::projections);
         let up = self.up.iter().map(Level::projections);

@@ -55,7 +55,7 @@ pub(super) struct LevelSize {
 }
 
 impl DdpmUnetSpec {
-    /// Invalid combinations of values, as sentences about their keys; empty if all are valid.
+    /// Checks combinations of values that are invalid; one sentence per mistake, with its keys.
     pub fn check(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
         if self.embed < 4 || self.embed % 2 == 1 {

@@ -34,7 +34,7 @@ impl Default for LinearSpec {
 }
 
 impl LinearSpec {
-    /// The learning rate of `epoch`, counted from 0 after the warm-up, where `rest` epochs are left.
+    /// The learning rate of `epoch`, counted from 0 after the warm-up, with `rest` epochs after the warm-up in total.
     pub(super) fn lr(&self, lr: f64, epoch: usize, rest: usize) -> f64 {
         let length = self.epochs.unwrap_or(rest).max(1) as f64;
         let progress = (epoch as f64 / length).min(1.0);

@@ -93,15 +93,15 @@ impl Default for WarmUpSpec {
 }
 
 impl ScheduleSpec {
-    /// The learning rate of `epoch`, counted from 0, out of `epochs`, where `lr` is the full rate; of a plateau that has not
-    /// been met, and of the largest step of a cycle.
+    /// The learning rate of `epoch`, counted from 0, out of `epochs`; `lr` is the optimizer's learning rate. For a
+    /// plateau schedule without any reduction so far; for a cycle the largest rate in the epoch.
     ///
-    /// In the warm-up of w epochs from the share f: `lr (f + (1-f) e/w)`. Then, with `s = e - w` and S the epochs of
-    /// the cosine: `min + ½ (lr - min) (1 + cos(π s/S))` for `s < S`, constant `min` afterwards.
+    /// In the warm-up of w epochs that begins with the fraction f: `lr (f + (1-f) e/w)`. Then, with `s = e - w` and S
+    /// the epochs of the cosine: `min + ½ (lr - min) (1 + cos(π s/S))` for `s < S`, constant `min` afterwards.
     ///
     /// # Source
-    /// Loshchilov & Hutter 2017 (SGDR), §3, without restarts; agrees with PyTorch `CosineAnnealingLR` for `s ≤ S`,
-    /// and with `SequentialLR` of `LinearLR` and `CosineAnnealingLR`.
+    /// Loshchilov & Hutter 2017 (SGDR), §3, without restarts; agrees with PyTorch `CosineAnnealingLR` for `s ≤ S`, and
+    /// with `SequentialLR` of `LinearLR` and `CosineAnnealingLR`.
     fn of_epoch(&self, lr: f64, epoch: usize, epochs: usize) -> f64 {
         let warm_up = self.warm_up_epochs();
         let Some(after) = epoch.checked_sub(warm_up) else {
@@ -131,10 +131,10 @@ impl ScheduleSpec {
         }
     }
 
-    /// Values that are invalid for a full rate of `lr` and `epochs` epochs; 0 epochs if they are not known.
+    /// Checks the values for an optimizer's learning rate `lr` and `epochs` epochs (0 if unknown).
     pub fn check(&self, lr: f64, epochs: usize) -> Vec<RangeError> {
         let (min_lr, own) = match self {
-            // Its warm-up may be longer than the training, which it always could.
+            // Not checked: earlier versions allowed a warm-up that is longer than the training.
             Self::Constant(_) => return Vec::new(),
             Self::Cosine(spec) => (spec.min_lr, Vec::new()),
             Self::Plateau(spec) => (spec.min_lr, spec.check(epochs)),
@@ -164,7 +164,7 @@ impl ScheduleSpec {
             Self::Step(spec) => spec.warm_up.as_ref(),
             Self::Linear(spec) => spec.warm_up.as_ref(),
             Self::Plateau(spec) => spec.warm_up.as_ref(),
-            // Its own rise is one.
+            // A one-cycle schedule has no separate warm-up.
             Self::OneCycle(_) => None,
         }
     }

@@ -24,7 +24,7 @@ pub struct OneCycleSpec {
     pub three_phase: bool,
 }
 
-/// How a rate goes from one value to another.
+/// Shape of a change of the learning rate from one value to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Anneal {
@@ -48,11 +48,11 @@ impl Default for OneCycleSpec {
 }
 
 impl OneCycleSpec {
-    /// The learning rate of `step` out of `steps`, where `lr` is the largest.
+    /// The learning rate of `step` out of `steps`, `lr` is the largest one.
     ///
     /// # Source
-    /// Smith & Topin 2018; PyTorch `OneCycleLR` with `cycle_momentum=False`. Where its phases leave a step that is both start
-    /// and end of one, PyTorch divides by 0; here it has the rate of the end.
+    /// Smith & Topin 2018; PyTorch `OneCycleLR` with `cycle_momentum=False`. If a phase consists of a single step,
+    /// PyTorch divides by 0; here the step has the rate at the end of the phase.
     pub(super) fn lr(&self, lr: f64, step: usize, steps: usize) -> f64 {
         let (first, last) = (lr / self.div_factor, (steps as f64) - 1.0);
         let lowest = first / self.final_div_factor;

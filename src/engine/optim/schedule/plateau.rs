@@ -63,7 +63,7 @@ impl PlateauSpec {
         self.warm_up.as_ref().map_or(0, |warm_up| warm_up.epochs)
     }
 
-    /// Values with which the rate would never fall, or always: 0 `epochs` if they are not known.
+    /// Checks for values with which the rate would never or always be reduced; `epochs` is 0 if unknown.
     pub(super) fn check(&self, epochs: usize) -> Vec<RangeError> {
         let unreachable = self.threshold_mode == ThresholdMode::Rel && self.threshold >= 1.0;
         let threshold = unreachable.then(|| RangeError {
@@ -99,7 +99,8 @@ impl PlateauSpec {
 
 /// Follows the loss over epochs, and lowers the rate.
 ///
-/// With a loss for every epoch it is PyTorch's `ReduceLROnPlateau`; without some of them it still counts epochs.
+/// With a loss for every epoch it is PyTorch's `ReduceLROnPlateau`; epochs without a loss still count as epochs without
+/// improvement.
 #[derive(Debug, Clone)]
 pub(super) struct Plateau {
     spec: PlateauSpec,
@@ -107,7 +108,7 @@ pub(super) struct Plateau {
     best: f64,
     /// Epochs done when the count of epochs without improvement was last 0.
     counted_from: usize,
-    /// Epochs done at the end of the cooldown.
+    /// Number of epochs at the end of the current cooldown.
     cooled_at: usize,
 }
 
@@ -127,8 +128,8 @@ impl Plateau {
         self.lr
     }
 
-    /// Judges `epoch`, counted from 0, by its loss: validation if there is one, else training. A loss that is not a number is
-    /// never better.
+    /// Processes the loss of `epoch`, counted from 0: validation if there is one, else training. A loss that is not a
+    /// number is never better.
     pub(super) fn judge(&mut self, epoch: usize, loss: Option<f64>) {
         let done = epoch + 1;
         let better = loss.filter(|loss| self.spec.is_better(*loss, self.best));

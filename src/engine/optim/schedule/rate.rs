@@ -3,11 +3,11 @@
 use super::ScheduleSpec;
 use super::plateau::Plateau;
 
-/// The learning rate of a run: its schedule, and what that has seen of the run.
+/// The learning rate of a run: its schedule, with the schedule's state.
 #[derive(Debug, Clone)]
 pub struct Rate {
     schedule: ScheduleSpec,
-    /// The optimizer's own rate.
+    /// The optimizer's learning rate, before the schedule.
     full: f64,
     epochs: usize,
     steps_per_epoch: usize,
@@ -15,7 +15,8 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The rate over `epochs` epochs of `steps_per_epoch` optimizer steps, where `full` is the optimizer's own.
+    /// The learning rate over `epochs` epochs of `steps_per_epoch` optimizer steps, `full` is the optimizer's learning
+    /// rate.
     pub fn new(schedule: &ScheduleSpec, full: f64, epochs: usize, steps_per_epoch: usize) -> Self {
         let plateau = match schedule {
             ScheduleSpec::Plateau(spec) => Some(Plateau::new(spec, full)),
@@ -42,7 +43,7 @@ impl Rate {
         }
     }
 
-    /// Judges an epoch by its loss: validation if there is one, else training.
+    /// Processes the loss of an epoch: validation if there is one, else training.
     pub fn end_epoch(&mut self, epoch: usize, loss: Option<f64>) {
         if let Some(plateau) = &mut self.plateau {
             plateau.judge(epoch, loss);

@@ -30,7 +30,7 @@ pub(in crate::plan) fn check(
     warnings.extend(idle(search, table));
 }
 
-/// A trial has one seed and one repeat.
+/// Checks that there is only one seed and one repeat, as trials have.
 fn one_seed(plan: &Plan, search: Place, mistakes: &mut Vec<Diagnostic>) {
     let written = plan.written.root.entries_of("measure").iter();
     let written = written.map(|(key, node)| (key.name.as_str(), node));
@@ -126,7 +126,6 @@ fn money(search: &SearchSpec, table: &Table, cost: &CostSpec) -> Option<Diagnost
     })
 }
 
-/// `first_epoch_at_target` needs a target.
 fn target(plan: &Plan, search: &SearchSpec, table: &Table) -> Option<Diagnostic> {
     let mut objectives = search.objectives.iter();
     let is_needed = objectives.any(|one| one.column == objective::FIRST_EPOCH_AT_TARGET);
@@ -137,7 +136,7 @@ fn target(plan: &Plan, search: &SearchSpec, table: &Table) -> Option<Diagnostic>
     })
 }
 
-/// A setting cannot be both an axis and a parameter.
+/// Reports settings that are both an axis and a parameter.
 fn on_axes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for written in &plan.searched.parameters {
         let path = &written.parameter.path;
@@ -153,7 +152,7 @@ fn on_axes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A variant and a parameter that exists with it set the same value: which one counts is ambiguous.
+/// Reports a variant and a parameter in the same study that set the same value, which is ambiguous.
 fn set_by_variants(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let axes = plan.axes.iter().enumerate();
     let names = axes.filter(|(_, axis)| axis.path == "variant");
@@ -197,7 +196,8 @@ fn idle(search: &SearchSpec, table: &Table) -> Option<Diagnostic> {
     })
 }
 
-/// Checks that the metrics which objectives and pruner read by epoch exist; `known` has those of all studies.
+/// Checks that the metrics that objectives and the pruner read from epochs exist; `known` contains the metrics of all
+/// studies.
 pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     let table = plan.written.root.table("search");
     let (Some(search), Some(table)) = (&plan.search, table) else {

@@ -13,7 +13,7 @@ use super::{Condition, Domain, Written};
 
 /// Parameters and axes that a condition can refer to.
 pub(super) struct Known<'a> {
-    /// Parameters before this one.
+    /// Parameters that precede this one in the manifest.
     pub(super) earlier: &'a [Written],
     /// Names and long paths of all parameters.
     pub(super) all: &'a [(String, String)],
@@ -104,7 +104,7 @@ fn nothing(name: &str, other: &Key, long: &str, known: &Known<'_>) -> Diagnostic
     diagnostic.maybe_help(meant).help(all)
 }
 
-/// The choices of the parameter `one` that `nodes` name.
+/// Indices of the choices of the parameter `one` that are listed in `nodes`.
 fn choices(
     name: &str,
     one: &Written,

@@ -19,10 +19,11 @@ const DOMAINS: [&str; 3] = ["choice", "int", "float"];
 /// Every key of a parameter.
 pub(super) const KEYS: [&str; 6] = ["choice", "int", "float", "step", "log", "when"];
 
-/// A domain, and its values to validate with their places.
+/// A domain, with the values that must be validated and their positions.
 type Values = (Domain, Vec<AxisValue>);
 
-/// The domain of the parameter `name` with its values. Mistakes that leave a domain are added to `mistakes`.
+/// The domain of the parameter `name` with its values. Mistakes after which the domain is still known are added to
+/// `mistakes`.
 pub(super) fn domain(
     name: &str,
     path: &Arc<[Key]>,
@@ -165,18 +166,18 @@ fn choice(
     Ok((domain, values))
 }
 
-/// A range as it is written.
+/// A range as written in the manifest.
 struct Range {
     ends: [f64; 2],
     log: bool,
-    /// Whether the step leads to the upper end.
+    /// Whether the upper end is reached by whole steps.
     fits: bool,
     /// The largest value that the step reaches.
     below: String,
 }
 
 impl Range {
-    /// Both ends, written in `table` under `kind`, as values; an error where they are no range.
+    /// Both ends, written in `table` under `kind`, as values; an error if they are not a range.
     fn values(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! `[search]`: the space, the sampler, the pruner, the objectives; and what results keep of a trial.
+//! `[search]`: the space, the sampler, the pruner, the objectives; and the description of trials in results.
 //!
 //! A matrix without a search lists its cells. With one, each cell of the matrix is a *study*: `trials` cells, each of
 //! which takes values of the search space that a sampler proposes (module `search`).
@@ -40,29 +40,29 @@ const MOST_STUDIES: usize = 10_000;
 pub struct SearchSpec {
     /// The parameters, in manifest order.
     pub space: Space,
-    /// How values are proposed.
+    /// How parameter values are proposed.
     pub sampler: SamplerSpec,
     /// Which trials end early.
     pub pruner: PrunerSpec,
     /// What is optimised; one or several, never none.
     pub objectives: Vec<ObjectiveSpec>,
-    /// Trials of each study.
+    /// Number of trials of each study.
     pub trials: usize,
-    /// Trials that run concurrently, where the command line does not say.
+    /// Number of concurrent trials, if the command line does not set it.
     pub jobs: usize,
     /// Sampler and pruner decide about trial `i` from trials `0 … i − lag − 1`, which have ended then.
     pub lag: usize,
     /// Seed of sampler and regret sample.
     pub seed: u64,
-    /// Seconds of the search's clock after which no trial begins.
+    /// Seconds of the search after which no trial begins.
     pub max_time_s: Option<f64>,
     /// Cost (`[cost]`) after which no trial begins.
     pub max_cost: Option<f64>,
-    /// Pruned trials of each study that are run again to their end, to see what pruning cost.
+    /// Number of pruned trials of each study that are repeated without pruning, to see what pruning missed.
     pub regret: usize,
-    /// Best trials of each study whose predictions are averaged at the end; 0 for none.
+    /// Number of best trials of each study whose predictions are averaged at the end; 0 for none.
     pub ensemble: usize,
-    /// What trials without a value tell the sampler.
+    /// How the sampler treats trials without a value.
     #[serde(default, skip_serializing_if = "FailedTrials::is_default")]
     pub failed: FailedTrials,
     /// Overrides for the final training of the best configuration (`best.toml`), by long path.
@@ -90,15 +90,15 @@ pub struct ObjectiveSpec {
     pub column: String,
     /// Whether lower or higher values are better.
     pub direction: ObjectiveDirection,
-    /// Whether its values depend on a clock, so that the same seed may give other trials.
+    /// Whether the objective's values are measured by a clock, so that the same seed may give other trials.
     pub depends_on_clock: bool,
-    /// Whether a command declares it as a fact, so that epochs may have it.
+    /// Whether a command declares the objective as a metric that is not a time, so that epochs may contain it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_declared: bool,
 }
 
 impl ObjectiveSpec {
-    /// The value that a pruner watches after each epoch ([`objective::watched`]).
+    /// The column that a pruner uses after each epoch ([`objective::watched`]).
     pub fn watched(&self) -> Option<String> {
         let plain = self.column.strip_prefix("best_").unwrap_or(&self.column);
         let own = self.is_declared.then(|| plain.to_owned());
@@ -111,17 +111,17 @@ impl ObjectiveSpec {
 pub struct TrialInfo {
     /// Study: the row of its cell in the matrix.
     pub study: usize,
-    /// Number in its study, from 0.
+    /// Number of the trial in its study, from 0.
     pub number: usize,
-    /// What it is for.
+    /// Purpose of the trial.
     #[serde(default, skip_serializing_if = "TrialRole::is_trial")]
     pub role: TrialRole,
     /// Values of the space's parameters.
     pub point: Point,
-    /// Values of the objectives as columns have them; `None` where the trial has none.
+    /// Values of the objectives in the columns' units; `None` if the trial has none.
     #[serde(default)]
     pub values: Vec<Option<f64>>,
-    /// Why and when it was pruned.
+    /// Why and when the trial was pruned, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned: Option<PrunedInfo>,
 }
@@ -133,7 +133,7 @@ pub enum TrialRole {
     /// A trial that the sampler proposed.
     #[default]
     Trial,
-    /// A pruned trial, run again to its end.
+    /// A pruned trial, repeated without pruning.
     Regret,
     /// The mean of the best trials' predictions.
     Ensemble,
@@ -149,16 +149,15 @@ impl TrialRole {
 /// Why a trial was pruned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PrunedInfo {
-    /// Step (epoch, from 0) after which it was pruned.
+    /// Step (epoch, from 0) after which the trial was pruned.
     pub step: usize,
     /// Column of `epochs.csv` that the pruner watched.
     pub metric: String,
-    /// Its best value so far (of successive halving its value at that step), as the column has it; NaN where it had no
-    /// number, `null` in files.
+    /// The trial's best value so far (with successive halving its value at that step), in the column's unit; NaN if it
+    /// had no number, `null` in files.
     #[serde(deserialize_with = "number_or_nan")]
     pub value: f64,
-    /// The threshold it was compared with (the median, the rung's limit), as the column has it; NaN where there was
-    /// none.
+    /// The threshold of the comparison (the median, the rung's limit), in the column's unit; NaN if there was none.
     #[serde(deserialize_with = "number_or_nan")]
     pub threshold: f64,
     /// Number of trials from which the threshold was computed.

@@ -1,4 +1,4 @@
-//! Objectives of a search: names of columns, their direction, and the column that a pruner watches during training.
+//! Objectives of a search: names of columns, their direction, and the column that a pruner uses during training.
 //!
 //! The values are computed from a run's facts in `results::objective`.
 
@@ -34,7 +34,7 @@ const COMPUTED: [(&str, ObjectiveDirection); 4] = [
     ("activation_bytes", Minimize),
 ];
 
-/// Columns of `blocks.csv` from a clock or a counter: a rerun gives other values.
+/// Columns of `blocks.csv` from a clock or a counter: their values differ between reruns.
 const MEASURED: [(&str, ObjectiveDirection); 40] = [
     ("wall_s", Minimize),
     ("total_s", Minimize),
@@ -127,8 +127,8 @@ pub const FLOPS_TO_BEST: &str = "flops_to_best";
 /// First epoch, from 0, at whose end the (first) target of `[report]` is reached.
 pub const FIRST_EPOCH_AT_TARGET: &str = "first_epoch_at_target";
 
-/// Name that [`watched`] returns for the loss that decides the best epoch: of the split that is evaluated during
-/// training, or the training loss where there is none.
+/// Name that [`watched`] returns for the loss that selects the best epoch: that of the split evaluated during training,
+/// or else the training loss.
 pub const DECIDING_LOSS: &str = "loss";
 
 /// Returns every fixed name that can be optimised, those not from a clock first. Metrics are not included.
@@ -148,7 +148,7 @@ pub fn is_clock(column: &str) -> bool {
     MEASURED.iter().any(|(name, _)| *name == column)
 }
 
-/// Direction (lower or higher is better); `None` where the column has none, so that the manifest must set it. For work
+/// Direction (lower or higher is better); `None` if the column has none, so that the manifest must set it. For work
 /// (parameters, FLOPs, epochs) lower is better, though results give such columns no direction.
 pub fn direction(column: &str) -> Option<ObjectiveDirection> {
     if let Some((_, direction)) = fixed().find(|(name, _)| *name == column) {
@@ -161,11 +161,11 @@ pub fn direction(column: &str) -> Option<ObjectiveDirection> {
     }
 }
 
-/// Returns the value that a pruner watches after each epoch of a trial whose objective is `column`: a column of
+/// Returns the column that a pruner uses after each epoch of a trial whose objective is `column`: a column of
 /// `epochs.csv`, or [`DECIDING_LOSS`]. It is the same quantity as the objective, so the objective's direction applies.
 ///
-/// `None` where no epoch has it: `parameters`, FLOPs, times, metrics of the end only (`fresh_…`, `ensemble_…`), and the
-/// number of an epoch.
+/// `None` if epochs do not have it: `parameters`, FLOPs, times, metrics of the end only (`fresh_…`, `ensemble_…`), and
+/// the number of an epoch.
 pub fn watched(column: &str) -> Option<String> {
     match column {
         "best_loss" | "eval_loss_after" => return Some(DECIDING_LOSS.to_owned()),
@@ -194,7 +194,7 @@ pub enum ObjectiveDirection {
 }
 
 impl ObjectiveDirection {
-    /// `value`, negated where higher is better, so that lower is always better.
+    /// `value`, negated if higher is better, so that lower is always better.
     pub fn as_loss(self, value: f64) -> f64 {
         match self {
             Self::Minimize => value,

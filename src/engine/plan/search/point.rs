@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Value {
     /// Number of the choice.
     Choice {
-        /// From 0, in manifest order.
+        /// Index of the choice from 0, in manifest order.
         choice: usize,
     },
     /// A whole number.
@@ -18,7 +18,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value as a number; of a choice, its number.
+    /// The value as a number; for a choice, its index.
     pub fn as_f64(self) -> f64 {
         match self {
             Self::Choice { choice } => choice as f64,
@@ -53,7 +53,7 @@ impl Point {
         self.values.iter().map(|value| value.map(bits)).collect()
     }
 
-    /// The choice that parameter `index` takes, where it is a choice and exists.
+    /// The choice that parameter `index` takes, if it is a choice and exists.
     pub fn choice(&self, index: usize) -> Option<usize> {
         match self.get(index)? {
             Value::Choice { choice } => Some(choice),

@@ -27,7 +27,8 @@ const SPACE_FORM: &str =
     "write `[search.space]`, and under it a line for each setting: `batch-size = [8, 16]`";
 const FINAL_FORM: &str = "write settings by path: `final = { \"train.epochs\" = 50 }`";
 
-/// Reads the section; its parameters with their places. `None` where it is unclear what is searched.
+/// Reads `[search]`; returns the settings and the parameters with their positions, `None` if the search space is
+/// unclear.
 pub(in crate::plan) fn read(
     node: &Node,
     axes: &[AxisInfo],

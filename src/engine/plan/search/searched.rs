@@ -14,7 +14,7 @@ use super::{Domain, Point, Space, Value, Written};
 /// Name of the axis that numbers trials.
 const TRIAL: &str = "trial";
 
-/// The part of a plan's search beside the specification.
+/// The parts of a plan's search other than its settings.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Searched {
     pub(in crate::plan) parameters: Vec<Written>,
@@ -47,7 +47,7 @@ impl Searched {
         let trial = AxisInfo {
             name: TRIAL.to_owned(),
             path: TRIAL.to_owned(),
-            // So that reports group consecutive trials where they cannot show each one.
+            // An integer axis, so that reports can group consecutive trials.
             kind: AxisKind::Integer,
             values: vec!["0".into(), last.into()],
         };
@@ -70,7 +70,7 @@ impl Searched {
         self.studies = studies.collect();
     }
 
-    /// The matrix of one row for a trial of study `study`.
+    /// A matrix with a single row, for a trial of study `study`.
     pub(super) fn row(&self, study: usize, label: Option<&str>, point: &Point) -> Matrix {
         let Some(study) = self.studies.get(study) else {
             return Matrix::default();
@@ -82,7 +82,7 @@ impl Searched {
             Some(written.axis(vec![value]))
         });
         for axis in std::iter::once(label.map(trial_axis)).chain(parameters) {
-            // A study is resolved with parameter values, but does not show them.
+            // A study resolves its cells with parameter values, but the key of the study does not contain them.
             let column = axis.as_ref().filter(|_| label.is_some());
             matrix.columns.push(column.map(|_| matrix.axes.len()));
             matrix.axes.extend(axis);
@@ -106,7 +106,7 @@ impl Searched {
     }
 }
 
-/// The row of `matrix` that takes the values `choice`: one value per axis.
+/// A matrix with only the row of `matrix` that has the values `choice`: one value per axis.
 fn one_row(matrix: &Matrix, choice: &[u32]) -> Matrix {
     let axes = matrix.axes.iter().zip(choice).map(|(axis, value)| {
         let value = axis.values[*value as usize].clone();
@@ -132,7 +132,7 @@ fn texts(row: &Matrix) -> Vec<Arc<str>> {
     row.name.iter().cloned().chain(own).collect()
 }
 
-/// The axis `trial`. Its path leads to no section, so it sets nothing.
+/// The axis `trial`. Its path is in no section, so it changes no setting.
 fn trial_axis(label: &str) -> Axis {
     let path = keys(&[TRIAL, "number"]);
     let node = Node::text(label, Place::default());

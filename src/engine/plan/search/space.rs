@@ -1,5 +1,3 @@
-//! [`Space`]: parameters, their domains and the conditions between them.
-
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -34,37 +32,37 @@ pub struct Parameter {
 pub enum Domain {
     /// One of these values, in manifest order.
     Choice {
-        /// The choices as results show them.
+        /// The choices as text for results.
         texts: Vec<String>,
         /// The values as JSON.
         values: Vec<serde_json::Value>,
     },
-    /// A whole number from `low` to `high`, both possible.
+    /// An integer from `low` to `high`, inclusive.
     Int {
-        /// Smallest.
+        /// Smallest value.
         low: i64,
-        /// Largest.
+        /// Largest value.
         high: i64,
-        /// Distance from one to the next, from `low`.
+        /// Distance between neighbouring values, counted from `low`.
         step: i64,
         /// Whether the parameter's logarithm is uniform (`step` is 1 then).
         log: bool,
     },
-    /// A number from `low` to `high`, both possible.
+    /// A number from `low` to `high`, inclusive.
     Float {
-        /// Smallest.
+        /// Smallest value.
         low: f64,
-        /// Largest.
+        /// Largest value.
         high: f64,
-        /// Distance from one to the next, from `low`; without it, any number between.
+        /// Distance between neighbouring values, counted from `low`; `None` for a continuous range.
         step: Option<f64>,
         /// Whether the parameter's logarithm is uniform (no `step` then).
         log: bool,
     },
 }
 
-/// A condition: the parameter exists only where another one (a choice, earlier in the space) has one of these values.
-/// Without any value it exists nowhere: so a study represents parameters that belong to other studies.
+/// A condition: the parameter exists only if another one (a choice, earlier in the space) has one of these values. With
+/// an empty list it never exists; studies use this for parameters of other studies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// Index of the other parameter.
@@ -125,7 +123,8 @@ impl Domain {
 }
 
 impl Space {
-    /// The space with only the parameters for which `exists` holds. All keep their index; the others exist at no point.
+    /// The space with only the parameters for which `exists` returns true. Indices stay the same; the others never
+    /// exist.
     #[must_use]
     pub fn only(&self, exists: impl Fn(usize) -> bool) -> Self {
         let mut space = self.clone();
@@ -140,12 +139,12 @@ impl Space {
         space
     }
 
-    /// Number of points, every parameter at each of its values; `None` where a range has no step.
+    /// Number of points, all combinations of values; `None` if a range has no step.
     pub fn size(&self) -> Option<u64> {
         self.size_from(0, &mut Point::default())
     }
 
-    /// Points of the parameters from `index` on, given those before; `None` where a range has no step.
+    /// Number of combinations of the parameters from `index` on, given the earlier ones; `None` if a range has no step.
     pub fn size_from(&self, index: usize, point: &mut Point) -> Option<u64> {
         let Some(parameter) = self.parameters.get(index) else {
             return Some(1);

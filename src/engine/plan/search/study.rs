@@ -1,4 +1,4 @@
-//! Studies and their trials as cells, one after the other: a search makes thousands, so each is a matrix of one row.
+//! Studies and their trials as cells, created one at a time as a matrix with one row, since a search has thousands.
 
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::Node;
@@ -20,7 +20,7 @@ impl Plan {
         Resolver::new(self, &matrix).cell(&vec![0; matrix.axes.len()])
     }
 
-    /// The space of a study. Parameters keep their index; those that belong to other studies exist at no point.
+    /// The space of a study. Parameters keep their index; those of other studies never exist.
     pub fn space_of(&self, study: usize) -> Space {
         let study = self.searched.studies.get(study);
         let exist = study.map_or(&[][..], |study| study.exist.as_slice());
@@ -32,7 +32,7 @@ impl Plan {
         space.unwrap_or_default()
     }
 
-    /// Number of trials of a study: those of the search, or the points of its space where these are fewer.
+    /// Number of trials of a study: those of the search, or the points of its space if these are fewer.
     pub fn trials_of(&self, study: usize) -> usize {
         let trials = self.search.as_ref().map_or(0, |search| search.trials);
         let size = self.space_of(study).size();
@@ -69,9 +69,8 @@ impl Plan {
         on_parameter.chain(on_axes).collect()
     }
 
-    /// A trial of a study as a cell, at `point` of [`Self::space_of`] the study, as a sampler proposes it. `label` is
-    /// the value of its axis `trial` (`7`, `7-full`, `ensemble`); it is not hashed, so that the same point is the same
-    /// cell.
+    /// A trial of a study as a cell, at a `point` of its space ([`Self::space_of`]). `label` is the value of its axis
+    /// `trial` (`7`, `7-full`, `ensemble`); it is not hashed, so that the same point is the same cell.
     pub fn trial(&self, study: usize, label: &str, point: &Point) -> PlannedCell {
         let matrix = self.searched.row(study, Some(label), point);
         Resolver::new(self, &matrix).cell(&vec![0; matrix.axes.len()])
@@ -95,7 +94,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A grid without `trials` tries all of its points.
+    /// Sets the number of trials of a grid without `trials` to the number of its points.
     fn count_grid(&mut self) {
         let sizes = (0..self.count).filter_map(|study| self.space_of(study).size());
         let most = usize::try_from(sizes.max().unwrap_or(0)).unwrap_or(usize::MAX);
@@ -104,7 +103,7 @@ impl Plan {
         }
     }
 
-    /// The setting by which every trial saves its weights, where the ensemble needs them.
+    /// The setting by which every trial saves its weights, if the ensemble needs them.
     fn weights_of_trials(&self) -> Option<Assignment> {
         let is_saved = self.written.root.below("train.save-to").is_some();
         let search = self.search.as_ref().filter(|search| search.ensemble > 0);

@@ -14,7 +14,7 @@ use super::super::validate::{MANY, in_axis, is_always_excluded, prefixed, with};
 use super::written::OnAxis;
 use super::{Condition, Domain, Written};
 
-/// Most combinations of one unit that are all tried; beyond it, each value once.
+/// Largest number of combinations of one unit that are all tried; with more, each value is tried once.
 const TRIED: usize = 4096;
 
 /// Index of a value of a parameter that does not exist; no axis has that many values.
@@ -28,7 +28,7 @@ struct Tried<'a> {
     first: usize,
 }
 
-/// Tries every unit of the trials with every combination of values that touch it.
+/// Tries every unit of the trials with every combination of values that affect it.
 pub(in crate::plan) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for matrix in &plan.matrices {
         let tried = Tried::new(plan, matrix);
@@ -113,7 +113,7 @@ impl<'a> Tried<'a> {
         self.plan.searched.parameters.get(index)
     }
 
-    /// `axes`, and those that decide whether one of them exists.
+    /// Adds to `axes` the axes and parameters on which their own existence depends (conditions `when`).
     fn with_parents(&self, mut axes: Vec<usize>) -> Vec<usize> {
         let mut next = 0;
         while let Some(axis) = axes.get(next).copied() {
@@ -156,7 +156,7 @@ impl<'a> Tried<'a> {
                     let value = self.matrix.axes[column].values.get(*value as usize)?;
                     Some(&value.text)
                 }),
-                // The axis is the matrix's name, or one that this matrix lacks.
+                // The axis is `matrix`, or one that this matrix lacks.
                 None => self.matrix.name.as_ref().filter(|_| condition.axis == 0),
             };
             text.is_some_and(|text| condition.values.contains(text))
@@ -164,7 +164,7 @@ impl<'a> Tried<'a> {
         written.parameter.when.iter().all(of_parameter) && written.axes.iter().all(of_axis)
     }
 
-    /// A choice with the values `fixed` and otherwise the first ones; parameters only where they exist.
+    /// A choice with the values `fixed` and otherwise the first ones; parameters only if they exist.
     fn settled(&self, fixed: &[(usize, u32)]) -> Vec<u32> {
         let mut choice = Vec::with_capacity(self.matrix.axes.len());
         for axis in 0..self.matrix.axes.len() {

@@ -1,4 +1,4 @@
-//! [`Written`]: a parameter of the space with its places in the manifest.
+//! [`Written`]: a parameter of the space with its positions in the manifest.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use super::super::axis_info::{AxisInfo, AxisKind};
 use super::super::matrix::{Axis, AxisValue, kind_of};
 use super::{Domain, Parameter, Value};
 
-/// A parameter with the places where it is written.
+/// A parameter with its positions in the manifest.
 #[derive(Debug, Clone)]
 pub(in crate::plan) struct Written {
     /// The parameter for samplers; its condition is on another parameter.
     pub(in crate::plan) parameter: Parameter,
     pub(in crate::plan) path: Arc<[Key]>,
-    /// Place of the parameter's name.
+    /// Position of the parameter's name in the manifest.
     pub(in crate::plan) place: Place,
-    /// Choices of the parameter, or both ends of its range, where they are written.
+    /// Choices of the parameter, or both ends of its range, with their positions.
     pub(in crate::plan) values: Vec<AxisValue>,
     /// The parameter exists only in studies whose axes have these values.
     pub(in crate::plan) axes: Vec<OnAxis>,
@@ -28,7 +28,7 @@ pub(in crate::plan) struct Written {
 pub(in crate::plan) struct OnAxis {
     /// Index of the axis in the plan.
     pub(in crate::plan) axis: usize,
-    /// Values of the axis, as keys show them.
+    /// Values of the axis, as written in keys.
     pub(in crate::plan) values: Vec<Arc<str>>,
 }
 

@@ -1,4 +1,4 @@
-//! [`Events`]: some events of a split, in host memory.
+//! [`Events`]: a number of events of a split, in host memory.
 
 use crate::datasets::{Dataset, DatasetError, SamplesMut};
 
@@ -11,7 +11,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Reads `rows`.
+    /// Reads the events `rows`.
     ///
     /// # Errors
     /// Those of the dataset.

@@ -1,7 +1,8 @@
 //! Diffusion on detector signals: estimates the noise from the noised signal, its time and its event.
 //!
 //! The features of a sample are the numbers of an event, the target values are the signal. Noise is drawn on the host
-//! from one stream per signal, so that several threads can add noise; this time counts as the step's residual, `other`.
+//! from one stream per signal, so that several threads can add noise; the time of drawing counts as the step's
+//! residual, `other`.
 
 mod events;
 mod scores;
@@ -188,7 +189,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
     }
 }
 
-/// The workload of a family of denoisers.
+/// Defines the task of one kind of denoiser.
 macro_rules! denoiser {
     ($spec:ty, $kind:literal, $model:path) => {
         impl Workload for $spec {

@@ -5,9 +5,9 @@ use crate::ops::HIT;
 
 /// Minimum number of hit voxels for an event to be detected.
 pub(super) const MULTIPLICITY: usize = 6;
-/// Scale of the energy violation in the physics score: there, its term has fallen by tanh 1.
+/// Scale of the energy violation in the physics score: at this violation the term is reduced by tanh 1.
 const VIOLATION: f64 = 0.2;
-/// Spread in voxels at which its term of the physics score has fallen to 1/e.
+/// Spread in voxels at which the term of locality of the physics score has fallen to 1/e.
 const SPREAD: f64 = 1000.0;
 
 /// `0.3 (1 - tanh MSE) + 0.4 correlation + 0.3 F1` of a generated signal and the true one.
@@ -71,7 +71,8 @@ pub(super) fn consistency(draws: &[f32], truth: &[f32]) -> f64 {
     0.7 * correlation(&means, truth) + 0.3 * (ratio / 10.0).clamp(0.0, 1.0)
 }
 
-/// `clip(2 / L, 0, 1)`, L the length of the path through `points` divided by the distance of its ends; 0 if they coincide.
+/// `clip(2 / L, 0, 1)`, L the length of the path through `points` divided by the distance between its ends; 0 if the
+/// ends coincide.
 pub(super) fn smoothness(points: &[f32], voxels: usize) -> f64 {
     let rows: Vec<&[f32]> = points.chunks_exact(voxels).collect();
     let path: f64 = rows.windows(2).map(|pair| distance(pair[0], pair[1])).sum();

@@ -1,4 +1,4 @@
-//! Selects voxels for photomultipliers, and measures the share of events that they detect.
+//! Selects voxels for photomultipliers, and measures the fraction of events that they detect.
 
 use std::cmp::Ordering;
 
@@ -76,13 +76,13 @@ fn ranking(scores: &[f64]) -> Vec<usize> {
     voxels
 }
 
-/// Share of `a` that is in `b` too.
+/// Fraction of the elements of `a` that are also in `b`.
 fn overlap(a: &[usize], b: &[usize]) -> f64 {
     let shared = a.iter().filter(|voxel| b.contains(voxel)).count();
     shared as f64 / a.len().max(1) as f64
 }
 
-/// Share of the training events that hit each voxel.
+/// Fraction of the training events that hit each voxel.
 fn hit_rates(data: &OpenDataset) -> Result<Vec<f64>, TaskError> {
     let mut rates = vec![0.0; data.dataset.target().values_len()];
     let share = 1.0 / data.splits.train.len().max(1) as f64;
@@ -96,7 +96,7 @@ fn hit_rates(data: &OpenDataset) -> Result<Vec<f64>, TaskError> {
     Ok(rates)
 }
 
-/// Shares of held-out events that hit at least six of the `chosen` voxels, and six of all voxels.
+/// Fractions of held-out events that hit at least six of the `chosen` voxels, and six of all voxels.
 fn detection(data: &OpenDataset, chosen: &[usize]) -> Result<(f64, f64), TaskError> {
     let splits = &data.splits;
     let rows = if splits.validation.is_empty() {

@@ -1,4 +1,4 @@
-//! [`SelectionSpec`] and [`VerificationSpec`]: what is evaluated of a detector denoiser at the end of a run.
+//! [`SelectionSpec`] and [`VerificationSpec`]: evaluations of a detector denoiser at the end of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

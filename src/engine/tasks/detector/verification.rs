@@ -10,7 +10,7 @@ use crate::tasks::sampling::Denoiser;
 use crate::tasks::{Assessment, SamplerKind};
 
 const BATCH: usize = 128;
-/// First part of the key of a random stream, so that no two kinds of draws share a stream.
+/// First part of the key of a random stream, different for each kind of draw.
 const BY_EVENT: u64 = 1;
 const BY_PAIR: u64 = 2;
 
@@ -127,7 +127,7 @@ impl<D: Kernels> Detector<D> {
         Ok(smoothness.value())
     }
 
-    /// `(wanted, voxels)` by DDIM.
+    /// Generates signals `(wanted, voxels)` by DDIM.
     fn generate(
         &self,
         device: &D,

@@ -15,17 +15,17 @@ use crate::ops::{Kernels, Pass, Result, Var, mse};
 use crate::tasks::Assessment;
 
 const BATCH: usize = 256;
-/// First parts of the keys of random streams; the verification uses 1 and 2.
+/// First part of the keys of random streams; 1 and 2 are used by the verification.
 const NOISE: u64 = 3;
 const ORDER: u64 = 4;
 
-/// Events with noise added at one diffusion time, and the first layer's result.
-pub(super) struct Asked<D: Kernels> {
+/// Events with noise added at one diffusion time, and the output of the model's first layer.
+pub(super) struct NoisedEvents<D: Kernels> {
     time: usize,
     noised: Var<D>,
     phi: Vec<Vec<f32>>,
     noise: Vec<Vec<f32>>,
-    /// By event: the voxels hit, each with its input to the first layer, `√ᾱ x_i`.
+    /// For each event the indices of the hit voxels with their input to the first layer, `√ᾱ x_i`.
     hits: Vec<Vec<(usize, f32)>>,
     /// Output of the first layer, `(events, hidden)`.
     signal: Vec<f32>,
@@ -34,7 +34,7 @@ pub(super) struct Asked<D: Kernels> {
     hidden: usize,
 }
 
-impl<D: Kernels> Asked<D> {
+impl<D: Kernels> NoisedEvents<D> {
     fn events(&self) -> usize {
         self.phi.len()
     }
@@ -60,7 +60,7 @@ impl<D: Kernels> Detector<D> {
         events: &Events,
         time: usize,
         seed: Seed,
-    ) -> Result<Asked<D>> {
+    ) -> Result<NoisedEvents<D>> {
         let voxels = self.size.voxels;
         let kept = self.schedule.alpha_bar(time).sqrt() as f32;
         let mut noised = events.values().to_vec();
@@ -78,7 +78,7 @@ impl<D: Kernels> Detector<D> {
             let hit = signal.iter().enumerate().filter(|(_, x)| **x != 0.0);
             hit.map(|(voxel, x)| (voxel, kept * x)).collect()
         };
-        Ok(Asked {
+        Ok(NoisedEvents {
             time,
             phi: events.numbers().map(<[f32]>::to_vec).collect(),
             noise,
@@ -91,7 +91,7 @@ impl<D: Kernels> Detector<D> {
     }
 
     /// Mean over events of `|d Σ ε̂² / d x_i|` at the noised signal.
-    pub(super) fn gradient_scores(&self, device: &D, asked: &Asked<D>) -> Result<Vec<f64>> {
+    pub(super) fn gradient_scores(&self, device: &D, asked: &NoisedEvents<D>) -> Result<Vec<f64>> {
         let events = asked.events();
         let x = asked.noised.leaf(device)?;
         let phi = Var::constant(device, asked.phi.concat(), [events, self.size.phi])?;
@@ -101,7 +101,8 @@ impl<D: Kernels> Detector<D> {
         let len = estimate.shape().len();
         let zeros = Var::constant(device, vec![0.0; len], estimate.shape())?;
         let square = mse(&mut pass, &estimate, &zeros)?;
-        // The sum over all values is their mean times their number; rows are independent, so one pass serves all events.
+        // The loss is a sum, computed as mean times number of values; rows are independent, so one backward pass gives
+        // the gradients of all events.
         let mut grads = pass.backward(&square, len as f32)?;
         let gradient = device.download(grads.of(&x)?)?;
         let mut scores = vec![0.0; self.size.voxels];
@@ -117,7 +118,7 @@ impl<D: Kernels> Detector<D> {
     pub(super) fn ablation_scores(
         &self,
         device: &D,
-        asked: &Asked<D>,
+        asked: &NoisedEvents<D>,
         found: &mut Assessment<'_>,
     ) -> Result<Vec<f64>> {
         let events = asked.events();
@@ -139,15 +140,16 @@ impl<D: Kernels> Detector<D> {
         Ok(scores)
     }
 
-    /// Shapley values of the voxels for the decrease of the noise's mean squared error, by sampling: the mean over events
-    /// and `orders` random orders of the marginal contribution of a voxel after those before it.
+    /// Shapley values of the voxels for the decrease of the noise's mean squared error, by sampling: the mean over
+    /// events and `orders` random orders of a voxel's marginal contribution when it is added to the voxels earlier in
+    /// the order.
     ///
     /// # Source
     /// Castro, Gómez & Tejada 2009.
     pub(super) fn shapley_values(
         &self,
         device: &D,
-        asked: &Asked<D>,
+        asked: &NoisedEvents<D>,
         orders: u64,
         seed: Seed,
         found: &mut Assessment<'_>,
@@ -184,7 +186,7 @@ impl<D: Kernels> Detector<D> {
     fn errors(
         &self,
         device: &D,
-        asked: &Asked<D>,
+        asked: &NoisedEvents<D>,
         event: usize,
         rows: impl Iterator<Item = Vec<f32>>,
     ) -> Result<Vec<f64>> {
@@ -221,7 +223,10 @@ mod tests {
     use crate::losses::DetectorNoiseSpec;
     use crate::ops::testing::{self, TestDevice};
 
-    fn asked(task: &Detector<TestDevice>, device: &TestDevice) -> (Asked<TestDevice>, Events) {
+    fn asked(
+        task: &Detector<TestDevice>,
+        device: &TestDevice,
+    ) -> (NoisedEvents<TestDevice>, Events) {
         let data = data(6);
         let events = Events::read(&*data.dataset, &[0, 1, 2, 3]).unwrap();
         (task.ask(device, &events, 500, Seed(3)).unwrap(), events)
@@ -230,7 +235,7 @@ mod tests {
     /// The noise's mean squared error of event `event` with signal `x`, through the whole model.
     fn error(
         task: &Detector<TestDevice>,
-        asked: &Asked<TestDevice>,
+        asked: &NoisedEvents<TestDevice>,
         event: usize,
         x: &[f32],
     ) -> f64 {

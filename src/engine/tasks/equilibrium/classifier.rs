@@ -9,7 +9,7 @@ use crate::measure::{Phase, Stopwatch};
 use crate::models::{Equilibrium, EquilibriumSpec};
 use crate::ops::{Kernels, Pass, Result, Var, cross_entropy};
 use crate::tasks::classification::indices;
-use crate::tasks::{Meaning, Micro, Outputs, ReferenceInputs, Score, TaskParts};
+use crate::tasks::{Meaning, MicroStepResult, Outputs, ReferenceInputs, Score, TaskParts};
 
 /// An algorithm that trains the classifier.
 pub(super) trait Step<D: Kernels> {
@@ -21,7 +21,7 @@ pub(super) trait Step<D: Kernels> {
         inputs: &Labelled<D>,
         loss_grad: Buffer<D>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>>;
+    ) -> Result<MicroStepResult<D>>;
 }
 
 /// An equilibrium model that classifies a feature vector.

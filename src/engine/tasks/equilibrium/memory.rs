@@ -9,7 +9,7 @@ use crate::ops::{Kernels, Result, Var};
 pub(super) struct Memory(HashMap<u32, Vec<f32>>);
 
 impl Memory {
-    /// The stored states of `rows`, and those of `rest` for new rows.
+    /// The stored states of `rows`; for rows without one, the state in `rest`.
     pub(super) fn recall<D: Kernels>(
         &self,
         device: &D,

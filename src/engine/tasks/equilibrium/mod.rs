@@ -15,7 +15,9 @@ use self::classifier::{Classifier, Step};
 use self::propagation::Propagation;
 use self::unrolled::Unrolled;
 use super::workload::{BuiltTask, ONE_CLASS, ReferenceFiles, ReferenceForm, Workload};
-use super::{Algorithm, Micro, Outputs, Place, ReferenceInputs, Score, Task, TaskError, TaskParts};
+use super::{
+    Algorithm, MicroStepResult, Outputs, Place, ReferenceInputs, Score, Task, TaskError, TaskParts,
+};
 use crate::datasets::{DatasetFacts, Features, Target};
 use crate::device::Buffer;
 use crate::loader::Batch;
@@ -103,7 +105,7 @@ impl<D: Kernels, S: Step<D>> Task<D> for Trained<D, S> {
         loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>> {
+    ) -> Result<MicroStepResult<D>> {
         let Self(classifier, algorithm) = self;
         let inputs = classifier.load(batch, watch)?;
         let pass = Pass::training(&classifier.device, sum)?.with_profiler(watch.profiler());
@@ -128,7 +130,7 @@ impl<D: Kernels, S: Step<D>> Task<D> for Trained<D, S> {
         self.0.evaluate_outputs(batch, outputs, score)
     }
 
-    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>> {
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<MicroStepResult<D>> {
         let Self(classifier, algorithm) = self;
         let inputs = classifier.load_reference(inputs)?;
         let pass = Pass::recording(&classifier.device);

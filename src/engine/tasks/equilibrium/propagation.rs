@@ -4,7 +4,7 @@ use super::classifier::{Classifier, Labelled, Step};
 use crate::device::Buffer;
 use crate::measure::{Phase, Profiler, Stopwatch};
 use crate::ops::{Kernels, Pass, Result, Var, Work, blend, cross_entropy, mse};
-use crate::tasks::Micro;
+use crate::tasks::MicroStepResult;
 
 /// Two equilibria without gradients, then one differentiated step.
 ///
@@ -39,7 +39,7 @@ impl Propagation {
         let nudged = model.solve_nudged(&mut pass, &source, &free, &inputs.labels, beta)?;
         Ok(Phases {
             nudged: nudged.state,
-            // Nothing was recorded on this pass, but the key is that of a recordable result.
+            // Detached, because the result has a key of the tape although this pass recorded nothing.
             free: free.detach(&classifier.device)?,
             work: pass.work(),
         })
@@ -70,7 +70,7 @@ impl<D: Kernels> Step<D> for Propagation {
         inputs: &Labelled<D>,
         loss_grad: Buffer<D>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>> {
+    ) -> Result<MicroStepResult<D>> {
         let phases = self.phases(classifier, inputs, watch.profiler())?;
         classifier.remember(inputs, &phases.free)?;
         watch.mark(Phase::Forward);
@@ -80,7 +80,7 @@ impl<D: Kernels> Step<D> for Propagation {
         work += pass.work();
         let grads = pass.backward_from(&loss, loss_grad)?;
         watch.mark(Phase::Backward);
-        Ok(Micro {
+        Ok(MicroStepResult {
             grads,
             loss,
             work,

@@ -7,7 +7,7 @@ use crate::losses::{CrossEntropySpec, LossSpec};
 use crate::models::{MlpSpec, ModelSpec};
 use crate::ops::testing::{self, TestDevice, assert_close, filled};
 use crate::ops::{AdamStep, Grads, Path, StepState, UpdateKernel};
-use crate::tasks::{Micro, Place};
+use crate::tasks::{MicroStepResult, Place};
 use crate::testing::assert_says;
 
 const ALGORITHMS: [Algorithm; 2] = [Algorithm::Backprop, Algorithm::EquilibriumPropagation];
@@ -62,7 +62,7 @@ fn gradients(
     task: &mut dyn Task<TestDevice>,
     share: f32,
     sum: Option<Grads<TestDevice>>,
-) -> Micro<TestDevice> {
+) -> MicroStepResult<TestDevice> {
     let mut watch = Stopwatch::start();
     let seed = testing::device().full_buffer(1, share).unwrap();
     task.gradients(batch(), PLACE, seed, sum, &mut watch)
@@ -187,7 +187,7 @@ fn a_warm_start_continues_from_the_last_equilibria() {
             warm_start: false,
             ..warm.clone()
         };
-        let loss = |micro: &Micro<TestDevice>| testing::values(micro.loss.data())[0];
+        let loss = |micro: &MicroStepResult<TestDevice>| testing::values(micro.loss.data())[0];
         let mut task_cold = task(&cold, algorithm);
         let mut task_warm = task(&warm, algorithm);
         let first = loss(&gradients(&mut *task_cold, 1.0, None));

@@ -4,7 +4,7 @@ use super::classifier::{Classifier, Labelled, Step};
 use crate::device::Buffer;
 use crate::measure::{Phase, Stopwatch};
 use crate::ops::{Kernels, Pass, Result, cross_entropy};
-use crate::tasks::Micro;
+use crate::tasks::MicroStepResult;
 
 /// The mean cross-entropy of the head at the equilibrium, differentiated through the loop.
 pub(super) struct Unrolled;
@@ -17,7 +17,7 @@ impl<D: Kernels> Step<D> for Unrolled {
         inputs: &Labelled<D>,
         loss_grad: Buffer<D>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>> {
+    ) -> Result<MicroStepResult<D>> {
         let model = &classifier.model;
         let source = model.embed(&mut pass, &inputs.x)?;
         let solved = model.solve(&mut pass, &source, &classifier.start(inputs)?)?;
@@ -31,7 +31,7 @@ impl<D: Kernels> Step<D> for Unrolled {
         let (work, activation_bytes) = (pass.work(), pass.held_bytes());
         let grads = pass.backward_from(&loss, loss_grad)?;
         watch.mark(Phase::Backward);
-        Ok(Micro {
+        Ok(MicroStepResult {
             grads,
             loss,
             work,

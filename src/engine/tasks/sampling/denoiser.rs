@@ -21,7 +21,7 @@ use crate::tasks::noise_schedule::NoiseSchedule;
 #[derive(Debug, Clone)]
 pub(in crate::tasks) struct Denoiser<'a> {
     schedule: &'a NoiseSchedule,
-    /// Times, noisiest first.
+    /// Diffusion times of the steps, noisiest first.
     times: Vec<usize>,
     eta: f64,
     /// Range that samples are clipped to; `None` for no clipping.

@@ -1,4 +1,4 @@
-//! Samples from diffusion models: the reverse process, and a sheet of the images.
+//! Draws samples from diffusion models by the reverse process, and arranges images in a grid.
 //!
 //! Owns [`SamplingSpec`] (`validation.sampling`), `Denoiser` (the steps, on the host, for values of any form) and
 //! `sheet` (images in a grid). The task passes a function that estimates the noise.
@@ -80,7 +80,7 @@ impl SamplingSpec {
         })
     }
 
-    /// Steps of `sampler` where the diffusion has `timesteps`.
+    /// Number of steps of `sampler` for a diffusion of `timesteps` steps.
     pub(super) fn steps(&self, sampler: SamplerKind, timesteps: usize) -> usize {
         match sampler {
             SamplerKind::Ddim => self.ddim_steps.clamp(1, timesteps),

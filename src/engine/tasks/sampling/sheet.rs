@@ -1,4 +1,4 @@
-//! [`sheet`]: images in a grid, one row per class.
+//! [`sheet`]: arranges images in a grid, one row per class.
 
 use crate::datasets::ImageSize;
 use crate::tasks::assess::Image;

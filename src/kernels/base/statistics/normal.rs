@@ -6,7 +6,8 @@ use std::f64::consts::FRAC_1_SQRT_2;
 /// too, where both ends have the same sign.
 pub fn normal_mass(low: f64, high: f64) -> f64 {
     let above = |z: f64| 0.5 * libm::erfc(z * FRAC_1_SQRT_2);
-    // Use the tail on the interval's side: on the other side, two numbers near 1 would cancel.
+    // Uses the tail on the side of the interval; on the other side, subtracting two numbers near 1 would lose
+    // precision.
     if low + high > 0.0 {
         above(low) - above(high)
     } else {

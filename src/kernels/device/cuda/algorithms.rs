@@ -1,4 +1,4 @@
-//! [`Algorithms`]: how each convolution was computed, for the results.
+//! [`Algorithms`]: records how each convolution was computed, for the results.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -15,8 +15,8 @@ impl Algorithms {
     }
 }
 
-/// Convolutions grouped by algorithm: `f32 cudnn-1/cudnn-1/cudnn-3: SIZE SIZE; f32 im2col/-/-: SIZE`. The three are forward,
-/// gradient of the input and gradient of the filter; `-` if it was not computed.
+/// Convolutions grouped by algorithm: `f32 cudnn-1/cudnn-1/cudnn-3: SIZE SIZE; f32 im2col/-/-: SIZE`. The three parts
+/// are forward, gradient of the input and gradient of the filter; `-` if it was not computed.
 impl fmt::Display for Algorithms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut sizes: BTreeMap<(Convolution, String), [String; 3]> = BTreeMap::new();

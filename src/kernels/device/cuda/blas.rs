@@ -26,7 +26,6 @@ library! { Blas:
 
 #[cfg(all(test, feature = "cuda-stand-in"))]
 library! { Blas:
-    /// Number of stand-in handles that this thread has opened.
     count_opened = "stand_in_opened"(count: *mut c_int);
 }
 

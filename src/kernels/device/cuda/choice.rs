@@ -6,18 +6,19 @@ use super::dnn::{ADDRESS, Descriptor, Dnn, FLOAT, HANDLE, INTEGER, NONE_FITS, la
 use super::sizes::{Convolution, Direction};
 use crate::device::Arithmetic;
 
-/// Bytes of workspace that an engine may always use; beyond these as many as its arrays have. Engines that reorder their arrays
-/// need that much: without them a step in `f32` at batch 512 took seven times as long as at batch 256.
+/// Bytes of workspace that an engine may always use; or, if larger, the total size of its arrays. Engines that reorder
+/// their arrays need that much; without such engines a step in `f32` at batch 512 took seven times as long as at batch
+/// 256.
 const WORKSPACE: usize = 512 << 20;
 
-/// Most engines that are looked at; cuDNN proposes the fastest first, by its own estimate.
+/// Largest number of engines that are considered; cuDNN proposes the fastest first, by its own estimate.
 const MOST_ENGINES: usize = 32;
 
 /// `CUDNN_HEUR_MODE_A`, the better estimate, then `CUDNN_HEUR_MODE_FALLBACK`: engines without an estimate.
 const ESTIMATES: [c_int; 2] = [3, 2];
 
 /// Numerical notes of an engine: it uses tensor cores, which round `f32` factors to TF32; it rounds factors to another
-/// type; it gives other bits in every run.
+/// type; it is nondeterministic.
 const TENSOR_CORE: c_int = 0;
 const ROUNDS_INPUTS: c_int = 1;
 const NOT_DETERMINISTIC: c_int = 4;
@@ -54,7 +55,7 @@ impl Choice {
         let mut parts = Vec::from(operands(convolution, arithmetic)?);
         parts.push(moves(convolution)?);
         parts.push(operation(direction, &parts)?);
-        // `CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR`; its operations; its handle.
+        // `CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR` with attributes: operations, handle.
         let graph = Descriptor::new(15)?
             .set_descriptor(801, &parts[4])?
             .set(800, HANDLE, &[library.handle])?
@@ -92,7 +93,8 @@ impl Choice {
     /// `self.workspace` bytes at the address `workspace`; returns cuDNN's code.
     pub(super) fn run(&self, library: &Dnn, addresses: [u64; 3], workspace: u64) -> c_int {
         let ids = self.direction.ordered(IDS);
-        // `CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR`: identifiers, addresses, workspace.
+        // 16 is `CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR`; it contains the identifiers and addresses of the tensors, and
+        // the workspace.
         let pack = Descriptor::new(16)
             .and_then(|pack| pack.set(1000, INTEGER, &ids))
             .and_then(|pack| pack.set(1001, ADDRESS, &addresses))
@@ -115,7 +117,7 @@ struct Engine {
 impl Engine {
     /// The engine of a configuration.
     fn of(configuration: &Descriptor) -> Result<Self, c_int> {
-        // `CUDNN_BACKEND_ENGINE_DESCRIPTOR`; the configuration's engine; the engine's number and notes.
+        // 2 is `CUDNN_BACKEND_ENGINE_DESCRIPTOR`; 300 and the following numbers are cuDNN's names of attributes.
         let engine = [Descriptor::new(2)?];
         configuration.get_descriptors(300, &engine)?;
         let notes = |name, kind| {
@@ -145,7 +147,7 @@ impl Engine {
 
 /// Configurations of engines for a graph, the fastest first; none if cuDNN has no such estimate for it.
 fn proposals(graph: &Descriptor, mode: c_int) -> Result<Vec<Descriptor>, c_int> {
-    // `CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR`: its graph, its mode, its results.
+    // `CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR`with attributes: graph, mode, results.
     let estimate = Descriptor::new(4)?
         .set_descriptor(201, graph)?
         .set(200, 8, &[mode])?
@@ -165,7 +167,7 @@ fn proposals(graph: &Descriptor, mode: c_int) -> Result<Vec<Descriptor>, c_int> 
 
 /// The plan of a configuration, and the bytes of workspace that it needs.
 fn planned(library: &Dnn, configuration: &Descriptor) -> Result<(Descriptor, i64), c_int> {
-    // `CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR`: its handle, its configuration, its workspace.
+    // `CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR`with attributes: handle, configuration, workspace.
     let plan = Descriptor::new(5)?
         .set(400, HANDLE, &[library.handle])?
         .set_descriptor(401, configuration)?
@@ -197,7 +199,7 @@ fn tensor(
     const ALIGNMENT: i64 = 16;
     let sizes = [n, c, height, width].map(|size| size as i64);
     let strides = [height * width * c, 1, width * c, c].map(|stride| stride as i64);
-    // `CUDNN_BACKEND_TENSOR_DESCRIPTOR`: its type, sizes, strides, identifier, alignment.
+    // `CUDNN_BACKEND_TENSOR_DESCRIPTOR` with attributes: type, sizes, strides, identifier, alignment.
     Descriptor::new(17)?
         .set(901, 1, &[kind_of(arithmetic)])?
         .set(902, INTEGER, &sizes)?
@@ -216,12 +218,13 @@ fn kind_of(arithmetic: Arithmetic) -> c_int {
     }
 }
 
-/// Describes how the filter moves; it is not flipped (`CUDNN_CROSS_CORRELATION`), sums are `f32`. The number of groups
-/// follows from the channels of input and filter.
+/// The descriptor of the convolution (padding, stride, dilation); it is not flipped (`CUDNN_CROSS_CORRELATION`), sums
+/// are `f32`. The number of groups follows from the channels of input and filter.
 fn moves(convolution: &Convolution) -> Result<Descriptor, c_int> {
     const CROSS_CORRELATION: c_int = 1;
     let both = |value: usize| [value as i64; 2];
-    // `CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR`: the type of sums, mode, number of axes, dilations, strides, paddings.
+    // 1 is `CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR`: the type of sums, mode, number of axes, dilations, strides,
+    // paddings.
     Descriptor::new(1)?
         .set(100, 1, &[kind_of(Arithmetic::Single)])?
         .set(101, 7, &[CROSS_CORRELATION])?
@@ -233,7 +236,7 @@ fn moves(convolution: &Convolution) -> Result<Descriptor, c_int> {
         .finished()
 }
 
-/// Describes the operation from its parts: input, filter, output, moves.
+/// Describes the operation from its parts: input, filter, output, convolution.
 fn operation(direction: Direction, parts: &[Descriptor]) -> Result<Descriptor, c_int> {
     // The descriptor's kind, and its attributes: input, filter, output, moves, alpha, beta.
     let (kind, [x, w, y, moves, alpha, beta]) = match direction {

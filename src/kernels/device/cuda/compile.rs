@@ -26,17 +26,18 @@ const VARIABLES: [&str; 7] = [
     "CC",
 ];
 
-/// Largest block of a kernel without `BLOCK_OF`: small enough for every thread to have the most registers possible.
+/// Largest number of threads per block of a kernel without `BLOCK_OF`: small enough that each thread can use the
+/// maximum number of registers.
 const THREADS: usize = 256;
 
-/// Functions at which a thread waits for others.
+/// Functions that synchronise threads.
 const WAITS: [&str; 4] = ["block_wait", "warp_wait", "warp_xor", "warp_xor_double"];
 
 /// A function in the dialect of `dialect.h`.
 struct Function {
     name: String,
     is_kernel: bool,
-    /// For a kernel: threads of its largest block.
+    /// For a kernel: number of threads of its largest block.
     threads: usize,
     /// Types and names of its arguments, as written.
     arguments: Vec<String>,
@@ -157,7 +158,7 @@ impl Function {
     }
 }
 
-/// Names of the functions whose threads wait for each other, directly or in functions that they call.
+/// Names of the functions that synchronise threads, directly or in functions that they call.
 fn waiting(functions: &[Function]) -> Vec<String> {
     let mut names: Vec<String> = WAITS.map(str::to_owned).to_vec();
     loop {
@@ -297,7 +298,7 @@ fn wanted_architectures() -> String {
     env::var("FIELDTRIAL_CUDA_ARCHITECTURES").unwrap_or_else(|_| ARCHITECTURES.into())
 }
 
-/// The version text of a compiler: another version can give other bits.
+/// The version text of a compiler: another version can give different results.
 fn version(compiler: &Path) -> String {
     let output = Command::new(compiler).arg("--version").output();
     let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());

@@ -18,7 +18,7 @@ use super::staging::Staging;
 use crate::base::tally;
 use crate::device::{Arithmetic, DeviceError};
 
-/// Environment variable: wait after every launch, so that an error is reported with the work that caused it.
+/// Environment variable: if set, waits after every launch, so that an error is reported with the work that caused it.
 const SYNC: &str = "FIELDTRIAL_CUDA_SYNC";
 
 /// Machine code of all kernels, built by `compile.rs`. The driver reads its header as 64-bit numbers, so it needs their
@@ -34,7 +34,7 @@ const MOST_SHARED: c_int = 8;
 /// Bytes of shared memory that a kernel may use without setting [`MOST_SHARED`].
 const SHARED: usize = 48 << 10;
 
-/// Tables that are kept in device memory.
+/// Largest number of tables kept in device memory.
 const MOST_TABLES: usize = 64;
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`.
@@ -44,8 +44,8 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<Context>>> = const { RefCell::new(None) };
 }
 
-/// Kernels, libraries and memory of the GPU that this thread has opened. dfdx's `Cuda` cannot hold them; like it, they stay
-/// on their thread.
+/// Kernels, libraries and memory of the GPU that this thread has opened. dfdx's `Cuda` has no place for them; like it,
+/// they cannot move to another thread.
 pub(super) struct Context {
     module: Pointer,
     functions: RefCell<HashMap<&'static str, Function>>,
@@ -56,13 +56,13 @@ pub(super) struct Context {
     arithmetic: Cell<Arithmetic>,
     /// Whether to wait for every launch.
     waits: Cell<bool>,
-    /// dfdx's device, cloned for later users: opening it again would create another stream, event and workspace.
+    /// dfdx's device, cloned for further uses, since opening it again would create another stream, event and workspace.
     pub(super) opened: Cuda,
     /// Dropped last: the libraries hold memory of this device.
     pub(super) device: Arc<CudaDevice>,
 }
 
-/// The content of a table, and where it is in device memory.
+/// The content of a table, and its copy in device memory.
 type Table = (Vec<u64>, Rc<CudaSlice<u64>>);
 
 #[derive(Clone, Copy)]
@@ -108,7 +108,8 @@ impl Context {
         Ok(())
     }
 
-    /// Waits for the device if [`SYNC`] is set, and reports an error as one of `what`, which was just queued.
+    /// Waits for the device if [`SYNC`] is set, and reports an error as a failure of `what`, the action that was just
+    /// queued.
     pub(super) fn settle(&self, what: &str) -> Result<(), DeviceError> {
         if self.waits.get() {
             // SAFETY: the function takes no arguments.
@@ -131,11 +132,11 @@ impl Context {
         self.arithmetic.set(arithmetic);
     }
 
-    /// Makes the pool keep freed memory: by default every synchronisation returns all of it to the driver.
+    /// Makes CUDA's memory pool keep freed memory: by default every synchronisation returns all of it to the driver.
     ///
-    /// dfdx's own cache (`enable_cache`) stays off. It reuses a freed block for exactly the same size only and never returns
-    /// it to the pool, so that batches of other sizes would hold memory twice, and the pool's counter of used bytes would
-    /// include memory that no tensor holds.
+    /// dfdx's own cache (`enable_cache`) stays off. It reuses a freed block for exactly the same size only and never
+    /// returns it to the pool, so that batches of other sizes would hold memory twice, and the pool's counter of used
+    /// bytes would include memory that no tensor holds.
     fn keep_freed_memory(&self) -> Result<(), DeviceError> {
         let (pool, mut threshold) = (self.pool()?, u64::MAX);
         // SAFETY: the number is read from a valid pointer.
@@ -196,13 +197,13 @@ impl Context {
         })
     }
 
-    /// `table` in device memory: uploaded, or as it was uploaded before.
+    /// `table` in device memory: uploaded now or earlier.
     pub(super) fn table(&self, table: Vec<u64>) -> Result<Rc<CudaSlice<u64>>, DeviceError> {
         let mut tables = self.tables.borrow_mut();
         if let Some((_, known)) = tables.iter().find(|(content, _)| *content == table) {
             return Ok(Rc::clone(known));
         }
-        // Whether a table is there already depends on the steps before.
+        // Not counted: whether the table was uploaded before depends on earlier steps.
         let uploaded = Rc::new(tally::uncounted(|| uploaded(&table))?);
         if tables.len() == MOST_TABLES {
             // Memory moves with the sizes of batches; older tables are not used again.

@@ -1,12 +1,13 @@
 //! Convolutions by cuDNN: [`Convolution::plan`] chooses an engine, [`ConvolutionPlan::run`] computes.
 //!
-//! Of the engines that cuDNN proposes for a size, by its own estimate the fastest first (nothing is timed here), the
-//! first is taken that is deterministic, computes in the device's arithmetic and needs little memory (`choice.rs`).
-//! The choice is kept by size. Where there is none, or cuDNN does not support the size, there is no plan, and the operation
-//! computes it by matrix products; the engine of each size is kept for the results (`algorithms.rs`). Any other answer
-//! of cuDNN is an error.
+//! cuDNN proposes engines for a size, sorted by its own estimate of their speed (nothing is timed here). The first one
+//! that is deterministic, computes in the device's arithmetic and needs little memory is used (`choice.rs`). The choice
+//! is cached by size. If there is none, or cuDNN does not support the size, there is no plan, and the operation
+//! computes it by matrix products; the engine of each size is recorded for the results (`algorithms.rs`). Any other
+//! answer of cuDNN is an error.
 //!
-//! `FIELDTRIAL_CONVOLUTION` overrides the choice: `im2col` never uses cuDNN, `cudnn` fails where cuDNN does not support the size.
+//! `FIELDTRIAL_CONVOLUTION` overrides the choice: `im2col` never uses cuDNN, `cudnn` fails where cuDNN does not support
+//! the size.
 
 use std::rc::Rc;
 
@@ -30,7 +31,7 @@ pub struct ConvolutionPlan {
     choice: Rc<Choice>,
 }
 
-/// Sets the algorithm of this thread's convolutions on the GPU; `None` restores what [`super::CONVOLUTION`] says.
+/// Sets the algorithm of this thread's convolutions on the GPU; `None` restores the setting of [`super::CONVOLUTION`].
 ///
 /// # Errors
 /// [`DeviceError::Absent`] before the thread has opened a GPU.
@@ -40,10 +41,11 @@ pub fn convolve_by(forced: Option<ConvolutionAlgorithm>) -> Result<(), DeviceErr
 }
 
 impl Convolution {
-    /// How cuDNN computes the convolution in the arithmetic of this thread's device; `None` where it does not.
+    /// How cuDNN computes the convolution in the arithmetic of this thread's device; `None` if it does not support it.
     ///
     /// # Errors
-    /// An invalid value of [`super::CONVOLUTION`]; its value `cudnn` for a size that cuDNN does not support; a failure of cuDNN.
+    /// An invalid value of [`super::CONVOLUTION`]; its value `cudnn` for a size that cuDNN does not support; a failure
+    /// of cuDNN.
     pub fn plan(self, direction: Direction) -> Result<Option<ConvolutionPlan>, DeviceError> {
         let context = Context::current()?;
         let key = (self, direction, context.arithmetic());

@@ -55,7 +55,7 @@ impl Convolutions {
                 Ok(_) => Some(Dnn::open()?),
                 Err(_) => None,
             };
-            // `set` succeeds: `get` was empty, and the context stays on its thread.
+            // `set` cannot fail: the cell was empty, and the context is used by a single thread.
             let _ = self.library.set(opened);
         }
         Ok(self.library.get().and_then(Option::as_ref))
@@ -78,7 +78,7 @@ impl Convolutions {
         }
     }
 
-    /// Caches that there is no plan, if the code says that cuDNN does not support the convolution.
+    /// Caches that there is no plan, if the error code means that cuDNN does not support the convolution.
     pub(super) fn refuse(&self, key: Key, code: c_int, stage: Stage) -> Result<(), DeviceError> {
         let what = format!("{:?} of {:?}", key.1, key.0);
         warn(&what, &refusal(&what, code, stage)?);
@@ -92,7 +92,7 @@ impl Convolutions {
 fn warn(what: &str, reason: &str) {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
-        // Standard error may be closed.
+        // Failure is ignored: standard error may be closed.
         let _ = writeln!(
             io::stderr(),
             "warning: cuDNN: {what}: {reason}; matrix products are used in its place, here and where else it refuses \

@@ -1,7 +1,8 @@
 //! The part of cuDNN 9 that convolutions need: functions, handle, and the descriptors of its graph API.
 //!
-//! The graph API (`cudnnBackend…`) plans once and executes the plan with little work of the host. The older functions
-//! (`cudnnConvolutionForward` …) plan at every call: 40 to 110 µs of the host's time each, measured beside an H100.
+//! The graph API (`cudnnBackend…`) plans once and executes the plan with little host time. The older functions
+//! (`cudnnConvolutionForward` …) plan at every call: 40 to 110 µs of the host's time each, measured on a machine with
+//! an H100.
 #![expect(unsafe_code, reason = "cuDNN is a C library")]
 
 use std::ffi::{c_int, c_void};
@@ -23,7 +24,7 @@ library! { Dnn:
     set_attribute = "cudnnBackendSetAttribute"(
         descriptor: Pointer, name: c_int, kind: c_int, count: i64, values: *const c_void
     );
-    /// Writes at most `most` values of an attribute, and how many there are.
+    /// Writes at most `most` values of an attribute, and their total number.
     get_attribute = "cudnnBackendGetAttribute"(
         descriptor: Pointer, name: c_int, kind: c_int, most: i64, count: *mut i64, values: *mut c_void
     );
@@ -32,7 +33,6 @@ library! { Dnn:
     execute = "cudnnBackendExecute"(handle: Pointer, plan: Pointer, pack: Pointer);
 }
 
-/// No deterministic algorithm fits arithmetic and workspace; not one of cuDNN's codes.
 pub(super) const NONE_FITS: c_int = -2;
 
 /// `CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED`.
@@ -131,14 +131,14 @@ impl Descriptor {
         self.set(name, DESCRIPTOR, &[value.0])
     }
 
-    /// Checks the attributes; from now on they are fixed.
+    /// Checks the attributes; afterwards they cannot be changed.
     pub(super) fn finished(self) -> Result<Self, c_int> {
         // SAFETY: the descriptor is this value's.
         succeeded(unsafe { finalize(self.0) })?;
         Ok(self)
     }
 
-    /// At most as many values of an attribute as `values` has; those that there are.
+    /// Reads the values of an attribute into `values`, at most its length; returns the filled part.
     pub(super) fn get<T: Copy>(
         &self,
         name: c_int,
@@ -160,7 +160,7 @@ impl Descriptor {
         Ok(usize::try_from(count).unwrap_or(0).min(values.len()))
     }
 
-    /// At most as many descriptors of an attribute as `into` has, which take their contents; how many there are.
+    /// Reads the descriptors of an attribute into `into`, at most its length; returns their number.
     pub(super) fn get_descriptors(&self, name: c_int, into: &[Self]) -> Result<usize, c_int> {
         let mut addresses: Vec<Pointer> = into.iter().map(|descriptor| descriptor.0).collect();
         self.get(name, DESCRIPTOR, &mut addresses)
@@ -185,7 +185,7 @@ pub(super) fn succeeded(code: c_int) -> Result<(), c_int> {
     if code == 0 { Ok(()) } else { Err(code) }
 }
 
-/// When cuDNN returned a code: one that means "not supported" in planning may be a failure later.
+/// At which stage cuDNN returned a code: "not supported" is expected in planning, but a failure in execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Nothing has been written yet.
@@ -197,7 +197,7 @@ pub(super) enum Stage {
 /// Why cuDNN does not support a convolution, if that is what `code` means: a sentence without its full stop.
 ///
 /// # Errors
-/// Every other error, which a fallback would hide: exhausted memory, and failures.
+/// All other errors (exhausted memory, failures), which a fallback would hide.
 pub(super) fn refusal(what: &str, code: c_int, stage: Stage) -> Result<String, DeviceError> {
     match code {
         NONE_FITS => Ok("no deterministic algorithm fits".to_owned()),

@@ -13,7 +13,7 @@ use crate::device::{Backend, DeviceError};
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: c_int = 2;
 
-/// Converts a code of the driver: `Ok` for 0; `what` names the action that was tried.
+/// Converts a code of the driver: `Ok` for 0; `what` names the attempted action.
 pub(super) fn check(what: &str, code: c_int) -> Result<(), DeviceError> {
     match code {
         0 => Ok(()),
@@ -27,7 +27,7 @@ pub(super) fn check(what: &str, code: c_int) -> Result<(), DeviceError> {
 /// `_INVALID_PTX` and `_UNSUPPORTED_PTX_VERSION`.
 const UNFIT_CODE: [c_int; 4] = [200, 209, 218, 222];
 
-/// As [`check`], for loading the kernels: a driver of CUDA 12 cannot load what a compiler of CUDA 13 produced.
+/// Like [`check`], for loading the kernels: a driver of CUDA 12 cannot load what a compiler of CUDA 13 produced.
 pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
     const WHAT: &str = "loading the kernels";
     if !UNFIT_CODE.contains(&code) {
@@ -51,8 +51,8 @@ pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
 /// `CUBLAS_STATUS_ALLOC_FAILED`.
 const BLAS_OUT_OF_MEMORY: c_int = 3;
 
-/// The error of a cuBLAS call that returned `code`, like [`library`]'s; cuBLAS allocates workspaces, so that it can run out of
-/// memory.
+/// The error of a cuBLAS call that returned `code`, like that of [`library`]; in addition, cuBLAS can run out of memory
+/// for its workspaces.
 pub(super) fn blas(what: &str, code: c_int) -> Result<(), DeviceError> {
     if code == BLAS_OUT_OF_MEMORY {
         return Err(DeviceError::out_of_memory("cuda"));

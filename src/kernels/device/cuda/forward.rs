@@ -1,20 +1,22 @@
 //! Defines the functions that cudarc declares `extern "C"`; each calls the library found at run time (`libraries.rs`).
 //! cudarc 0.9 can only be linked against such functions, so this module provides them.
 //!
-//! These are all functions that dfdx's devices, memory and tape need. dfdx's own kernels, without which this program is
-//! built (ADR 13), would need more (`cuLaunchKernel`, `nvrtcCompileProgram`): code that calls one by mistake does not link.
+//! The module has exactly the functions that dfdx's devices, memory and tape need. dfdx's own kernels, without which
+//! this program is built (ADR 13), would need more (`cuLaunchKernel`, `nvrtcCompileProgram`): code that calls one by
+//! mistake does not link.
 //!
-//! If the library is missing, every function returns an error code. Codes that cudarc's enums do not have become `UNKNOWN`:
-//! a value outside of an enum would be undefined behaviour.
+//! If the library is missing, every function returns an error code. Codes that cudarc's enums do not have become
+//! `UNKNOWN`: a value outside of an enum would be undefined behaviour.
 //!
 //! These cases are handled here, without the driver:
 //!
-//! * Allocations of zero bytes, which every token of the tape makes (`ops/var.rs`): the driver refuses them, or does not
-//!   write the address that cudarc then reads. They get the address [`EMPTY`]; freeing, filling and copying it do nothing.
+//! * Allocations of zero bytes, which every token of the tape makes (`ops/var.rs`): the driver refuses them, or does
+//!   not write the address that cudarc then reads. They get the address [`EMPTY`]; freeing, filling and copying it do
+//!   nothing.
 //! * Freeing and switching contexts after a sticky error ([`is_sticky`]). The driver returns it from every later call;
 //!   cudarc unwraps it in its `Drop`s, and a second panic while unwinding would abort the process. These calls then
 //!   return 0: the next call of any other kind returns the error, with the name of the action.
-//! * Setting the context that the thread has set already, and filling memory that is going to be overwritten ([`unfilled`]).
+//! * Setting the context that the thread has set already, and filling memory that will be overwritten ([`unfilled`]).
 #![expect(
     unsafe_code,
     reason = "functions of C libraries, called through addresses looked up by name"
@@ -56,7 +58,7 @@ fn is_sticky(code: c_int) -> bool {
     )
 }
 
-/// As [`driver_code`] for functions that free or switch: 0 after a sticky error.
+/// As [`driver_code`] for functions that free memory or switch contexts: 0 after a sticky error.
 fn released(code: c_int) -> c_int {
     if is_sticky(code) {
         0
@@ -81,11 +83,11 @@ thread_local! {
     /// The context that this thread has set.
     static CURRENT: Cell<Pointer> = const { Cell::new(null_mut()) };
 
-    /// Whether memory is to stay as it is where it would be filled with zeros.
+    /// Whether requests to fill memory with zeros are skipped.
     static IS_UNFILLED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls `allocate`, whose memory stays uninitialised: dfdx fills all that it allocates with zeros.
+/// Calls `allocate` so that its memory stays uninitialised; normally dfdx fills all allocated memory with zeros.
 pub(super) fn unfilled<R>(allocate: impl FnOnce() -> R) -> R {
     let before = IS_UNFILLED.replace(true);
     let result = allocate();
@@ -93,7 +95,7 @@ pub(super) fn unfilled<R>(allocate: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Makes the next call set the context; false, so that the caller goes on.
+/// Forgets which context is set, so that the next call sets it; returns false, so that the call proceeds.
 fn forget_context() -> bool {
     CURRENT.set(null_mut());
     false
@@ -178,8 +180,8 @@ forward! { released, unless false;
     cuModuleUnload(module: Pointer);
 }
 
-// dfdx opens cuBLAS for kernels that this program does not have; matrix products use the handle of `blas.rs`. Opening would
-// take a third of a millisecond, the first time half a second.
+// dfdx opens cuBLAS for its own kernels, which this program does not contain; nothing is opened here; matrix products
+// use the handle of `blas.rs`. Opening would take a third of a millisecond, the first time half a second.
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cublasCreate_v2(handle: *mut Pointer) -> c_int {

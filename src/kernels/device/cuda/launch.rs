@@ -15,13 +15,13 @@ use super::error::check;
 use crate::base::tally;
 use crate::device::{Arithmetic, DeviceError};
 
-/// Default number of threads of a block.
+/// Default number of threads per block.
 pub const THREADS: usize = 256;
 
-/// Most blocks of a grid over elements, enough to fill every GPU; a loop in the kernel covers the rest.
+/// Largest number of blocks of a grid over elements, enough to fill every GPU; a loop in the kernel covers the rest.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Elements that a thread computes together in `FOR_EACH_TILE` (`TILE` in `dialect.h`).
+/// Number of elements that a thread computes together in `FOR_EACH_TILE` (`TILE` in `dialect.h`).
 const TILE: usize = 4;
 
 /// The kind of an argument, as in the kernel's signature.
@@ -47,7 +47,7 @@ include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 pub enum Value {
     /// A device address, or 0.
     Pointer(u64),
-    /// A number of elements or an index: a whole number of any type in the kernel.
+    /// A number of elements or an index: an integer of any type in the kernel.
     Size(usize),
     /// An `int`.
     I32(i32),
@@ -62,10 +62,11 @@ pub enum Value {
 }
 
 impl Value {
-    /// A null pointer, for an array that there is not.
+    /// A null pointer, for a missing array.
     pub const NULL: Self = Self::Pointer(0);
 
-    /// Eight bytes, lowest first, for an argument of kind `wanted`; `None` if it is of another kind or does not fit.
+    /// The value in eight bytes, little endian, for an argument of kind `wanted`; `None` if it is of another kind or
+    /// does not fit.
     fn as_kind(self, wanted: Kind) -> Option<u64> {
         let int = |value: i32| u64::from(value.cast_unsigned());
         Some(match (self, wanted) {
@@ -82,7 +83,8 @@ impl Value {
     }
 }
 
-/// What a launch passes as a [`Value`]: an array, perhaps none, or a number. `How` tells the three apart and is inferred.
+/// What a launch passes as a [`Value`]: an array, an optional array, or a number. `How` distinguishes the three and is
+/// inferred.
 pub trait Argument<How> {
     /// The value.
     fn value(self) -> Value;
@@ -176,7 +178,7 @@ pub struct Launch {
     grid: [usize; 3],
     threads: usize,
     shared_bytes: usize,
-    /// The arguments, each in eight bytes, lowest byte first.
+    /// The arguments, each in eight bytes, little endian.
     values: Vec<u64>,
 }
 
@@ -210,13 +212,13 @@ impl Launch {
         self.grid([blocks, 1, 1])
     }
 
-    /// Number of blocks along each axis; at most 65,535 along the second and third.
+    /// Sets the number of blocks along each axis; at most 65,535 along the second and third.
     pub fn grid(mut self, grid: [usize; 3]) -> Self {
         self.grid = grid;
         self
     }
 
-    /// Threads of a block, a multiple of 32 up to 1024.
+    /// Number of threads per block, a multiple of 32 up to 1024.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -228,8 +230,8 @@ impl Launch {
         self
     }
 
-    /// The next argument: a reference to an array (mutable if the kernel writes it), perhaps none, or a number. A `usize`
-    /// becomes a whole number of any type, a `bool` an `int`.
+    /// The next argument: a reference to an array (mutable if the kernel writes it), an optional array, or a number. A
+    /// `usize` becomes an integer of any type, a `bool` an `int`.
     ///
     /// # Panics
     /// If the kernel has another argument there, or the number does not fit: a bug of the caller.
@@ -264,7 +266,7 @@ impl Launch {
         self.arg(Value::Pointer(address))
     }
 
-    /// Queues the kernel; returns before it is done.
+    /// Queues the kernel; returns before it is executed.
     ///
     /// # Errors
     /// Errors of the driver: a launch that the device does not support, or the failure of an earlier kernel.

@@ -1,8 +1,9 @@
-//! NVIDIA's shared libraries, opened at run time: one program starts on every machine, and uses the GPU if there is one.
+//! NVIDIA's shared libraries, opened at run time: the same program starts on every machine, and uses the GPU if there
+//! is one.
 //!
-//! A library is searched by file name in the folders of `FIELDTRIAL_CUDA_LIBRARIES` (separated like `PATH`), in those of the
-//! system's loader, in the usual folders of toolkits and drivers, and in those of Python wheels (PyTorch installs cuBLAS and
-//! cuDNN there). With the feature `cuda-stand-in` only the stand-ins of this build are used.
+//! A library is searched by file name in the folders of `FIELDTRIAL_CUDA_LIBRARIES` (separated like `PATH`), in those
+//! of the system's loader, in the usual folders of toolkits and drivers, and in those of Python wheels (PyTorch
+//! installs cuBLAS and cuDNN there). With the feature `cuda-stand-in` only the stand-ins of this build are used.
 #![expect(
     unsafe_code,
     reason = "opening a library runs its initialisation, and an address has no type"
@@ -145,8 +146,8 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Prefixes in which `python3` looks for packages, found without starting it: its own, the user's (`pip install --user`),
-/// and those for packages that the administrator installed beside the system's.
+/// Prefixes in which `python3` looks for packages, found without starting it: its own, the user's (`pip install
+/// --user`), and `/usr/local`, for packages installed by the administrator.
 fn prefixes() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let programs = std::env::split_paths(&path).map(|folder| folder.join("python3"));

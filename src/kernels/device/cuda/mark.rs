@@ -10,8 +10,8 @@ use crate::device::DeviceError;
 /// `CU_EVENT_DEFAULT`: an event with timing.
 const TIMED: c_uint = 0;
 
-/// An event in the default stream, reached when everything queued before it is done. The device takes its time, to half a
-/// microsecond.
+/// An event in the default stream, reached when everything queued before it is done. The device records its time with a
+/// resolution of half a microsecond.
 #[derive(Debug)]
 pub struct Mark(Pointer);
 

@@ -1,12 +1,12 @@
 //! NVIDIA GPUs as a [`Backend`]; compiled with the feature `cuda` only.
 //!
-//! Adds to dfdx: driver and libraries found at run time (`libraries.rs`, `forward.rs`), the GPU of a thread (`Context`),
-//! kernel launches ([`Launch`]) and matrix products ([`Product`]). Kernels are in `ops/*/kernels.cu`, in the dialect of
-//! `dialect.h`; `compile.rs` (a part of `build.rs`) compiles them, for GPUs or, with the feature `cuda-stand-in`, for a
-//! driver that computes on the CPU (`stand_in/`), on which all operations are tested.
+//! Adds to dfdx: driver and libraries found at run time (`libraries.rs`, `forward.rs`), the GPU of a thread
+//! (`Context`), kernel launches ([`Launch`]) and matrix products ([`Product`]). Kernels are in `ops/*/kernels.cu`, in
+//! the dialect of `dialect.h`; `compile.rs` (a part of `build.rs`) compiles them, for GPUs or, with the feature
+//! `cuda-stand-in`, for a driver that computes on the CPU (`stand_in/`), on which all operations are tested.
 //!
-//! Everything is queued on the default stream, in order, but copies of whole batches to the device (`staging.rs`), which
-//! have a queue beside it so that they overlap what is computed; nothing waits for the device but [`Backend::download`],
+//! Everything is queued on the default stream, in order, except copies of whole batches to the device (`staging.rs`),
+//! which use a second stream to overlap with computation. The host waits for the device only in [`Backend::download`],
 //! [`Backend::upload`] when all of its staging buffers are in flight, and synchronising.
 #![expect(
     unsafe_code,
@@ -227,11 +227,11 @@ pub fn downloaded<T: DeviceRepr + Copy + Default>(
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operations {
-    /// Kernels, fills with zeros, copies, and calls that set the thread's context.
+    /// Numbers of kernels, fills with zeros, copies, and calls that set the thread's context.
     pub of_driver: [u64; 4],
-    /// Matrix products of cuBLAS.
+    /// Number of cuBLAS matrix products.
     pub products: u64,
-    /// Convolutions of cuDNN.
+    /// Number of cuDNN convolutions.
     pub convolutions: u64,
 }
 
@@ -253,14 +253,14 @@ pub fn operations() -> Operations {
     }
 }
 
-/// Makes the stand-in run this thread's launches in reverse order of blocks and threads: a missing barrier changes bits.
+/// Makes the stand-in run this thread's launches in reverse order of blocks and threads: so that a missing barrier
+/// changes the result.
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 pub(crate) fn order_backwards(backwards: bool) {
     // SAFETY: a function of the stand-in.
     unsafe { call::set_backwards(backwards.into()) };
 }
 
-// `compile.rs` is a part of the build; its tests run here.
 #[cfg(all(test, feature = "cuda-stand-in"))]
 mod registers;
 #[cfg(all(test, feature = "cuda-stand-in"))]

@@ -6,7 +6,7 @@ use dfdx::tensor::Cuda;
 use super::{Launch, THREADS, downloaded, scratch};
 use crate::device::{Backend, Buffer, DeviceError};
 
-/// Most blocks of a reduction: four for each multiprocessor of the largest GPUs.
+/// Largest number of blocks of a reduction: four for each multiprocessor of the largest GPUs.
 const MOST_BLOCKS: usize = 528;
 
 /// Partial sums: one `double` per block of the reducing kernel.

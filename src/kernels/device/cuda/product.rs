@@ -22,7 +22,7 @@ pub struct Product {
     pub m: usize,
     /// Columns of the result.
     pub n: usize,
-    /// Inner dimension: terms of each sum.
+    /// Inner dimension: number of terms of each sum.
     pub k: usize,
     /// Whether A is stored transposed, `(k, m)`.
     pub a_is_transposed: bool,
@@ -30,18 +30,18 @@ pub struct Product {
     pub b_is_transposed: bool,
     /// Number of products.
     pub batches: usize,
-    /// Distance in values between the matrices of A, B and C; 0 if all products share one (not C).
+    /// Distance in values between the matrices of A, B and C; 0 if all products of a batch share one matrix (not C).
     pub strides: [usize; 3],
     /// Leading dimension of A, B and C in values, if rows have gaps between them; 0 if they have none.
     pub rows: [usize; 3],
-    /// Factor of the product (alpha).
+    /// Factor by which the product is multiplied (alpha).
     pub scale: f32,
     /// Whether the product is added to C.
     pub adds: bool,
 }
 
 impl Product {
-    /// One product of matrices without gaps, overwriting C.
+    /// A single product of contiguous matrices that overwrites C.
     pub fn new(m: usize, n: usize, k: usize) -> Self {
         Self {
             m,
@@ -71,21 +71,21 @@ impl Product {
         self
     }
 
-    /// Whether to add to C instead of overwriting it.
+    /// Sets whether to add to C instead of overwriting it.
     #[must_use]
     pub fn adding(mut self, adds: bool) -> Self {
         self.adds = adds;
         self
     }
 
-    /// Multiplies the product by a factor.
+    /// Sets the factor by which the product is multiplied.
     #[must_use]
     pub fn scaled(mut self, scale: f32) -> Self {
         self.scale = scale;
         self
     }
 
-    /// Makes the product a batch of so many products, each of the next matrices (see `strides`).
+    /// Makes the product a batch of `batches` products of consecutive matrices (see `strides`).
     #[must_use]
     pub fn batched(mut self, batches: usize) -> Self {
         self.batches = batches;
@@ -106,7 +106,7 @@ impl Product {
         B: Factor,
         C: DevicePtrMut<f32> + DeviceSlice<f32>,
     {
-        self.run_at((a, 0), (b, 0), (c, 0))
+        self.run_with_offsets((a, 0), (b, 0), (c, 0))
     }
 
     /// As [`Product::run`], with an offset into each slice.
@@ -116,7 +116,7 @@ impl Product {
     ///
     /// # Panics
     /// As [`Product::run`].
-    pub fn run_at<A, B, C>(
+    pub fn run_with_offsets<A, B, C>(
         self,
         (a, a_start): (&A, usize),
         (b, b_start): (&B, usize),

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-/// Registers of a multiprocessor.
+/// Number of registers of a multiprocessor.
 const REGISTERS: usize = 65_536;
 
 /// Lanes of a warp; registers are allocated per warp, in units of eight per lane.
 const LANES: usize = 32;
 
-/// A sentence for every kernel that uses more registers than its largest block (in `threads`) has.
+/// A sentence for every kernel that uses more registers than are available for its largest block (number of threads in
+/// `threads`).
 pub(super) fn too_many(said: &str, threads: &BTreeMap<&str, usize>) -> Vec<String> {
     let (mut kernel, mut found) = (("", ""), Vec::new());
     for line in said.lines() {
@@ -35,7 +36,7 @@ pub(super) fn too_many(said: &str, threads: &BTreeMap<&str, usize>) -> Vec<Strin
     found
 }
 
-/// `ptxas info    : Used 40 registers, …`
+/// Parses the number of registers from a line such as `ptxas info    : Used 40 registers, …`.
 fn registers(line: &str) -> Option<usize> {
     let (_, rest) = line.split_once("Used ")?;
     rest.split_once(" registers")?.0.parse().ok()

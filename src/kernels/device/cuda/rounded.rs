@@ -1,4 +1,5 @@
-//! [`Rounded`]: what products make of a buffer's values before they read them, kept so that it is made once.
+//! [`Rounded`]: conversions of a buffer's values for matrix products (rounded or reordered), cached so that they are
+//! computed once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,14 +10,15 @@ use super::context::Context;
 use super::launch::{Launch, Value};
 use crate::device::{Arithmetic, DeviceError};
 
-/// Caches of one buffer's values as products read them. Whoever writes to the buffer replaces this by the default, which is empty.
+/// Cached conversions of one buffer's values for matrix products. After writing to the buffer it must be replaced by
+/// the empty default.
 #[derive(Debug, Default)]
 pub struct Rounded {
     /// The buffer's values in 16 bits, of this arithmetic.
     pub half: Cached<Arithmetic, u16>,
     /// The values as a filter of these rows and padded channels for cuDNN, in `f32`.
     pub filter: Cached<[usize; 2], f32>,
-    /// The values as such a filter in 16 bits, of this arithmetic.
+    /// The values as a cuDNN filter in 16 bits, by arithmetic (`f16` or `bf16`) and sizes.
     pub half_filter: Cached<(Arithmetic, [usize; 2]), u16>,
 }
 
@@ -48,7 +50,7 @@ impl<K: PartialEq, T> Cached<K, T> {
         Ok(array)
     }
 
-    /// Caches an array for `key`, in place of another.
+    /// Caches an array for `key`, replacing an earlier one.
     pub fn set(&self, key: K, array: Rc<CudaSlice<T>>) {
         *self.0.borrow_mut() = Some((key, array));
     }
@@ -61,13 +63,13 @@ impl<K: PartialEq, T> Cached<K, T> {
     }
 }
 
-/// A factor of a product.
+/// An operand of a matrix product.
 pub trait Factor {
     /// Address and number of its `f32` values.
     fn single(&self) -> (u64, usize);
 
-    /// The values `start..start + len` rounded to 16 bits: an array, and the index of the first of them in it. Rounded to
-    /// `f16`, values beyond 65,504 become infinite, which loss scaling detects.
+    /// The values `start..start + len` rounded to 16 bits: returns an array, and the index of the first value in it.
+    /// Rounded to `f16`, values beyond 65,504 become infinite, which loss scaling detects.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].

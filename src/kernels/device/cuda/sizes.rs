@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::device::Arithmetic;
 
-/// `f16` channels are padded to a multiple of this: tensor cores take eight at a time.
+/// `f16` channels are padded to a multiple of this: tensor cores process eight at a time.
 const HALF_CHANNELS: usize = 8;
 
 /// Which result of a convolution `y = conv(x, w)` is computed.
@@ -19,7 +19,8 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Input, filter and output in the order of cuDNN's function: the two that it reads, then the one that it writes.
+    /// Input, filter and output in the order of cuDNN's function: the two arrays that it reads, then the one that it
+    /// writes.
     pub(super) fn ordered<T>(self, [x, w, y]: [T; 3]) -> [T; 3] {
         match self {
             Self::Forward => [x, w, y],
@@ -52,11 +53,12 @@ pub struct Convolution {
     pub groups: usize,
 }
 
-/// The key of a cached plan.
+/// Key of a cached plan: sizes, direction and arithmetic.
 pub(super) type Key = (Convolution, Direction, Arithmetic);
 
 impl Convolution {
-    /// Channels of `x` and `y` in memory. Groups are not padded: [`Convolution::is_held_by`] says whether they need to be.
+    /// Channels of `x` and `y` in memory. Groups are not padded; [`Convolution::is_held_by`] tells whether padding
+    /// would be needed.
     pub(super) fn channels_in_memory(&self, arithmetic: Arithmetic) -> (usize, usize) {
         let (c, k) = self.channels;
         match arithmetic {
@@ -68,7 +70,7 @@ impl Convolution {
         }
     }
 
-    /// Whether cuDNN can take the channels as they are in memory: in 16 bits every group has a multiple of eight.
+    /// Whether cuDNN supports the channels as they are in memory: in 16 bits every group must have a multiple of eight.
     pub(super) fn is_held_by(&self, arithmetic: Arithmetic) -> bool {
         let (c, k) = self.channels;
         let is_whole = |channels: usize| (channels / self.groups).is_multiple_of(HALF_CHANNELS);
@@ -85,8 +87,8 @@ impl Convolution {
     }
 }
 
-/// `64x40x40x3>128:3x3s1p1`: 64 images of 40 × 40 pixels and 3 channels, to 128 channels with a 3 × 3 filter, stride 1,
-/// padding 1; a dilation and a number of groups other than 1 follow, as `d2g4`.
+/// Formats the sizes as `64x40x40x3>128:3x3s1p1`: 64 images of 40 × 40 pixels and 3 channels, to 128 channels with a 3
+/// × 3 filter, stride 1, padding 1; a dilation and a number of groups other than 1 follow, as `d2g4`.
 impl fmt::Display for Convolution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

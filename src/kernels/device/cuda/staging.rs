@@ -26,17 +26,17 @@ const NON_BLOCKING: c_uint = 1;
 /// The default stream.
 const DEFAULT: Pointer = std::ptr::null_mut();
 
-/// Staging buffers of batches that take turns: the most of them in flight.
+/// Number of staging buffers for batches, which limits the copies in flight.
 const PLACES: usize = 8;
 
-/// Most bytes of a small upload: labels, times, tables, single numbers. A step has several, which must not take the turns of
-/// batches: the host waits for the device where all buffers are in flight.
+/// Largest size in bytes of a small upload: labels, times, tables, single numbers. Small uploads have buffers of their
+/// own, so that they do not occupy those of batches; the host waits if all buffers are in flight.
 const SMALL: usize = 4 << 10;
 
-/// Staging buffers of small uploads.
+/// Number of staging buffers for small uploads.
 const SMALL_PLACES: usize = 64;
 
-/// Fewest bytes for the second stream: the bus takes 10 µs for them, and the additional calls take as long.
+/// Smallest size in bytes for which the second stream is used: copying takes 10 µs, as long as the additional calls.
 const BESIDE: usize = 256 << 10;
 
 /// Pinned staging buffers.
@@ -44,7 +44,7 @@ const BESIDE: usize = 256 << 10;
 pub(super) struct Staging {
     small: Ring<SMALL_PLACES>,
     large: Ring<PLACES>,
-    /// The stream for copies, once it was needed.
+    /// The stream for copies, created when first needed.
     beside: Option<Queue>,
 }
 
@@ -71,8 +71,8 @@ struct Place {
 }
 
 impl Staging {
-    /// Copies `values` to device memory at `address`; returns before the device has them, and without waiting for it
-    /// unless all are in flight.
+    /// Copies `values` to device memory at `address`; returns before the copy is done, and waits only if all staging
+    /// buffers are in flight.
     ///
     /// # Safety
     /// `address` has memory for at least as many values, which lives until the copy is done.

@@ -24,9 +24,9 @@ pub struct ListedGpu {
     pub used_bytes: Option<u64>,
     /// Temperature of the chip, in °C.
     pub temperature_c: Option<u32>,
-    /// Highest clock of the multiprocessors.
+    /// Highest clock of the multiprocessors in MHz.
     pub max_clock_mhz: Option<u32>,
-    /// Highest memory clock.
+    /// Highest memory clock in MHz.
     pub max_memory_clock_mhz: Option<u32>,
     /// Power limit.
     pub power_limit_mw: Option<u32>,

@@ -10,8 +10,8 @@ use super::{Counters, GpuUsage};
 /// Time between two samples. Drivers update load and power a few times a second, clocks more often.
 pub const PERIOD: Duration = Duration::from_millis(50);
 
-/// Load and power are means over up to a second before the sample (NVML's documentation), so they count only after this much
-/// training.
+/// Load and power are means over up to a second before the sample (NVML's documentation), so they are used only after
+/// this much training.
 pub const SETTLE: Duration = Duration::from_secs(1);
 
 /// Samples a GPU between [`GpuMeter::begin`] and [`GpuMeter::end`], without blocking the caller.
@@ -80,19 +80,19 @@ impl GpuMeter {
         !matches!(self.0, State::Absent)
     }
 
-    /// Training begins or continues.
+    /// Called when training begins or continues.
     pub fn begin(&self) {
         self.mark(Mark::Begin(Instant::now()));
     }
 
-    /// Training pauses or ends.
+    /// Called when training pauses or ends.
     pub fn end(&self) {
         self.mark(Mark::End(Instant::now()));
     }
 
     fn mark(&self, mark: Mark) {
         if let State::Sampling(sender, _) = &self.0 {
-            // A thread that has failed receives nothing; `finish` returns its error.
+            // Sending fails if the thread has failed; `finish` returns its error.
             let _ = sender.send(mark);
         }
     }

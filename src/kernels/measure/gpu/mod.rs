@@ -27,15 +27,15 @@ pub trait Counters {
 /// One sample of the counters; `None` for those that a GPU does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// Percentage of the last moments in which at least one kernel ran.
+    /// Percentage of the last sampling period in which at least one kernel ran.
     pub busy_percent: Option<u32>,
-    /// Clock of the multiprocessors.
+    /// Clock of the multiprocessors in MHz.
     pub clock_mhz: Option<u32>,
     /// Memory clock.
     pub memory_clock_mhz: Option<u32>,
-    /// Temperature of the chip.
+    /// Temperature of the chip in °C.
     pub temperature_c: Option<u32>,
-    /// Power of the whole board.
+    /// Power of the whole board in milliwatts.
     pub power_mw: Option<u32>,
     /// Why the clocks are throttled; empty if they are not.
     pub throttled_by: Option<Vec<&'static str>>,

@@ -119,7 +119,7 @@ mod tests {
         tally.end(at(6), &device);
         let seen = tally.summary();
         assert_eq!(seen.samples, Some(6));
-        // Too short for counters that are means over a second.
+        // The run is too short for counters that are means over a second.
         assert_eq!((seen.busy_share, seen.power_w), (None, None));
         assert_eq!(seen.clock_mhz, Some(1980.0));
         assert_eq!(seen.memory_clock_mhz, Some(3201.0));

@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use super::{Counters, Reading};
 
-/// Load, clocks, temperature and energy of the GPU during training, from its counters (NVML), for the whole device, including other processes. Missing
-/// on the CPU, and where there is no counter.
+/// Load, clocks, temperature and energy of the GPU during training, from its counters (NVML), for the whole device,
+/// including other processes. `None` on the CPU, and for counters that the GPU lacks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct GpuUsage {
-    /// Share of the time in which at least one kernel ran, 0 to 100, from the second second of training on.
+    /// Percentage of the time in which at least one kernel ran, 0 to 100, from the second second of training on.
     pub busy_share: Option<f64>,
-    /// Mean clock of the multiprocessors.
+    /// Mean clock of the multiprocessors in MHz.
     pub clock_mhz: Option<f64>,
-    /// Mean clock of the memory.
+    /// Mean clock of the memory in MHz.
     pub memory_clock_mhz: Option<f64>,
-    /// Highest temperature of the chip.
+    /// Highest temperature of the chip in °C.
     pub temperature_c: Option<f64>,
     /// Mean power of the board, from the second second of training on.
     pub power_w: Option<f64>,
-    /// Energy of the board while training: by its counter, else mean power × seconds.
+    /// Energy of the board during training in joules: from its counter, else mean power × seconds.
     pub energy_j: Option<f64>,
-    /// Energy per epoch; `None` where an epoch was not whole, and before the run's epochs are known.
+    /// Energy per epoch in joules; `None` if an epoch was incomplete, or the number of epochs is not known yet.
     pub energy_j_per_epoch: Option<f64>,
     /// Share of the samples at which the clocks were throttled, 0 to 100.
     pub throttled_share: Option<f64>,
@@ -32,7 +32,7 @@ pub struct GpuUsage {
     /// Number of NVML samples.
     #[serde(alias = "readings")]
     pub samples: Option<u64>,
-    /// Mean milliseconds of a sample, which a separate thread takes.
+    /// Mean milliseconds that reading the counters took, in a separate thread.
     #[serde(alias = "reading_ms")]
     pub sample_ms: Option<f64>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Tally {
     memory_clock: Mean,
     power_mw: Mean,
     temperature_c: Option<u32>,
-    /// 1 for a sample at which the clocks were throttled, else 0.
+    /// Mean of 1 for samples with throttled clocks, 0 for others.
     throttled: Mean,
     reasons: BTreeSet<&'static str>,
     /// Millijoules from the counter; `None` once it could not be read.
@@ -78,7 +78,7 @@ impl Mean {
 }
 
 impl Tally {
-    /// Load and power count only after `settle` of training.
+    /// Load and power are used only after the duration `settle` of training.
     pub(super) fn new(settle: Duration) -> Self {
         Self {
             settle,

@@ -33,7 +33,7 @@ impl ActivateKernel for Cpu {
             let kept = &kept[start..start + grad.len()];
             activated!(activation, |act| simd!({
                 for (grad, kept) in grad.iter_mut().zip(kept) {
-                    // The sum makes 0 of −0, as it would be added to a gradient of zeros.
+                    // The sum turns −0 into 0, as adding to a gradient of zeros would.
                     *grad = *grad * act.slope_from_kept(*kept) + 0.0;
                 }
             }));

@@ -80,7 +80,7 @@ fn sum_and_keep(a: &[f32], b: &[f32], y: &mut [f32], before: &mut [f32], act: im
     }
 }
 
-/// `grad = grad · act'(before)`.
+/// Multiplies by the activation's derivative: `grad = grad · act'(before)`.
 #[inline(always)]
 fn slope(grad: &mut [f32], before: &[f32], act: impl Activate) {
     for (grad, before) in grad.iter_mut().zip(before) {

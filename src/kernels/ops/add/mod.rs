@@ -16,7 +16,7 @@ use crate::device::{Backend, Buffer};
 
 /// Sums on one device.
 pub trait AddKernel: Backend {
-    /// `act(a + b)`, and with `keep` the sum before the activation, which backward needs.
+    /// `act(a + b)`, and, if `keep` is set, the sum before the activation, which backward needs.
     fn add(
         &self,
         a: &Buffer<Self>,
@@ -63,7 +63,7 @@ impl<D: AddKernel> GradSlots<'_, D> {
     }
 }
 
-/// `a + b`, elementwise, for equal shapes.
+/// `a + b`, elementwise, without broadcasting.
 ///
 /// # Errors
 /// [`OpError::Shape`] when they differ.
@@ -71,7 +71,7 @@ pub fn add<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var
     activated_sum(pass, a, b, Activation::Identity)
 }
 
-/// `silu(a + b)`, elementwise, for equal shapes.
+/// `silu(a + b)`, elementwise, without broadcasting.
 ///
 /// # Errors
 /// [`OpError::Shape`] when they differ.
@@ -79,7 +79,7 @@ pub fn add_silu<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Resul
     activated_sum(pass, a, b, Activation::Silu)
 }
 
-/// `tanh(a + b)`, elementwise, for equal shapes.
+/// `tanh(a + b)`, elementwise, without broadcasting.
 ///
 /// # Errors
 /// [`OpError::Shape`] when they differ.

@@ -1,15 +1,15 @@
-//! Attention on the CPU: one task per chunk of a sequence's rows forward, one per sequence and head backward, independent
-//! of the number of threads.
+//! Attention on the CPU: one task per chunk of a sequence's rows forward, one per sequence and head backward,
+//! independent of the number of threads.
 //!
-//! A task has the scores of one chunk of rows, or of one head, at a time. Backward computes the probabilities again, so
+//! A task holds the scores of one chunk of rows, or of one head, at a time. Backward recomputes the probabilities, so
 //! that no `T²` values per head are kept between the passes. Keys, and in backward values, are transposed once per
 //! sequence; all else is read in place through strides.
 //!
-//! Backward: `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, with `drop(p)` in the first and
-//! `drop(dp)` for dp in the third.
+//! Backward: `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, with `drop(p)` in the first
+//! and `drop(dp)` for dp in the third.
 //!
-//! Causal: a chunk of rows ends at the column of its last row, and a chunk of columns begins at the row of its first one.
-//! Of the upper triangle only the parts in the chunks on the diagonal are computed; probabilities are zeros there.
+//! Causal: a chunk of rows ends at the column of its last row, and a chunk of columns begins at the row of its first
+//! one. Above the diagonal only the parts inside diagonal chunks are computed; their probabilities are zero.
 
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ impl AttentionKernel for Cpu {
             let sequence = Sequence::new(qkv, size, start / (3 * len), mask, arithmetic);
             let dy = &grad_output[start / 3..start / 3 + len];
             sequence.with_transposed(2, |transposed| {
-                // Heads apart: the gradients of each are one task's own, and their rows lie close together.
+                // Gradients are first stored by head: each task has its own memory, with rows close together.
                 with_scratch(3 * len, |apart| {
                     for_each_chunk_if(large, apart, 3 * head_len, |start, grads| {
                         let head = start / (3 * head_len);
@@ -124,7 +124,7 @@ impl<'a> Sequence<'a> {
         Matrix::strided(values, self.size.positions, d, 3 * c)
     }
 
-    /// Calls `task` with the keys, and the values if `parts` is 2, of all heads, for [`Sequence::across`].
+    /// Calls `task` with the keys, and the values if `parts` is 2, of all heads, as needed by [`Sequence::across`].
     fn with_transposed(&self, parts: usize, task: impl FnOnce(&[f32])) {
         let (t, c) = (self.size.positions, self.size.features);
         if t <= FEW {
@@ -152,7 +152,7 @@ impl<'a> Sequence<'a> {
         Matrix::new(&transposed[((part - 1) * c + head * d) * t..], d, t)
     }
 
-    /// Results of some rows.
+    /// Computes the attention results of some rows.
     fn attend(&self, rows: Range<usize>, keys: &[f32], y: &mut [f32]) {
         let (size, stride) = (self.size, self.size.stride());
         let (c, d) = (size.features, size.head_width());
@@ -254,7 +254,7 @@ impl<'a> Sequence<'a> {
         );
     }
 
-    /// Factors of the mask for some columns, from the first on, of the rows from `first` on.
+    /// Factors of the mask for some columns, from the first on, for the rows from `first` on.
     #[inline(always)]
     fn factors(
         &self,
@@ -270,7 +270,7 @@ impl<'a> Sequence<'a> {
     }
 }
 
-/// Scores of some rows become probabilities, with dropout.
+/// Converts scores of some rows to probabilities, with dropout.
 struct Probabilities<'a> {
     sequence: &'a Sequence<'a>,
     head: usize,
@@ -302,7 +302,7 @@ impl WithSimd for Probabilities<'_> {
     }
 }
 
-/// Scores of some rows become probabilities, with dropout, and gradients of probabilities those of scores.
+/// Converts scores of some rows to probabilities, with dropout, and gradients of probabilities to gradients of scores.
 struct Gradients<'a> {
     sequence: &'a Sequence<'a>,
     head: usize,

@@ -131,7 +131,7 @@ fn gradients(
     let p = (dropped.as_ref().unwrap_or(probabilities), places.scores());
     places.multiply(rows.transposed_a(), p, dy, (&mut *grads, v))?;
     let mut scores = match dropped {
-        // The memory's content was needed for the line above only.
+        // The memory's content is no longer needed, so it is reused.
         Some(memory) => memory.into_buffer(device)?,
         None => device.spare_buffer(places.scores_len())?,
     };
@@ -236,7 +236,7 @@ impl Places {
             batches: self.count,
             ..product
         };
-        Ok(product.run_at((a, at_a.start), (b, at_b.start), (c, at_c.start))?)
+        Ok(product.run_with_offsets((a, at_a.start), (b, at_b.start), (c, at_c.start))?)
     }
 
     /// Separate heads: `(3, B, heads, T, d)`, or with `dy` as a fourth part.
@@ -257,7 +257,7 @@ impl Places {
         Ok(PooledBuffer::new(apart))
     }
 
-    /// Merges the heads again, replacing `joined` or added to it.
+    /// Merges the heads into `joined`, replacing its content or adding to it.
     fn join(
         &self,
         apart: &CudaSlice<f32>,

@@ -13,7 +13,7 @@ use crate::device::{Backend, Buffer};
 /// How a sequence attends to itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AttentionOptions {
-    /// Heads, which divide the features of q, k and v.
+    /// Number of heads, which must divide the features of q, k and v.
     pub heads: usize,
     /// Whether a position attends only to itself and those before it.
     pub causal: bool,
@@ -28,16 +28,16 @@ pub struct AttentionSize {
     pub batch: usize,
     /// Positions T.
     pub positions: usize,
-    /// Features C of queries, keys and values each.
+    /// Number of features C of queries, of keys, and of values.
     pub features: usize,
-    /// Heads, each of C / heads features.
+    /// Number of heads, each with C / heads features.
     pub heads: usize,
     /// Whether position i attends to positions 0 to i only.
     pub causal: bool,
 }
 
 impl AttentionSize {
-    /// Features of one head.
+    /// Number of features per head.
     pub fn head_width(self) -> usize {
         self.features / self.heads
     }
@@ -47,8 +47,8 @@ impl AttentionSize {
         1.0 / (self.head_width() as f32).sqrt()
     }
 
-    /// Two products of 2 per pair and feature forward and four backward; 5 per score forward (scale, shift, exp, sum,
-    /// quotient) and 5 backward; with dropout 1 more per score in both.
+    /// FLOPs: forward two products with 2 per pair and feature, backward four; 5 per score forward (scale, shift, exp,
+    /// sum, quotient) and 5 backward; with dropout 1 more per score in both.
     fn work(self, drops: bool) -> Work {
         let t = self.positions;
         let pairs = self.batch * if self.causal { t * (t + 1) / 2 } else { t * t };
@@ -60,8 +60,8 @@ impl AttentionSize {
 
 /// Kernels of [`attention`] on one device.
 pub trait AttentionKernel: Backend {
-    /// The result `(B, T, C)`, and what backward needs beside `qkv`: on CUDA the probabilities `(B, heads, T, T)` before
-    /// dropout, in mixed precision in 16 bits only; on the CPU nothing.
+    /// The result `(B, T, C)`, and what backward needs in addition to `qkv`: on CUDA the probabilities `(B, heads, T,
+    /// T)` before dropout, in mixed precision in 16 bits only; on the CPU nothing.
     ///
     /// Word `((b · heads + head) T + i) T + j` of `mask` drops the weight of position j for position i.
     fn attention(
@@ -85,21 +85,21 @@ pub trait AttentionKernel: Backend {
 
 /// Attention within each sequence: per head `drop(softmax(q kᵀ / √d)) v`, with `d = C / heads`.
 ///
-/// With `causal`, position i attends to positions 0 to i: the other scores are left out of the softmax. `drop` is
+/// With `causal`, position i attends to positions 0 to i: other scores are excluded from the softmax. `drop` is
 /// [`super::dropout()`] of the probabilities, the identity in a pass without dropout.
 ///
-/// Work: `4 B P C` for the two products and 5 per score forward, `8 B P C` and 5 per score backward, where P, the pairs of
-/// positions, is `T²` or, with `causal`, `T (T + 1) / 2`; with dropout 1 more per score in both. The CPU computes the
-/// probabilities a second time in backward instead of keeping them; that counts nothing.
+/// Work: `4 B P C` for the two products and 5 per score forward, `8 B P C` and 5 per score backward, where P, the pairs
+/// of positions, is `T²` or, with `causal`, `T (T + 1) / 2`; with dropout 1 more per score in both. The CPU computes
+/// the probabilities a second time in backward instead of storing them; that is not counted.
 ///
 /// # Shapes
 /// `(B, T, C)` from `qkv: (B, T, 3C)`: q, k, v in this order; inside each, head i owns features `i d .. (i + 1) d`.
 /// # Errors
-/// [`OpError::Shape`] when `qkv` has another rank, its features are not 3 × heads × a whole number, or the probability of
-/// dropout is not in `[0, 1)`.
+/// [`OpError::Shape`] when `qkv` has another rank, its features are not 3 × heads × a whole number, or the probability
+/// of dropout is not in `[0, 1)`.
 /// # Source
-/// Vaswani et al. 2017, §3.2; agrees with PyTorch `F.scaled_dot_product_attention` with `is_causal` and `dropout_p`, but
-/// for other random numbers.
+/// Vaswani et al. 2017, §3.2; agrees with PyTorch `F.scaled_dot_product_attention` with `is_causal` and `dropout_p`,
+/// except for the random numbers.
 pub fn attention<D: Kernels>(
     pass: &mut Pass<D>,
     qkv: &Var<D>,

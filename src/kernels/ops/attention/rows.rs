@@ -1,8 +1,8 @@
 //! Softmax of rows of scores and its gradient on the CPU, and how a sequence is cut into rows.
 //!
-//! Only the first values of a row count. Those behind, up to a multiple of [`LANES`], have arbitrary content before and are
-//! zeros afterwards, so that every step takes whole vectors. Several rows take each step together: a sum is added up in a
-//! fixed order, one value after another, and the processor can do so for several rows at a time.
+//! Only the first values of a row are used. The padding up to a multiple of [`LANES`] has arbitrary content before and
+//! zeros afterwards, so that only whole vectors are processed. Several rows are processed together: sums have a fixed
+//! order, in which each addition waits for the previous one, so several rows keep the processor busy.
 
 use std::ops::Range;
 
@@ -15,12 +15,13 @@ use crate::ops::parallel::PRODUCT_FLOP;
 
 /// Number of partial sums of a row at every vector level, so that all levels give the same bits.
 pub(super) const LANES: usize = 16;
-/// Most rows that take a step together.
+/// Largest number of rows processed together.
 pub(super) const GROUP: usize = 12;
 
 /// Approximate number of positions in a chunk.
 const ROWS: usize = 128;
-/// Number of positions in a chunk if causal: few, so that little is computed in vain; full tiles of the products.
+/// Number of positions in a chunk if causal: few, so that little is computed above the diagonal; a multiple of the
+/// matrix product's tile.
 const CAUSAL_ROWS: usize = 30;
 
 impl AttentionSize {
@@ -52,7 +53,8 @@ impl AttentionSize {
         if self.causal { i + 1 } else { self.positions }
     }
 
-    /// Distance between rows of scores: an odd number of cache lines, so that a column is spread over the sets of a cache.
+    /// Distance in values between rows of scores: an odd number of cache lines, so that a column is spread over the
+    /// sets of a cache.
     pub(super) fn stride(self) -> usize {
         (self.positions.div_ceil(LANES) | 1) * LANES
     }
@@ -69,7 +71,8 @@ impl AttentionSize {
         }
     }
 
-    /// The rows of one head's gradients `(3, T, d)`, each with its place in those of the sequence, `(T, 3C)`.
+    /// The rows of one head's gradients `(3, T, d)`, each with its position in the gradients of the sequence, `(T,
+    /// 3C)`.
     pub(super) fn gradient_rows(
         self,
         grads: &mut [f32],
@@ -84,7 +87,7 @@ impl AttentionSize {
     }
 }
 
-/// Rows of scores that take each step together, at most [`GROUP`].
+/// Rows of scores that are processed together, at most [`GROUP`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<S> {
     pub(super) simd: S,
@@ -92,14 +95,14 @@ pub(super) struct Rows<S> {
     pub(super) stride: usize,
     /// Length of the part of a row that is computed.
     pub(super) columns: usize,
-    /// Number of values of the first row that count, and how many more each next row has.
+    /// Number of used values of the first row, and how many more each next row has.
     pub(super) len: (usize, usize),
     /// Factor of the scores.
     pub(super) scale: f32,
 }
 
 impl<S: Simd> Rows<S> {
-    /// `softmax(scale · row)` of every row, in place.
+    /// Computes `softmax(scale · row)` of every row, in place.
     #[inline(always)]
     pub(super) fn softmax(self, rows: &mut [f32]) {
         let (simd, count) = (self.simd, rows.len() / self.stride);
@@ -109,7 +112,7 @@ impl<S: Simd> Rows<S> {
             self.end_with(f32::NEG_INFINITY, i, row);
             let mut most = simd.splat_f32s(f32::NEG_INFINITY);
             for vector in &row[..used] {
-                // Without NaN; one in the row makes the sum NaN.
+                // The maximum ignores NaN; a NaN in the row makes the sum NaN.
                 most = simd.max_f32s(*vector, most);
             }
             *highest = simd.reduce_max_f32s(most) * self.scale;
@@ -154,7 +157,7 @@ impl<S: Simd> Rows<S> {
         }
     }
 
-    /// The vectors of row `i`, and how many of them hold values that count.
+    /// The vectors of row `i`, and how many of them contain used values.
     #[inline(always)]
     fn row(self, rows: &mut [f32], i: usize) -> (&mut [S::f32s], usize) {
         let row = &mut rows[i * self.stride..][..self.columns.next_multiple_of(LANES)];
@@ -207,7 +210,7 @@ fn total(lanes: &[f32; LANES]) -> f32 {
     lanes.iter().fold(0.0, |sum, lane| sum + lane)
 }
 
-/// `row *= factors`, for as many values as there are factors.
+/// `row *= factors`, elementwise, for all factors.
 #[inline(always)]
 pub(super) fn multiply(row: &mut [f32], factors: &[f32]) {
     for (value, factor) in row.iter_mut().zip(factors) {
@@ -243,8 +246,8 @@ pub(super) fn transpose(to: &mut [f32], from: &[f32], rows: usize, row_stride: u
     }
 }
 
-/// The two halves in turn, value by value: four times, and a matrix of 16 rows and columns is transposed, since each time
-/// rotates the bits of the indices by one.
+/// Interleaves the two halves. Four times this transposes a 16 × 16 matrix, since each time rotates the bits of the
+/// indices by one.
 #[inline(always)]
 fn shuffle(values: &[f32; LANES * LANES]) -> [f32; LANES * LANES] {
     let (first, second) = values.split_at(LANES * LANES / 2);

@@ -21,7 +21,7 @@ impl BatchNormKernel for Cpu {
         let parts = map_chunks(rows, chunk, x.len(), |range| {
             moments_of(&x[range.start * channels..range.end * channels], channels)
         });
-        // Chan et al. 1983, from the first chunk to the last.
+        // Merges the chunks' moments in order (Chan et al. 1983).
         let (mut mean, mut squares) = (vec![0.0_f64; channels], vec![0.0_f64; channels]);
         let mut seen = 0.0_f64;
         for (index, (means, deviations)) in parts.iter().enumerate() {
@@ -143,10 +143,10 @@ fn factors(inputs: &BatchNormInputs<'_, Cpu>) -> Vec<f32> {
     pairs.map(|(gamma, rstd)| gamma * rstd).collect()
 }
 
-/// Values that are walked at once: rows of few channels several at a time, so that the inner loop is long.
+/// Number of values processed together: several rows if there are few channels, so that the inner loop is long.
 const WIDE: usize = 256;
 
-/// `values` of one row, for as many rows as are walked at once.
+/// `values` of one row, repeated for the rows that are processed together.
 fn repeated(values: &[f32]) -> Vec<f32> {
     values.repeat((WIDE / values.len()).max(1))
 }
@@ -176,18 +176,18 @@ impl Affine {
         }
     }
 
-    /// The parameters for the first `len` values of those that are processed at once.
+    /// The parameters for the first `len` values of those that are processed together.
     #[inline(always)]
     fn part(&self, len: usize) -> [&[f32]; 3] {
         [&self.mean[..len], &self.factors[..len], &self.beta[..len]]
     }
 }
 
-/// Mean, and sum of squared distances from the mean, of every channel of a chunk, which stays in the cache for the second
-/// pass.
+/// Mean, and sum of squared distances from the mean, of every channel of a chunk, in two passes over a chunk that fits
+/// into the cache.
 fn moments_of(x: &[f32], channels: usize) -> (Vec<f32>, Vec<f32>) {
     let share = channels as f32 / x.len() as f32;
-    // Distances from the first row are small where the mean is large.
+    // Distances from the first row are summed, since they are small even if the mean is large.
     let first = repeated(&x[..channels]);
     let (mut wide, mut mean) = (vec![0.0; first.len()], x[..channels].to_vec());
     simd!({
@@ -242,7 +242,8 @@ fn forward(y: &mut [f32], x: &[f32], affine: &Affine, shift: Option<&[f32]>, act
     }
 }
 
-/// `grad *= act'`, from the result or from what was before the activation.
+/// Multiplies by the activation's derivative, `grad *= act'`, computed from the result or from the value before the
+/// activation.
 #[inline(always)]
 fn before_activation(
     grad: &mut [f32],
@@ -285,7 +286,7 @@ fn before_activation(
     }
 }
 
-/// `dx = a dz + b + k (x − m)`; without `dz`, `dx` holds it.
+/// `dx = a dz + b + k (x − m)`; without `dz`, `dx` contains dz.
 #[inline(always)]
 fn backward(dx: &mut [f32], dz: Option<&[f32]>, x: &[f32], wide: &[Vec<f32>; 4]) {
     let len = wide[0].len();
@@ -314,7 +315,7 @@ fn backward(dx: &mut [f32], dz: Option<&[f32]>, x: &[f32], wide: &[Vec<f32>; 4])
     }
 }
 
-/// Adds Σ dz and Σ dz (x − m) of a chunk to `sums`, which begin as zeros.
+/// Adds Σ dz and Σ dz (x − m) of a chunk to `sums`, which are initially zero.
 #[inline(always)]
 fn add_sums(dz: &[f32], x: &[f32], mean: &[f32], sums: &mut [f32]) {
     let (plain, centred) = sums.split_at_mut(sums.len() / 2);

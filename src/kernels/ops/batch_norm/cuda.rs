@@ -11,11 +11,11 @@ use crate::device::cuda::{Launch, arithmetic};
 use crate::device::{Backend, Buffer};
 use crate::ops::{PooledBuffer, Result};
 
-/// Fewest rows of a piece, and most pieces.
+/// Smallest number of rows of a piece, and largest number of pieces.
 const PIECE: usize = 32;
 const MOST_PIECES: usize = 1024;
 
-/// Rows of a piece.
+/// Number of rows of a piece.
 fn piece(rows: usize) -> usize {
     PIECE.max(rows.div_ceil(MOST_PIECES))
 }
@@ -124,7 +124,7 @@ impl BatchNormKernel for Cuda {
     }
 }
 
-/// [`PooledBuffer::only_half`] of an array that there may not be.
+/// [`PooledBuffer::only_half`] of an optional array.
 fn only_half(values: Option<&PooledBuffer<Cuda>>) -> Result<Option<Rc<CudaSlice<u16>>>> {
     values.map_or(Ok(None), PooledBuffer::only_half)
 }

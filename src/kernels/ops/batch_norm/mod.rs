@@ -1,14 +1,14 @@
 //! Batch norm over channels, with a residual and an activation in the same pass: `y = act(norm(x) + shift)`.
 //!
 //! # Formula
-//! `norm(x) = (x − m) / √(v + ε) · γ + β`, with mean m and variance v of every channel over all other dimensions: of the batch
-//! (biased, [`batch_norm`]) or given ones ([`batch_norm_frozen`]). `ẋ = (x − m) / √(v + ε)`.
+//! `norm(x) = (x − m) / √(v + ε) · γ + β`, with mean m and variance v of every channel over all other dimensions: of
+//! the batch (biased, [`batch_norm`]) or given ones ([`batch_norm_frozen`]). `ẋ = (x − m) / √(v + ε)`.
 //!
-//! Backward, with `dz = dy · act'` and N values a channel: `dβ = Σ dz`, `dγ = Σ dz ẋ`, `dshift = dz` and
-//! `dx = γ / √(v + ε) · (dz − dβ / N − ẋ dγ / N)`; with given statistics the last two terms are missing.
+//! Backward, with `dz = dy · act'` and N values per channel: `dβ = Σ dz`, `dγ = Σ dz ẋ`, `dshift = dz` and `dx = γ /
+//! √(v + ε) · (dz − dβ / N − ẋ dγ / N)`; with given statistics the last two terms are missing.
 //!
-//! Backward keeps x, and y or else the shift where the activation's derivative needs it; all of them as
-//! [`super::KeepFactors::kept`] gives them.
+//! Backward keeps x, and y or the shift if the activation's derivative needs it, in the precision of
+//! [`super::KeepFactors::kept`].
 //! # Source
 //! Ioffe & Szegedy 2015; PyTorch `F.batch_norm`.
 
@@ -22,7 +22,7 @@ use crate::device::{Backend, Buffer};
 /// Values and channels of a batch norm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchNormSize {
-    /// Values of a channel: B · H · W of an image, B of a row.
+    /// Number of values per channel: B · H · W for images, B for rows.
     pub rows: usize,
     /// Channels.
     pub channels: usize,
@@ -91,11 +91,12 @@ pub trait BatchNormKernel: Backend {
     /// `1 / √(variance + ε)`.
     fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32) -> Result<Buffer<Self>>;
 
-    /// `act(norm(x) + shift)`. With `keeps` the backward pass follows, with x as [`super::KeepFactors::kept`] gives it.
+    /// `act(norm(x) + shift)`. With `keeps` a backward pass will follow, which uses x in the precision of
+    /// [`super::KeepFactors::kept`].
     fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>, keeps: bool) -> Result<Buffer<Self>>;
 
-    /// Makes `grad`, the gradient of the result, that before the activation, and returns dβ and dγ. `y` is the result where the
-    /// activation's derivative follows from it, else `None`.
+    /// Converts `grad`, the gradient of the result, to the gradient before the activation, and returns dβ and dγ. `y`
+    /// is the result if the activation's derivative follows from it, else `None`.
     fn batch_norm_sums(
         &self,
         inputs: &BatchNormInputs<'_, Self>,
@@ -103,7 +104,8 @@ pub trait BatchNormKernel: Backend {
         grad: &mut Buffer<Self>,
     ) -> Result<[Buffer<Self>; 2]>;
 
-    /// dx from `grad`, dz, in its memory, or in `into`; `sums` are dβ and dγ, `None` with given statistics.
+    /// Computes dx from `grad` (dz), in the memory of `grad` or in `into`; `sums` are dβ and dγ, `None` with given
+    /// statistics.
     fn batch_norm_backward(
         &self,
         inputs: &BatchNormInputs<'_, Self>,
@@ -150,7 +152,7 @@ pub fn batch_norm<D: Kernels>(
     Ok((y, moments))
 }
 
-/// As [`batch_norm`] with given statistics: evaluation.
+/// Like [`batch_norm`], with given statistics, for evaluation.
 ///
 /// # Shapes
 /// That of `x: (…, C)`; all others `(C)`.
@@ -198,7 +200,7 @@ fn normalised<D: Kernels>(
     let work = Work::new((8 + more + forward) * n, (10 + more + backward) * n);
     let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
     let by_result = activation.has_slope_from_result();
-    // The derivatives of the other activations follow from the values before them, to which the shift belongs.
+    // The derivatives of other activations are computed from the value before the activation, which includes the shift.
     let needs_shift = !by_result && activation != Activation::Identity;
     let (shape, gamma, beta) = (x.shape(), gamma.clone(), beta.clone());
     let x = pass.keep(x, &gamma)?;

@@ -10,10 +10,12 @@ use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if, for_each_item};
 use crate::ops::simd::simd;
 
-/// Columns that one task sums: so few that the sums stay in the L1 cache, so many that reads are of whole cache lines.
+/// Number of columns that one task sums: so few that the sums stay in the L1 cache, so many that reads are of whole
+/// cache lines.
 const COLUMNS: usize = 1024;
 
-/// Positions that are added to one another before their sum is added to the total, so that many positions lose no digits.
+/// Number of positions that are summed before their sum is added to the total, so that many positions lose no
+/// precision.
 const BLOCK: usize = 64;
 
 impl BroadcastKernel for Cpu {
@@ -45,7 +47,7 @@ impl BroadcastKernel for Cpu {
         (sums, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let columns = inner.min(COLUMNS);
-        // The chunks of a row of sums: the last one is shorter.
+        // Number of chunks of a row of sums; the last one may be shorter.
         let per_row = inner.div_ceil(columns);
         let is_large = a.len() >= ELEMENTWISE_LEN;
         let tasks: Vec<&mut [f32]> = sums
@@ -108,8 +110,8 @@ impl BroadcastKernel for Cpu {
     }
 }
 
-/// Calls `kernel` with pieces of `values`, none longer than a row: where the piece begins in `values`, and where its first
-/// value's counterpart is in the rows.
+/// Calls `kernel` with pieces of `values`, none longer than a row: with the start of the piece in `values`, and the
+/// index of its first value's counterpart in the rows.
 fn each_part(
     values: &mut [f32],
     (positions, inner): (usize, usize),

@@ -1,4 +1,4 @@
-//! Rows at every position, on CUDA: one thread per value; of sums, one per sum.
+//! Broadcast operations on CUDA: one thread per value, or for sums one per sum.
 
 use dfdx::tensor::Cuda;
 

@@ -1,6 +1,6 @@
 //! Sums and products of values with a row that is the same at every position, and means over positions.
 //!
-//! Values are seen as `x: (outer, positions, inner)`, rows as `y: (outer, inner)`.
+//! The shapes are `x: (outer, positions, inner)` and `y: (outer, inner)`.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -13,7 +13,7 @@ use super::gemm::Accumulate;
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// How a row meets the values at a position.
+/// How a row is combined with the values at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combine {
     /// `x + y`.
@@ -22,7 +22,7 @@ pub enum Combine {
     Multiply,
 }
 
-/// Rows at every position, on one device. `dims` are the numbers `[outer, positions, inner]`.
+/// Kernels of [`broadcast`] on one device. `dims` are the numbers `[outer, positions, inner]`.
 pub trait BroadcastKernel: Backend {
     /// `x[o, p, i] ∘ y[o, i]`.
     fn broadcast(
@@ -33,7 +33,7 @@ pub trait BroadcastKernel: Backend {
         how: Combine,
     ) -> Result<Buffer<Self>>;
 
-    /// `factor · Σ_p a[o, p, i]`, or of `a · b`, added to `sums` or replacing it.
+    /// `factor · Σ_p a[o, p, i]`, or of `a · b`, written to `sums` or added to it.
     fn sum_positions(
         &self,
         a: &Buffer<Self>,
@@ -43,7 +43,7 @@ pub trait BroadcastKernel: Backend {
         sums: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
-    /// `factor · y[o, i]` at every position, added to `x` or replacing it.
+    /// Writes `factor · y[o, i]` to every position of `x`, or adds it.
     fn spread(
         &self,
         y: &Buffer<Self>,

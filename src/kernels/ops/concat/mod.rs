@@ -15,9 +15,9 @@ use super::gemm::Accumulate;
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// Concatenation on one device.
+/// Kernels of [`concat`] on one device.
 pub trait ConcatKernel: Backend {
-    /// Rows of `a` and `b` side by side; `widths` are their features.
+    /// Concatenates the rows of `a` and `b`; `widths` are their numbers of features.
     fn concat(
         &self,
         a: &Buffer<Self>,

@@ -51,7 +51,7 @@ impl Case {
         [y, grad_x, grad_weight]
     }
 
-    /// The definition in f64.
+    /// The convolution and its gradients, computed in f64 from their definition.
     fn exact(self) -> Results<f64> {
         let (Self(batch, (h, w), (c, k), padding), (ho, wo)) = (self, self.output());
         let [x, weight, grad] = self
@@ -82,7 +82,7 @@ impl Case {
         results
     }
 
-    /// Largest errors relative to the largest values.
+    /// For each of the three results (y and both gradients), the largest error relative to its largest value.
     fn errors(self, algorithm: Convolution) -> [f64; 3] {
         let (results, exact) = (self.run(algorithm), self.exact());
         [0, 1, 2].map(|i| {

@@ -40,19 +40,19 @@ pub enum Convolution {
 /// 110 GFLOP/s, so a unit is 18 ps) on the shapes of the U-Net, caches cold. They need not be exact: where the decision is
 /// close, the algorithms differ little.
 mod cost {
-    /// A multiply-add of a direct convolution, including losses at row ends and to the memory layout.
+    /// Cost of a multiply-add of a direct convolution, including losses at row ends and to the memory layout.
     pub(super) const DIRECT: f64 = 1.15;
-    /// A multiply-add of a direct convolution in bf16 by `vdpbf16ps`.
+    /// Cost of a multiply-add of a direct convolution in bf16 by `vdpbf16ps`.
     pub(super) const DIRECT_BF16: f64 = 0.65;
-    /// A multiply-add of a direct convolution in bf16 by AMX.
+    /// Cost of a multiply-add of a direct convolution in bf16 by AMX.
     pub(super) const DIRECT_AMX: f64 = 0.15;
-    /// Copying one channel of a pixel of input or result to the layout for direct products.
+    /// Cost of copying one channel of a pixel of input or result to the layout for direct products.
     pub(super) const PIXEL: f64 = 25.0;
-    /// Transforming one channel of a point of data or results.
+    /// Cost of transforming one channel of a point of data or results.
     pub(super) const POINT: f64 = 25.0;
-    /// Transforming a point of a filter, and reading it again from outside the L2 cache.
+    /// Cost of transforming a point of a filter, and reading it again from outside the L2 cache.
     pub(super) const FILTER: f64 = 65.0;
-    /// Transforming a point of a filter that stays in the L2 cache, when tiles are few.
+    /// Cost of transforming a point of a filter that stays in the L2 cache, when tiles are few.
     pub(super) const FILTER_NEAR: f64 = 25.0;
     pub(super) const CALL: f64 = 20_000.0;
     /// Products with fewer channels take as long as with this number.
@@ -129,7 +129,8 @@ fn channels(size: &Conv2dSize) -> (f64, f64) {
 }
 
 fn direct(size: &Conv2dSize) -> f64 {
-    // Three channels make rows of nine values, so few channels cost a direct product less than Winograd's.
+    // With few channels the direct product is less affected than Winograd's, since its rows contain the values of three
+    // pixels.
     let (c, k) = (size.channels.0 as f64, channels(size).1);
     let pixels = (size.batch * size.output.0 * size.output.1) as f64;
     let bf16 = bf16_products().filter(|_| size.arithmetic == Arithmetic::Bfloat);

@@ -50,7 +50,7 @@ struct Phase {
 }
 
 impl Phase {
-    /// `None` for a phase without taps or pixels.
+    /// The phase at `at`; `None` if it has no taps or pixels.
     fn new(size: &Conv2dSize, at: (usize, usize)) -> Option<Self> {
         let (stride, padding) = (size.options.stride, size.options.padding);
         let (down, across) = (
@@ -160,7 +160,7 @@ pub(super) fn backward_strided(
     let all = (0..stride * stride).map(|i| (i / stride, i % stride));
     let phases: Vec<Phase> = all.filter_map(|at| Phase::new(size, at)).collect();
     let lens: Vec<usize> = phases.iter().map(|phase| phase.weights(size)).collect();
-    // Every pixel belongs to one phase; without all of them, some pixels get nothing.
+    // Every pixel belongs to one phase; if some phases are missing, some pixels are not written.
     let is_whole = phases.len() == stride * stride;
     let writes = accumulate == Accumulate::Replace && is_whole;
     let image = size.input.0 * size.input.1 * size.channels.0;

@@ -1,4 +1,4 @@
-//! Convolution on the CPU: which algorithm computes it.
+//! Convolution on the CPU: selects the algorithm.
 
 use dfdx::tensor::Cpu;
 

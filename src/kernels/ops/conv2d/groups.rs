@@ -7,11 +7,11 @@ use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, for_each_chunk_if, for_each_item};
 use crate::ops::scratch::with_scratch;
 
-/// Values that one task copies at a time: they stay in the L2 cache while one group after another takes its own.
+/// Number of values that one task copies at a time; they stay in the L2 cache while the groups read their channels.
 const BLOCK: usize = 1 << 15;
 
-/// Calls `convolve` with the number of every group, the size of its convolution, both of its inputs and its result. Rows of
-/// inputs and result are one value of every group's channels, whose number is given with them.
+/// Calls `convolve` with the number of every group, the size of its convolution, both of its inputs and its result.
+/// Each of the three is given with its number of channels per group.
 pub(super) fn for_each_group(
     size: &Conv2dSize,
     [(a, a_channels), (b, b_channels)]: [(&[f32], usize); 2],
@@ -61,7 +61,7 @@ fn gather(from: &[f32], groups: usize, channels: usize, to: &mut [f32]) {
     for_each_item(from.len() >= ELEMENTWISE_LEN, parts, copy);
 }
 
-/// The inverse of [`gather`], added to `to` or replacing it.
+/// The inverse of [`gather`], which overwrites `to` or adds to it.
 fn scatter(
     from: &[f32],
     groups: usize,

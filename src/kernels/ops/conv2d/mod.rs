@@ -47,7 +47,8 @@ pub struct Conv2dOptions {
     pub padding: usize,
     /// Distance in pixels between the taps of the kernel, in both directions.
     pub dilation: usize,
-    /// Number of groups into which the channels in and out are cut; each group out reads one group in.
+    /// Number of groups into which the channels in and out are divided; each group of output channels reads one group
+    /// of input channels.
     pub groups: usize,
 }
 
@@ -75,13 +76,13 @@ impl Conv2dOptions {
 pub struct Conv2dSize {
     /// Images.
     pub batch: usize,
-    /// Height and width in.
+    /// Height and width of the input.
     pub input: (usize, usize),
-    /// Height and width out.
+    /// Height and width of the result.
     pub output: (usize, usize),
     /// Height and width of the kernel.
     pub kernel: (usize, usize),
-    /// Channels in and out.
+    /// Numbers of input and output channels.
     pub channels: (usize, usize),
     /// Stride, padding, dilation and groups.
     pub options: Conv2dOptions,
@@ -120,13 +121,13 @@ impl Conv2dSize {
         }
     }
 
-    /// Whether every channel is a group of its own, of several.
+    /// Whether the convolution is depthwise: several groups, each with a single input channel.
     fn is_depthwise(&self) -> bool {
         self.options.groups > 1 && self.options.groups == self.channels.0
     }
 }
 
-/// Convolution on one device.
+/// Kernels of [`conv2d`] on one device.
 pub trait Conv2dKernel: Backend {
     /// The convolution.
     fn conv2d(
@@ -187,7 +188,6 @@ pub fn conv2d_by<D: Kernels>(
         algorithm,
         ..check(x, weight, bias, options)?
     };
-    // A padding is smaller than the kernel, and a single tap has no dilation.
     if size.kernel == (1, 1) && options.stride == 1 && options.groups == 1 {
         let weight = weight.reshape([size.channels.0, size.channels.1])?;
         return linear(pass, x, &weight, bias, Activation::Identity);
@@ -285,7 +285,7 @@ fn check<D: Backend>(
     })
 }
 
-/// Height and width of the results on images `x`, or why there are none.
+/// Height and width of the results on images `x`, or why the sizes do not fit.
 fn results(
     x: Shape,
     (h, w): (usize, usize),

@@ -22,7 +22,7 @@ pub(super) struct Windows {
     pub(super) batch: usize,
     /// Input height, width, channels.
     pub(super) input: (usize, usize, usize),
-    /// Result height and width; may be smaller or larger than the full convolution's.
+    /// Result height and width; may be smaller or larger than those of the full convolution.
     pub(super) output: (usize, usize),
     pub(super) kernel: (usize, usize),
     pub(super) stride: usize,
@@ -108,7 +108,7 @@ impl<'a> Chunk<'a> {
         (0..images).flat_map(move |image| (0..rows).map(move |row| (row * images + image) * pitch))
     }
 
-    /// Values of one row of the layout: the same row of each image.
+    /// Number of values of one row of the layout: the same row of each image.
     fn row_len(&self) -> usize {
         self.images.len() * self.windows.pitch() * self.windows.stride * self.windows.input.2
     }
@@ -150,7 +150,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Writes row `row` of plane `parity` for every image: zeros, input by `copy`, zeros. What follows the last row is zeros.
+    /// Writes row `row` of plane `parity` for every image: zeros, input by `copy`, zeros. Zeros follow the last row.
     fn fill_row<T: Copy>(
         &self,
         x: &[f32],
@@ -178,7 +178,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// The part of the windows in a layout that product number `index` takes, one row per position.
+    /// The part of the windows in a layout that the product with number `index` reads, one row per position.
     pub(super) fn factor<'l>(&self, layout: &'l [f32], index: usize) -> Matrix<'l> {
         let Factor {
             start,
@@ -227,7 +227,7 @@ impl<'a> Chunk<'a> {
                     self.images.start + index % images,
                     self.rows.start + index / images,
                 );
-                // The last row ends with its last result.
+                // The last row has no gap after its last result.
                 let (values, rest) = target.split_at_mut(row);
                 values.copy_from_slice(&gradient[(image * height + y) * row..][..row]);
                 rest.fill(0.0);

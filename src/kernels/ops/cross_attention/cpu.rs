@@ -22,7 +22,7 @@ impl CrossAttentionKernel for Cpu {
         let mut y = vec![0.0; q.len()];
         let (q, k) = (features(q, size.kind), features(k, size.kind));
         let len = size.queries * size.features;
-        // Short sequences are batched, so that vector code is entered once for several.
+        // Several short sequences are processed together, so that vector code is entered less often.
         let together = (CHUNK / len).max(1);
         let large = size.work().forward >= PRODUCT_FLOP as u64;
         for_each_chunk_if(large, &mut y, together * len, |start, y| {

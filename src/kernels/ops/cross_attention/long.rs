@@ -67,7 +67,7 @@ pub(super) fn backward(
     });
 }
 
-/// One head: its first feature, and its views.
+/// One head: index of its first feature, and its matrices.
 struct Head<'a> {
     start: usize,
     q: Matrix<'a>,

@@ -9,10 +9,10 @@ mod short;
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// Added to the sum of weights of linear attention.
+/// Value added to the sum of weights of linear attention, against division by 0.
 pub const LINEAR_EPS: f32 = 1e-6;
 
-/// How queries and keys become weights.
+/// How attention weights are computed from queries and keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttentionKind {
     /// `softmax(q kᵀ / √d)`.
@@ -26,20 +26,20 @@ pub enum AttentionKind {
 pub struct CrossAttentionSize {
     /// Sequences B.
     pub batch: usize,
-    /// Positions N of the queries.
+    /// Number N of query positions.
     pub queries: usize,
-    /// Positions M of keys and values.
+    /// Number M of key and value positions.
     pub keys: usize,
-    /// Features C of queries, keys and values each.
+    /// Number of features C of queries, of keys, and of values.
     pub features: usize,
-    /// Heads, each of C / heads features.
+    /// Number of heads, each with C / heads features.
     pub heads: usize,
-    /// How queries and keys become weights.
+    /// How attention weights are computed from queries and keys.
     pub kind: AttentionKind,
 }
 
 impl CrossAttentionSize {
-    /// Features d of one head.
+    /// Number of features d per head.
     pub fn head_width(self) -> usize {
         self.features / self.heads
     }
@@ -94,16 +94,16 @@ pub trait CrossAttentionKernel: Backend {
     ) -> Result<[Buffer<Self>; 3]>;
 }
 
-/// Attention of queries to keys of another sequence (or the same), per head of `d = C / heads` features:
-/// softmax `softmax(q kᵀ / √d) v`, or linear `φ(q) (φ(k)ᵀ v) / (φ(q) · Σ φ(k) + 1e-6)` with `φ(x) = elu(x) + 1`.
+/// Attention of queries to keys of another sequence (or the same), per head of `d = C / heads` features: softmax
+/// `softmax(q kᵀ / √d) v`, or linear `φ(q) (φ(k)ᵀ v) / (φ(q) · Σ φ(k) + 1e-6)` with `φ(x) = elu(x) + 1`.
 ///
 /// Work: two products, `4 B N M C`, or for linear attention of long sequences `2 B (N + M) C (d + 1)`; 5 per score of
-/// softmax, 2 per value of `φ` and 1 per result of linear attention. Backward the products twice.
+/// softmax, 2 per value of `φ` and 1 per result of linear attention. Backward computes twice as many products.
 ///
 /// # Shapes
 /// `(B, N, C)` from `q: (B, N, C)`, `k` and `v: (B, M, C)`; in each, head i owns features `i d .. (i + 1) d`.
 /// # Errors
-/// [`OpError::Shape`] when they do not fit each other, or C is not heads × a whole number.
+/// [`OpError::Shape`] when the shapes do not fit together, or C is not heads × a whole number.
 /// # Source
 /// Vaswani et al. 2017, §3.2; Katharopoulos et al. 2020, §3.2 (linear). The softmax agrees with PyTorch
 /// `F.scaled_dot_product_attention`.

@@ -5,7 +5,7 @@ use super::{AttentionKind, CrossAttentionSize, Gradients, LINEAR_EPS, Sequence};
 use crate::ops::chunks::dot;
 use crate::ops::math;
 
-/// Adds the result of one sequence to `y`; `scratch` holds M values.
+/// Adds the result of one sequence to `y`; `scratch` has M values.
 #[inline(always)]
 pub(super) fn forward(
     sequence: Sequence<'_>,
@@ -25,8 +25,7 @@ pub(super) fn forward(
     }
 }
 
-/// Adds the gradients of one sequence; for q and k those with respect to their features.
-/// `scratch` holds 2 M values.
+/// Adds the gradients of one sequence; for q and k those with respect to their features. `scratch` has 2 M values.
 #[inline(always)]
 pub(super) fn backward(
     sequence: Sequence<'_>,
@@ -85,8 +84,8 @@ fn backward_row(
 
 /// Subtracts `Σ p g` from every g.
 ///
-/// It works on differences from the first g: with one key only the effect of ε on the weight remains, while the difference
-/// of two nearly equal numbers would be rounding noise.
+/// Computed on differences from the first g: with a single key only the effect of ε remains exactly, instead of the
+/// difference of two nearly equal numbers.
 #[inline(always)]
 fn center(slopes: &mut [f32], weights: &[f32], kind: AttentionKind, sum: f32) {
     let first = slopes[0];
@@ -104,7 +103,7 @@ fn center(slopes: &mut [f32], weights: &[f32], kind: AttentionKind, sum: f32) {
     }
 }
 
-/// The weights of the keys for one query in one head; returns the divisor of the scores.
+/// Computes the weights of the keys for one query in one head; returns the divisor of the scores.
 #[inline(always)]
 fn weigh(
     q: &[f32],

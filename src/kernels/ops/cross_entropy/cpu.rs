@@ -81,7 +81,7 @@ fn slope(dlogits: &mut [f32], probabilities: &[f32], label: usize, scale: f32) {
 fn shared_loss(log: f32, logits: &[f32], label: usize, shares: &ClassShares) -> f64 {
     let own = f64::from(shares.own[label]) * f64::from(log - logits[label]);
     if shares.spread_sum == 0.0 {
-        // Not added as zeros: an infinite logit would make them no number.
+        // The other terms are skipped instead of multiplied by 0, because 0 times an infinite logit is NaN.
         return own;
     }
     let spread = logits.iter().zip(&shares.spread);
@@ -121,7 +121,7 @@ fn exponentials(y: &mut [f32], logits: &[f32], classes: usize) {
     }
 }
 
-/// The largest logit; ignores NaN, which shows up in the exponentials.
+/// The largest logit; NaN is ignored here; it shows up in the exponentials.
 #[inline(always)]
 fn highest(row: &[f32]) -> f32 {
     row.iter().copied().fold(f32::NEG_INFINITY, f32::max)

@@ -53,10 +53,10 @@ impl CrossEntropyKernel for Cuda {
     }
 }
 
-/// `own` and `spread` of [`super::ClassShares`] on the device.
+/// The arrays `own` and `spread` of [`super::ClassShares`] in device memory.
 type SharesOnDevice = (Option<CudaSlice<f32>>, Option<CudaSlice<f32>>);
 
-/// Uploads the shares of classes: none without smoothing and weights, no `spread` without smoothing.
+/// Uploads the target weights of classes: none without smoothing and weights, no `spread` without smoothing.
 fn shares_on_device(targets: &ClassTargets) -> Result<SharesOnDevice> {
     let Some(shares) = &targets.shares else {
         return Ok((None, None));

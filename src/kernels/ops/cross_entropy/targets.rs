@@ -5,9 +5,9 @@ use crate::ops::{OpError, Result};
 /// Label smoothing and weights of classes, as the arguments of PyTorch's `CrossEntropyLoss`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CrossEntropyOptions {
-    /// ε: the share of each target that is spread over all classes alike, from 0 to 1.
+    /// ε: the fraction of each target that is spread over all classes alike, from 0 to 1.
     pub label_smoothing: f64,
-    /// A weight above 0 for every class; empty: all 1.
+    /// Weight of every class, above 0; empty if all are 1.
     pub weights: Vec<f64>,
 }
 
@@ -17,7 +17,8 @@ impl CrossEntropyOptions {
     }
 }
 
-/// The target distribution of B rows over K classes: a row with label y has `spread[c] + [c = y] own[y]` of class c.
+/// The target distribution of B rows over K classes: a row with label y has the weight `spread[c] + [c = y] own[y]` for
+/// class c.
 #[derive(Debug, Clone)]
 pub struct ClassTargets {
     /// Label of every row, from 0 to K - 1.
@@ -26,11 +27,11 @@ pub struct ClassTargets {
     pub classes: usize,
     /// The sum of the labels' weights, by which the sum over rows is divided.
     pub divisor: f64,
-    /// Shares of a target by class; `None` without smoothing and weights: 1 of the label and 0 of others.
+    /// Target weights by class; `None` without smoothing and class weights: 1 for the label and 0 for others.
     pub shares: Option<ClassShares>,
 }
 
-/// Shares of a target by class.
+/// Target weights by class, with label smoothing and class weights.
 #[derive(Debug, Clone)]
 pub struct ClassShares {
     /// `(1 - ε) w[c]` of every class.

@@ -1,4 +1,4 @@
-//! Dropout on the CPU: the mask is computed from its key in forward and again in backward.
+//! Dropout on the CPU: the mask is computed from its key in the forward and again in the backward pass.
 
 use dfdx::tensor::Cpu;
 

@@ -33,7 +33,7 @@ impl DropoutKernel for Cuda {
     }
 }
 
-/// Counters of the random words of `n` values, each of which a thread makes.
+/// Number of Philox counters for the random words of `n` values; each thread processes one.
 pub(in crate::ops) fn counters(n: usize) -> usize {
     n.div_ceil(BLOCK) * (BLOCK / WORDS)
 }
@@ -48,7 +48,8 @@ fn dropout_add(device: &Cuda, x: &Buffer<Cuda>, y: &mut Buffer<Cuda>, mask: Mask
     Ok(())
 }
 
-/// Kept values, scaled, and zeros elsewhere, from `values` or, where they are kept in 16 bits only, `half`; without either in place.
+/// Writes kept values, scaled, and zeros elsewhere. Reads `values` or, if they are stored in 16 bits only, `half`;
+/// without either works in place.
 pub(in crate::ops) fn drop_some(
     values: Option<&CudaSlice<f32>>,
     half: Option<&CudaSlice<u16>>,

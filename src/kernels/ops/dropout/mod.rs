@@ -35,10 +35,10 @@ impl Mask {
 
 /// Kernels of [`dropout`] on one device.
 pub trait DropoutKernel: Backend {
-    /// Kept values times the mask's scale, zeros elsewhere.
+    /// Returns kept values times the mask's scale, and zeros elsewhere.
     fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>>;
 
-    /// Adds the gradient of the input, which may be computed in the memory of `dy`, to its slot.
+    /// Adds the gradient of the input, which may be computed in the memory of `dy`, to the input's slot.
     fn dropout_backward(
         &self,
         mask: Mask,
@@ -50,10 +50,10 @@ pub trait DropoutKernel: Backend {
 /// Zeroes each value with probability `p` and multiplies the others by `1 / (1 - p)`; the identity in a pass without
 /// dropout and for `p = 0`.
 ///
-/// The mask uses one number of the pass's generator and is then a function of the index alone (Philox): it is independent
-/// of threads, and backward recomputes it instead of saving it.
+/// The mask uses one number of the pass's generator and is then a function of the index alone (Philox): it is
+/// independent of threads, and backward recomputes it instead of saving it.
 ///
-/// Work: 1 per value forward and backward; random numbers count nothing.
+/// Work: 1 per value forward and backward; random numbers are not counted.
 ///
 /// # Shapes
 /// As `x`.

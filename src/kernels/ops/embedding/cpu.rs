@@ -1,4 +1,4 @@
-//! Embedding on the CPU: rows copied out; gradients added in index order by one thread.
+//! Embedding on the CPU: forward copies rows; backward adds gradients in index order on one thread.
 
 use dfdx::tensor::Cpu;
 

@@ -85,8 +85,8 @@ struct Group<'a> {
     dt: f32,
 }
 
-/// What forward saves of a group, concatenated: x before every step `(steps, rows)`, then for each field the values of
-/// the first and of the second hidden layer, each `(steps, rows, H)`.
+/// What the forward pass saves for a group of samples, concatenated: x before every step `(steps, rows)`, then for each
+/// field the values of the first and of the second hidden layer, each `(steps, rows, H)`.
 struct Saved<'a> {
     x: &'a [f32],
     hidden: [[&'a [f32]; 2]; 2],
@@ -104,7 +104,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Values of a hidden layer in one step.
+    /// Number of values of a hidden layer in one step.
     fn layer(&self) -> usize {
         self.rows * self.hidden
     }
@@ -134,7 +134,7 @@ impl<'a> Group<'a> {
         (path, saved)
     }
 
-    /// A field at `x`, by row; its hidden values go to `first` and `second`.
+    /// Evaluates a field at `x`, one value per row; hidden values are written to `first` and `second`.
     fn evaluate(
         &self,
         field: usize,
@@ -163,7 +163,7 @@ impl<'a> Group<'a> {
         values
     }
 
-    /// The gradients of the start, by row, and of both fields.
+    /// The gradients of the start (one per row) and of the parameters of both fields.
     fn backward(&self, saved: &[f32], grad: &[f32]) -> (Vec<f32>, [Field<Vec<f32>>; 2]) {
         let saved = self.saved(saved);
         let mut grads = [zeros(&self.fields[0]), zeros(&self.fields[1])];
@@ -285,7 +285,8 @@ fn last_layer(
     }
 }
 
-/// Gradients before the first tanh of one sample, from those after it, and the gradients of the first weights and biases.
+/// Backward pass of the first layer for one sample: turns the gradients after tanh in `slopes` into those before it, and adds
+/// the gradients of weights and biases.
 #[inline(always)]
 fn inner_layer(
     slopes: &mut [f32],

@@ -1,5 +1,5 @@
 //! Euler–Maruyama on CUDA: one launch for all steps forward and one backward, one block per path; then the gradients of
-//! the square weights by two products and of the others by one more launch.
+//! the `(H, H)` weights by two products and of the others by one more launch.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -9,7 +9,7 @@ use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{GradSlots, Result};
 
-/// Largest number of units for which a block keeps the square weights in registers.
+/// Largest number of units for which a block keeps the `(H, H)` weights in registers.
 const NARROW: usize = 64;
 
 impl EulerKernel for Cuda {
@@ -44,7 +44,7 @@ impl EulerKernel for Cuda {
         let mut slopes = scratch::<f32>(2 * rows * size.hidden)?;
         let mut parts = scratch::<f32>(2 * size.batch * (5 * size.hidden + 1))?;
         let launch = launch("euler_backward", "euler_backward_wide", size).arg(inputs.noise.data());
-        // Per field: the first, the square and the last weights.
+        // For each of the two fields (drift and diffusion): the weights of the first, the square and the last layer.
         let weights = inputs
             .fields
             .iter()
@@ -84,7 +84,7 @@ fn add_square_gradients(
     for (index, [_, _, weight, ..]) in inputs.fields.iter().enumerate() {
         if weight.needs_grad() {
             let target = slots.of(weight)?;
-            product.run_at(
+            product.run_with_offsets(
                 (hidden, 2 * index * layer),
                 (slopes, index * layer),
                 (target, 0),
@@ -94,7 +94,7 @@ fn add_square_gradients(
     Ok(())
 }
 
-/// The gradients of all parameters but the square weights, from those of the paths.
+/// Adds the gradients of all parameters except the `(H, H)` weights, from partial gradients by path.
 fn add_parts(
     inputs: &EulerInputs<Cuda>,
     parts: &CudaSlice<f32>,

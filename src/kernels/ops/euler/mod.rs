@@ -28,7 +28,7 @@ pub struct EulerSize {
     pub batch: usize,
     /// Number of steps N.
     pub steps: usize,
-    /// Units of a hidden layer.
+    /// Number of units H of a hidden layer.
     pub hidden: usize,
 }
 
@@ -95,7 +95,7 @@ pub trait EulerKernel: Backend {
 /// The path of a learned equation; see the module.
 ///
 /// # Errors
-/// [`OpError::Shape`] when the shapes do not fit each other.
+/// [`OpError::Shape`] when the shapes do not fit together.
 pub fn euler_maruyama<D: Kernels>(
     pass: &mut Pass<D>,
     start: &Var<D>,

@@ -14,9 +14,9 @@ use crate::ops::math::{exp, normal};
 pub(super) struct Widths {
     /// State width d.
     pub(super) state: usize,
-    /// Units of the feed-forward part.
+    /// Number of hidden units of the feed-forward part.
     pub(super) hidden: usize,
-    /// Heads of linear attention; 0 for softmax, whose weight of one key is 1 whatever the query.
+    /// Number of heads of linear attention; 0 for softmax attention, whose weight of a single key is always 1.
     pub(super) heads: usize,
 }
 
@@ -45,7 +45,8 @@ pub(super) struct Transposed<'a> {
     pub(super) ff2: &'a [f32],
 }
 
-/// What one application of the block to one group saves for backward, in one slice of [`Widths::record`] rows.
+/// Values that one application of the block to one group of samples saves for the backward pass, in one slice of
+/// [`Widths::record`] rows.
 pub(super) struct Record<'a, S: Simd> {
     /// `norm1` before scale and offset.
     normed1: &'a mut [S::f32s],
@@ -53,7 +54,7 @@ pub(super) struct Record<'a, S: Simd> {
     queries: &'a mut [S::f32s],
     /// Result of attention.
     attended: &'a mut [S::f32s],
-    /// In backward, the gradient of u.
+    /// In the backward pass, the gradient of u.
     slope_u: &'a mut [S::f32s],
     normed2: &'a mut [S::f32s],
     /// gelu(a)
@@ -115,7 +116,8 @@ impl<'a, S: Simd> Record<'a, S> {
 }
 
 impl Block<'_> {
-    /// Writes f to `work[2]`; each of the three has d rows. With `keep` everything for backward is recorded.
+    /// Writes f to `work[2]`; each of the three parts of `work` has d rows. With `keep`, everything that the backward
+    /// pass needs is recorded.
     #[inline(always)]
     pub(super) fn apply<S: Simd>(
         &self,
@@ -156,8 +158,8 @@ impl Block<'_> {
         scale(simd, record.normed3, self.norm3, f);
     }
 
-    /// Backward of [`Self::apply`]: from `df` adds the gradients of h to `dh`, of the source to `dsource`, and of norms and
-    /// biases to `sums`. `record` then holds what [`Widths::outers`] needs for the weight gradients.
+    /// Backward of [`Self::apply`]: from `df` adds the gradients of h to `dh`, of the source to `dsource`, and of norms
+    /// and biases to `sums`. afterwards `record` contains what [`Widths::outers`] needs for the weight gradients.
     #[inline(always)]
     pub(super) fn retreat<S: Simd>(
         &self,

@@ -40,7 +40,8 @@ pub(super) struct Chunk {
     pub(super) values: Aligned,
     /// `(groups, classes)`: 1 at a sample's class.
     targets: Aligned,
-    /// One record reused by all groups or, if records are kept, `(groups)` of them for each iteration.
+    /// Records of the block: a single one reused by all groups, or, if a backward pass follows, one per group for each
+    /// iteration.
     pub(super) records: Vec<Aligned>,
     work: Aligned,
 }
@@ -97,7 +98,7 @@ impl Chunk {
         }
     }
 
-    /// One iteration; returns the sum of the squared changes.
+    /// Performs one iteration; returns the sum of the squared changes.
     pub(super) fn step(&mut self, run: &Run<'_>) -> f64 {
         if run.keep {
             let groups = self.samples.div_ceil(lanes());

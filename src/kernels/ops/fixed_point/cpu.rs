@@ -88,7 +88,7 @@ impl FixedPointKernel for Cpu {
         let grads = grad.chunks(SAMPLES * d);
         let records = saved.chunks.iter().flat_map(|chunk| &chunk.records);
         let records: usize = records.map(Aligned::len).sum();
-        // Every recorded number takes part in products of about the state's width.
+        // Used to estimate the work: every recorded number takes part in products of about the state's width.
         let chunks = saved.chunks.into_iter().zip(grads);
         let parts = map_items(records * d >= PRODUCT_FLOP, chunks, one);
         let mut inputs = [const { Vec::new() }; 3];
@@ -121,7 +121,7 @@ fn solve(chunks: &mut [Chunk], run: &Run<'_>, flop: u64) -> usize {
         return 1;
     };
     for done in 1..=damping.iterations {
-        // A NaN change never passes the test: the loss will show it.
+        // NaN never satisfies this condition; it becomes visible in the loss.
         if step().sqrt() < damping.tolerance {
             return done;
         }

@@ -1,4 +1,4 @@
-//! The adjoint of all iterations of a chunk.
+//! The backward pass through all iterations of a chunk.
 
 use pulp::{Simd, WithSimd};
 
@@ -11,14 +11,15 @@ use crate::ops::simd::{lanes, simd_vectors};
 /// The gradients of a chunk: those of its samples, and its contribution to those of the parameters.
 #[derive(Debug)]
 pub(super) struct Gradients {
-    /// `(samples, d)` each: start, keys and values.
+    /// Gradients of start, keys and values, `(samples, d)` each.
     pub(super) inputs: [Vec<f32>; 3],
-    /// In the order of [`super::AttentionBlock::parameters`].
+    /// Gradients of the parameters, in the order of [`super::AttentionBlock::parameters`].
     pub(super) parameters: [Vec<f32>; 14],
 }
 
 impl Gradients {
-    /// From the gradients of the final state, `(samples, d)`. With γ `None` the block was applied once, undamped.
+    /// Computes the gradients from those of the final state, `(samples, d)`. Without γ the block was applied once,
+    /// undamped.
     pub(super) fn of(
         block: &Block<'_>,
         back: Transposed<'_>,
@@ -41,7 +42,7 @@ impl Gradients {
         };
         to_lanes(grad, d, unwind.slopes[0].values_mut());
         let totals = simd_vectors(&mut unwind);
-        // From gradients of φ(k) to those of k: φ' = min(φ, 1).
+        // Converts gradients of φ(k) to gradients of k: φ' = min(φ, 1).
         let slopes = unwind.slopes[1].values_mut().iter_mut();
         for (slope, key) in slopes.zip(unwind.chunk.keys.values()) {
             *slope *= key.min(1.0);
@@ -99,7 +100,7 @@ impl WithSimd for &mut Unwind<'_> {
             simd.splat_f32s(self.gamma),
             simd.splat_f32s(1.0 - self.gamma),
         );
-        // Softmax attention records nothing of q.
+        // Softmax attention with a single key does not depend on q, so nothing is recorded for it.
         let first = usize::from(widths.heads == 0);
         for records in self.chunk.records.iter_mut().rev() {
             let records = rows_mut::<S>(records.values_mut());
@@ -160,7 +161,7 @@ fn parameters(block: &Block<'_>, totals: &[f32], weights: [Vec<f32>; 4]) -> [Vec
     ]
 }
 
-/// From `Σ normed ⊗ dy` to `Σ (gamma normed + beta) ⊗ dy`, the gradient of a weight that follows a norm.
+/// Converts `Σ normed ⊗ dy` to `Σ (gamma normed + beta) ⊗ dy`, the gradient of a weight that follows a norm.
 fn through_norm(weight: &mut [f32], [gamma, beta]: [&[f32]; 2], dy: &[f32]) {
     let rows = weight.chunks_exact_mut(dy.len());
     for (row, (gamma, beta)) in rows.zip(gamma.iter().zip(beta)) {

@@ -9,7 +9,7 @@ use pulp::{Simd, WithSimd, bytemuck};
 
 use crate::ops::simd::lanes;
 
-/// Values as vectors.
+/// Reinterprets values as vectors.
 #[inline(always)]
 pub(super) fn rows<S: Simd>(values: &[f32]) -> &[S::f32s] {
     S::as_simd_f32s(values).0
@@ -20,7 +20,7 @@ pub(super) fn rows_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
     S::as_mut_simd_f32s(values).0
 }
 
-/// Vectors as values, for loops that the compiler turns into vectors.
+/// Reinterprets vectors as values, for loops that the compiler vectorises.
 #[inline(always)]
 pub(super) fn values_mut<S: Simd>(rows: &mut [S::f32s]) -> &mut [f32] {
     bytemuck::cast_slice_mut(rows)
@@ -35,7 +35,7 @@ pub(super) struct AddProduct<'a, S: Simd> {
 }
 
 impl<S: Simd> AddProduct<'_, S> {
-    /// Not inlined everywhere: that would make the caller too large to be compiled well.
+    /// Not always inlined, because the caller would become too large to be optimised well.
     #[inline(always)]
     pub(super) fn run(self) {
         self.simd.vectorize(self);
@@ -72,7 +72,7 @@ impl<T: Simd> WithSimd for AddProduct<'_, T> {
     }
 }
 
-/// N results, starting with number `first`, kept in registers.
+/// Computes N results, starting with index `first`, in registers.
 #[inline(always)]
 fn tile<S: Simd, const N: usize>(
     simd: S,

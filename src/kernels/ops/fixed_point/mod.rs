@@ -42,11 +42,11 @@ pub struct AttentionBlock<D: Backend> {
     pub ff2: [Var<D>; 2],
     /// Norm of the result.
     pub norm3: [Var<D>; 2],
-    /// Added to variances.
+    /// Value added to variances, against division by 0.
     pub eps: f32,
-    /// Heads of attention.
+    /// Number of attention heads.
     pub heads: usize,
-    /// How queries and keys become weights.
+    /// How attention weights are computed from queries and keys.
     pub kind: AttentionKind,
 }
 
@@ -57,7 +57,7 @@ pub struct Damping {
     pub iterations: usize,
     /// γ.
     pub gamma: f32,
-    /// The iteration stops when the L2 norm of the change over the batch is below it.
+    /// The iteration stops when the L2 norm of the change over the batch is below this value.
     pub tolerance: f64,
 }
 
@@ -103,7 +103,7 @@ pub trait FixedPointKernel: Backend {
     /// Values saved for backward.
     type Saved: 'static;
 
-    /// The fixed point; with `keep` also what backward needs. `None` if the device has no fused kernel for it.
+    /// The fixed point; with `keep` also what the backward pass needs. `None` if the device has no fused kernel for it.
     fn fixed_point(
         &self,
         problem: &FixedPoint<'_, Self>,
@@ -165,9 +165,10 @@ impl<D: Backend> AttentionBlock<D> {
     }
 }
 
-/// The state at the fixed point and the number of iterations; `None` if the caller has to compose it.
+/// The state at the fixed point and the number of iterations; `None` if there is no fused kernel, so that the caller
+/// must compose it of separate operations.
 ///
-/// On a recording pass backward goes through all iterations. A nudged solution gives no gradient.
+/// On a recording pass the backward pass goes through all iterations. A nudged solution gives no gradient.
 ///
 /// # Errors
 /// [`OpError::Shape`] when the shapes do not agree.

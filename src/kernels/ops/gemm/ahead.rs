@@ -1,4 +1,4 @@
-//! Software prefetch: while a block of B is multiplied, the next one is fetched from memory.
+//! Software prefetch: while a block of B is multiplied, the next block is fetched into the cache.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(
@@ -7,7 +7,7 @@
     )
 )]
 
-/// Values of a cache line.
+/// Number of values in a cache line.
 pub(super) const LINE: usize = 16;
 
 /// The cache lines of a block that are still to be fetched, in memory order and a few with every tile, so that fetching
@@ -27,7 +27,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Nothing to fetch.
+    /// An empty range, with nothing to fetch.
     #[inline(always)]
     pub(super) fn nothing() -> Self {
         Self {

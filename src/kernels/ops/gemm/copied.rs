@@ -33,10 +33,10 @@ impl Right<'_> {
 pub struct TiledRight(());
 
 impl TiledRight {
-    /// Rows of the left matrix are read in multiples of this; what follows the last is of no matter.
+    /// Rows of the left matrix are read in multiples of this; the content after the last row is irrelevant.
     pub const ROWS: usize = SIDE;
 
-    /// `to` becomes `from`, rounded to bf16.
+    /// Rounds `from` to bf16 into `to`.
     ///
     /// # Panics
     /// When they differ in length.

@@ -180,7 +180,7 @@ unsafe impl Sync for Start {}
 unsafe impl Send for Start {}
 
 impl Start {
-    /// `offset` values further, within the result.
+    /// A pointer `offset` values further, within the result.
     fn at(&self, offset: usize) -> *mut f32 {
         self.0.wrapping_add(offset)
     }

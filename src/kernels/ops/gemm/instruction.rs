@@ -24,7 +24,8 @@ impl Bf16Products {
     }
 }
 
-/// The instruction for products in bf16; `None` where this CPU has none, or `FIELDTRIAL_VECTOR` forces a lower vector level than AVX-512.
+/// The instruction for products in bf16; `None` if this CPU has none, or `FIELDTRIAL_VECTOR` forces a lower vector
+/// level than AVX-512.
 pub fn bf16_products() -> Option<Bf16Products> {
     #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
     {

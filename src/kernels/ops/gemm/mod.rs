@@ -170,7 +170,7 @@ impl Accumulate {
     }
 }
 
-/// A gradient to add to, on the CPU: zeros where it is to be replaced.
+/// Prepares a gradient on the CPU for adding: fills it with zeros if it is to be replaced.
 pub(super) fn to_add((grad, accumulate): (&mut Buffer<Cpu>, Accumulate)) -> &mut Buffer<Cpu> {
     if !accumulate.adds() {
         grad.fill(0.0);
@@ -178,7 +178,7 @@ pub(super) fn to_add((grad, accumulate): (&mut Buffer<Cpu>, Accumulate)) -> &mut
     grad
 }
 
-/// As the argument `adds` of kernels.
+/// Converts to the argument `adds` of CUDA kernels.
 #[cfg(feature = "cuda")]
 impl From<Accumulate> for crate::device::cuda::Value {
     fn from(accumulate: Accumulate) -> Self {

@@ -24,9 +24,9 @@ pub struct Right<'a> {
 pub(super) struct RightCopy<'a> {
     /// The first pair that is used; each takes the room of an `f32`.
     pub(super) pairs: &'a [f32],
-    /// Columns of a panel.
+    /// Number of columns of a panel.
     pub(super) panel: usize,
-    /// Pairs from one panel to the next.
+    /// Number of pairs from the start of one panel to the start of the next.
     pub(super) panel_len: usize,
 }
 

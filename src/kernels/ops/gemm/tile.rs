@@ -19,7 +19,7 @@ const DEPTH: usize = 128;
 const STREAM_DEPTH: usize = 256;
 /// Columns of B that stay in the L2 cache during a pass.
 const PANEL: usize = 1024;
-/// Number of values of C from which on it does not stay in a cache.
+/// Number of values from which on C does not stay in a cache.
 const COLD: usize = 1 << 18;
 /// With at least this many rows, C is written by rows of tiles; with fewer, B is read by columns of tiles.
 const TALL: usize = 64;
@@ -130,7 +130,7 @@ fn width<S: Simd>() -> usize {
     tile_vectors::<S>() * S::F32_LANES
 }
 
-/// All columns of a panel, a tile's width at a time.
+/// Computes all columns of a panel, one tile's width at a time.
 #[inline(always)]
 fn across<S: Simd>(simd: S, panel: Operands, ahead: &mut Ahead) {
     let (lanes, width) = (S::F32_LANES, width::<S>());
@@ -168,7 +168,7 @@ fn across<S: Simd>(simd: S, panel: Operands, ahead: &mut Ahead) {
     }
 }
 
-/// All rows of `C` vectors of columns.
+/// Computes all rows of `C` vectors of columns.
 ///
 /// # Safety
 /// As [`Broadcast::new`]; `n` columns fill all vectors but the last, of which `last` has the rest.
@@ -211,7 +211,7 @@ fn prefetch(at: *const f32) {
 /// Vector j of the `C` vectors at `row`, masked by `last`.
 ///
 /// # Safety
-/// Nothing writes them during the call.
+/// Nothing writes its values during the call.
 #[inline(always)]
 unsafe fn load<S: Simd, const C: usize, const REST: bool>(
     simd: S,
@@ -230,7 +230,7 @@ unsafe fn load<S: Simd, const C: usize, const REST: bool>(
     }
 }
 
-/// `R` rows of `C` vectors, kept in registers over the whole depth.
+/// Computes `R` rows of `C` vectors, kept in registers over the whole depth.
 ///
 /// # Safety
 /// As [`down`], for `R` rows.

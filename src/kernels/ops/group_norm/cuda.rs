@@ -11,7 +11,8 @@ use crate::ops::{GradSlots, Result, Var};
 /// Number of values of a group that a block's cache holds.
 const CACHED: usize = 65_536;
 
-/// Values of a piece; also the group size from which groups are cut when groups alone would leave most of a GPU idle.
+/// Number of values of a piece; also the group size from which groups are cut when groups alone would leave most of a
+/// GPU idle.
 const PIECE: usize = 16_384;
 
 /// Number of blocks that keeps a GPU busy.
@@ -21,7 +22,7 @@ const BUSY: usize = 128;
 struct Grid {
     groups: usize,
     pieces: usize,
-    /// Positions of a piece.
+    /// Number of positions in a piece.
     piece: usize,
     threads: usize,
 }
@@ -54,7 +55,7 @@ impl Grid {
     }
 }
 
-/// The size arguments of every kernel: positions, channels, channels of a group.
+/// Adds the size arguments of every kernel: positions, channels, channels of a group.
 fn sized(launch: Launch, size: GroupNormSize) -> Launch {
     launch.args((size.positions, size.channels, size.channels / size.groups))
 }
@@ -148,7 +149,7 @@ impl GroupNormKernel for Cuda {
     }
 }
 
-/// γ, β and the shift: the arguments of every kernel after its images.
+/// Adds γ, β and the shift, which are the arguments of every kernel after the images.
 fn given(launch: Launch, input: &GroupNormInputs<'_, Cuda>) -> Launch {
     launch.args((input.gamma, input.beta, input.shift))
 }

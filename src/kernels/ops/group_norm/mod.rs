@@ -24,11 +24,11 @@ use crate::device::{Backend, Buffer};
 pub struct GroupNormSize {
     /// Samples.
     pub batch: usize,
-    /// Positions of a sample, H · W of an image.
+    /// Number of positions of a sample: H · W of an image.
     pub positions: usize,
     /// Channels.
     pub channels: usize,
-    /// Groups of channels.
+    /// Number of groups of channels.
     pub groups: usize,
 }
 
@@ -67,10 +67,10 @@ impl<'a, D: Backend> GroupNormInputs<'a, D> {
     }
 }
 
-/// Group norm on one device.
+/// Kernels of [`group_norm`] on one device.
 pub trait GroupNormKernel: Backend {
-    /// The result and the statistics of each sample and group, for [`GroupNormKernel::group_norm_backward`]. With `keeps` that
-    /// follows, with x as [`super::KeepFactors::kept`] gives it.
+    /// The result and the statistics of each sample and group, for [`GroupNormKernel::group_norm_backward`]. With
+    /// `keeps` also x in the form that backward reads, from [`super::KeepFactors::kept`].
     fn group_norm(
         &self,
         input: &GroupNormInputs<'_, Self>,

@@ -9,20 +9,20 @@ use super::GroupNormSize;
 
 const EPSILON: f64 = 1e-5;
 
-/// Largest number of rows of a part.
+/// Largest number of rows in a part.
 const LONGEST: usize = 64;
 
-/// Approximate number of values of a part: 32 KiB.
+/// Approximate number of values in a part: 32 KiB.
 const PART: usize = 1 << 13;
 
-/// Values stored per group: its mean in two parts, high and low, and `1/√(var + ε)`.
+/// Number of values stored per group: its mean in two parts, high and low, and `1/√(var + ε)`.
 pub(in crate::ops) const MOMENTS: usize = 3;
 
-/// Values that [`measure_part`] computes per channel: a number near its mean, and the sums of the differences from it and
-/// of their squares.
+/// Number of values that [`measure_part`] computes per channel: a number near its mean, and the sums of the differences
+/// from it and of their squares.
 pub(super) const FOUND: usize = 3;
 
-/// Rows of a part of a sample of this many channels.
+/// The number of rows in a part of a sample with this many channels.
 pub(in crate::ops) fn part_rows(channels: usize) -> usize {
     (PART / channels.max(1)).clamp(1, LONGEST)
 }
@@ -96,7 +96,7 @@ pub(super) fn combine(found: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     }
 }
 
-/// Calls `take` with every part and its values for some channels.
+/// Calls `take` with every part and the values measured in it for some channels.
 #[inline]
 fn for_each_found(
     found: &[f32],

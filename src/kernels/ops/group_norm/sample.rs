@@ -26,7 +26,7 @@ impl Channels<'_> {
     }
 }
 
-/// The moments of each group of a sample, into `moments`, [`MOMENTS`] for each group.
+/// Computes the moments of each group of a sample, as [`MOMENTS`] values per group in `moments`.
 pub(in crate::ops) fn measure(x: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     let channels = size.channels;
     with_scratch(FOUND * part_count(size) * channels, |found| {
@@ -67,7 +67,7 @@ pub(in crate::ops) fn with_channels<R>(
     })
 }
 
-/// Rows of C values in the sums of one part of a backward: of `dz`, and of `dz · (x − mean)`.
+/// Number of rows of C values in the sums of one part of a backward pass: of `dz`, and of `dz · (x − mean)`.
 pub(in crate::ops) const SUMS: usize = 2;
 
 /// Adds the sums of all parts up, in double precision: of `dz` and of `dz · x̂`, one after the other in `sums`.

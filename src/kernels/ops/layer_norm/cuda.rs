@@ -14,7 +14,7 @@ pub(in crate::ops) const ROWS: usize = 4;
 /// Largest number of blocks; each loops over rows.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Rows of a group, whose columns one block sums; larger if there were too many groups.
+/// Number of rows in a group, whose columns one block sums; larger if there would be too many groups.
 const GROUP_ROWS: usize = 64;
 
 /// Largest number of groups: their partial sums are added sequentially.
@@ -70,7 +70,7 @@ impl LayerNormKernel for Cuda {
     }
 }
 
-/// A launch with one warp for each row.
+/// A launch with one warp per row.
 pub(in crate::ops) fn over_rows(name: &'static str, rows: usize) -> Launch {
     Launch::new(name)
         .threads(32 * ROWS)

@@ -19,7 +19,8 @@ pub struct Saved<D: Backend> {
 
 /// Kernels of [`layer_norm`] on one device.
 pub trait LayerNormKernel: Backend {
-    /// The result, and what backward needs; with `keeps` that follows, with x as [`super::KeepFactors::kept`] gives it.
+    /// The result, and what backward needs; with `keeps` also x in the form that backward reads, from
+    /// [`super::KeepFactors::kept`].
     fn layer_norm(
         &self,
         x: &PooledBuffer<Self>,

@@ -10,7 +10,7 @@ use crate::device::Buffer;
 /// Weight `(F_i, F_out)` and bias `(F_out)` for every input of a layer.
 pub type Projection<D> = Vec<[Var<D>; 2]>;
 
-/// The result of every layer, and what the backward pass needs beside inputs and layers.
+/// The result of every layer, and what the backward pass needs in addition to inputs and layers.
 pub(super) type Projected<D> = (Vec<Buffer<D>>, Option<Buffer<D>>);
 
 /// Linear layers that read the same inputs, on one device. The default implementation computes each layer separately.

@@ -58,7 +58,7 @@ impl MeanErrorKernel for Cpu {
     }
 }
 
-/// Where a chunk's gradient comes from.
+/// What the gradient of a chunk is computed from.
 struct Slopes<'a> {
     x: &'a [f32],
     target: &'a [f32],
@@ -67,7 +67,7 @@ struct Slopes<'a> {
 }
 
 impl Slopes<'_> {
-    /// Writes `scale` times the slope of every difference to `dx`, or adds it.
+    /// Writes `scale` times the slope at every difference to `dx`, or adds it to `dx`.
     #[inline(always)]
     fn write(&self, dx: &mut [f32], slope: impl Fn(f32) -> f32) {
         let values = dx.iter_mut().zip(self.x).zip(self.target);
@@ -99,7 +99,7 @@ fn huber(x: &[f32], target: &[f32], delta: f32) -> f64 {
     })
 }
 
-/// As PyTorch's `sign`: 0 at 0 and of what is no number.
+/// As PyTorch's `sign`: 0 at 0 and at NaN.
 #[inline(always)]
 fn sign(difference: f32) -> f32 {
     f32::from(difference > 0.0) - f32::from(difference < 0.0)

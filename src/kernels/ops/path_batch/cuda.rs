@@ -11,7 +11,7 @@ use crate::device::Buffer;
 use crate::device::cuda::{Launch, scratch, uploaded};
 use crate::ops::Result;
 
-/// The values `known` on the device, copied there at the first call.
+/// A device copy of the values `known`, made at the first call.
 pub(in crate::ops) fn kept_on_device(
     known: &OnceCell<Rc<CudaSlice<f64>>>,
     values: impl FnOnce() -> Vec<f64>,

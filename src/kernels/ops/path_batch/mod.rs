@@ -16,7 +16,7 @@ pub struct PathBatch {
 }
 
 impl PathBatch {
-    /// Numbers of a point: time and value.
+    /// Number of values of a point: time and value.
     pub const CHANNELS: usize = 2;
 
     /// Paths from samples `(count, 2, points)`: the row of times, then the row of values.
@@ -59,7 +59,7 @@ impl PathBatch {
         self.values.len() / self.row()
     }
 
-    /// Points of a path.
+    /// Number of points of a path.
     pub fn points(&self) -> usize {
         self.points
     }

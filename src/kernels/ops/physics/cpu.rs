@@ -114,7 +114,7 @@ fn sums(noised: &[f32], estimate: &[f32], recovery: Recovery) -> Sums {
     }
 }
 
-/// A row's contribution to the value, and its gradient with respect to the estimate.
+/// A row's contribution to the physics terms, and the gradient of that contribution with respect to the estimate.
 #[derive(Debug, Clone, Copy)]
 struct Term {
     value: f64,

@@ -21,13 +21,13 @@ mod cuda;
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// Lower bound of ᾱ.
+/// Lower bound of ᾱ, which the signal is divided by.
 pub const SMALLEST_ALPHA_BAR: f32 = 1e-2;
 /// A voxel above this value counts as hit.
 pub const HIT: f32 = 0.5;
 /// Weights of energy, multiplicity and locality.
 const SHARES: [f64; 3] = [0.4, 0.3, 0.3];
-/// Added to divisors.
+/// Small number added to divisors, so that none is 0.
 const SMALL: f64 = 1e-6;
 
 /// Kernels of [`physics`] on one device.

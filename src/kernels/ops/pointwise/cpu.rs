@@ -14,7 +14,7 @@ use crate::ops::{OpError, Result};
 
 /// Number of points in one partial sum of gradients.
 const SUM_ROWS: usize = 4096;
-/// Outputs of a layer that are computed together.
+/// Number of outputs of a layer that are computed together.
 const BLOCK: usize = 8;
 
 impl PointwiseKernel for Cpu {
@@ -114,7 +114,7 @@ impl WithSimd for Forward<'_> {
     }
 }
 
-/// The gradients of all parameters, one after another, summed over the rows of `grad`.
+/// The backward pass of all layers for a range of rows: adds up the gradients of all parameters, one after another.
 struct Backward<'a> {
     x: &'a [f32],
     layers: PointwiseLayers<&'a [f32]>,
@@ -158,7 +158,7 @@ impl WithSimd for Backward<'_> {
     }
 }
 
-/// Features of the rows, starting with feature `first`, one row per lane; 0 in lanes without a row.
+/// Reads features of the rows, from feature `first` on, one row per lane; 0 in lanes without a row.
 #[inline(always)]
 fn read<S: Simd>(
     with: Singles<S>,
@@ -199,7 +199,7 @@ fn propagate<S: Simd>(
     }
 }
 
-/// Outputs `at..at + N` of a layer.
+/// Computes outputs `at..at + N` of a layer.
 #[inline(always)]
 fn advance<S: Simd, const N: usize>(
     with: Singles<S>,
@@ -236,8 +236,8 @@ fn scaled<S: Simd, const N: usize>(
     sums
 }
 
-/// A layer's backward from the gradient `dy` of its outputs: writes that of its inputs, and adds those of weight and bias
-/// to `sums`.
+/// The backward pass of a layer from the gradient `dy` of its outputs: writes the gradient of its inputs, and adds
+/// those of weight and bias to `sums`.
 #[inline(always)]
 fn retreat<S: Simd>(
     with: Singles<S>,
@@ -262,7 +262,7 @@ fn retreat<S: Simd>(
     }
 }
 
-/// The contribution of outputs `at..at + N` in [`retreat`].
+/// The part of [`retreat`] for outputs `at..at + N`.
 #[inline(always)]
 fn retreat_block<S: Simd, const N: usize>(
     with: Singles<S>,

@@ -25,18 +25,18 @@ pub type PointwiseLayers<T> = [[T; 2]; 3];
 pub struct PointwiseSize {
     /// Number of points.
     pub rows: usize,
-    /// Features in, of both hidden layers, and out.
+    /// Number of input features, of features of both hidden layers, and of outputs.
     pub widths: [usize; 4],
 }
 
 impl PointwiseSize {
-    /// Inputs and outputs of every layer.
+    /// Numbers of inputs and outputs of each layer.
     pub fn layers(&self) -> [(usize, usize); 3] {
         let [inputs, first, second, outputs] = self.widths;
         [(inputs, first), (first, second), (second, outputs)]
     }
 
-    /// Features of a row of the result.
+    /// Number of features of a row of the result.
     pub fn columns(&self) -> usize {
         self.widths[0] + self.widths[3]
     }
@@ -54,7 +54,7 @@ impl PointwiseSize {
     }
 }
 
-/// Networks at every point on one device.
+/// Kernels of [`pointwise_network`] on one device.
 pub trait PointwiseKernel: Backend {
     /// Whether the device has these kernels; elsewhere other operations compose the network.
     const IS_FUSED: bool = false;

@@ -68,7 +68,8 @@ impl PoolKernel for Cpu {
     }
 }
 
-/// The places of a window from `start` (less padding) that lie within `0..len`, and the first pixel.
+/// The positions of a window that lie within the image, for a window that begins at `start` (less padding), and the
+/// first pixel.
 #[inline(always)]
 fn inside(start: usize, padding: usize, kernel: usize, len: usize) -> Range<usize> {
     padding.saturating_sub(start)..kernel.min((len + padding).saturating_sub(start))

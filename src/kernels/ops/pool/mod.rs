@@ -10,32 +10,32 @@ use super::gemm::Accumulate;
 use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// What becomes of a window.
+/// What is computed from the values of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
-    /// Its largest value; padding never is, NaN always is.
+    /// The largest value; padding is never the largest, and NaN counts as the largest.
     Max,
-    /// The mean of all of its places, where padding counts as zeros.
+    /// The mean over all positions of the window, where padding counts as zeros.
     Average,
 }
 
-/// Square windows.
+/// Size, stride and padding of square pooling windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolOptions {
-    /// Height and width.
+    /// Height and width of a window.
     pub kernel: usize,
-    /// Pixels from one window to the next.
+    /// Number of pixels from one window to the next.
     pub stride: usize,
     /// Pixels on every side, at most half of `kernel`.
     pub padding: usize,
 }
 
-/// Sizes of a pooling.
+/// Sizes of a pooling operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolSize {
     /// B, H, W, C.
     pub image: (usize, usize, usize, usize),
-    /// Windows in height and width.
+    /// Number of windows in height and width.
     pub windows: (usize, usize),
     /// Size and positions of the windows.
     pub options: PoolOptions,
@@ -49,9 +49,10 @@ impl PoolSize {
     }
 }
 
-/// Pooling on one device.
+/// Kernels of [`pool`] on one device.
 pub trait PoolKernel: Backend {
-    /// The result; with `keep`, of a maximum also the number of its place in the window, row by row, for backward.
+    /// The result. With `keep`, a maximum also returns where it was found: the number of the position in the window,
+    /// row by row, for backward.
     fn pool(
         &self,
         x: &Buffer<Self>,
@@ -60,7 +61,8 @@ pub trait PoolKernel: Backend {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)>;
 
-    /// Adds the gradient of the input to `dx`, or replaces it. `places` are those of maxima.
+    /// Adds the gradient of the input to `dx`, or replaces it. `places` are the positions of the maxima in their
+    /// windows.
     fn pool_backward(
         &self,
         dy: &Buffer<Self>,
@@ -124,7 +126,7 @@ fn check<D: Kernels>(name: &'static str, x: &Var<D>, options: PoolOptions) -> Re
         let places = (size + 2 * padding).checked_sub(kernel)?;
         Some(places.checked_div(stride)? + 1)
     };
-    // The number of a place in a window is kept as f32, which is exact up to 4096².
+    // The number of a position in a window is kept as f32, which is exact up to 4096².
     let is_sound = (1..=4096).contains(&kernel) && 2 * padding <= kernel;
     if let (true, Some(rows), Some(columns)) = (is_sound, count(height), count(width)) {
         return Ok(PoolSize {

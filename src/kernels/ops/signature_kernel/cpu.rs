@@ -2,12 +2,12 @@
 
 use dfdx::tensor::Cpu;
 
-use super::{KernelLoss, PathKernelKernel};
+use super::{KernelLoss, KernelLossKernel};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::path_batch::add_value_slopes;
 
-impl PathKernelKernel for Cpu {
+impl KernelLossKernel for Cpu {
     fn kernel_loss(
         &self,
         output: &Buffer<Self>,

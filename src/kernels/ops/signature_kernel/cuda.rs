@@ -6,7 +6,7 @@ use std::rc::Rc;
 use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
-use super::{KernelLoss, PathKernelKernel};
+use super::{KernelLoss, KernelLossKernel};
 use crate::device::cuda::{Launch, memory, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
@@ -35,7 +35,7 @@ struct Pairs {
     cross_weight: f64,
 }
 
-impl PathKernelKernel for Cuda {
+impl KernelLossKernel for Cuda {
     fn kernel_loss(
         &self,
         output: &Buffer<Self>,

@@ -204,7 +204,7 @@ impl KernelLoss {
 }
 
 /// Losses on signature kernels on one device.
-pub trait PathKernelKernel: Backend {
+pub trait KernelLossKernel: Backend {
     /// The loss of `(B, steps)` outputs, one value.
     fn kernel_loss(
         &self,

@@ -8,7 +8,7 @@ use crate::ops::simd::simd;
 /// Two paths `(points, 2)`; lengths are the same in all pairs.
 pub(super) type Pair<'a> = (&'a [f64], &'a [f64]);
 
-/// Numbers of a point.
+/// Number of values of a point: time and value.
 const CHANNELS: usize = 2;
 
 /// The kernel of two paths: static kernel `κ(x, y) = exp(−‖x − y‖²/σ)`, and dyadic order.
@@ -125,7 +125,7 @@ impl Group {
         increments
     }
 
-    /// Gradients of the points from those of the increments: `∂κ/∂x = −2 (x − y) κ / σ = −∂κ/∂y`.
+    /// Gradients of the points from those of the products of increments: `∂κ/∂x = −2 (x − y) κ / σ = −∂κ/∂y`.
     #[inline(always)]
     fn points(&self, slopes: &[Lanes]) -> (Vec<Lanes>, Vec<Lanes>) {
         let (rows, columns) = (self.grid.rows, self.grid.columns);

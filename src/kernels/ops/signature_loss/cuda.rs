@@ -29,14 +29,14 @@ pub struct Saved {
     columns: CudaSlice<f64>,
     /// Factors of the gradients of the signatures.
     slopes: CudaSlice<f64>,
-    /// Dilations of the T-statistic.
+    /// Dilations: the factor by which the T-statistic shrinks each signature.
     dilations: Option<CudaSlice<f64>>,
     kernels: Option<Kernels>,
 }
 
 #[derive(Debug)]
 struct Kernels {
-    /// `(B, B)`, if the rule needs it.
+    /// Kernels of pairs of generated paths, `(B, B)`, if the rule needs them.
     own: Option<CudaSlice<f64>>,
     /// `(B, r)`
     cross: CudaSlice<f64>,
@@ -106,7 +106,7 @@ impl SignatureLossKernel for Cuda {
 impl SignatureLoss {
     /// Data of the real paths on the device: signatures by entry, or their normalised mean, by word.
     fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>> {
-        // The first words have no entries: number 0 does not exist, and 1 is the scalar.
+        // The kernel indexes from 1, or from 2 for signatures without the constant term, so zeros are put in front.
         kept_on_device(&self.on_device, || match &self.kind {
             Kind::TStatistic(mean) => [&[0.0][..], mean].concat(),
             Kind::Rbf(rbf) => [&vec![0.0; 2 * self.count], &rbf.real.values[..]].concat(),

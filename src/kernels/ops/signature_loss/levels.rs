@@ -5,7 +5,7 @@
 
 use crate::ops::signature::Arithmetic;
 
-/// Numbers of a point.
+/// Number of coordinates of a point.
 const CHANNELS: usize = 2;
 
 /// Levels 1 to 3, which a backward step needs.
@@ -109,7 +109,7 @@ pub(super) fn retreat<A: Arithmetic>(
     let slopes = adjoint.lower;
     // The gradients of d, d/2 and d/3.
     let (mut e1, mut e2, mut e3) = (slopes.one, [with.splat(0.0); 2], [with.splat(0.0); 2]);
-    // Level 4, along its chain.
+    // Level 4: the derivatives of its products, one after another.
     let first = sum(with, one, d4);
     let second = rise(with, two, &first, d3);
     let third = rise(with, three, &second, d2);

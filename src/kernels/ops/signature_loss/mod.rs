@@ -47,7 +47,7 @@ enum Kind {
     Rbf(Rbf),
 }
 
-/// What the CPU saves for backward: signatures, which are small beside their paths.
+/// What the CPU saves for backward: signatures, which are small compared to their paths.
 #[derive(Debug)]
 pub struct SavedSignatures {
     /// `(B, 30)`
@@ -120,7 +120,7 @@ impl SignatureLoss {
     }
 }
 
-/// Losses on signatures on one device.
+/// Kernels of [`signature_loss`] on one device.
 pub trait SignatureLossKernel: Backend {
     /// What forward saves for backward on this device.
     type Saved: 'static;

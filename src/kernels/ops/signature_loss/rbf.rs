@@ -15,7 +15,7 @@ pub enum RbfStatistic {
     SimplifiedScoring,
 }
 
-/// Lower bound of the arguments of square root and logarithm.
+/// Lower bound of what the square root or the logarithm is taken of.
 pub(super) const FLOOR: f64 = 1e-8;
 const LANES: usize = 8;
 
@@ -37,11 +37,11 @@ pub(super) struct Columns {
 /// The kernels of a batch and their means.
 #[derive(Debug)]
 pub(super) struct Similarities {
-    /// `(b, b)`; empty where the rule does not need it.
+    /// Kernels of two generated paths, `(b, b)`; empty if the rule does not need them.
     own: Vec<f64>,
     /// `(b, r)`
     cross: Vec<f64>,
-    /// Generated and real paths.
+    /// Number of generated paths, and of real paths.
     b: usize,
     r: usize,
     own_mean: f64,
@@ -109,7 +109,7 @@ impl Rbf {
             RbfStatistic::Scoring => found.own_mean - 2.0 * found.cross_mean,
             RbfStatistic::TruncatedMmd => {
                 let square = found.squared_mmd();
-                // Not `max`, which would swallow NaN.
+                // Not `max`: it would turn NaN into `FLOOR`.
                 if square < FLOOR { FLOOR } else { square }.sqrt()
             }
             RbfStatistic::SimplifiedScoring => -(found.cross_mean + FLOOR).ln(),

@@ -13,7 +13,7 @@ use crate::ops::signature::{
 use crate::ops::simd::{simd_vectors, wide_lanes};
 
 const DEPTH: usize = 4;
-/// Entries of a signature: 2 + 4 + 8 + 16.
+/// Number of entries of a signature: 2 + 4 + 8 + 16.
 pub(super) const ENTRIES: usize = 30;
 
 /// The signatures of whole paths, `(count, 30)`.

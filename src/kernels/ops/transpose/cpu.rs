@@ -9,7 +9,7 @@ use crate::ops::chunks::for_rows;
 use crate::ops::gemm::Accumulate;
 use crate::ops::simd::simd;
 
-/// Values of a side of a tile.
+/// Number of values along one side of a tile.
 const SIDE: usize = 16;
 
 impl TransposeKernel for Cpu {
@@ -26,7 +26,7 @@ impl TransposeKernel for Cpu {
                 let mut at = 0;
                 while at < group.len() / len {
                     let (outer, column) = ((first + at) / columns, (first + at) % columns);
-                    // Columns of one matrix.
+                    // Number of columns processed together: those left in this matrix, or in this group of rows.
                     let width = (columns - column).min(group.len() / len - at);
                     let own = &mut group[at * len..(at + width) * len];
                     let matrix = &x[outer * rows * columns * inner..][..rows * columns * inner];

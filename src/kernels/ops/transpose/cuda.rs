@@ -8,7 +8,7 @@ use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
 
-/// Values of a side of a tile, as in `kernels.cu`.
+/// Number of values along one side of a tile, as in `kernels.cu`.
 const SIDE: usize = 32;
 
 impl TransposeKernel for Cuda {

@@ -8,7 +8,7 @@ use super::gemm::Accumulate;
 use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// Transposition on one device.
+/// Kernels of [`transpose`] on one device.
 pub trait TransposeKernel: Backend {
     /// `y[o, c, r, i] = x[o, r, c, i]`, or adds it to `y`. `dims` are the numbers of o, r, c and i.
     fn transpose(

@@ -22,9 +22,10 @@ const WORDS: usize = 6;
 #[derive(Debug)]
 pub struct Control {
     rules: Rules,
-    /// Loss, divergence, verdict, loss scale, good steps since its last change, skipped steps.
+    /// Loss, whether it diverged, the decision about the step, loss scale, good steps since the scale last changed,
+    /// skipped steps.
     state: CudaSlice<f64>,
-    /// Gradient factor of each part.
+    /// The factor by which the gradients of each part are scaled.
     factors: CudaSlice<f32>,
 }
 
@@ -51,7 +52,7 @@ impl Control {
         Ok(())
     }
 
-    /// The part of each parameter, for the tables of tensors.
+    /// The part to which each parameter belongs, for the tables of tensors.
     pub(super) fn parts(&self) -> &[usize] {
         &self.rules.parts
     }

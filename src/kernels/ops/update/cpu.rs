@@ -112,7 +112,7 @@ impl UpdateKernel for Cpu {
         weight: f32,
         _control: Option<&Self::Control>,
     ) -> Result<()> {
-        // One parallel region for all parameters, as in a step of an optimizer.
+        // One parallel loop over all parameters, as in an optimizer step.
         let mut averages = averages.buffers.iter_mut();
         let mut pairs = Vec::new();
         for_each_trained(module, |_, parameter| {
@@ -136,7 +136,7 @@ impl UpdateKernel for Cpu {
     }
 }
 
-/// There is no control on the CPU: the host decides about each step.
+/// The CPU needs no control: the host decides about each step.
 impl StepControl<Cpu> for Infallible {
     fn loss_grad(&self, _device: &Cpu, _share: f32) -> Result<Buffer<Cpu>> {
         match *self {}
@@ -283,7 +283,7 @@ fn lion_chunk(
     });
 }
 
-/// PyTorch's `lerp`: from the nearer end, so that `weight = 1` gives `y` exactly.
+/// PyTorch's `lerp`: computed from the nearer end, so that `weight = 1` gives `y` exactly.
 #[inline(always)]
 fn between(x: f32, y: f32, weight: f32) -> f32 {
     if weight < 0.5 {
@@ -315,14 +315,15 @@ fn sgd(parameter: &mut [f32], gradient: &[f32], momentum: &mut [f32], factor: f3
     }
 }
 
-/// Moves the mean of squares; returns it.
+/// Updates the running mean of squares and returns it.
 #[inline(always)]
 fn mean_square(v: &mut f32, g: f32, f: RmspropFactors) -> f32 {
     *v = *v * f.alpha + f.one_minus_alpha * g * g;
     *v
 }
 
-/// Moves the mean; returns the mean of squares less its square. Rounding can leave less than 0, of which PyTorch takes the root.
+/// Updates the running mean and returns the mean of squares less the square of the mean. Rounding can make that
+/// negative; PyTorch takes its root all the same.
 #[inline(always)]
 fn centred(m: &mut f32, g: f32, square: f32, f: RmspropFactors) -> f32 {
     *m = between(*m, g, f.one_minus_alpha);
@@ -330,7 +331,7 @@ fn centred(m: &mut f32, g: f32, square: f32, f: RmspropFactors) -> f32 {
     if variance < 0.0 { 0.0 } else { variance }
 }
 
-/// Adds the normalised gradient to the momentum; returns it.
+/// Adds the normalised gradient to the momentum, and returns the momentum.
 #[inline(always)]
 fn accumulated(b: &mut f32, g: f32, variance: f32, f: RmspropFactors) -> f32 {
     *b = *b * f.momentum + g / (variance.sqrt() + f.eps);

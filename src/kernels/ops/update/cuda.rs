@@ -100,7 +100,7 @@ impl UpdateKernel for Cuda {
         let mut listed = Listed::<3>::default();
         for_each_trained(module, |index, parameter| {
             let gradient = &*grads.of_parameter(parameter)?;
-            // Without momentum its slot is not read.
+            // Without momentum the kernel does not read this argument.
             let momentum = state
                 .buffers
                 .get(index)

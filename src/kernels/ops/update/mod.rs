@@ -43,9 +43,9 @@ impl<D: UpdateKernel> Grads<D> {
 pub struct AdamStep {
     /// Learning rate.
     pub lr: f64,
-    /// Decay of the mean of gradients.
+    /// Decay factor of the running mean of gradients (PyTorch's `betas[0]`).
     pub beta1: f64,
-    /// Decay of the mean of squared gradients.
+    /// Decay factor of the running mean of squared gradients (PyTorch's `betas[1]`).
     pub beta2: f64,
     /// Added to the root of the second mean.
     pub eps: f64,
@@ -53,7 +53,8 @@ pub struct AdamStep {
     pub weight_decay: f64,
     /// n = 1, 2, ….
     pub number: u64,
-    /// Whether only parameters of two or more dimensions have weight decay, of both kinds.
+    /// Whether only parameters of two or more dimensions get weight decay, added to the gradient or applied to the
+    /// weight.
     pub only_matrices: bool,
 }
 
@@ -83,13 +84,13 @@ impl AdamStep {
 pub struct SgdStep {
     /// Learning rate.
     pub lr: f64,
-    /// Decay of the sum of gradients; 0 for plain SGD.
+    /// Decay factor of the momentum; 0 for plain SGD.
     pub momentum: f64,
     /// Nesterov momentum: `g + momentum · buffer` instead of the buffer.
     pub nesterov: bool,
-    /// Added to the gradient: `g + weight_decay · p`.
+    /// Factor of the parameter's value in the gradient: `g + weight_decay · p`.
     pub weight_decay: f64,
-    /// Whether only parameters of two or more dimensions have weight decay.
+    /// Whether only parameters of two or more dimensions get weight decay.
     pub only_matrices: bool,
 }
 
@@ -98,13 +99,13 @@ pub struct SgdStep {
 pub struct RmspropStep {
     /// Learning rate.
     pub lr: f64,
-    /// Decay of the mean of squared gradients, and of the mean of gradients.
+    /// Decay factor of the running means of squared gradients and of gradients.
     pub alpha: f64,
-    /// Added to the root.
+    /// Small number added to the root, so that the divisor is not 0.
     pub eps: f64,
-    /// Decay of the sum of normalised gradients.
+    /// Decay factor of the momentum of normalised gradients.
     pub momentum: f64,
-    /// Added to the gradient: `g + weight_decay · p`.
+    /// Factor of the parameter's value in the gradient: `g + weight_decay · p`.
     pub weight_decay: f64,
     /// Whether only parameters of two or more dimensions have weight decay.
     pub only_matrices: bool,
@@ -113,11 +114,11 @@ pub struct RmspropStep {
 /// One step of Lion.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LionStep {
-    /// Learning rate: what every value moves by.
+    /// Learning rate: the distance that every value moves by.
     pub lr: f64,
     /// Weight of the mean in the direction of the step.
     pub beta1: f64,
-    /// Decay of the mean of gradients.
+    /// Decay factor of the running mean of gradients (PyTorch's `betas[1]`).
     pub beta2: f64,
     /// Decoupled: `p -= lr · weight_decay · p` before the step.
     pub weight_decay: f64,
@@ -211,7 +212,7 @@ pub trait UpdateKernel: Backend {
         control: Option<&Self::Control>,
     ) -> Result<()>;
 
-    /// The control with these rules; `None` if the host decides.
+    /// A control with these rules; `None` if the host decides about steps.
     fn control(&self, _rules: Rules) -> Result<Option<Self::Control>> {
         Ok(None)
     }
@@ -222,7 +223,7 @@ pub trait StepControl<D: Backend>: Debug {
     /// The gradient of a loss that is `share` of a step's: `share`, times the loss scale where losses are scaled.
     fn loss_grad(&self, device: &D, share: f32) -> Result<Buffer<D>>;
 
-    /// Adds `share` of a loss to that of the step.
+    /// Adds `share` times a loss to the loss of the step.
     fn add_loss(&mut self, loss: &Buffer<D>, share: f64) -> Result<()>;
 
     /// Decides about the step with these gradients, from the losses added since the last one. If the step is skipped, the
@@ -241,7 +242,7 @@ pub trait StepControl<D: Backend>: Debug {
     /// The control's counts so far, for [`StepControl::set_state`]; waits for the device.
     fn state(&self) -> Result<Vec<f64>>;
 
-    /// Goes on from what [`StepControl::state`] of a control with the same rules gave.
+    /// Restores what [`StepControl::state`] of a control with the same rules returned.
     fn set_state(&mut self, state: &[f64]) -> Result<()>;
 }
 

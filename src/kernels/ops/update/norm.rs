@@ -6,7 +6,7 @@ use crate::ops::simd::simd;
 const LANES: usize = 8;
 const SUMS: usize = 4;
 
-/// `Σ x²` in f64, on the calling thread.
+/// Sum of squares `Σ x²` in f64, on the calling thread.
 pub(in crate::ops) fn squares(x: &[f32]) -> f64 {
     simd!(add_squares(x))
 }

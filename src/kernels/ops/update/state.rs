@@ -64,7 +64,7 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
 /// Rules for skipping steps and scaling gradients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// A loss above it, or not finite, is a divergence: from then on nothing changes.
+    /// A loss that is larger or not finite counts as a divergence: from then on no step changes the weights.
     pub max_loss: Option<f64>,
     /// Largest gradient norm of a part (clipping threshold).
     pub max_norm: Option<f64>,

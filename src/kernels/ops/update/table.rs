@@ -66,7 +66,7 @@ impl<const SLOTS: usize> Listed<SLOTS> {
         for (tensor, len) in self.lengths.iter().enumerate() {
             let chunks = len.div_ceil(chunk) as u64;
             numbers.extend((0..chunks).map(|index| ((tensor as u64) << 32) | index));
-            // The next part begins where the last tensor of this one ends.
+            // The next part begins after the last tensor of this part.
             starts[part(tensor) + 1] = numbers.len() as u64;
         }
         let blocks = numbers.len();
@@ -96,7 +96,7 @@ pub(super) struct Placed {
     pub(super) blocks: usize,
     tensors: usize,
     chunk: usize,
-    /// Position of each part's first block in the table.
+    /// Index in the table at which the first blocks of all parts are stored.
     starts_at: usize,
 }
 

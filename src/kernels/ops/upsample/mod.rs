@@ -8,7 +8,7 @@ use super::gemm::Accumulate;
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// Upsampling on one device.
+/// Kernels of upsampling on one device.
 pub trait UpsampleKernel: Backend {
     /// `(B, H, W, C)` to `(B, 2H, 2W, C)`.
     fn upsample_bilinear(

@@ -19,11 +19,11 @@ pub enum FailOn {
     Unclear,
     /// The work of a training step changed: other counts of an operation.
     Work,
-    /// A run takes more CPU time.
+    /// The verdict that a run takes more CPU time.
     CpuTime,
-    /// A run takes more memory, of the machine or of a GPU.
+    /// The verdict that a run takes more memory, of the machine or of a GPU.
     Memory,
-    /// A run takes more energy.
+    /// The verdict that a run takes more energy.
     Energy,
 }
 

@@ -32,8 +32,9 @@ struct Machine {
     series: BTreeMap<Class, Series>,
 }
 
-/// Properties that two points of a series share, besides the machine: key, work signature, precision, threads, whether runs
-/// were alone on the machine and whether they tell steps. Comparisons refuse cells that differ in one.
+/// Properties that two points of a series share, besides the machine: key, work signature, precision, threads, whether
+/// runs were alone on the machine and whether their steps were measured. Cells that differ in one of them are not
+/// compared.
 type Class = (String, String, String, Vec<usize>, bool, bool);
 
 struct Series {
@@ -78,7 +79,7 @@ impl Gathered {
         let Some(set) = times_of(repository, commit, folder)? else {
             return Ok(());
         };
-        // Earlier results may lack an axis or a value of the choice.
+        // Earlier results may lack an axis or a value that `--only` selects.
         let chosen = only.map(|only| only.select(&set.plan.axes).ok());
         let is_chosen = |cell: &Cell<'_>| match &chosen {
             None => true,
@@ -115,7 +116,7 @@ impl Gathered {
             cell_hash: cell.info.cell_hash.clone(),
             points: Vec::new(),
         });
-        // Versions that recorded no session: the same time is the same session.
+        // Versions that recorded no session: runs with equal start times are of one session.
         let session = &runs[0].session;
         let id = session.as_ref().unwrap_or(&commit.hash);
         let is_known = |point: &HistoryPoint| {
@@ -134,8 +135,8 @@ impl Gathered {
         series.points.push(HistoryPoint { session, ms });
     }
 
-    /// The histories, judged; the machine of the newest times first. `newest` are the results of the newest commit, which say
-    /// what cells there are and which differences matter.
+    /// Judges the histories. The machine of the newest times comes first. `newest` are the results of the newest
+    /// commit, which define the cells and the threshold.
     pub(super) fn finish(self, name: &str, newest: &Side) -> Vec<History> {
         let histories = self.machines.into_iter().map(|(env_id, mut machine)| {
             let floors = Floors::new(&newest.noise, &env_id);

@@ -19,7 +19,7 @@ pub use series::{
     CellHistory, History, HistoryPoint, MeasuredSession, SESSIONS_FOR_A_CHANGE, Shift,
 };
 
-/// Whose history is wanted.
+/// Which results, commits and cells a history covers.
 #[derive(Debug, Clone, Default)]
 pub struct HistoryQuestion {
     /// Name or folder of one result; all results of the newest commit if missing.
@@ -100,8 +100,8 @@ impl Histories {
     }
 }
 
-/// The commits that changed the times in a folder, from the oldest on. With `since`, the first one is that whose times were
-/// there at this commit.
+/// The commits that changed the times in a folder, from the oldest on. With `since`, the first one is the commit whose
+/// times were in the folder at `since`.
 fn commits(
     repository: &Repository,
     head: &str,

@@ -15,7 +15,8 @@ pub struct History {
     pub name: String,
     /// The machine and build.
     pub environment: Environment,
-    /// Must-match fields in which it differs from the machine and build of the newest times, with its values.
+    /// Must-match fields in which this machine and build differ from those of the newest times, with this machine's
+    /// values.
     pub differing: Vec<(String, String)>,
     /// Sessions, from the first to the last.
     pub sessions: Vec<MeasuredSession>,
@@ -32,14 +33,15 @@ pub struct MeasuredSession {
     pub commit: LoggedCommit,
 }
 
-/// The times of a cell, one point per session; cells of another work per sample, number of threads or precision are others.
+/// The times of a cell, one point per session; where work per sample, number of threads or precision changed, another
+/// history begins.
 #[derive(Debug, Clone)]
 pub struct CellHistory {
-    /// The axis values that distinguish it, or its key.
+    /// The axis values that distinguish the cell, or its key.
     pub label: String,
-    /// Whether the newest results have it; else it is one of earlier work, conditions or axes.
+    /// Whether the newest results have the cell with the same work and conditions.
     pub is_current: bool,
-    /// Whether times are of whole runs, as of programs that tell no steps, and not per sample.
+    /// Whether times are those of whole runs, because the program reports no steps, and not times per sample.
     pub is_whole_run: bool,
     /// The cell's points, in the order of sessions.
     pub points: Vec<HistoryPoint>,

@@ -86,7 +86,7 @@ fn counts(n: usize, m: usize) -> Vec<f64> {
 /// each on one side, would have p = 0.013 with four runs a side, and 2 of 70 arrangements are as extreme.
 fn tied_p(doubled: &[u64], n: usize) -> f64 {
     let all = doubled.len();
-    // Sums of one side determine those of the other.
+    // The sums of one side determine those of the other, so the smaller side is counted.
     let (few, own) = if n <= all - n {
         (n, &doubled[..n])
     } else {

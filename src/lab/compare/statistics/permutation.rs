@@ -10,7 +10,7 @@ const ROUNDING: f64 = 1e-12;
 /// Values among which labels are exchanged: a pair of runs, or all runs of a cell.
 #[derive(Debug, Clone)]
 pub(in crate::compare) struct Stratum {
-    /// Contribution of each value to the statistic if it is labelled, minus its average contribution.
+    /// What each value adds to the statistic if it is labelled, minus the mean of that over all labellings.
     pub scores: Vec<f64>,
     /// Number of labelled values.
     pub labelled: usize,

@@ -1,22 +1,25 @@
-//! [`Evidence`]: what pairs show that may be looked at after each of them, as `ab` does.
+//! [`Evidence`]: an anytime-valid test of pairs of runs, which may be evaluated after each of them, as `ab` does.
 //!
 //! # Method
-//! A coin decides which run of a pair comes first. Where the change does nothing, the logarithm `x` of a pair's ratio is therefore
-//! as often positive as negative, whatever the pairs before it were. Somebody who bets on its sign at even odds multiplies
-//! their capital by `1 ± b · tanh(λᵢ xᵢ)` at pair i: large for a large effect that is always in one direction, and at most by `1 + b`,
-//! so that one outlier decides nothing. The scale `λᵢ = c / median(|x₁| … |xᵢ₋₁|)` comes from earlier pairs only (for the first
-//! pair 0.02), and the capital `E` is the mean over several `c`, and over both signs for a two-sided test. Without an effect its expectation
-//! stays 1, so that by Ville's inequality it ever reaches `1 / α` with a probability of at most `α`, whenever one stops: that is the
-//! test, and `1 / max E` its p-value. To test "the effect is at most θ" the bets are on `x − θ` being positive. The interval has all
-//! θ whose two-sided E never reached `1 / α`.
+//! A coin decides which run of a pair comes first. Where the change does nothing, the logarithm `x` of a pair's ratio
+//! is therefore as often positive as negative, whatever the pairs before it were. Somebody who bets on its sign at even
+//! odds multiplies their capital by `1 ± b · tanh(λᵢ xᵢ)` at pair i: large for a large effect that is always in one
+//! direction, and at most by `1 + b`, so that one outlier decides nothing. The scale `λᵢ = c / median(|x₁| … |xᵢ₋₁|)`
+//! comes from earlier pairs only (for the first pair 0.02), and the capital `E` is the mean over several `c`, and over
+//! both signs for a two-sided test. Without an effect its expectation stays 1, so that by Ville's inequality it ever
+//! reaches `1 / α` with a probability of at most `α`, whenever one stops: that is the test, and `1 / max E` its
+//! p-value. To test "the effect is at most θ" the bets are on `x − θ` being positive. The interval has all θ whose
+//! two-sided E never reached `1 / α`.
 //!
 //! # Source
-//! A. Ramdas, P. Grünwald, V. Vovk, G. Shafer: "Game-Theoretic Statistics and Safe Anytime-Valid Inference", Statistical Science
-//! 38 (2023), arXiv 2210.01948, §§ 2–4; J. Ville: "Étude critique de la notion de collectif" (1939).
+//! A. Ramdas, P. Grünwald, V. Vovk, G. Shafer: "Game-Theoretic Statistics and Safe Anytime-Valid Inference",
+//! Statistical Science 38 (2023), arXiv 2210.01948, §§ 2–4; J. Ville: "Étude critique de la notion de collectif"
+//! (1939).
 
 use crate::base::statistics::median;
 
-/// Multiples of the inverse scale that are bet with, and the largest share of the capital that a bet risks.
+/// How bets are placed: the multiples `c` of the inverse scale, and `b`, the largest share of the capital that a bet
+/// risks.
 struct Strategy {
     multiples: &'static [f64],
     most: f64,
@@ -39,14 +42,14 @@ const LEAST: f64 = 1e-9;
 /// Steps of bisection for an end of the interval: to 2⁻⁴⁰ of its search range.
 const HALVINGS: usize = 40;
 
-/// Largest capital of bets in a direction, over all pairs: 1 / p.
+/// Largest capital of bets on each hypothesis over all pairs: 1 / p-value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::compare) struct Evidence {
-    /// Bets that there is an effect, in any direction.
+    /// Capital of bets that there is an effect, in any direction.
     pub effect: f64,
-    /// Bets that the effect is beyond the threshold: below −θ, above θ.
+    /// Capital of bets that the effect is beyond the threshold: below −θ, above θ.
     pub beyond: (f64, f64),
-    /// Bets that it is within the threshold: above −θ, below θ. "Same" needs both.
+    /// Capital of bets that the effect is within the threshold: above −θ, below θ. The verdict "same" needs both.
     pub within: (f64, f64),
 }
 
@@ -62,8 +65,8 @@ impl Evidence {
     }
 }
 
-/// The interval of the effect that may be looked at after every pair: with probability `1 − alpha` it contains the effect
-/// at every look. `None` where the pairs are too few to bound it on both sides.
+/// An anytime-valid interval of the effect: with probability `1 − alpha` it contains the effect at every look. `None`
+/// where the pairs are too few to bound it from both sides.
 pub(in crate::compare) fn anytime_interval(log_ratios: &[f64], alpha: f64) -> Option<(f64, f64)> {
     let centre = median(log_ratios)?;
     let distances = log_ratios.iter().map(|x| (x - centre).abs());

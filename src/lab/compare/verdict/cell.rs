@@ -15,7 +15,7 @@ impl Family {
         test: Option<CellTest>,
         p_holm: Option<f64>,
     ) -> Judgement {
-        let sides = Some(cell.sides()).filter(|_| cell.counts());
+        let sides = Some(cell.sides()).filter(|_| cell.has_usable_values());
         let ratio = sides.and_then(|sides| ratio_of_runs(sides, resampled));
         let threshold = threshold(cell.design(), self.manifest, cell.floor);
         let detectable = test.zip(ratio).and_then(|(test, ratio)| {
@@ -62,7 +62,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// The verdict; sessions differ by up to `between`.
+    /// The verdict; `between` is the noise floor between sessions.
     pub(super) fn verdict(&self, design: Design, between: Option<f64>) -> Verdict {
         match design {
             Design::Interleaved | Design::UntilSure => self.within_a_session(),
@@ -90,7 +90,7 @@ impl Finding {
         }
     }
 
-    /// The verdict if the sides also differ by session, by up to `between`.
+    /// The verdict if the sides also differ by session, by up to `between` (a relative difference).
     fn between_sessions(&self, between: Option<f64>) -> Verdict {
         let Some(floor) = between else {
             return Verdict::Unclear(UnclearReason::NoSessionFloor);

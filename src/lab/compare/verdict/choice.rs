@@ -23,12 +23,15 @@ pub(super) struct CellTest {
 /// latter is safe for interleaved runs: drift affects both samples alike and makes the test conservative. Whether pairing
 /// helps is estimated from the *other* cells, so that a cell's own runs do not choose its test.
 pub(super) fn test_cells(samples: &[Samples]) -> Vec<Option<CellTest>> {
-    let cells = samples.iter().filter(|cell| cell.counts()).count();
+    let cells = samples
+        .iter()
+        .filter(|cell| cell.has_usable_values())
+        .count();
     let ratios: Vec<Option<f64>> = samples.iter().map(relative_spread).collect();
     let test = |(index, cell): (usize, &Samples)| {
         let (n, m) = (cell.before.len(), cell.after.len());
         let can_be_called = smallest_mann_whitney(n, m) * tests(cells) as f64 <= ALPHA;
-        if !cell.counts() || !can_be_called {
+        if !cell.has_usable_values() || !can_be_called {
             return None;
         }
         let has_pairs = cell.is_paired() && n >= needed_pairs(cells);
@@ -52,7 +55,7 @@ fn pairing_helps_elsewhere(ratios: &[Option<f64>], own: usize) -> bool {
 /// Spread within pairs relative to the spread between pairs: the median distance between two pairs' log differences divided
 /// by that between their log sums. It is 1 if pairing has no effect; a constant effect does not change it.
 fn relative_spread(cell: &Samples) -> Option<f64> {
-    if !cell.counts() || !cell.is_paired() || cell.before.len() < MIN_PAIRS {
+    if !cell.has_usable_values() || !cell.is_paired() || cell.before.len() < MIN_PAIRS {
         return None;
     }
     let pairs = || cell.before.iter().zip(&cell.after);

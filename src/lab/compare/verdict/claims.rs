@@ -6,7 +6,7 @@ use super::*;
 use crate::base::statistics::median;
 use crate::compare::statistics::Draws;
 
-/// Even fewer draws, for tests that need only one cell's detectable effect.
+/// Fewer random draws than in other simulations, for tests that need only one cell's detectable effect.
 const FEW: Effort = Effort {
     resamples: 200,
     draws: Draws { most: 1, enough: 1 },

@@ -21,7 +21,10 @@ const CLIP: f64 = 3.0;
 /// an outlier of twice the time cannot dominate. Unlike a ratio of medians the statistic is a sum, and the clipping does not
 /// depend on labels, so labels can be exchanged exactly: within each pair if runs are paired, otherwise within the cell.
 pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<Permuted> {
-    let counted: Vec<&Samples> = samples.iter().filter(|cell| cell.counts()).collect();
+    let counted: Vec<&Samples> = samples
+        .iter()
+        .filter(|cell| cell.has_usable_values())
+        .collect();
     if counted.len() < 2 {
         return None;
     }
@@ -93,7 +96,7 @@ impl Family {
         p_holm: f64,
     ) -> MatrixJudgement {
         let counted = samples.iter().zip(resampled.iter().map(Vec::as_slice));
-        let counted = counted.filter(|(cell, _)| cell.counts());
+        let counted = counted.filter(|(cell, _)| cell.has_usable_values());
         let (cells, drawn): (Vec<&Samples>, Vec<&[f64]>) = counted.unzip();
         let ratio = mean_ratio(&cells, &drawn);
         let (design, floor) = (design(&cells), floor(&cells));
@@ -125,7 +128,7 @@ impl Family {
     }
 }
 
-/// Interleaved if every cell is ruled so.
+/// The design of the matrix: interleaved if the verdict on every cell uses that design.
 fn design(cells: &[&Samples]) -> Design {
     let mut designs = cells.iter().map(|cell| cell.ruled_as());
     let apart = designs.find(|design| *design == Design::Sessions);
@@ -186,7 +189,7 @@ fn mean_ratio(cells: &[&Samples], drawn: &[&[f64]]) -> Ratio {
     }
 }
 
-/// Column means.
+/// Means of the columns of a matrix given by rows.
 fn means(rows: &[impl AsRef<[f64]>]) -> Vec<f64> {
     let places = rows.iter().map(|row| row.as_ref().len()).min();
     let sum = |place: usize| rows.iter().map(|row| row.as_ref()[place]).sum::<f64>();

@@ -90,7 +90,6 @@ fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Ve
     });
     Verdicts {
         cells: cells.collect(),
-        // The matrix is the last test.
         matrix: tested
             .matrix
             .zip(tested.adjusted.last())
@@ -101,7 +100,10 @@ fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Ve
 
 impl Family {
     fn new(samples: &[Samples], tested: &Tested, manifest: Option<f64>) -> Self {
-        let counted = samples.iter().filter(|cell| cell.counts()).count();
+        let counted = samples
+            .iter()
+            .filter(|cell| cell.has_usable_values())
+            .count();
         Self {
             alpha: ALPHA / tested.adjusted.len().max(1) as f64,
             manifest,

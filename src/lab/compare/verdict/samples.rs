@@ -51,7 +51,7 @@ pub(in crate::compare) struct Samples {
     pub design: Design,
     /// Noise floor of this cell on this machine.
     pub floor: Floor,
-    /// Whether this value differs between sessions of a machine without a change: times do, the memory of a run does not.
+    /// Whether this value differs between sessions of a machine even for equal builds: times do, memory does not.
     pub drifts: bool,
     /// Whether the times can be compared; if not, the reasons.
     pub comparable: Result<(), Vec<NotComparableReason>>,
@@ -81,7 +81,7 @@ impl Samples {
         }
     }
 
-    /// The design that decides what a difference may be called: what does not drift is compared as in one session.
+    /// The design whose rules decide the verdict: values that do not drift are treated as measured in one session.
     pub(super) fn ruled_as(&self) -> Design {
         match self.design() {
             Design::Sessions if self.drifts => Design::Sessions,
@@ -89,11 +89,11 @@ impl Samples {
         }
     }
 
-    /// Whether all runs of both sides have one value.
+    /// Whether all runs of both sides have the same value.
     pub(in crate::compare) fn are_equal(&self) -> bool {
         let mut all = self.before.iter().chain(&self.after);
         let first = all.next();
-        self.counts() && all.all(|value| Some(value) == first)
+        self.has_usable_values() && all.all(|value| Some(value) == first)
     }
 
     pub(super) fn sides(&self) -> Sides<'_> {
@@ -104,7 +104,7 @@ impl Samples {
         }
     }
 
-    pub(super) fn counts(&self) -> bool {
+    pub(super) fn has_usable_values(&self) -> bool {
         self.comparable.is_ok() && self.sides().is_usable()
     }
 
@@ -132,7 +132,8 @@ pub fn needed_pairs(cells: usize) -> usize {
     fewest(|n| smallest_sign_flip(n) <= alpha)
 }
 
-/// The smallest sufficient number of runs. Each further run at least halves the p-value, so 1,100 always suffice.
+/// The smallest number of runs for which `is_enough` is true. Each further run at least halves the p-value, so 1,100
+/// always suffice.
 pub(in crate::compare) fn fewest(is_enough: impl Fn(usize) -> bool) -> usize {
     (1..1100).find(|&n| is_enough(n)).unwrap_or(1100)
 }

@@ -1,4 +1,4 @@
-//! Verdicts on pairs of runs that ended as soon as they were sure: tests that may be looked at after every pair.
+//! Verdicts on pairs of runs that were stopped as soon as a verdict was significant, by anytime-valid tests.
 
 use crate::base::statistics::median;
 use crate::compare::statistics::{Evidence, Sides, anytime_interval};
@@ -12,12 +12,12 @@ use super::samples::{ALPHA, Samples, Verdicts, fewest, threshold};
 struct Finding {
     /// Ratio of the medians.
     ratio: f64,
-    /// Probability of such evidence of an effect without one, at any look.
+    /// Anytime-valid p-value: the probability of such evidence, at any look, if there is no effect.
     p: f64,
-    /// P-value for a family of cells.
+    /// The p-value corrected for the number of cells.
     p_family: f64,
     threshold: f64,
-    /// Whether both ends of the threshold are excluded.
+    /// Whether the effect is shown to lie within the threshold on both sides.
     is_within: bool,
 }
 
@@ -36,7 +36,7 @@ impl Finding {
         })
     }
 
-    /// An effect comes first: one that is shown and beyond the threshold is no longer "the same".
+    /// The verdict; a shown effect beyond the threshold takes precedence over "same".
     fn verdict(&self) -> Verdict {
         let is_shown = self.p_family <= ALPHA;
         let is_beyond = self.ratio.ln().abs() > self.threshold.ln_1p();
@@ -50,8 +50,8 @@ impl Finding {
     }
 }
 
-/// Whether more pairs are not needed: their cell is faster, slower or the same. The pairs are in the order in which they ran,
-/// `cells` of them are compared, and `threshold` is the effect that matters (0.02 is 2 %).
+/// Whether the pairs so far suffice for a verdict: faster, slower or the same. The pairs are in the order in which they
+/// ran, `cells` of them are compared, and `threshold` is the effect that matters (0.02 is 2 %).
 pub fn is_sure(before: &[f64], after: &[f64], cells: usize, threshold: f64) -> bool {
     let sides = Sides {
         before,
@@ -62,10 +62,13 @@ pub fn is_sure(before: &[f64], after: &[f64], cells: usize, threshold: f64) -> b
     verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Unclear(_)))
 }
 
-/// Returns the verdicts on all cells. There is none on the matrix: its permutation test holds for a number of pairs that was
-/// chosen before.
+/// Returns the verdicts on all cells. The matrix gets no verdict: its permutation test is valid only if the number of
+/// pairs was chosen in advance.
 pub(super) fn judge(samples: &[Samples], manifest: Option<f64>) -> Verdicts {
-    let cells = samples.iter().filter(|cell| cell.counts()).count();
+    let cells = samples
+        .iter()
+        .filter(|cell| cell.has_usable_values())
+        .count();
     let needed_runs = fewest_pairs(cells);
     let judged = samples.iter();
     let judged = judged.map(|cell| cell.judged(cells, needed_runs, manifest));
@@ -76,14 +79,14 @@ pub(super) fn judge(samples: &[Samples], manifest: Option<f64>) -> Verdicts {
     }
 }
 
-/// The fewest pairs that can show an effect in one of `cells` cells: every bet wins as much as it can.
+/// The fewest pairs that can show an effect in one of `cells` cells: every bet then wins the most possible.
 pub(super) fn fewest_pairs(cells: usize) -> usize {
     let equal = |n: usize| -> Vec<f64> { (0..n as i32).map(|n| 1e3_f64.powi(n)).collect() };
     fewest(|n| Evidence::of(&equal(n), 0.0).effect >= cells.max(1) as f64 / ALPHA)
 }
 
 impl Samples {
-    /// The ratio `value` with its interval; where the pairs are too few for one, with the range of their ratios.
+    /// The ratio `value` with its interval; with too few pairs for an interval, the range of their ratios.
     fn interval(&self, value: f64) -> Ratio {
         let log_ratios = self.sides().differences();
         let all = || log_ratios.iter().copied();
@@ -106,7 +109,7 @@ impl Samples {
 
     fn judged(&self, cells: usize, needed: usize, manifest: Option<f64>) -> Judgement {
         let threshold = threshold(Design::Interleaved, manifest, self.floor);
-        let found = Some(self).filter(|cell| cell.counts());
+        let found = Some(self).filter(|cell| cell.has_usable_values());
         let found = found.and_then(|cell| Finding::of(cell.sides(), cells, threshold.value));
         let verdict = match (&self.comparable, found) {
             (Err(reasons), _) => Verdict::NotComparable(reasons.clone()),

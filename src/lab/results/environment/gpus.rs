@@ -12,10 +12,10 @@ use crate::results::grouped;
 /// Field that says whether GPU counters (NVML) can be read.
 pub(super) const COUNTERS: &str = "gpu_counters";
 
-/// Value of [`COUNTERS`] if they can.
+/// Value of [`COUNTERS`] if the counters can be read.
 pub(super) const NVML: &str = "NVML";
 
-/// The list, or why there is none; queried once per process.
+/// The driver's list of GPUs, or why there is none; queried once per process.
 pub(super) fn here() -> &'static Result<Inventory, String> {
     static HERE: OnceLock<Result<Inventory, String>> = OnceLock::new();
     HERE.get_or_init(|| inventory(&telemetry_library()?))

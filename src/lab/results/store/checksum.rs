@@ -3,14 +3,15 @@
 //! ```text
 //! {"key":"model=mlp","keys":{…},…,"checksum":"9f86d081884c7d65"}
 //! ```
-//! It is compared with the bytes as they were read, and never with a second serialisation: fields that this version does not
-//! know, and the way a number is printed, cannot change it. Records of earlier versions have none and are read as they are.
+//! It is compared with the bytes as they were read, and never with a second serialisation: fields that this version
+//! does not know, and the way a number is printed, cannot change it. Records of earlier versions have no checksum and
+//! are read without a check.
 
 use crate::base::hash::Digest;
 
 const FIELD: &[u8] = b",\"checksum\":\"";
 
-/// Bytes of the field with the end of the object: a digest has 16 digits.
+/// Length in bytes of the checksum field with the closing `"}`: the digest has 16 hexadecimal digits.
 const LENGTH: usize = FIELD.len() + 16 + 2;
 
 /// Adds the checksum to the JSON of an object. A list (the steps of a run) has no fields and stays as it is.
@@ -22,7 +23,7 @@ pub(super) fn seal(mut json: Vec<u8>) -> Vec<u8> {
     json
 }
 
-/// The JSON of a record without its checksum; `None` if that is wrong.
+/// The JSON of a record without its checksum; `None` if the checksum is wrong.
 pub(super) fn unseal(mut json: Vec<u8>) -> Option<Vec<u8>> {
     let Some(at) = place(&json) else {
         return Some(json);

@@ -10,7 +10,7 @@ pub(super) const STORE_VERSION: u32 = 1;
 /// A store that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another program is writing to it.
+    /// Another program is writing to the store.
     #[error("`{}` is in use by {holder}", folder.display())]
     Locked {
         /// The results folder.
@@ -26,7 +26,7 @@ pub enum StoreError {
         /// The version found.
         found: String,
     },
-    /// The operating system refuses; `doing` is "write", "create", "read".
+    /// The operating system refuses an operation; `doing` is "write", "create", "read".
     #[error("cannot {doing} `{}`: {source}", path.display())]
     System {
         /// The attempted operation.

@@ -14,7 +14,7 @@ use super::{RunKeys, Store};
 use crate::base::file;
 
 impl Store {
-    /// Every valid JSON file of a folder with its path; damaged ones go to [`Store::damaged`].
+    /// Every valid JSON file of a folder with its path; the paths of damaged files are added to [`Store::damaged`].
     pub(super) fn read_all<T: DeserializeOwned>(
         &mut self,
         name: impl AsRef<Path>,
@@ -34,7 +34,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Moves damaged files to `damaged/`, where a person can look at them. Only the holder of the lock may call this.
+    /// Moves damaged files to `damaged/`, where a user can inspect them. Only the holder of the lock may call this.
     pub(super) fn set_damaged_aside(&self, results: &Path) {
         let folder = self.folder.join("damaged");
         for path in &self.damaged {
@@ -43,12 +43,12 @@ impl Store {
             let below = below.unwrap_or(path).iter();
             let name: Vec<_> = below.map(|part| part.to_string_lossy()).collect();
             let moved = fs::create_dir_all(&folder);
-            // A file that cannot be moved counts as absent too, and is replaced by the next run under its keys.
+            // A file that cannot be moved is treated as absent too; the next run with its keys replaces it.
             let _ = moved.and_then(|()| fs::rename(path, folder.join(name.join("-"))));
         }
     }
 
-    /// Writes a file that belongs to no single run; a shard has it in its journal.
+    /// Writes a file that belongs to no single run; the store of a shard writes it to its journal instead.
     pub(super) fn write_shared(
         &self,
         part: &str,
@@ -103,8 +103,8 @@ impl Store {
 
 #[cfg(unix)]
 impl Store {
-    /// Lets those read a file who may read the results folder: temporary files are private, and a folder may be shared by a
-    /// group.
+    /// Gives a file the read permissions of its folder: temporary files are private, but a results folder may be shared
+    /// by a group.
     fn make_readable(&self, file: &fs::File) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
         let results = fs::metadata(self.folder.join(".."))?.permissions().mode();
@@ -120,7 +120,7 @@ impl Store {
     }
 }
 
-/// Whether a folder, a pipe or a device has the name of a file.
+/// Whether the error says that the path is a folder, a pipe or a device instead of a file.
 fn is_no_file(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -133,7 +133,7 @@ fn parse<T: DeserializeOwned>(bytes: Vec<u8>) -> Option<T> {
     serde_json::from_slice(&unseal(bytes)?).ok()
 }
 
-/// Folders with the names of cells' checkpoints, to which a run could not write.
+/// Folders in the place of checkpoint files, which a run could not write there.
 pub(super) fn folders_for_checkpoints(results: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let cells = entries(&results.join(CHECKPOINTS))?.into_iter();
     let mut found = Vec::new();

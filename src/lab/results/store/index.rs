@@ -1,4 +1,4 @@
-//! [`Store`]: the runs of one results folder, and what is stored with them.
+//! [`Store`]: the runs of one results folder, with their steps, profiles and images.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

@@ -3,10 +3,10 @@
 //! ```text
 //! reports/<name>/shards/<i>-of-<n>.jsonl        one line per finished run: an [`Entry`] as JSON
 //! ```
-//! A line is written whole, flushed and synced before the run counts as stored. A crash or a full disk in the middle of a
-//! line leaves an incomplete last line; the next start cuts it off and repeats that run. Each line contains everything that
-//! the store keeps of a run, so a journal can be copied to another machine alone. A line that was changed on the way, or that
-//! is no run, is skipped: the shard does its run again and appends it.
+//! A line is written whole, flushed and synced before the run counts as stored. A crash or a full disk in the middle of
+//! a line leaves an incomplete last line; the next start cuts it off and repeats that run. Each line contains all
+//! stored data of a run, so a journal can be copied to another machine alone. A line with a wrong checksum, or that is
+//! not a run, is skipped: the shard repeats that run and appends it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -75,7 +75,7 @@ impl Entry {
 
 /// Data of the run that is appended next.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct NextRunData {
     pub(super) profile: Option<Profile>,
     pub(super) images: BTreeMap<String, String>,
 }
@@ -92,11 +92,12 @@ pub(super) struct Journal {
     environments: BTreeMap<String, Environment>,
     /// Where workers write images: the folder `<i>-of-<n>.images` beside the file.
     pub(super) temporary: TempDir,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<NextRunData>,
 }
 
 impl Journal {
-    /// Opens the journal of `share` in the results folder, cuts off an incomplete last line, and passes every run to `see`.
+    /// Opens the journal of `share` in the results folder, cuts off an incomplete last line, and calls `see` with every
+    /// run.
     pub(super) fn open(
         results: &Path,
         share: Share,
@@ -133,8 +134,8 @@ impl Journal {
         Ok((journal, lines.damaged))
     }
 
-    /// Data of the run that is appended next.
-    pub(super) fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    /// Locks and returns the data of the run that is appended next.
+    pub(super) fn waiting(&self) -> MutexGuard<'_, NextRunData> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -206,7 +207,7 @@ pub struct Entries {
     whole_bytes: u64,
     /// Whether the last line had a checksum.
     is_checked: bool,
-    /// Numbers, from 1, of skipped lines: they are no runs, have a wrong checksum, or IDs that are no digests.
+    /// Numbers, from 1, of skipped lines: not a run, a wrong checksum, or IDs that are not digests.
     pub damaged: Vec<usize>,
     /// Whether the last line is incomplete: it is being written, or its writer was killed.
     pub is_torn: bool,
@@ -230,7 +231,7 @@ impl Entries {
         })
     }
 
-    /// Place of the last entry in the journal.
+    /// Position of the entry that was read last.
     pub fn place(&self) -> Place {
         let path = from_here(&self.path);
         Place {
@@ -259,7 +260,7 @@ impl Entries {
         }
     }
 
-    /// The entry of a line without its end; `None` if the line is damaged.
+    /// The entry of a line without its line break; `None` if the line is damaged.
     fn entry(&self, line: Vec<u8>) -> Result<Option<Entry>, StoreError> {
         // Without a valid checksum the line's version is unknown too.
         let Some(json) = unseal(line) else {
@@ -314,7 +315,8 @@ pub fn journals(results: &Path) -> Result<Vec<JournalFile>, StoreError> {
     Ok(files)
 }
 
-/// The folder `<i>-of-<n>.images` beside a journal, which the caller has locked. One that a killed program left is removed.
+/// The folder `<i>-of-<n>.images` beside a journal, which the caller has locked. A folder left by a killed program is
+/// removed first.
 fn images_of(journal: &Path) -> io::Result<TempDir> {
     let path = journal.with_extension("images");
     match fs::remove_dir_all(&path) {
@@ -370,6 +372,6 @@ fn check_version(path: &Path, line: &[u8]) -> Result<(), StoreError> {
 pub struct Place {
     /// The path of a file of the store, or `path:line` of a journal.
     pub name: String,
-    /// Whether a checksum shows that the record is as it was written.
+    /// Whether the record has a valid checksum.
     pub is_checked: bool,
 }

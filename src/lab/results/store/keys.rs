@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::hash::Digest;
 
-/// Hexadecimal digits of a cell hash, and of that of a search's ensemble, a digest over its members.
+/// Number of hexadecimal digits of a cell hash: of an ordinary cell, and of a search's ensemble (a digest over its
+/// members).
 const CELL_HASHES: [usize; 2] = [32, 16];
 
-/// Hexadecimal digits of a code hash.
+/// Number of hexadecimal digits of a code hash.
 const CODE_HASH: usize = 16;
 
-/// Hexadecimal digits of an `env_id`.
+/// Number of hexadecimal digits of an `env_id`.
 const ENV_ID: usize = 8;
 
 /// Identifies a stored run. Its facts count if cell, code and numeric class match; its times also need matching conditions.
@@ -48,7 +49,7 @@ pub struct Conditions {
     pub is_exclusive: bool,
     /// Steps dropped before timing starts.
     pub warmup_steps: usize,
-    /// Synchronised extra steps.
+    /// Number of extra steps in which the device is synchronised after every phase.
     pub phase_steps: usize,
 }
 

@@ -40,8 +40,8 @@ impl Lock {
     }
 }
 
-/// Locks the file; tries again for half a second, since a reader, or a child of a program that has just ended, may hold the
-/// lock for a moment.
+/// Locks the file; tries again for half a second, since a reader, or a child process of a program that has just ended,
+/// may briefly hold the lock.
 pub(super) fn try_to_lock(file: &File) -> Result<(), TryLockError> {
     for _ in 1..TRIES {
         match file.try_lock() {

@@ -4,18 +4,18 @@
 //! .store/format                                 version of this layout
 //! .store/lock                                   locked by the writing program; contains its process ID
 //! .store/runs/<cell hash>/<seed>-<block>-<digest over the other keys>.json      (…-until-<epochs>.json: ended there by a search)
-//! .store/steps/<cell hash>/<the same name>      losses and times of its steps, which a resume does not need
+//! .store/steps/<cell hash>/<the same name>      losses and times of its steps (not needed to resume)
 //! .store/profiles/<cell hash>/<the same name>   times of its operations, if they were measured
 //! .store/spans/<cell hash>/<the same name>      time spans of the profiled steps, for the trace
 //! .store/samples/<digest>.png                   images of costly evaluations, by digest of their content
 //! .store/codes/<code hash>.json                 the parts of a code hash, for `plan --explain`
 //! .store/environments/<env id>.json
-//! .store/damaged/                               files that could not be read, or whose checksum was wrong: for a person to look at
+//! .store/damaged/                               files that could not be read, or whose checksum was wrong: for inspection by the user
 //! .store/tmp/                                   temporary files; emptied at every start
 //! shards/<i>-of-<n>.jsonl                       outside `.store`: finished runs of the shares of a plan (`journal`)
 //! ```
-//! A run is written to `tmp/` and renamed, so that a file is complete or absent, even after a crash. A file whose content
-//! is changed later does not count: its `checksum` is wrong then, and its run is done again.
+//! A run is written to `tmp/` and renamed, so that a file is complete or absent, even after a crash. A file that was
+//! changed later has a wrong `checksum`: it is ignored, and its run is repeated.
 
 mod checksum;
 mod error;
@@ -83,7 +83,7 @@ impl Store {
         store.damaged.extend(folders_for_checkpoints(results)?);
         store.set_damaged_aside(results);
         if is_new {
-            // A store belongs to one machine: git is to leave it out, in a user's repository too.
+            // A store belongs to one machine, so git must ignore it, also in a user's repository.
             store.write_atomically(".gitignore", b"*\n")?;
             store.write_atomically("format", format!("{STORE_VERSION}\n").as_bytes())?;
         }
@@ -111,7 +111,7 @@ impl Store {
         self.runs.values().flatten()
     }
 
-    /// Parts of a code hash that was current at some time.
+    /// The parts of a current or former code hash.
     pub fn code_parts(&self, code_hash: &str) -> Option<&BTreeMap<String, String>> {
         self.codes.get(code_hash)
     }
@@ -131,7 +131,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::System`], for example on a full disk; the previous content is unchanged.
     pub fn put(&mut self, mut run: StoredRun) -> Result<(), StoreError> {
-        // Steps are stored separately, so that a start does not read them: a long run has a million.
+        // Steps are stored separately, so that opening the store does not read them: a long run has a million steps.
         if let Some(journal) = &mut self.journal {
             let code = self.codes.get(&*run.keys.code_hash);
             let environment = self.environments.get(&run.keys.conditions.env_id);
@@ -232,7 +232,7 @@ impl Store {
     }
 }
 
-/// Adds a run to those of its cell; a long plan has a hundred thousand runs in memory.
+/// Adds a run to those of its cell; sharing equal parts, since a long plan has a hundred thousand runs in memory.
 fn push(runs: &mut Vec<StoredRun>, mut run: StoredRun) {
     if let Some(last) = runs.last() {
         run.share_with(last);

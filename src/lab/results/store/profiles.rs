@@ -14,7 +14,7 @@ impl Store {
             journal.waiting().profile = Some(profile.clone());
             return Ok(());
         }
-        // A profile is large: some hundred rows and ten thousand spans.
+        // The times without spans: some hundred rows, against ten thousand spans.
         let figures = Profile {
             ops: profile.ops.clone(),
             phases: profile.phases.clone(),

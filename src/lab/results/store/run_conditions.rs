@@ -53,7 +53,7 @@ impl RunConditions {
     }
 }
 
-/// Digest of the code that decides a cell's facts: of its program, else of this build.
+/// Digest of the code that decides a cell's facts: of the user's program for `kind = "command"`, else of this build.
 fn code_hash(spec: &CellSpec) -> String {
     match &spec.program {
         Some(program) => program.code_hash.clone(),
@@ -61,7 +61,7 @@ fn code_hash(spec: &CellSpec) -> String {
     }
 }
 
-/// The parts of that code by name.
+/// The parts of the code hash by name.
 pub fn code_parts(spec: &CellSpec) -> BTreeMap<String, String> {
     match &spec.program {
         Some(program) => program.code.clone(),

@@ -48,7 +48,7 @@ impl Store {
 
     /// The content of an image; `None` if it was never stored, cannot be read or is damaged.
     pub fn sample(&self, digest: &str) -> Option<Vec<u8>> {
-        // A digest in a `plan.json` from elsewhere may be a path.
+        // The digest may come from an untrusted `plan.json` and could be a path.
         let path = is_image_digest(digest).then(|| sample_path(digest))?;
         let bytes = file::read(&self.folder.join(path)).ok()?;
         (Digest::new().with(&bytes).short() == digest).then_some(bytes)

@@ -8,7 +8,7 @@ use super::journal::{Entry, Journal};
 use super::samples::sample_path;
 use super::{Entries, Store, StoreError, StoredRun, journals};
 
-/// Result of adding a journal's run to a store.
+/// Whether a journal's run was added to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Added {
     /// The run was stored.

@@ -17,7 +17,7 @@ use super::keys::is_digest;
 pub struct StoredRun {
     /// Readable key of the cell at the time of the run.
     pub key: Arc<str>,
-    /// Keys that must match for the run to count.
+    /// Identifies the run; all keys must match for the run to be used.
     pub keys: RunKeys,
     /// The parts of the cell hash by name, for `plan --explain`.
     pub hash_parts: Arc<BTreeMap<String, String>>,
@@ -30,10 +30,10 @@ pub struct StoredRun {
     pub limits: Arc<LimitsSpec>,
     /// How the run ended.
     pub status: Status,
-    /// One line; empty for `done`.
+    /// Why the run has this status, in one line; empty for `done`.
     pub reason: String,
-    /// The facts. Those of a timeout, with epochs and samples, are those of an earlier run under the same keys, which a timeout
-    /// does not replace.
+    /// The facts. A run that timed out keeps facts, epochs and images of an earlier run with the same keys, if there is
+    /// one.
     pub facts: Option<Arc<RunFacts>>,
     /// The times.
     pub times: Option<Arc<RunTimes>>,
@@ -48,7 +48,7 @@ pub struct StoredRun {
     pub peak_rss_bytes: Option<u64>,
     /// CPU seconds of the process, from `wait4`.
     pub cpu_s: Option<f64>,
-    /// Whether the run was to profile its operations; the profile is stored separately.
+    /// Whether the run was asked to profile its operations; the profile is stored separately.
     #[serde(default)]
     pub is_profiled: bool,
     /// Expected duration in seconds, estimated before the start.
@@ -96,7 +96,7 @@ impl StoredRun {
             .collect()
     }
 
-    /// Shares with another run of its cell what both have: a repeated run has the facts of the first.
+    /// Shares with another run of its cell equal parts in memory: a repeated run has the same facts as the first.
     pub(super) fn share_with(&mut self, other: &Self) {
         share(&mut self.keys.cell_hash, &other.keys.cell_hash);
         share(&mut self.keys.code_hash, &other.keys.code_hash);
@@ -112,7 +112,7 @@ impl StoredRun {
         if let (Some(own), Some(other)) = (&mut self.facts, &other.facts)
             && !Arc::ptr_eq(own, other)
         {
-            // Runs of a cell with other seeds ask for the same work.
+            // Runs of a cell with different seeds do the same work.
             share(&mut Arc::make_mut(own).work, &other.work);
         }
         share(&mut self.session, &other.session);

@@ -1,7 +1,7 @@
 //! `tensorboard/`: losses, metrics, throughput and phases of every run as event files. Not in git.
 //!
-//! Steps count over the whole run, from 0. Times are seconds since the worker's first instruction: start-up plus the steps
-//! before, without validation, so that equal measurements give equal bytes.
+//! Steps count over the whole run, from 0. Times are seconds since the worker's first instruction: start-up time plus
+//! the times of the steps before, without validation, so that equal measurements give equal bytes.
 
 mod wire;
 

@@ -30,7 +30,7 @@ pub(super) fn scalar_event(seconds: f64, step: u64, scalars: &[(&str, f64)]) -> 
     event
 }
 
-/// An event with its length and the checksums of both.
+/// A record: length, checksum of the length, event, checksum of the event.
 pub(super) fn record(event: &[u8]) -> Vec<u8> {
     let length = (event.len() as u64).to_le_bytes();
     let mut record = length.to_vec();

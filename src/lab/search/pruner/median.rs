@@ -31,7 +31,7 @@ pub(super) fn judge(
     if count == 0 || count < settings.startup_trials || !looks_at(settings, step, curve) {
         return None;
     }
-    // `min` ignores NaN.
+    // `f64::min` ignores NaN.
     let best = curve
         .iter()
         .map(|(_, value)| *value)

@@ -58,7 +58,7 @@ fn step_of(settings: &HalvingSection, rung: usize) -> usize {
     settings.min_resource.max(1).saturating_mul(factor)
 }
 
-/// Number of rungs reached by this curve: those at or before its last step.
+/// Number of rungs reached by this curve: those whose step is at or before the curve's last step.
 fn passed(settings: &HalvingSection, curve: &[(usize, f64)]) -> usize {
     let Some((last, _)) = curve.last() else {
         return 0;

@@ -102,7 +102,8 @@ impl Sampler {
         attempt: usize,
     ) -> Option<Point> {
         let stream = [study, number, attempt].map(|part| part as u64);
-        // The first attempt has no number in the stream, so that searches of earlier versions keep their points.
+        // The first attempt does not add its number to the seed, so that searches of earlier versions keep their
+        // points.
         let stream = &stream[..if attempt == 0 { 2 } else { 3 }];
         let mut rng = self.seed.stream_at(Purpose::Search, stream);
         Some(match &self.kind {
@@ -111,7 +112,7 @@ impl Sampler {
             SamplerSpec::Sobol(_) => sobol::point(space, self.seed, study, number + attempt),
             SamplerSpec::Random(_) => random::draw(space, &mut rng),
             SamplerSpec::Tpe(settings) => {
-                // The best of many candidates would often be the same point again.
+                // Further attempts use fewer candidates: the best of many would often be the same point again.
                 let settings = TpeSection {
                     candidates: settings.candidates >> attempt,
                     ..settings.clone()
@@ -141,7 +142,7 @@ impl Sampler {
         }
         let size = grid::size(space);
         let start = rng.gen_range(0..size);
-        // Among more points than were proposed, one is new.
+        // Among one more point than was proposed, at least one is new.
         (0..size.min(before.points.len() + 1))
             .filter_map(|step| grid::point(space, start.wrapping_add(step) % size))
             .map(|point| rounded(space, point))

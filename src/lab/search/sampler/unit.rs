@@ -8,7 +8,7 @@
 
 use crate::plan::search::{Domain, Parameter, Point, Space, Value};
 
-/// A range of numbers on its scale: of a continuous domain its ends, of a logarithmic integer those of its bins.
+/// A range of numbers on its scale: from end to end for a continuous domain, over all bins for a logarithmic integer.
 struct Line {
     low: f64,
     high: f64,
@@ -16,7 +16,7 @@ struct Line {
 }
 
 impl Line {
-    /// `None` for a domain with bins of one width.
+    /// The range of a domain; `None` if all its bins have the same width.
     fn of(domain: &Domain) -> Option<Self> {
         let (low, high, is_log) = match domain {
             Domain::Choice { .. }

@@ -1,9 +1,9 @@
-//! `batch-size`: the knee of the measured curve, or the next size where it still rises.
+//! `batch-size`: recommends the size at which the measured throughput levels off, or a larger size if it still rises.
 
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::line::Line;
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
@@ -16,12 +16,12 @@ pub(super) const ABOUT: &str = "Recommends the knee of the measured batch sizes 
     to the runs";
 
 pub(super) const SETTING: &str = "train.batch-size";
-/// Share of the best throughput that the knee has at least.
+/// Fraction of the best throughput from which on a batch size counts as good enough.
 const KNEE: f64 = 0.95;
-/// Smallest predicted gain of the next size.
+/// Smallest predicted ratio of throughputs for which a larger size is recommended.
 const NEXT: f64 = 1.05;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let along = study.along(SETTING);
     let speeds: Vec<(f64, f64)> = along
         .iter()
@@ -37,7 +37,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let next = 2.0 * largest.0;
     let grows = line.gain(largest.0, next, 1).map_or(1.0, |gain| gain[0]);
     let more = human((grows - 1.0) * 100.0, 2);
-    let mut drafts = Vec::new();
+    let mut proposals = Vec::new();
     if knee.0 > size {
         let why = format!(
             "A step costs {} whatever its size, so that larger batches spread it over more samples; beyond {} the measured \
@@ -46,7 +46,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
             knee.0,
             (100.0 * (1.0 - KNEE)).round()
         );
-        drafts.extend(draft(study, &line, &speeds, (size, knee.0), WORTH, why));
+        proposals.extend(proposed(study, &line, &speeds, (size, knee.0), WORTH, why));
     }
     if grows >= NEXT && fits(study, next) {
         let why = format!(
@@ -54,9 +54,9 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
              size was measured.",
             largest.0
         );
-        drafts.extend(draft(study, &line, &speeds, (size, next), NEXT, why));
+        proposals.extend(proposed(study, &line, &speeds, (size, next), NEXT, why));
     }
-    Some(drafts)
+    Some(proposals)
 }
 
 /// The fit of step times over batch sizes, to every run of the cells.
@@ -67,28 +67,28 @@ pub(super) fn fit(along: &[(f64, &Cell<'_>)]) -> Option<Line> {
     Line::fit(&points.collect::<Vec<_>>())
 }
 
-/// Whether an epoch was seen to have so many samples: a larger batch than the data is no cell.
+/// Whether an epoch has at least `size` samples; a batch cannot be larger than the data.
 pub(super) fn fits(study: &Study<'_, '_>, size: f64) -> bool {
     let facts = study.cells.iter().flat_map(|cell| cell.facts());
     let most = facts.map(|facts| facts.samples / facts.epochs.max(1) as u64);
     most.max().is_some_and(|most| most as f64 >= size)
 }
 
-fn draft(
+fn proposed(
     study: &Study<'_, '_>,
     line: &Line,
     speeds: &[(f64, f64)],
     (from, to): (f64, f64),
     smallest: f64,
     reasoning: String,
-) -> Option<Draft> {
+) -> Option<ProposedChange> {
     let runs = study.anchor.counted.len().max(3);
     let predicted = line.gain(from, to, runs)?;
     let curve: Vec<String> = speeds
         .iter()
         .map(|(size, speed)| format!("{} at {size}", human(*speed, 3)))
         .collect();
-    (predicted[0] >= smallest).then(|| Draft {
+    (predicted[0] >= smallest).then(|| ProposedChange {
         triggers: format!("Median throughput in samples/s: {}.", curve.join(", ")),
         formula: format!(
             "step time t(n) = {} + {} × n, fitted to the runs; ratio = (t({from}) ÷ {from}) ÷ (t({to}) ÷ {to}), with its 95 % \

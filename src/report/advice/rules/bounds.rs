@@ -1,9 +1,9 @@
-//! `loss-bound` and `optimizer-bound`: phases whose cost does not follow the samples.
+//! `loss-bound` and `optimizer-bound`: recommend larger batches if the loss or the optimizer takes much of a step.
 
 use crate::base::text::capitalised;
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
@@ -19,15 +19,15 @@ pub(super) const ABOUT_OPTIMIZER: &str = "Where the optimizer takes 10 % of a st
     batch. Prediction: at most 1 ÷ (1 − share ÷ 2): half as many updates a sample";
 
 const ACCUMULATE: &str = "train.accumulate";
-/// Share of a step's time from which on the loss has a recommendation.
+/// Fraction of a step's time from which on the rule for the loss applies.
 const LOSS: f64 = 0.15;
-/// Share of a step's time from which on the optimizer has a recommendation.
+/// Fraction of a step's time from which on the rule for the optimizer applies.
 const OPTIMIZER: f64 = 0.1;
-/// Places of the phases in the table of phases.
+/// Index of the loss in the table of phases.
 const LOSS_PHASE: usize = 3;
 const OPTIMIZER_PHASE: usize = 5;
 
-pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let share = share(study.anchor, LOSS_PHASE)?;
     let takes = format!("the loss takes {} of a step", percent(share));
     if share < LOSS {
@@ -47,7 +47,7 @@ pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     if bound < WORTH {
         return None;
     }
-    Some(vec![Draft {
+    Some(vec![ProposedChange {
         triggers: format!(
             "{}: {} ms a sample at batch size {own}, {} ms at {size}.",
             capitalised(&takes),
@@ -71,7 +71,7 @@ fn loss_ms(cell: &Cell<'_>) -> Option<f64> {
     over_runs(cell, |times| Some(times.phases.loss_ms))
 }
 
-pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let share = share(study.anchor, OPTIMIZER_PHASE)?;
     let takes = format!("the optimizer takes {} of a step", percent(share));
     if share < OPTIMIZER {
@@ -86,7 +86,7 @@ pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
         ACCUMULATE
     };
     let from = study.number(study.anchor, setting)?;
-    Some(vec![Draft {
+    Some(vec![ProposedChange {
         triggers: format!("{}.", capitalised(&takes)),
         formula: "at most 1 ÷ (1 − share of the optimizer ÷ 2), at least 1.02".to_owned(),
         reasoning: "An update costs the same for every batch, so that half as many updates a sample halve it; it changes \

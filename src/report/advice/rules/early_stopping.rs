@@ -1,11 +1,11 @@
-//! `early-stopping`: an end soon after the best epoch.
+//! `early-stopping`: recommends to stop soon after the best epoch.
 
 use serde_json::json;
 
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
 use crate::plan::{EarlyStoppingSpec, PredictedColumn};
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
@@ -16,16 +16,16 @@ pub(super) const ABOUT: &str = "Where a validation loss is best in the first 60 
     Prediction: the share of the epochs until it would have stopped, with the spread of the training time";
 
 const SETTING: &str = "train.early-stopping";
-/// Fewest epochs of a run.
+/// Smallest number of epochs of a run for which the rule applies.
 const EPOCHS: usize = 10;
-/// Latest best epoch, as a share of the run.
+/// Latest position of the best epoch for which the rule applies, as a fraction of the run.
 const BEST: f64 = 0.6;
-/// Patience that is tried.
+/// Values of `patience` in epochs that are tried.
 const PATIENCE: [usize; 7] = [3, 5, 10, 15, 20, 30, 50];
-/// Largest share of the epochs that is worth a test.
+/// Largest fraction of the epochs left after stopping for which a test is worthwhile.
 const LEFT: f64 = 0.9;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let anchor = study.anchor;
     if !study.setting(anchor, SETTING).is_null() {
         return None;
@@ -42,7 +42,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     }
     let (patience, middle, (low, high)) = shortest(&curves, epochs)?;
     let spread = spread(anchor);
-    Some(vec![Draft {
+    Some(vec![ProposedChange {
         triggers: format!(
             "The validation loss is best at epoch {best} of {epochs} at the latest, over {}.",
             count(curves.len(), "seed")
@@ -64,8 +64,8 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     }])
 }
 
-/// The smallest patience that reaches every curve's best epoch and is worth a test, with the share of the epochs until it
-/// would have stopped: median and range over the curves.
+/// The smallest patience that reaches every curve's best epoch and is worth a test, with the fraction of the epochs
+/// that would have run: median and range over the curves.
 fn shortest(curves: &[Vec<f64>], epochs: usize) -> Option<(usize, f64, (f64, f64))> {
     PATIENCE.into_iter().find_map(|patience| {
         let ends = curves.iter().map(|curve| end(curve, patience));
@@ -76,7 +76,7 @@ fn shortest(curves: &[Vec<f64>], epochs: usize) -> Option<(usize, f64, (f64, f64
     })
 }
 
-/// Validation losses of a run, in order.
+/// Validation losses of a run by epoch.
 fn curve(cell: &Cell<'_>, seed: u64) -> Vec<f64> {
     let rows = cell.epochs.iter().filter(|row| row.seed == seed);
     let loss = |name: &str, row: &&crate::results::EpochRecord| {
@@ -86,18 +86,18 @@ fn curve(cell: &Cell<'_>, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// Epoch of the best loss as early stopping judges it, from 0.
+/// Epoch of the best loss as early stopping determines it, counted from 0.
 fn best(curve: &[f64]) -> usize {
     judged(curve, usize::MAX).0
 }
 
-/// Epochs until early stopping; `None` if it would not have reached the best epoch, or never stopped.
+/// Number of epochs until early stopping; `None` if it would not have reached the best epoch, or never stopped.
 fn end(curve: &[f64], patience: usize) -> Option<usize> {
     let (reached, end) = judged(curve, patience);
     (reached == best(curve) && end < curve.len()).then_some(end)
 }
 
-/// The best epoch reached, and the epochs done, with the default `min-delta`.
+/// The best epoch and the number of epochs until early stopping, with the default `min-delta`.
 fn judged(curve: &[f64], patience: usize) -> (usize, usize) {
     let min_delta = EarlyStoppingSpec::default().min_delta;
     let (mut best, mut lowest) = (0, f64::INFINITY);
@@ -111,7 +111,7 @@ fn judged(curve: &[f64], patience: usize) -> (usize, usize) {
     (best, curve.len())
 }
 
-/// Half the relative width of the training time's interval; 5 % at least.
+/// Half the relative width of the training time's interval; at least 0.05.
 fn spread(cell: &Cell<'_>) -> f64 {
     let row = cell.timing.and_then(|row| row.values.get("train_s"));
     let half = row.map_or(0.0, |time| (time.high - time.low) / (2.0 * time.median));

@@ -1,9 +1,9 @@
-//! `memory-headroom`: whether a larger batch still fits, where it would be faster.
+//! `memory-headroom`: recommends a larger batch if it would be faster and still fits into memory.
 
 use crate::base::units::{human, human_bytes};
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::line::Line;
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::sections::cost::is_on_gpu;
 use crate::report::timing::timing_value;
@@ -15,10 +15,10 @@ pub(super) const ABOUT: &str = "Recommends twice the largest measured batch size
     more for it and the fit of the peak memory stays, with its error, below 80 % of the machine's. Prediction: peak \
     memory = a + b × batch size, fitted to the runs";
 
-/// Share of the machine's memory that a cell may take.
+/// Fraction of the machine's memory that a cell may use.
 const USABLE: f64 = 0.8;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     if is_on_gpu(study.view, study.anchor) {
         return None;
     }
@@ -54,7 +54,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let predicted = line.growth(own, next, runs);
     let is_useful = at_most < USABLE * memory && faster >= WORTH && fits(study, next);
     let predicted = predicted.filter(|_| is_useful)?;
-    Some(vec![Draft {
+    Some(vec![ProposedChange {
         claim: Claim::Value,
         triggers: format!("Peak memory {checked}."),
         formula: format!(

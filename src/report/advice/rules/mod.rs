@@ -1,4 +1,4 @@
-//! The rules: each looks at a study and recommends a change.
+//! The rules: each examines a study and recommends changes.
 
 mod batch_size;
 mod bounds;
@@ -12,7 +12,7 @@ mod validation_cost;
 mod values;
 mod workers;
 
-use super::recommendation::Draft;
+use super::recommendation::ProposedChange;
 use super::study::Study;
 pub(super) use values::WORTH;
 
@@ -21,21 +21,21 @@ pub(super) use values::WORTH;
 pub struct Rule {
     /// Name of the rule.
     pub id: &'static str,
-    /// When the rule recommends what, with its thresholds.
+    /// What the rule recommends and when, with its thresholds.
     pub about: &'static str,
-    /// The changes of a study to try; `None` where nothing calls for one.
-    pub(super) find: fn(&Study<'_, '_>) -> Option<Vec<Draft>>,
+    /// Finds the changes that the rule proposes for a study; `None` if it does not apply.
+    pub(super) find: fn(&Study<'_, '_>) -> Option<Vec<ProposedChange>>,
 }
 
 const fn rule(
     id: &'static str,
     about: &'static str,
-    find: fn(&Study<'_, '_>) -> Option<Vec<Draft>>,
+    find: fn(&Study<'_, '_>) -> Option<Vec<ProposedChange>>,
 ) -> Rule {
     Rule { id, about, find }
 }
 
-/// Every rule, in the order in which reports name them.
+/// Every rule, in the order in which reports list them.
 pub const RULES: [Rule; 12] = [
     rule("batch-size", batch_size::ABOUT, batch_size::find),
     rule("workers", workers::ABOUT, workers::find),

@@ -1,11 +1,11 @@
-//! `small-data-loader`: no workers, or workers that stay, where starting them costs more than loading.
+//! `small-data-loader`: recommends no workers, or persistent ones, if starting workers costs more time than they save.
 
 use serde_json::Value;
 
 use crate::base::text::{capitalised, count};
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 
@@ -20,7 +20,7 @@ pub(super) const ABOUT: &str = "Where starting and stopping workers every epoch 
 const WORKERS: &str = "loader.workers";
 const PERSISTENT: &str = "loader.persistent";
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let anchor = study.anchor;
     let workers = study.number(anchor, WORKERS).unwrap_or(0.0);
     if workers == 0.0 || study.setting(anchor, PERSISTENT) == true {
@@ -31,7 +31,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     });
     let (each, epochs) = (each?, epochs(anchor)?);
     let training = timing_value(anchor, "train_s")?;
-    // A program tells how long it waits, and not how long its workers work.
+    // A program reports how long it waits for data, but not how long its workers compute.
     let work = timing_value(anchor, "loader_work_s").filter(|work| *work > 0.0)?;
     let wait = timing_value(anchor, "loader_wait_s").unwrap_or(0.0);
     let starts = each * epochs as f64;
@@ -55,7 +55,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
         let formula = "1 − (starts and stops but the first) ÷ training, each as measured";
         (PERSISTENT, Value::from(true), stay, formula)
     };
-    Some(vec![Draft {
+    Some(vec![ProposedChange {
         triggers: format!("{}.", capitalised(&facts)),
         formula: format!("{formula}, as the best case"),
         reasoning: "The data are so small that threads cost more than they carry.".to_owned(),

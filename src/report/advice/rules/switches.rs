@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::plan::PredictedColumn;
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::recommendation::ProposedChange;
 use crate::report::advice::study::Study;
 use crate::report::sections::difference::part;
 use crate::report::timing::timing_value;
@@ -17,13 +17,13 @@ pub(super) const ABOUT: &str = "Of a program with a parameter for it (`roles` of
     autocast there on a GPU, and pinned memory on a GPU where the rest of a step, copies among it, takes 5 % or more. \
     Prediction: Amdahl's bound of these phases";
 
-/// Phases that a role shortens.
+/// The phases of a step that a role of a parameter (such as `torch.compile`) shortens.
 struct Phases {
-    /// Begin of the sentence with their share.
+    /// Beginning of the sentence that states the phases' share.
     words: &'static str,
     /// Positions of these phases in the table of phases.
     places: &'static [usize],
-    /// Share of the step below which the role is not recommended.
+    /// Fraction of the step's time below which the role is not recommended.
     least: f64,
 }
 
@@ -38,7 +38,7 @@ const COPIES: Phases = Phases {
     least: 0.05,
 };
 
-/// A role by its name in the manifest.
+/// A role that a parameter of a program can have, by its name in the manifest.
 struct Role {
     name: &'static str,
     shortens: Phases,
@@ -74,13 +74,13 @@ const ROLES: [Role; 4] = [
     },
 ];
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let (view, anchor) = (study.view, study.anchor);
     let roles = part(view, anchor, "model.roles").and_then(Value::as_object);
     let roles = roles?;
     let model = part(view, anchor, "model_name").and_then(Value::as_str)?;
     let is_on_gpu = timing_value(anchor, "peak_device_bytes").is_some();
-    let mut drafts = Vec::new();
+    let mut proposals = Vec::new();
     for role in &ROLES {
         let Some(parameter) = roles.get(role.name).and_then(Value::as_str) else {
             continue;
@@ -92,7 +92,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
         let is_on = |cell: &Cell<'_>| study.setting(cell, &setting) == true;
         let is_possible = !role.needs_gpu || is_on_gpu;
         if is_possible && share >= role.shortens.least && !view.measured().any(is_on) {
-            drafts.push(Draft {
+            proposals.push(ProposedChange {
                 triggers: format!("{} {} of a step.", role.shortens.words, percent(share)),
                 formula: "Amdahl's bound: 1 ÷ (1 − this share), at least 1.02".to_owned(),
                 reasoning: role.reasoning.to_owned(),
@@ -100,5 +100,5 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
             });
         }
     }
-    Some(drafts)
+    Some(proposals)
 }

@@ -1,10 +1,10 @@
-//! `threads`: as many as were measured, or fitted to measurements, to be of use.
+//! `threads`: recommends the number of threads that measurements, or a fit to them, show to be best.
 
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::effect::paired;
 use crate::report::advice::line::Line;
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
@@ -17,12 +17,12 @@ pub(super) const ABOUT: &str = "Where two numbers of threads or more were measur
 
 const SETTING: &str = "train.threads";
 const COLUMN: PredictedColumn = PredictedColumn::SamplesPerS;
-/// Smallest predicted gain of a number of threads that was not measured.
+/// Smallest predicted gain (ratio of throughputs) of a number of threads that was not measured.
 const NEXT: f64 = 1.05;
-/// Throughput that fewer threads must keep.
+/// Fraction of the throughput that fewer threads must keep.
 const KEPT: f64 = 0.95;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let others = study.others(SETTING);
     let all = others.iter().copied().chain([study.anchor]);
     let mut measured: Vec<(f64, &Cell<'_>)> = all
@@ -32,23 +32,27 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let mut numbers: Vec<f64> = measured.iter().map(|(threads, _)| *threads).collect();
     numbers.dedup();
     let own = threads(study.anchor)?;
-    // The effect of another number is known only where two were measured.
+    // The effect of another number of threads can be predicted only from two measured numbers.
     if numbers.len() < 2 {
         return None;
     }
     let why = "The best number of threads among those measured.";
     best_measured(study, SETTING, COLUMN, &others, why)
-        .or_else(|| all_cores(study, &measured, own).map(|draft| vec![draft]))
-        .or_else(|| fewer(study, &measured, own).map(|draft| vec![draft]))
+        .or_else(|| all_cores(study, &measured, own).map(|proposed| vec![proposed]))
+        .or_else(|| fewer(study, &measured, own).map(|proposed| vec![proposed]))
 }
 
-/// Threads that the runs of a cell computed with.
+/// Number of threads that the runs of a cell computed with.
 fn threads(cell: &Cell<'_>) -> Option<f64> {
     over_runs(cell, |times| Some(times.threads as f64)).filter(|threads| *threads > 0.0)
 }
 
-/// As many threads as the machine has cores, where that is more than was measured.
-fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<Draft> {
+/// Proposes as many threads as the machine has cores, if that is more than was measured.
+fn all_cores(
+    study: &Study<'_, '_>,
+    measured: &[(f64, &Cell<'_>)],
+    own: f64,
+) -> Option<ProposedChange> {
     let cores = study.cores()?;
     let (most, _) = measured.last().filter(|(most, _)| *most < cores)?;
     let points = measured.iter().flat_map(|(threads, cell)| {
@@ -58,7 +62,7 @@ fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> 
     let line = Line::fit(&points.collect::<Vec<_>>())?;
     let runs = study.anchor.counted.len().max(3);
     let predicted = line.growth(1.0 / cores, 1.0 / own, runs)?;
-    (predicted[0] >= NEXT).then(|| Draft {
+    (predicted[0] >= NEXT).then(|| ProposedChange {
         triggers: format!("At most {most} threads were measured, on {cores} cores."),
         formula: format!(
             "step time t(p) = {} ms + {} ms ÷ p, fitted to the runs; ratio = t({own}) ÷ t({cores}), with its 95 % prediction \
@@ -71,15 +75,15 @@ fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> 
     })
 }
 
-/// The fewest measured threads that keep the throughput.
-fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<Draft> {
+/// Proposes the smallest measured number of threads that keeps the throughput.
+fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<ProposedChange> {
     let mut less = measured.iter().filter(|(threads, _)| *threads < own);
     let (cell, found) = less.find_map(|(_, cell)| {
         let found = paired(cell, study.anchor, COLUMN)?;
         (found.ratio.low >= KEPT).then_some((*cell, found))
     })?;
     let ratio = found.ratio;
-    Some(Draft {
+    Some(ProposedChange {
         claim: Claim::NoWorse,
         triggers: measured_here(&found, COLUMN),
         formula: "ratio of the medians over these pairs; at least 0.95".to_owned(),

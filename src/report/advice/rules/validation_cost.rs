@@ -1,8 +1,8 @@
-//! `validation-cost`: validation less often, where it takes much of the run.
+//! `validation-cost`: recommends validation less often if it takes much of the run's time.
 
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 
@@ -14,14 +14,14 @@ pub(super) const ABOUT: &str = "Recommends validating less often (`validation.ev
     brings it below. Prediction: at best 1 − validation ÷ run × share of the validations left out";
 
 const SETTING: &str = "validation.every";
-/// Share of the run from which on the rule recommends rarer validation.
+/// Fraction of the run's time from which on the rule applies.
 const SHARE: f64 = 0.1;
-/// Seconds of a run that are worth it.
+/// Shortest run in seconds for which the rule applies.
 const SHORTEST: f64 = 1.0;
-/// Epochs from one validation to the next that are tried.
+/// Intervals between validations, in epochs, that are tried.
 const EVERY: [usize; 5] = [2, 5, 10, 20, 50];
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let anchor = study.anchor;
     let validation = over_runs(anchor, |times| Some(times.validation_s));
     let (validation, epochs) = (validation?, epochs(anchor)?);
@@ -46,7 +46,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     let chosen = useful.iter().find(is_enough).or(useful.last());
     let &to = chosen.filter(|to| 1.0 - saved(**to) / total <= 1.0 / WORTH)?;
     let left = validations(epochs, to);
-    Some(vec![Draft {
+    Some(vec![ProposedChange {
         triggers: format!(
             "Validation takes {} s of {} s, {} of the run.",
             human(validation, 3),
@@ -67,7 +67,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
     }])
 }
 
-/// Validations of a run: every `every` epochs, and after the last.
+/// Number of validations of a run: every `every` epochs, and after the last epoch.
 fn validations(epochs: usize, every: usize) -> f64 {
     epochs.div_ceil(every.max(1)) as f64
 }

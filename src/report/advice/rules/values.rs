@@ -1,11 +1,11 @@
-//! Values of cells that several rules look at.
+//! Values of cells that several rules use.
 
 use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::event::RunTimes;
 use crate::plan::PredictedColumn;
 use crate::report::advice::effect::{Measured, paired};
-use crate::report::advice::recommendation::{Draft, Predicted};
+use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::number::fixed;
 use crate::report::sections::phases::breakdown;
@@ -14,28 +14,28 @@ use crate::report::view::Cell;
 /// Smallest improvement worth a recommendation, as a ratio.
 pub(in crate::report::advice) const WORTH: f64 = 1.02;
 
-/// Share of a phase in the step, from 0 to 1, as the table of phases shows it; by its place there.
+/// Fraction of the step's time in a phase, from 0 to 1; `phase` is its index in the table of phases.
 pub(super) fn share(cell: &Cell<'_>, phase: usize) -> Option<f64> {
     Some(breakdown(cell)?.shares.get(phase)? / 100.0)
 }
 
-/// Median over the runs of a cell.
+/// Median of `value` over the runs of a cell.
 pub(super) fn over_runs(cell: &Cell<'_>, value: impl Fn(&RunTimes) -> Option<f64>) -> Option<f64> {
     median(&cell.times().filter_map(value).collect::<Vec<_>>())
 }
 
-/// Epochs of a run; the fewest of its seeds.
+/// Number of epochs of a cell's runs; the smallest over its seeds.
 pub(super) fn epochs(cell: &Cell<'_>) -> Option<usize> {
     cell.facts().map(|facts| facts.epochs).min()
 }
 
-/// `12.3 %`, without a decimal where that is 0: `5 %`.
+/// A fraction as text: `12.3 %`, or `5 %` if the decimal is 0.
 pub(super) fn percent(share: f64) -> String {
     let text = fixed(share * 100.0, 1);
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Amdahl's bound: the speed-up of the whole if a share of its time falls to 0.
+/// Amdahl's bound: the speed-up of the whole if a part with this fraction of its time takes no time.
 pub(super) fn amdahl(share: f64) -> Predicted {
     Predicted::bound(WORTH, 1.0 / (1.0 - share.min(0.99)))
 }
@@ -47,15 +47,15 @@ pub(super) fn measured_here(found: &Measured, column: PredictedColumn) -> String
     format!("Measured here over {pairs} pairs of runs: {ratio}× the {words}.")
 }
 
-/// The change to the cell among `others` that was measured to be the best in `column`, where it is worth while; its
-/// prediction is that measurement.
+/// Proposes the change to the cell among `others` with the best measured `column`, if the improvement is at least
+/// [`WORTH`]; the measurement is its prediction.
 pub(super) fn best_measured<'a>(
     study: &Study<'_, 'a>,
     setting: &'static str,
     column: PredictedColumn,
     others: &[&Cell<'a>],
     reasoning: &str,
-) -> Option<Vec<Draft>> {
+) -> Option<Vec<ProposedChange>> {
     let measured = others.iter().filter_map(|cell| {
         let found = paired(cell, study.anchor, column)?;
         Some((cell, found, found.improvement(column)[0]))
@@ -63,7 +63,7 @@ pub(super) fn best_measured<'a>(
     let (cell, found, _) = measured
         .filter(|(.., gain)| *gain >= WORTH)
         .max_by(|a, b| a.2.total_cmp(&b.2))?;
-    Some(vec![Draft {
+    Some(vec![ProposedChange {
         triggers: measured_here(&found, column),
         formula: "ratio of the medians over these pairs, with its interval".to_owned(),
         reasoning: reasoning.to_owned(),

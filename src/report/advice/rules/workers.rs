@@ -1,8 +1,8 @@
-//! `workers`: more of them where training waits for data, fewer where they cost more than they save.
+//! `workers`: recommends more loader workers if training waits for data, fewer if they cost more than they save.
 
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::recommendation::ProposedChange;
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
@@ -15,13 +15,13 @@ pub(super) const ABOUT: &str = "Recommends more workers where training waits for
     prediction: that measurement";
 
 pub(super) const SETTING: &str = "loader.workers";
-/// Share of a step from which on waiting is worth a worker.
+/// Fraction of a step spent waiting for data from which on more workers are recommended.
 const WAITING: f64 = 0.05;
-/// Milliseconds of a step below which waiting is worth none: with two workers that had time enough, training waited for 0.009
-/// to 0.013 ms until a batch was handed over (`reports/digits/blocks.csv`).
+/// Waiting time in milliseconds per step below which no worker is recommended: with two workers that were fast enough,
+/// training still waited for 0.009 to 0.013 ms until a batch was handed over (`reports/digits/blocks.csv`).
 const HANDING_OVER_MS: f64 = 0.01;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let anchor = study.anchor;
     let (workers, waiting) = (study.number(anchor, SETTING)?, share(anchor, 0)?);
     if waiting < WAITING {
@@ -31,24 +31,25 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Draft>> {
         let why = "These workers cost more than the waiting that they save.";
         return best_measured(study, SETTING, PredictedColumn::TrainS, &fewer, why);
     }
-    // A worker takes longer than this to hand a batch over.
+    // A shorter wait than a worker needs to hand over a batch cannot be reduced by workers.
     if timing_value(anchor, "data_wait_ms").is_some_and(|ms| ms < HANDING_OVER_MS) {
         return None;
     }
-    more(study, workers, waiting).map(|draft| vec![draft])
+    more(study, workers, waiting).map(|proposed| vec![proposed])
 }
 
-fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<Draft> {
+fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<ProposedChange> {
     let anchor = study.anchor;
     let wait = timing_value(anchor, "loader_wait_s")?;
-    // A program tells how long it waits, and not how long its workers work; without workers it is the same.
+    // A program reports how long it waits for data, but not how long its workers compute; without workers both are
+    // equal.
     let told = timing_value(anchor, "loader_work_s");
     let work = told.filter(|work| *work > 0.0).unwrap_or(wait);
     let training = timing_value(anchor, "train_s")?;
     let computing = (training - wait).max(f64::MIN_POSITIVE);
     let needed = (work / computing).ceil().max(workers + 1.0);
     let to = needed.min(study.cores().unwrap_or(needed));
-    (to > workers).then(|| Draft {
+    (to > workers).then(|| ProposedChange {
         triggers: format!(
             "Training waits for data in {} of a step; over a run loading works {} s while training computes {} s.",
             percent(waiting),

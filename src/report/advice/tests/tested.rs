@@ -14,9 +14,9 @@ use crate::results::testing::{assert_begins, assert_says};
 /// Results that test every recommendation of `set`: the one of the batch size on cells that were measured, each predicted
 /// to be `low` to 3 times as fast; the others on cells that `is_measured` says.
 fn followed(set: &ResultSet, low: f64, is_measured: bool) -> ResultSet {
-    let counsel = Counsel::of(&View::of(set)).recommendations;
-    assert!(counsel.iter().any(|one| one.rule == "batch-size"));
-    let predictions = counsel.iter().map(|one| {
+    let advice_data = AdviceData::of(&View::of(set)).recommendations;
+    assert!(advice_data.iter().any(|one| one.rule == "batch-size"));
+    let predictions = advice_data.iter().map(|one| {
         let mut prediction = prediction(one);
         let axes = |batch: usize| {
             let axes = json!({"batch-size": batch, "workers": 0});

@@ -1,25 +1,25 @@
-//! [`Alone`]: a factor that some cell of the same results changes alone, to the value that the comparison changes it to.
+//! [`SingleChange`]: two cells of the results that differ in one factor only, which isolates the effect of that factor.
 
 use std::collections::BTreeSet;
 
 use crate::compare::{Comparison, SpecChange, setting_changes};
-use crate::report::comparison::scene::Duo;
-use crate::report::sections::treatment::counts;
-use crate::report::view::{At, View};
+use crate::report::comparison::scene::MatchedCells;
+use crate::report::sections::treatment::changes_work_or_result;
+use crate::report::view::{CellInView, View};
 
 use super::factor::Factor;
 
 /// Two cells that differ in one factor only.
 #[derive(Clone, Copy)]
-pub(crate) struct Alone<'v, 'a> {
+pub(crate) struct SingleChange<'v, 'a> {
     /// The cell without the change.
-    pub(crate) without: At<'v, 'a>,
-    /// The cell with the factor.
-    pub(crate) with: At<'v, 'a>,
+    pub(crate) without: CellInView<'v, 'a>,
+    /// The cell with the change.
+    pub(crate) with: CellInView<'v, 'a>,
 }
 
-/// Leaves out comparisons whose every change is also one of a larger comparison among them: such a value of a treatment
-/// is a part of the other one, and stands there as a factor that is measured alone.
+/// Removes comparisons whose changes are all contained in those of a larger comparison; that one shows them as factors
+/// measured alone.
 pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
     let changes: Vec<BTreeSet<Change>> = comparisons.iter().map(all_changes).collect();
     let is_part = |own: &BTreeSet<Change>| {
@@ -33,27 +33,35 @@ pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
         .collect()
 }
 
-/// Path, value before, value after.
+/// A changed setting: path, value before, value after.
 type Change = (String, Option<String>, Option<String>);
 
 fn all_changes(comparison: &Comparison) -> BTreeSet<Change> {
     let changes = comparison.cells.iter().flat_map(|pair| &pair.changes);
-    let changes = changes.filter(|change| counts(&change.path)).cloned();
+    let changes = changes
+        .filter(|change| changes_work_or_result(&change.path))
+        .cloned();
     changes
         .map(|change| (change.path, change.before, change.after))
         .collect()
 }
 
 /// The factors in which a pair of cells differs.
-pub(crate) fn factors(duo: &Duo<'_, '_>) -> BTreeSet<Factor> {
-    let paths = duo.pair.changes.iter().map(|change| &*change.path);
-    paths.filter(|path| counts(path)).map(Factor::of).collect()
+pub(crate) fn factors(matched: &MatchedCells<'_, '_>) -> BTreeSet<Factor> {
+    let paths = matched.pair.changes.iter().map(|change| &*change.path);
+    paths
+        .filter(|path| changes_work_or_result(path))
+        .map(Factor::of)
+        .collect()
 }
 
-/// Finds the cell that changes `factor` alone: added to what was before, or, where there is none, as the last that is
-/// missing to what is after.
-pub(crate) fn find<'v, 'a>(duo: &Duo<'v, 'a>, factor: Factor) -> Option<Alone<'v, 'a>> {
-    let [before, after] = duo.both;
+/// Finds a pair of cells that isolates `factor`: the cell before and one with only this factor added; or, if there is
+/// none, the cell after and one with only this factor removed.
+pub(crate) fn find<'v, 'a>(
+    matched: &MatchedCells<'v, 'a>,
+    factor: Factor,
+) -> Option<SingleChange<'v, 'a>> {
+    let [before, after] = matched.both;
     let wanted = differing(before, after);
     let wanted: Vec<&SpecChange> = wanted
         .iter()
@@ -62,31 +70,31 @@ pub(crate) fn find<'v, 'a>(duo: &Duo<'v, 'a>, factor: Factor) -> Option<Alone<'v
     if wanted.is_empty() {
         return None;
     }
-    let is_one = |alone: &Alone<'_, '_>| {
+    let is_one = |alone: &SingleChange<'_, '_>| {
         let is_measured = alone.with.cell.is_measured() && alone.without.cell.is_measured();
         is_measured
             && differing(alone.without, alone.with)
                 .iter()
                 .eq(wanted.iter().copied())
     };
-    let of = |view: &'v View<'a>| view.cells.iter().map(move |cell| At { view, cell });
-    let added = of(before.view).map(|with| Alone {
+    let of = |view: &'v View<'a>| view.cells.iter().map(move |cell| CellInView { view, cell });
+    let added = of(before.view).map(|with| SingleChange {
         without: before,
         with,
     });
-    let last = of(after.view).map(|without| Alone {
+    let last = of(after.view).map(|without| SingleChange {
         without,
         with: after,
     });
     added.chain(last).find(is_one)
 }
 
-/// The settings in which two cells differ, without those that decide neither work nor result.
-pub(crate) fn differing(one: At<'_, '_>, other: At<'_, '_>) -> Vec<SpecChange> {
+/// The settings in which two cells differ, without those that affect neither work nor results.
+pub(crate) fn differing(one: CellInView<'_, '_>, other: CellInView<'_, '_>) -> Vec<SpecChange> {
     let mut changes = setting_changes(
         (&one.view.set.plan, one.cell.info),
         (&other.view.set.plan, other.cell.info),
     );
-    changes.retain(|change| counts(&change.path));
+    changes.retain(|change| changes_work_or_result(&change.path));
     changes
 }

@@ -1,10 +1,11 @@
-//! The answer of a comparison: the verdict on times, then memory and quality, and what the data do not show; with the plot of its factors.
+//! The answer of a comparison: the verdict on times, then memory and quality, and what the data do not show; and the
+//! plot of the factors.
 
 use std::collections::BTreeSet;
 
 use crate::base::text::capitalised;
 use crate::compare::{CostChange, QualityChange, QualityVerdict, Verdict};
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::comparison::sections::{cells, costs, summary};
 use crate::report::language::messages;
 use crate::report::plot::DotRow;
@@ -14,11 +15,11 @@ use crate::results::Interval;
 
 use super::effects::FactorEffects;
 use super::figure::Figure;
-use super::rows::{Shown, direction};
+use super::rows::{RatioTest, direction};
 use super::search;
 use super::{phases, qualities};
 
-/// Metrics that are named.
+/// Largest number of metrics in a sentence.
 const NAMED: usize = 4;
 messages! {
     answer_title() = "Answer" | "Antwort";
@@ -50,17 +51,17 @@ messages! {
     forest_open() = "no direction shown" | "keine Richtung nachgewiesen";
 }
 
-/// The sentences.
+/// The sentences of the answer.
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
-    let mut duos = scene.duos();
+    let mut matched_cells = scene.matched_cells();
     let searches = search::sentences(scene);
     let mut all = Vec::new();
-    match (duos.next(), duos.next()) {
+    match (matched_cells.next(), matched_cells.next()) {
         (None, _) => all.push(scene.words.answer_nothing()),
-        (Some(duo), None) => all.extend(of_one(scene, &duo)),
+        (Some(matched), None) => all.extend(of_one(scene, &matched)),
         _ => all.extend(summary::sentences(scene)),
     }
-    // Searches that are compared come first, those beside the comparison last.
+    // If the sides are searches, their sentence comes first; searches named by `[report] searches` come last.
     let place = if scene.searches.is_empty() {
         0
     } else {
@@ -71,21 +72,24 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
 }
 
 /// The sentences of a comparison of one cell.
-fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
+fn of_one(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<String> {
     let words = scene.words;
-    let mut all = vec![time(scene, duo)];
-    all.extend(alone(scene, duo));
-    all.extend(phases::sentence(scene, duo));
-    let told = duo.pair.costs.iter().filter(|own| costs::is_told(own));
+    let mut all = vec![time(scene, matched)];
+    all.extend(alone(scene, matched));
+    all.extend(phases::sentence(scene, matched));
+    let told = matched.pair.costs.iter().filter(|own| costs::is_told(own));
     all.extend(told.filter_map(|own| cost(scene, own)));
-    // Sides with a run that has not learned.
-    let idle = duo.both.into_iter().zip([words.before(), words.after()]);
+    // Sides that have a run which did not learn.
+    let idle = matched
+        .both
+        .into_iter()
+        .zip([words.before(), words.after()]);
     let idle: Vec<String> = idle
         .filter(|(at, _)| at.cell.facts().filter_map(has_learned).any(|has| !has))
         .map(|(_, side)| side)
         .collect();
     if idle.is_empty() {
-        all.extend(quality(scene, duo));
+        all.extend(quality(scene, matched));
     } else {
         all.push(words.answer_not_learned(words.listed(&idle, NAMED)));
     }
@@ -93,9 +97,9 @@ fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
 }
 
 /// The verdict on the time per sample, with its numbers.
-fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
+fn time(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> String {
     let words = scene.words;
-    let judgement = &duo.pair.judgement;
+    let judgement = &matched.pair.judgement;
     let ratio = judgement.ratio.as_ref();
     let direction = ratio.map(|ratio| scene.across(words.direction(ratio)));
     let direction = direction.unwrap_or_else(|| "–".to_owned());
@@ -110,10 +114,10 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     let why = |verdict: &Verdict| words.why(verdict, judgement.detectable).join("; ");
     match &judgement.verdict {
         Verdict::Faster | Verdict::Less => {
-            words.answer_faster(times, words.timed(), medians(scene, duo), ends)
+            words.answer_faster(times, words.timed(), medians(scene, matched), ends)
         }
         Verdict::Slower | Verdict::More => {
-            words.answer_slower(times, words.timed(), medians(scene, duo), ends)
+            words.answer_slower(times, words.timed(), medians(scene, matched), ends)
         }
         Verdict::Same => {
             let effect = judgement.detectable.unwrap_or(judgement.threshold.value);
@@ -125,10 +129,10 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     }
 }
 
-/// The medians of the time that the verdict is on: `0.0500 ms → 0.150 ms`.
-fn medians(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
+/// The medians of the judged time: `0.0500 ms → 0.150 ms`.
+fn medians(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> String {
     let timed = scene.timed();
-    let found = duo.both.map(|at| timed.over_runs(at));
+    let found = matched.both.map(|at| timed.over_runs(at));
     let show = |found: Option<Interval>| {
         found.map_or_else(
             || "–".to_owned(),
@@ -138,10 +142,11 @@ fn medians(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     found.map(show).join(" → ")
 }
 
-/// Effect of each factor alone on the time per sample; `None` where at most one differs, or none was measured alone.
-fn alone(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
+/// Sentence: effect of each factor alone on the time per sample; `None` if at most one factor differs, or none was
+/// measured alone.
+fn alone(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<String> {
     let words = scene.words;
-    let taken = FactorEffects::of(duo)?;
+    let taken = FactorEffects::of(matched)?;
     taken.measured().next()?;
     let (mut told, mut open, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     for (factor, own) in &taken.factors {
@@ -151,7 +156,7 @@ fn alone(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
             .and_then(|own| Some((own, own.effect(&Figure::SampleTime)?)));
         match effect {
             None => missing.push(name),
-            Some((own, (ratio, shown @ (Shown::Less | Shown::More)))) => {
+            Some((own, (ratio, shown @ (RatioTest::Less | RatioTest::More)))) => {
                 let direction = direction(words, &Figure::SampleTime, Some(&ratio), shown);
                 let loss = qualities::best_loss(words, [own.without, own.with]);
                 let loss = loss.map(|change| words.answer_with_loss(change));
@@ -169,7 +174,7 @@ fn alone(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     Some(words.answer_alone(told.join("; ")))
 }
 
-/// A cost with its medians, the interval of its ratio and its verdict; `None` where it has no ratio.
+/// A cost with its medians, the interval of its ratio and its verdict; `None` if the ratio is undefined.
 fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     let (words, judgement) = (scene.words, &own.judgement);
     let direction = scene.across(words.direction(judgement.ratio.as_ref()?));
@@ -186,17 +191,18 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     Some(words.answer_cost(name, verdict, before, after, ends))
 }
 
-/// Text of a metric in a sentence: its name, or its medians too.
+/// Formats a metric for a sentence: its name, with or without its medians.
 type MetricText<'s> = &'s dyn Fn(&QualityChange) -> String;
 
 /// Sentences on losses and metrics over seeds, by verdict.
-fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
+fn quality(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<String> {
     let words = scene.words;
-    let deciding = duo.metric();
-    let mut metrics: Vec<&QualityChange> = duo.pair.quality.iter().collect();
-    // If there are too many metrics, the deciding one is the first.
+    let deciding = matched.metric();
+    let mut metrics: Vec<&QualityChange> = matched.pair.quality.iter().collect();
+    // If there are too many metrics, the deciding one is listed first.
     metrics.sort_by_key(|metric| Some(&metric.column) != deciding.as_ref());
-    // A metric that repeats another (the best loss of a last epoch is its validation loss) is named once.
+    // Metrics with equal values are named once (the best loss equals the validation loss if the last epoch is the
+    // best).
     let mut seen = BTreeSet::new();
     metrics.retain(|metric| {
         let (before, after) = metric.medians;
@@ -224,7 +230,7 @@ fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
         is(QualityVerdict::NotTold, &name)
             .map(|names| words.answer_not_told(words.listed(&names, 1))),
     );
-    all.extend(duo.pair.quality.iter().find_map(|quality| {
+    all.extend(matched.pair.quality.iter().find_map(|quality| {
         let QualityVerdict::TooFewSeeds(needed) = quality.verdict else {
             return None;
         };
@@ -239,10 +245,14 @@ fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     all
 }
 
-/// The plot: of several factors each alone, their product and all together; else the ratio of every cell.
+/// The plot: with several factors, the effect of each alone, their product, and all together; else the ratio of every
+/// cell.
 pub(crate) fn figure(scene: &Scene<'_>) -> Option<PlotContext> {
     let words = scene.words;
-    let Some(rows) = scene.duos().find_map(|duo| forest(scene, &duo)) else {
+    let Some(rows) = scene
+        .matched_cells()
+        .find_map(|matched| forest(scene, &matched))
+    else {
         return cells::ratios(scene);
     };
     let caption = format!("{}{}", words.forest_caption(), scene.across_note());
@@ -256,25 +266,26 @@ pub(crate) fn figure(scene: &Scene<'_>) -> Option<PlotContext> {
     ))
 }
 
-/// The rows of the plot; `None` where no factor was measured alone. Only what a test shows is faster or slower.
-fn forest(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<DotRow>> {
+/// The rows of the plot; `None` if no factor was measured alone. Only effects that a test shows are coloured as faster
+/// or slower.
+fn forest(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<Vec<DotRow>> {
     let words = scene.words;
-    let taken = FactorEffects::of(duo)?;
+    let taken = FactorEffects::of(matched)?;
     let count = taken.measured().count();
     let single = taken.factors.iter().filter_map(|(factor, alone)| {
         let (ratio, shown) = alone.as_ref()?.effect(&Figure::SampleTime)?;
         let kind = match shown {
-            Shown::Less => cells::FASTER,
-            Shown::More => cells::SLOWER,
+            RatioTest::Less => cells::FASTER,
+            RatioTest::More => cells::SLOWER,
             _ => cells::OPEN,
         };
-        cells::row(words, duo, factor.name(words), ratio, kind)
+        cells::row(words, matched, factor.name(words), ratio, kind)
     });
     let product = taken.product(&Figure::SampleTime).and_then(|ratio| {
         let label = words.forest_product(words.count(count));
-        cells::row(words, duo, label, ratio, cells::OPEN)
+        cells::row(words, matched, label, ratio, cells::OPEN)
     });
-    let all = cells::verdict_row(words, duo, words.forest_all());
+    let all = cells::verdict_row(words, matched, words.forest_all());
     let rows = single.chain(product).chain(all);
     (count > 0).then(|| rows.collect())
 }

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::compare::Ratio;
 use crate::plan::toml_text;
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::messages;
 use crate::report::section::Code;
 
-use super::alone::{Alone, factors, find};
+use super::alone::{SingleChange, factors, find};
 use super::factor::Factor;
 use super::figure::Figure;
-use super::rows::{Shown, shown};
+use super::rows::{RatioTest, shown};
 use super::spread::{Runs, over_blocks, p_value, quotient};
 
 messages! {
@@ -24,29 +24,29 @@ messages! {
 
 /// A pair of cells that differs in several factors, with the effect of each.
 pub(crate) struct FactorEffects<'v, 'a> {
-    /// Each factor, with the cells that differ in it only.
-    pub(crate) factors: Vec<(Factor, Option<Alone<'v, 'a>>)>,
+    /// Each factor, with the cells that differ only in it, if there are any.
+    pub(crate) factors: Vec<(Factor, Option<SingleChange<'v, 'a>>)>,
     key: &'a str,
 }
 
 impl<'v, 'a> FactorEffects<'v, 'a> {
-    /// `None` where at most one factor differs.
-    pub(crate) fn of(duo: &Duo<'v, 'a>) -> Option<Self> {
-        let factors = factors(duo);
+    /// The effects of a pair's factors; `None` if at most one factor differs.
+    pub(crate) fn of(matched: &MatchedCells<'v, 'a>) -> Option<Self> {
+        let factors = factors(matched);
         (factors.len() > 1).then(|| Self {
             factors: factors
                 .into_iter()
-                .map(|factor| (factor, find(duo, factor)))
+                .map(|factor| (factor, find(matched, factor)))
                 .collect(),
-            key: &duo.pair.after,
+            key: &matched.pair.after,
         })
     }
 
-    pub(crate) fn measured(&self) -> impl Iterator<Item = &Alone<'v, 'a>> {
+    pub(crate) fn measured(&self) -> impl Iterator<Item = &SingleChange<'v, 'a>> {
         self.factors.iter().filter_map(|(_, alone)| alone.as_ref())
     }
 
-    /// The product of the single factors' ratios.
+    /// The product of the single factors' ratios, with its interval.
     pub(crate) fn product(&self, figure: &Figure) -> Option<Ratio> {
         let single = self
             .measured()
@@ -59,9 +59,9 @@ impl<'v, 'a> FactorEffects<'v, 'a> {
     }
 }
 
-impl Alone<'_, '_> {
-    /// `with ÷ without`, and what its test shows.
-    pub(crate) fn effect(&self, figure: &Figure) -> Option<(Ratio, Shown)> {
+impl SingleChange<'_, '_> {
+    /// The ratio `with ÷ without` of a figure, and what its test shows.
+    pub(crate) fn effect(&self, figure: &Figure) -> Option<(Ratio, RatioTest)> {
         let label = format!("{} {figure:?}", self.with.cell.info.key);
         let runs = [figure.runs(self.without), figure.runs(self.with)];
         let ratio = over_blocks(&label, &runs, &quotient)?;
@@ -69,26 +69,33 @@ impl Alone<'_, '_> {
     }
 }
 
-/// Lines of a manifest that measure the factors which no cell of these results changes alone; `None` where there are none.
+/// Lines of a manifest that measure the factors which no cell of these results changes alone; `None` if there are none.
 pub(crate) fn missing(scene: &Scene<'_>) -> Option<Code> {
     let first = scene
         .shown()
-        .find_map(|duo| FactorEffects::of(&duo).map(|taken| (duo, taken)));
-    let (duo, taken) = first?;
+        .find_map(|matched| FactorEffects::of(&matched).map(|taken| (matched, taken)));
+    let (matched, taken) = first?;
     let missing = taken.factors.iter().filter(|(_, alone)| alone.is_none());
     let missing: Vec<Factor> = missing.map(|(factor, _)| *factor).collect();
-    Some(Code::of("toml", &manifest_lines(scene, &duo, &missing)?))
+    Some(Code::of(
+        "toml",
+        &manifest_lines(scene, &matched, &missing)?,
+    ))
 }
 
-/// Lines of a manifest that measure factors alone: the variant before with a factor's settings of the variant after. `None`
-/// where the sides are no variants, or none of these factors is a setting of one.
-fn manifest_lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, factors: &[Factor]) -> Option<String> {
+/// Lines of a manifest that measure factors alone: the variant before with a factor's settings of the variant after.
+/// `None` if the sides are not variants, or their settings contain none of these factors.
+fn manifest_lines(
+    scene: &Scene<'_>,
+    matched: &MatchedCells<'_, '_>,
+    factors: &[Factor],
+) -> Option<String> {
     let plan = &scene.comparison.after.set.plan;
     let place = plan
         .axes
         .iter()
         .position(|axis| axis.is_called("variant"))?;
-    let [before, after] = duo.both.map(|at| at.cell.info.axes.get(place));
+    let [before, after] = matched.both.map(|at| at.cell.info.axes.get(place));
     let (before, after) = (before?, after?);
     let (kept, changed) = (plan.variants.get(before)?, plan.variants.get(after)?);
     let (mut text, mut names) = (String::new(), vec![format!("{before:?}")]);

@@ -1,16 +1,17 @@
-//! [`Factor`]: what a treatment changes, sorted into the parts of a training run that a person would change one by one.
+//! [`Factor`]: the parts of a training run (optimizer, schedule, precision …) into which a treatment's changes are
+//! grouped.
 
 use crate::compare::is_within;
 use crate::report::language::{Words, messages};
 
-/// A part of a training run that is changed as one: its place in [`FACTORS`].
+/// A part of a training run whose settings belong together, as an index into [`FACTORS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Factor(usize);
 
 type Name = fn(Words) -> String;
 
-/// Name in a manifest's variant, the beginnings of its dotted paths in specifications and manifests, and name for people. The
-/// first that fits counts; the last is for all other paths.
+/// For each factor: the name for a manifest's variant, prefixes of dotted setting paths, and the displayed name. The
+/// first matching prefix decides; the last factor takes all other paths.
 const FACTORS: [(&str, &str, Name); 14] = [
     (
         "data",
@@ -82,7 +83,7 @@ messages! {
 }
 
 impl Factor {
-    /// The factor that a setting belongs to; `train.clip` is not the beginning of `train.clip-by`.
+    /// The factor that a setting belongs to; `train.clip` is not a prefix of `train.clip-by`.
     pub(crate) fn of(path: &str) -> Self {
         let mut factors = FACTORS.iter();
         let found = factors

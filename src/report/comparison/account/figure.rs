@@ -8,12 +8,12 @@ use crate::report::language::{Words, messages};
 use crate::report::sections::cost::{Prices, SECONDS, cores, is_on_gpu};
 use crate::report::sections::difference::part;
 use crate::report::sections::reach::Target;
-use crate::report::view::{At, Cell};
+use crate::report::view::{Cell, CellInView};
 use crate::results::{BlockRow, Interval, interval_over_runs, value};
 
 use super::spread::{Runs, of_runs};
 
-/// A figure that runs have.
+/// A number that runs are compared by.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Figure {
     SampleTime,
@@ -47,9 +47,9 @@ messages! {
 }
 
 impl Figure {
-    /// The loss that every seed of both cells reaches: the largest of their best. Validation where there is one. `None` where a
-    /// model without training is as good.
-    pub(crate) fn equal_loss(both: [At<'_, '_>; 2]) -> Option<Self> {
+    /// The loss that all seeds of both cells reach: the largest of their best losses, on validation data if there are
+    /// any. `None` if an untrained model is as good.
+    pub(crate) fn equal_loss(both: [CellInView<'_, '_>; 2]) -> Option<Self> {
         let cells = both.map(|at| at.cell);
         let is_validated = |cell: &Cell<'_>| {
             let mut epochs = cell.epochs.iter();
@@ -65,8 +65,8 @@ impl Figure {
         has_curve.then_some(Self::UntilEqual(target))
     }
 
-    /// The figure in a run; `None` where the run has none.
-    fn of_run(&self, at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
+    /// The figure's value in a run; `None` if the run has none.
+    fn of_run(&self, at: CellInView<'_, '_>, run: &BlockRow) -> Option<f64> {
         let times = run.times.as_deref()?;
         match self {
             Self::SampleTime => at.view.set.plan.sample_ms(at.cell.info, run),
@@ -121,13 +121,13 @@ impl Figure {
         }
     }
 
-    /// The figure in the runs that count.
-    pub(crate) fn runs(&self, at: At<'_, '_>) -> Runs {
+    /// The figure's value in each counted run.
+    pub(crate) fn runs(&self, at: CellInView<'_, '_>) -> Runs {
         of_runs(at.cell, &|run| self.of_run(at, run))
     }
 
-    /// Text in place of the figure where a cell does not have it.
-    pub(crate) fn missing(&self, words: Words, at: At<'_, '_>) -> String {
+    /// Text shown instead of the figure if a cell does not have it.
+    pub(crate) fn missing(&self, words: Words, at: CellInView<'_, '_>) -> String {
         let (Self::Until(target) | Self::UntilEqual(target)) = self else {
             return "–".to_owned();
         };
@@ -140,7 +140,7 @@ impl Figure {
         )
     }
 
-    /// The comparison's own ratio of this figure.
+    /// The ratio of this figure that the comparison has computed, if any.
     pub(crate) fn own_ratio(&self, pair: &CellPair) -> Option<Ratio> {
         let mut timings = pair.timings.iter();
         match self {
@@ -151,8 +151,9 @@ impl Figure {
         }
     }
 
-    /// The figure's median over the runs that count, with its interval; if it is a column of `timings.csv`, the value there.
-    pub(crate) fn over_runs(&self, at: At<'_, '_>) -> Option<Interval> {
+    /// The figure's median over the counted runs, with its interval; if it is a column of `timings.csv`, the value
+    /// there.
+    pub(crate) fn over_runs(&self, at: CellInView<'_, '_>) -> Option<Interval> {
         let known = at.cell.timing.and_then(|row| row.values.get(self.column()));
         known.copied().or_else(|| {
             let values: Vec<f64> = self.runs(at).into_values().collect();
@@ -161,7 +162,7 @@ impl Figure {
     }
 }
 
-/// `val_loss ≤ 0.9973`.
+/// A target as text: `val_loss ≤ 0.9973`.
 fn condition(words: Words, target: &Target) -> String {
     let sign = if target.is_higher_better {
         "≥"
@@ -171,9 +172,9 @@ fn condition(words: Words, target: &Target) -> String {
     format!("{} {sign} {}", target.metric, words.number(target.value, 4))
 }
 
-/// Validations of a run of `seed`: epochs with validation metrics, and one of the mean weights where the manifest asks for
-/// them; `None` where no epoch was validated.
-fn passes(at: At<'_, '_>, seed: u64) -> Option<f64> {
+/// Number of validations in a run of `seed`: one per epoch with validation metrics, plus one of the averaged weights if
+/// the manifest asks for it; `None` without any.
+fn passes(at: CellInView<'_, '_>, seed: u64) -> Option<f64> {
     let epochs = at.cell.epochs.iter();
     let validated = epochs.filter(|row| row.seed == seed && !row.epoch.validation.is_empty());
     let count = validated.count();
@@ -181,9 +182,9 @@ fn passes(at: At<'_, '_>, seed: u64) -> Option<f64> {
     (count > 0).then_some(count as f64 + f64::from(u8::from(ensemble)))
 }
 
-/// Samples that one validation sees: `batches × batch-size` where the split is gone through again until they are full;
-/// `None` elsewhere, since the size of the split is in no results file.
-fn samples_of_pass(at: At<'_, '_>) -> Option<f64> {
+/// Samples that one validation sees: `batches × batch-size` if the split is repeated to fill them; otherwise `None`,
+/// since no results file contains the size of the split.
+fn samples_of_pass(at: CellInView<'_, '_>) -> Option<f64> {
     let get = |key: &str| part(at.view, at.cell, &format!("validation.{key}"));
     let is_cycle = get("cycle").and_then(Value::as_bool).unwrap_or(false);
     let batches = get("batches").and_then(Value::as_f64)?;
@@ -191,7 +192,8 @@ fn samples_of_pass(at: At<'_, '_>) -> Option<f64> {
     is_cycle.then_some(batches * size)
 }
 
-/// Seconds of one validation: those of the run ÷ its validations. The fixed batch's two evaluations are in them.
-fn seconds_of_pass(at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
+/// Seconds of one validation: the run's validation time (including two evaluations of the fixed batch) ÷ its number of
+/// validations.
+fn seconds_of_pass(at: CellInView<'_, '_>, run: &BlockRow) -> Option<f64> {
     Some(run.times.as_deref()?.validation_s / passes(at, run.seed)?)
 }

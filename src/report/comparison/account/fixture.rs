@@ -12,7 +12,7 @@ use crate::compare::{
 };
 use crate::event::{EpochRow, PhaseTimes, RunFacts, RunTimes};
 use crate::plan::{AxisInfo, AxisKind};
-use crate::report::view::{At, Cell, View};
+use crate::report::view::{Cell, CellInView, View};
 use crate::results::{
     BlockRow, CellInfo, Direction, EpochRecord, FORMAT_VERSION, IntervalKind, PlanFile, ResultSet,
     RunRow, Status, metric_column, timings,
@@ -232,7 +232,7 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
             .find(|cell| cell.info.axes[0] == name)
             .expect("a variant")
     };
-    let at = |name: &str| At {
+    let at = |name: &str| CellInView {
         view: &view,
         cell: find(name),
     };

@@ -1,7 +1,7 @@
 //! Content of a comparison: figures, factors one by one, phases, quality and the answer.
 //!
-//! [`figure::Figure`] is what is held against each other, [`spread`] gives the intervals, [`alone`] finds the cells that change one
-//! factor alone.
+//! [`figure::Figure`] is a number that cells are compared by, [`spread`] computes the intervals, [`alone`] finds the
+//! cells that change one factor alone.
 
 mod alone;
 pub(super) mod answer;
@@ -20,7 +20,7 @@ mod tests;
 
 pub(super) use alone::{factors, without_parts};
 
-/// The messages of every section, for the tests of languages.
+/// The messages of every section, for tests of the translations.
 #[cfg(test)]
 pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     answer::MESSAGES,

@@ -1,24 +1,24 @@
-//! Throughput by phase: where a step's time went before and after, how much a phase can do for the step (Amdahl), and
-//! which phases a change of the step's time is in.
+//! Phases of a step: their times before and after, the largest possible gain from each (Amdahl), and the phases that
+//! explain a change of the step's time.
 
 use crate::base::statistics::median;
 use crate::compare::{Design, Ratio, Verdict};
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::sections::phases::{PHASES, breakdown, column};
 use crate::report::table::{Column, Entry};
-use crate::report::view::At;
+use crate::report::view::CellInView;
 use crate::results::{BOOTSTRAP_FROM, Interval, interval_over_runs, value};
 
-use super::rows::{ROWS, Shown, interval, is_comparable, over_pairs, ratio_entry, shown};
+use super::rows::{ROWS, RatioTest, interval, is_comparable, over_pairs, ratio_entry, shown};
 use super::spread::{Runs, of_runs, over_blocks, p_value, quotient};
 
-/// Part of the step's change from which on a phase is named.
+/// Fraction of the step's change from which on a phase is named.
 const NAMED_FROM: f64 = 0.1;
 
-/// The names of the phases, in the order of their shares.
+/// The names of the phases, in the order of the table of phases.
 const NAMES: [fn(Words) -> String; 7] = [
     Words::phase_data_wait,
     Words::phase_transfer,
@@ -57,19 +57,25 @@ messages! {
     phase_other() = "other" | "Rest";
 }
 
-/// The section; `None` where no cell has phases on both sides.
+/// The section; `None` if no cell has phases on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let has_phases = |duo: &Duo<'_, '_>| duo.both.iter().all(|at| breakdown(at.cell).is_some());
-    scene.duos().find(has_phases)?;
-    let is_sample = scene.duos().any(|duo| step_sizes(&duo).is_some());
+    let has_phases =
+        |matched: &MatchedCells<'_, '_>| matched.both.iter().all(|at| breakdown(at.cell).is_some());
+    scene.matched_cells().find(has_phases)?;
+    let is_sample = scene
+        .matched_cells()
+        .any(|matched| step_sizes(&matched).is_some());
     let of = if is_sample {
         words.phases_per_sample()
     } else {
         words.phases_per_step()
     };
     let naming = ("phases", words.phases_title(), words.phases_about(of));
-    over_pairs(scene, naming, columns(scene), ROWS, |duo| lines(scene, duo)).map(Section::table)
+    over_pairs(scene, naming, columns(scene), ROWS, |matched| {
+        lines(scene, matched)
+    })
+    .map(Section::table)
 }
 
 fn columns(scene: &Scene<'_>) -> Vec<Column> {
@@ -89,55 +95,59 @@ fn columns(scene: &Scene<'_>) -> Vec<Column> {
     ]
 }
 
-/// Samples of a step of both sides, where they differ.
-fn step_sizes(duo: &Duo<'_, '_>) -> Option<[f64; 2]> {
-    let samples = |at: At<'_, '_>| at.view.set.plan.samples_per_step(at.cell.info);
-    let [before, after] = duo.both.map(samples);
+/// Samples per step of both sides, if they differ.
+fn step_sizes(matched: &MatchedCells<'_, '_>) -> Option<[f64; 2]> {
+    let samples = |at: CellInView<'_, '_>| at.view.set.plan.samples_per_step(at.cell.info);
+    let [before, after] = matched.both.map(samples);
     let (before, after) = (before?, after?);
     (before != after).then_some([before as f64, after as f64])
 }
 
-/// A phase of both sides, or the whole step.
+/// A phase, or the whole step, with its times on both sides.
 struct Phase {
     name: String,
     /// Percent of the step, before and after.
     shares: [f64; 2],
-    /// Milliseconds of every run: of a step, or of a sample where the steps of both sides differ in size.
+    /// Milliseconds per step in every run, before and after; per sample if the step sizes differ.
     runs: [Runs; 2],
     ratio: Option<Ratio>,
 }
 
 impl Phase {
     fn of(
-        duo: &Duo<'_, '_>,
+        matched: &MatchedCells<'_, '_>,
         (column, name): (String, String),
         shares: [f64; 2],
         sizes: [f64; 2],
     ) -> Self {
         let runs = [0, 1].map(|side: usize| {
-            of_runs(duo.both[side].cell, &|run| {
+            of_runs(matched.both[side].cell, &|run| {
                 Some(value(run, &column)? / sizes[side])
             })
         });
-        let mut timings = duo.pair.timings.iter();
+        let mut timings = matched.pair.timings.iter();
         let own = timings.find(|timing| timing.column == column);
-        let ratio = own
-            .map(|timing| timing.ratio)
-            .or_else(|| over_blocks(&format!("{} {column}", duo.pair.after), &runs, &quotient));
+        let ratio = own.map(|timing| timing.ratio).or_else(|| {
+            over_blocks(
+                &format!("{} {column}", matched.pair.after),
+                &runs,
+                &quotient,
+            )
+        });
         Self {
             name,
             shares,
             runs,
-            ratio: ratio.filter(|_| is_comparable(duo.pair)),
+            ratio: ratio.filter(|_| is_comparable(matched.pair)),
         }
     }
 
-    /// Whether its test shows this direction. A phase whose time is 0 on one side has no ratio and no sign-flip test: its
-    /// direction is shown from six runs a side on, the fewest with which that test can show one.
-    fn shows(&self, wanted: Shown) -> bool {
+    /// Whether the phase's test shows this direction. A phase whose time is 0 on one side has no ratio and no sign-flip
+    /// test: its direction is shown if each side has at least six runs, as many as that test needs.
+    fn shows(&self, wanted: RatioTest) -> bool {
         let [before, after] = &self.runs;
         let (absent, present) = match wanted {
-            Shown::Less => (after, before),
+            RatioTest::Less => (after, before),
             _ => (before, after),
         };
         match &self.ratio {
@@ -151,48 +161,48 @@ impl Phase {
     }
 
     /// The median of a side with its interval.
-    fn median(&self, duo: &Duo<'_, '_>, side: usize) -> Option<Interval> {
+    fn median(&self, matched: &MatchedCells<'_, '_>, side: usize) -> Option<Interval> {
         let values: Vec<f64> = self.runs[side].values().copied().collect();
-        interval_over_runs(&duo.both[side].cell.info.key, &values)
+        interval_over_runs(&matched.both[side].cell.info.key, &values)
     }
 }
 
-/// The phases that either side has, the residual among them, and the step; `None` where a side's phases do not sum to its
+/// The phases that either side has, including the residual, and the step; `None` if a side's phases do not sum to its
 /// step.
-fn phases(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<(Vec<Phase>, Phase)> {
+fn phases(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<(Vec<Phase>, Phase)> {
     let words = scene.words;
-    let (before, after) = breakdown(duo.both[0].cell).zip(breakdown(duo.both[1].cell))?;
-    let sizes = step_sizes(duo).unwrap_or([1.0, 1.0]);
+    let (before, after) = breakdown(matched.both[0].cell).zip(breakdown(matched.both[1].cell))?;
+    let sizes = step_sizes(matched).unwrap_or([1.0, 1.0]);
     let columns = PHASES.iter().map(|(name, _)| *name).chain(["other"]);
     let shares = before.shares.iter().zip(&after.shares);
     let named = columns.zip(NAMES).zip(shares);
     let named = named.filter(|(_, (before, after))| **before > 0.0 || **after > 0.0);
     let named = named.map(|((name, word), (&before, &after))| {
-        Phase::of(duo, (column(name), word(words)), [before, after], sizes)
+        Phase::of(matched, (column(name), word(words)), [before, after], sizes)
     });
     let sums = [before.shares.iter().sum(), after.shares.iter().sum()];
     let step = ("step_mean_ms".to_owned(), words.phases_step());
-    Some((named.collect(), Phase::of(duo, step, sums, sizes)))
+    Some((named.collect(), Phase::of(matched, step, sums, sizes)))
 }
 
-/// The lines of [`phases`]; none where they do not sum to the step.
-fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Vec<Entry>> {
-    let Some((phases, step)) = phases(scene, duo) else {
+/// The lines of [`phases`]; empty if they do not sum to the step.
+fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<Vec<Entry>> {
+    let Some((phases, step)) = phases(scene, matched) else {
         return Vec::new();
     };
     let phases = phases.iter();
     let mut lines: Vec<_> = phases
-        .filter_map(|phase| fields(scene, duo, phase))
+        .filter_map(|phase| fields(scene, matched, phase))
         .collect();
-    lines.extend(fields(scene, duo, &step));
+    lines.extend(fields(scene, matched, &step));
     lines
 }
 
-/// One phase of both sides: times, shares, ratio, and Amdahl's bound, `1 ÷ (1 − s)`, which the whole step has not.
-fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>, phase: &Phase) -> Option<Vec<Entry>> {
+/// One phase of both sides: times, shares, ratio, and Amdahl's bound, `1 ÷ (1 − s)`, except for the whole step.
+fn fields(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>, phase: &Phase) -> Option<Vec<Entry>> {
     let words = scene.words;
     let show = |ms: f64| words.seconds(ms / 1e3);
-    let times = |side: usize| Some(interval(words, &phase.median(duo, side)?, &show));
+    let times = |side: usize| Some(interval(words, &phase.median(matched, side)?, &show));
     let share = |share: f64| Entry::value(share, words.fixed(share, 1));
     let rest = 1.0 - phase.shares[0] / 100.0;
     let bound = (rest > 1e-9).then(|| 1.0 / rest);
@@ -207,27 +217,27 @@ fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>, phase: &Phase) -> Option<Vec<Ent
     ])
 }
 
-/// A phase that a change of the step's time is in.
+/// A phase that contributes to the change of the step's time.
 struct Changed {
     phase: Phase,
     medians: [f64; 2],
-    /// The phase's part of the change.
+    /// Fraction of the step's change that is in the phase.
     part: f64,
 }
 
-/// The phases whose own test shows the direction of the step's change and that make up a tenth of it, the largest first;
-/// `None` where the cell has no verdict on its time, or where the runs of both sides were not made in turns.
-fn changed(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<Changed>> {
-    let judgement = &duo.pair.judgement;
+/// The phases whose own test shows the direction of the step's change and that make up at least a tenth of it, the
+/// largest first; `None` if the cell has no verdict on its time, or the runs were not interleaved.
+fn changed(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<Vec<Changed>> {
+    let judgement = &matched.pair.judgement;
     let wanted = match judgement.verdict {
-        Verdict::Faster => Shown::Less,
-        Verdict::Slower => Shown::More,
+        Verdict::Faster => RatioTest::Less,
+        Verdict::Slower => RatioTest::More,
         _ => return None,
     };
     if judgement.design == Design::Sessions {
         return None;
     }
-    let (phases, step) = phases(scene, duo)?;
+    let (phases, step) = phases(scene, matched)?;
     let medians = |phase: &Phase| -> Option<[f64; 2]> {
         let of = |runs: &Runs| median(&runs.values().copied().collect::<Vec<f64>>());
         Some([of(&phase.runs[0])?, of(&phase.runs[1])?])
@@ -247,10 +257,10 @@ fn changed(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<Changed>> {
     Some(named)
 }
 
-/// The sentence of an answer that says in which phases the change of one cell's time is.
-pub(crate) fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
+/// Sentence for one cell: which phases explain the change of its time.
+pub(crate) fn sentence(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<String> {
     let words = scene.words;
-    let named = changed(scene, duo)?;
+    let named = changed(scene, matched)?;
     let texts = named.into_iter().map(|found| {
         let [before, after] = found.medians.map(|time| words.seconds(time / 1e3));
         let ratio = found.phase.ratio.as_ref();
@@ -270,17 +280,19 @@ pub(crate) fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let texts: Vec<String> = texts.collect();
     Some(if texts.is_empty() {
         words.phases_none_alone()
-    } else if step_sizes(duo).is_some() {
+    } else if step_sizes(matched).is_some() {
         words.phases_of_a_sample(texts.join("; "))
     } else {
         words.phases_of_a_step(texts.join("; "))
     })
 }
 
-/// Sentence for several cells: in how many of those with a verdict each phase is named.
+/// Sentence for several cells: for each phase, in how many of those with a verdict it explains the change.
 pub(crate) fn sentence_of_cells(scene: &Scene<'_>) -> Option<String> {
     let words = scene.words;
-    let found = scene.duos().filter_map(|duo| changed(scene, &duo));
+    let found = scene
+        .matched_cells()
+        .filter_map(|matched| changed(scene, &matched));
     let found: Vec<Vec<Changed>> = found.collect();
     let named = NAMES.map(|name| name(words)).map(|name| {
         let cells = found.iter();

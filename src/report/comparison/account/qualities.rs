@@ -1,16 +1,17 @@
-//! Losses and metrics of both sides: the one that decides, and those whose seeds show a direction, with what its seeds allow to say.
+//! Losses and metrics of both sides: the deciding one, and those whose test over seeds shows a direction, with their
+//! verdicts.
 
 use crate::compare::{QualityChange, QualityVerdict};
 use crate::event::RunFacts;
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Number;
 use crate::report::quality::{arrowed, over_seeds};
 use crate::report::table::Entry;
-use crate::report::view::At;
+use crate::report::view::CellInView;
 use crate::results::{ColumnInfo, Direction, fixed_column, metric_column, objective};
 
-/// Losses of a run's facts.
+/// Columns of losses in `runs.csv`.
 const LOSSES: [&str; 5] = [
     "best_loss",
     "final_loss",
@@ -30,14 +31,15 @@ messages! {
     qualities_no_direction() = "no direction is better" | "keine Richtung ist besser";
 }
 
-/// A line for each metric that decides between the cells or whose seeds show a direction, and for the best loss.
-pub(crate) fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
+/// A line for each metric that decides between the cells or whose test over seeds shows a direction, and for the best
+/// loss.
+pub(crate) fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
     let mut lines: Vec<(Vec<Entry>, bool)> = Vec::new();
-    let told = columns_of(duo.both)
+    let told = columns_of(matched.both)
         .into_iter()
-        .filter(|column| is_told(duo, column));
-    for own in told.filter_map(|column| line(scene.words, duo, &column)) {
-        // A metric that repeats another has no row.
+        .filter(|column| is_told(matched, column));
+    for own in told.filter_map(|column| line(scene.words, matched, &column)) {
+        // A metric with the same values as another has no row.
         if lines.iter().all(|(other, _)| other[1..] != own[1..]) {
             lines.push((own, true));
         }
@@ -45,22 +47,22 @@ pub(crate) fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bo
     lines
 }
 
-/// Whether a metric decides between the cells, or its seeds show a direction.
-fn is_told(duo: &Duo<'_, '_>, column: &ColumnInfo) -> bool {
+/// Whether a metric decides between the cells, or its test over seeds shows a direction.
+fn is_told(matched: &MatchedCells<'_, '_>, column: &ColumnInfo) -> bool {
     let is_shown = |quality: &QualityChange| {
         matches!(
             quality.verdict,
             QualityVerdict::Better | QualityVerdict::Worse
         )
     };
-    let deciding = duo.metric();
+    let deciding = matched.metric();
     let deciding = deciding.as_deref().unwrap_or("best_loss");
-    deciding == column.name || change(duo, column).is_some_and(is_shown)
+    deciding == column.name || change(matched, column).is_some_and(is_shown)
 }
 
 /// The comparison's change of a metric.
-fn change<'d>(duo: &'d Duo<'_, '_>, column: &ColumnInfo) -> Option<&'d QualityChange> {
-    let mut known = duo.pair.quality.iter();
+fn change<'d>(matched: &'d MatchedCells<'_, '_>, column: &ColumnInfo) -> Option<&'d QualityChange> {
+    let mut known = matched.pair.quality.iter();
     known.find(|quality| quality.column == column.name)
 }
 
@@ -72,7 +74,7 @@ fn seeds_in_words(words: Words, seeds: usize) -> String {
 }
 
 /// The losses, then every metric that a run of either side has, by name.
-fn columns_of([before, after]: [At<'_, '_>; 2]) -> Vec<ColumnInfo> {
+fn columns_of([before, after]: [CellInView<'_, '_>; 2]) -> Vec<ColumnInfo> {
     let facts = [before, after].into_iter().flat_map(|at| at.cell.facts());
     let mut names: Vec<&String> = facts.flat_map(|facts| facts.metrics.keys()).collect();
     names.sort();
@@ -86,21 +88,21 @@ fn columns_of([before, after]: [At<'_, '_>; 2]) -> Vec<ColumnInfo> {
     losses.chain(names.into_iter().map(metric)).collect()
 }
 
-fn value_of(at: At<'_, '_>, column: &str) -> Option<Number> {
+fn value_of(at: CellInView<'_, '_>, column: &str) -> Option<Number> {
     let fact = |facts: &RunFacts| objective::value(column, facts, None, f64::NAN, &[], None);
     over_seeds(at.cell, &fact)
 }
 
-/// The line of a metric; `None` where neither side has it.
-fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Vec<Entry>> {
-    let both = duo.both.map(|at| value_of(at, &column.name));
+/// The line of a metric; `None` if neither side has it.
+fn line(words: Words, matched: &MatchedCells<'_, '_>, column: &ColumnInfo) -> Option<Vec<Entry>> {
+    let both = matched.both.map(|at| value_of(at, &column.name));
     if both == [None, None] {
         return None;
     }
     let [one, other] = &both;
     let ratio = one.as_ref().zip(other.as_ref());
     let ratio = ratio.and_then(|(one, other)| ratio_of(one, other));
-    let said = match change(duo, column) {
+    let said = match change(matched, column) {
         _ if column.direction == Direction::None => words.qualities_no_direction(),
         None => "–".to_owned(),
         Some(quality) => verdict(words, quality),
@@ -114,7 +116,7 @@ fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Vec<Entr
     ])
 }
 
-/// Ratio of two values; `None` where one is not positive.
+/// Ratio of two values; `None` if one is not positive.
 fn ratio_of(one: &Number, other: &Number) -> Option<f64> {
     (one.value > 0.0 && other.value > 0.0).then(|| other.value / one.value)
 }
@@ -144,8 +146,8 @@ pub(crate) fn verdict(words: Words, quality: &QualityChange) -> String {
     }
 }
 
-/// By how much the best loss of two cells differs: `+12.4 %`; `None` where one has none.
-pub(crate) fn best_loss(words: Words, both: [At<'_, '_>; 2]) -> Option<String> {
+/// By how much the best loss of two cells differs: `+12.4 %`; `None` if one cell has no loss.
+pub(crate) fn best_loss(words: Words, both: [CellInView<'_, '_>; 2]) -> Option<String> {
     let [one, other] = both.map(|at| value_of(at, "best_loss"));
     Some(words.signed_percent(ratio_of(&one?, &other?)? - 1.0))
 }

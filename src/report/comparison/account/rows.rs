@@ -1,8 +1,8 @@
-//! Tables of figures: before, after, their ratio, and the direction that its test shows.
+//! Tables of figures: before, after, their ratio, and the direction that a test shows.
 
 use crate::compare::{CellPair, Design, Ratio, Verdict, needed_pairs};
 pub(crate) use crate::report::comparison::scene::ROWS;
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -29,89 +29,91 @@ messages! {
 
 /// Result of the test of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Shown {
+pub(crate) enum RatioTest {
     Less,
     More,
-    /// Both sides are equal in every resample.
+    /// Both sides have equal values.
     Equal,
-    /// No direction, with the p-value.
+    /// The test shows no direction; contains the p-value.
     Open(f64),
-    /// So few pairs of runs that no outcome of the test could show a direction.
+    /// Too few pairs of runs for the test to show a direction at all.
     Few,
-    /// Times of two sessions: how far sessions differ is not in the test.
+    /// Times of two sessions: the test does not account for differences between sessions.
     Sessions,
     Untested,
 }
 
-/// A figure of a pair of cells.
+/// A figure of a pair of cells: medians, ratio and test.
 pub(crate) struct PairFigure {
     /// Medians with their intervals, before and after.
     pub(crate) medians: [Option<Interval>; 2],
-    /// `after ÷ before`: the comparison's own where it has one; `None` where the cells are not comparable.
+    /// `after ÷ before`: as computed by the comparison, if it has this figure; `None` where the cells are not
+    /// comparable.
     pub(crate) ratio: Option<Ratio>,
     /// Result of the test of the ratio.
-    pub(crate) shown: Shown,
+    pub(crate) shown: RatioTest,
 }
 
 impl PairFigure {
-    pub(crate) fn of(duo: &Duo<'_, '_>, figure: &Figure) -> Self {
-        let pair = duo.pair;
-        let runs = duo.both.map(|at| figure.runs(at));
+    pub(crate) fn of(matched: &MatchedCells<'_, '_>, figure: &Figure) -> Self {
+        let pair = matched.pair;
+        let runs = matched.both.map(|at| figure.runs(at));
         let label = format!("{} {figure:?}", pair.after);
         let ratio = figure.own_ratio(pair);
         let ratio = ratio.or_else(|| over_blocks(&label, &runs, &quotient));
         let ratio = ratio.filter(|_| is_comparable(pair));
         let shown = match &ratio {
-            None => Shown::Untested,
-            Some(_) if pair.judgement.design == Design::Sessions => Shown::Sessions,
+            None => RatioTest::Untested,
+            Some(_) if pair.judgement.design == Design::Sessions => RatioTest::Sessions,
             Some(ratio) => match shown(ratio, p_value(&runs[0], &runs[1])) {
-                Shown::Open(_) if runs[0].len().min(runs[1].len()) < needed_pairs(1) => Shown::Few,
+                RatioTest::Open(_) if runs[0].len().min(runs[1].len()) < needed_pairs(1) => {
+                    RatioTest::Few
+                }
                 shown => shown,
             },
         };
         Self {
             shown,
-            medians: duo.both.map(|at| figure.over_runs(at)),
+            medians: matched.both.map(|at| figure.over_runs(at)),
             ratio,
         }
     }
 }
 
-/// Whether ratios of a pair of cells mean something (R5).
+/// Whether ratios of a pair of cells are meaningful (rule R5 of `report::contract`).
 pub(crate) fn is_comparable(pair: &CellPair) -> bool {
     !matches!(pair.judgement.verdict, Verdict::NotComparable(_))
 }
 
-/// A direction needs a test that shows one, and an interval on one side of 1.
-pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> Shown {
+/// The direction that a test shows: it must be significant, and the interval must not contain 1.
+pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> RatioTest {
     let is_off = |end: f64| (end - 1.0).abs() > f64::EPSILON;
     match p.filter(|_| ratio.kind != IntervalKind::Single) {
-        _ if !is_off(ratio.low) && !is_off(ratio.high) => Shown::Equal,
-        None => Shown::Untested,
-        Some(p) if p <= ALPHA && ratio.high < 1.0 => Shown::Less,
-        Some(p) if p <= ALPHA && ratio.low > 1.0 => Shown::More,
-        Some(p) => Shown::Open(p),
+        _ if !is_off(ratio.low) && !is_off(ratio.high) => RatioTest::Equal,
+        None => RatioTest::Untested,
+        Some(p) if p <= ALPHA && ratio.high < 1.0 => RatioTest::Less,
+        Some(p) if p <= ALPHA && ratio.low > 1.0 => RatioTest::More,
+        Some(p) => RatioTest::Open(p),
     }
 }
 
-/// The table over pairs of cells, which names them where there are several, of at most so many rows; `None`
-/// without a row.
+/// The table over pairs of cells, with their names if there are several, of at most `most` rows; `None` without rows.
 pub(crate) fn over_pairs<'a>(
     scene: &Scene<'a>,
     (id, title, about): (&str, String, String),
     columns: Vec<Column>,
     most: usize,
-    lines: impl Fn(&Duo<'_, 'a>) -> Vec<Vec<Entry>>,
+    lines: impl Fn(&MatchedCells<'_, 'a>) -> Vec<Vec<Entry>>,
 ) -> Option<Table> {
     let words = scene.words;
-    let pairs = scene.duos().count();
+    let pairs = scene.matched_cells().count();
     let has_many = pairs > 1;
     let mut rows = Vec::new();
-    for duo in scene.shown() {
-        rows.extend(lines(&duo).into_iter().map(|fields| {
-            let cell = has_many.then(|| Entry::text(scene.label(duo.pair)));
+    for matched in scene.shown() {
+        rows.extend(lines(&matched).into_iter().map(|fields| {
+            let cell = has_many.then(|| Entry::text(scene.label(matched.pair)));
             let fields = cell.into_iter().chain(fields).collect();
-            Row::new(&*duo.pair.after, fields)
+            Row::new(&*matched.pair.after, fields)
         }));
     }
     let is_cut = rows.len() > most || scene.shown().count() < pairs;
@@ -137,18 +139,18 @@ pub(crate) fn columns(scene: &Scene<'_>, figures: &Provenance, ratios: String) -
     ]
 }
 
-/// The line of a figure in such a table, and whether its test shows a direction; `None` where neither cell has it.
+/// The row of a figure in a table of figures, and whether its test shows a direction; `None` if neither cell has it.
 pub(crate) fn line(
     scene: &Scene<'_>,
-    duo: &Duo<'_, '_>,
+    matched: &MatchedCells<'_, '_>,
     figure: &Figure,
 ) -> Option<(Vec<Entry>, bool)> {
     let words = scene.words;
-    let held = PairFigure::of(duo, figure);
+    let held = PairFigure::of(matched, figure);
     if held.medians == [None, None] {
         return None;
     }
-    let [before, after] = medians(words, duo, figure);
+    let [before, after] = medians(words, matched, figure);
     let fields = vec![
         Entry::text(figure.name(words)),
         before,
@@ -156,19 +158,22 @@ pub(crate) fn line(
         ratio_entry(words, held.ratio.as_ref()),
         Entry::text(direction(words, figure, held.ratio.as_ref(), held.shown)),
     ];
-    Some((fields, matches!(held.shown, Shown::Less | Shown::More)))
+    Some((
+        fields,
+        matches!(held.shown, RatioTest::Less | RatioTest::More),
+    ))
 }
 
-/// The medians of a figure of both sides, or what stands where there is none.
-pub(crate) fn medians(words: Words, duo: &Duo<'_, '_>, figure: &Figure) -> [Entry; 2] {
+/// The medians of a figure of both sides, or the text for a missing one.
+pub(crate) fn medians(words: Words, matched: &MatchedCells<'_, '_>, figure: &Figure) -> [Entry; 2] {
     let show = |value| figure.show(words, value);
-    duo.both.map(|at| match figure.over_runs(at) {
+    matched.both.map(|at| match figure.over_runs(at) {
         Some(median) => interval(words, &median, &show),
         None => Entry::text(figure.missing(words, at)),
     })
 }
 
-/// A ratio with the ends of its interval below it: what they are stands once, below the table.
+/// A ratio with the ends of its interval below it; the kind of interval is stated once, below the table.
 pub(crate) fn ratio_entry(words: Words, ratio: Option<&Ratio>) -> Entry {
     let mut entry = words.ratio_entry(ratio);
     if let Some((low, high)) = ratio.and_then(Ratio::ends) {
@@ -177,7 +182,7 @@ pub(crate) fn ratio_entry(words: Words, ratio: Option<&Ratio>) -> Entry {
     entry
 }
 
-/// A median with its interval below it: `1.69 s`, `1.53–1.79 s`.
+/// A median and, below it, its interval: `1.69 s`, `1.53–1.79 s`.
 pub(crate) fn interval(words: Words, interval: &Interval, show: &dyn Fn(f64) -> String) -> Entry {
     let (low, high) = (show(interval.low), show(interval.high));
     let detail = match interval.kind {
@@ -192,7 +197,7 @@ pub(crate) fn interval(words: Words, interval: &Interval, show: &dyn Fn(f64) -> 
     }
 }
 
-/// The number of `low` alone, where both have the same unit.
+/// `low` without its unit if `high` has the same unit.
 fn without_unit_of<'t>(high: &str, low: &'t str) -> &'t str {
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => number,
@@ -205,20 +210,20 @@ pub(crate) fn direction(
     words: Words,
     figure: &Figure,
     ratio: Option<&Ratio>,
-    shown: Shown,
+    shown: RatioTest,
 ) -> String {
     let Some(ratio) = ratio.map(|ratio| ratio.value) else {
         return "–".to_owned();
     };
     let is_time = !matches!(figure, Figure::Price(_));
     match shown {
-        Shown::Less | Shown::More if is_time => words.times_faster(ratio),
-        Shown::Less => words.shown_less(words.number(1.0 / ratio, 3)),
-        Shown::More => words.shown_more(words.number(ratio, 3)),
-        Shown::Equal => words.shown_equal(),
-        Shown::Few => words.shown_few(words.count(needed_pairs(1))),
-        Shown::Open(p) => words.shown_open(words.p_value(p)),
-        Shown::Sessions => words.shown_sessions(),
-        Shown::Untested => words.shown_untested(),
+        RatioTest::Less | RatioTest::More if is_time => words.times_faster(ratio),
+        RatioTest::Less => words.shown_less(words.number(1.0 / ratio, 3)),
+        RatioTest::More => words.shown_more(words.number(ratio, 3)),
+        RatioTest::Equal => words.shown_equal(),
+        RatioTest::Few => words.shown_few(words.count(needed_pairs(1))),
+        RatioTest::Open(p) => words.shown_open(words.p_value(p)),
+        RatioTest::Sessions => words.shown_sessions(),
+        RatioTest::Untested => words.shown_untested(),
     }
 }

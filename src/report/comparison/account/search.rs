@@ -1,6 +1,7 @@
-//! Comparisons of searches: how many of their trials ended how, the best of them, how soon it was found, and how long each took.
+//! Comparisons of searches: numbers of trials by status, the best trial, when it was found, and the total duration.
 //!
-//! Searches beside the comparison of another experiment, which `[report] searches` names, are a sentence of its answer.
+//! The searches that `[report] searches` of another experiment names are described by a sentence in that comparison's
+//! answer.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ messages! {
 /// A search with its name on the page.
 type Named<'v, 'a> = (String, Search<'v, 'a>);
 
-/// The searches that the manifest names, else the sides that are searches; none where cells of one result are compared.
+/// The searches that the manifest names, else the sides that are searches; none if cells of one result are compared.
 fn searches<'v, 'a>(scene: &'v Scene<'a>) -> Vec<Named<'v, 'a>> {
     let named = scene.searches.iter().rev();
     let mut views: Vec<(String, &View<'a>)> = named
@@ -61,7 +62,8 @@ fn searches<'v, 'a>(scene: &'v Scene<'a>) -> Vec<Named<'v, 'a>> {
         .collect()
 }
 
-/// The makespan of the first search and of each other one, and which of those that the manifest names have no results.
+/// Sentences: the duration of the first search compared with that of each other one, and the named searches without
+/// results.
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     let found = searches(scene);
@@ -95,7 +97,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     told
 }
 
-/// The section; `None` where no side is a search.
+/// The section; `None` if no side is a search.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let found = searches(scene);
@@ -172,7 +174,7 @@ fn row_of(words: Words, side: &str, search: &Search<'_, '_>, study: &Study<'_, '
     Row::new("", fields)
 }
 
-/// How many trials of one search have the same configuration in the other.
+/// Number of trials of one search whose configuration the other search also tried.
 fn shared(words: Words, one: &Search<'_, '_>, other: &Search<'_, '_>) -> String {
     let points = |search: &Search<'_, '_>| -> BTreeMap<(usize, usize), String> {
         let trials = search.trials();

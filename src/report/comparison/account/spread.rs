@@ -1,4 +1,4 @@
-//! A figure made of several cells' medians, with its interval over runs.
+//! A number computed from several cells' medians, with its interval over runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use crate::compare::{Ratio, paired_p};
 use crate::report::view::Cell;
 use crate::results::{BOOTSTRAP_FROM, BlockRow, IntervalKind};
 
-/// Resamples of an interval.
+/// Number of resamples of a bootstrap interval.
 const RESAMPLES: usize = 2000;
 
-/// A value of each run of a cell, by seed and block.
+/// Values of each run of a cell, by seed and block.
 pub(in crate::report) type Runs = BTreeMap<(u64, usize), f64>;
 
-/// A figure of every run of a cell that counts.
+/// The value of `get` for every counted run of a cell.
 pub(in crate::report) fn of_runs(cell: &Cell<'_>, get: &dyn Fn(&BlockRow) -> Option<f64>) -> Runs {
     let runs = cell.counted.iter();
     let values = runs.filter_map(|run| Some(((run.seed, run.block), get(run)?)));
@@ -25,8 +25,9 @@ pub(in crate::report) fn of_runs(cell: &Cell<'_>, get: &dyn Fn(&BlockRow) -> Opt
 
 /// `statistic` of the medians of several cells, over the runs of equal seed and block that all of them have.
 ///
-/// A block passes over all cells, so that it is drawn as a whole: from [`BOOTSTRAP_FROM`] blocks on the interval is that of
-/// 95 % of 2000 resamples, below it the range of the single blocks' values. `None` where no block has all cells.
+/// Blocks are resampled as a whole, since a block contains all cells: from [`BOOTSTRAP_FROM`] blocks on the interval
+/// contains 95 % of 2000 bootstrap values, with fewer it is the range of the single blocks' values. `None` if no block
+/// has all cells.
 pub(in crate::report) fn over_blocks(
     label: &str,
     cells: &[Runs],
@@ -68,7 +69,7 @@ pub(super) fn p_value(before: &Runs, after: &Runs) -> Option<f64> {
     paired_p(&pairs.collect::<Vec<_>>())
 }
 
-/// One row for each block that all cells have.
+/// A matrix with one row for each block that all cells have, one column per cell.
 fn rows(cells: &[Runs]) -> Vec<Vec<f64>> {
     let Some((first, others)) = cells.split_first() else {
         return Vec::new();
@@ -102,7 +103,7 @@ fn of_medians(
     Some(statistic(&medians))
 }
 
-/// The random stream depends on `label` alone, so that no other figure changes it.
+/// The random stream depends on `label` alone, so that intervals do not influence each other.
 fn resampled(
     label: &str,
     rows: &[Vec<f64>],

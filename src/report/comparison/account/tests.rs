@@ -102,8 +102,8 @@ fn without_a_cycle_the_samples_of_a_validation_are_not_known() {
 fn single_factors_multiply() {
     let comparison = compared(&results(), "before", "after");
     let scene = Scene::of(&comparison, Language::English);
-    let duo = scene.duos().next().expect("a pair");
-    let taken = effects::FactorEffects::of(&duo).expect("factors");
+    let matched = scene.matched_cells().next().expect("a pair");
+    let taken = effects::FactorEffects::of(&matched).expect("factors");
     // Whole run: 0.5 + 2.0 + 1.6, 0.5 + 3.0 + 2.0, 0.5 + 2.0 + 0.96 s; time per sample: 30 ÷ 20 and 20 ÷ 20.
     for (figure, product) in [
         (figure::Figure::SampleTime, 1.5),

@@ -1,9 +1,9 @@
-//! The verdict of every cell, with what it rests on.
+//! The verdict of every cell, with the numbers that it is based on.
 
 use crate::compare::{Ratio, Verdict, Work};
 use crate::report::comparison::Words;
 use crate::report::comparison::account::rows::{ROWS, medians, over_pairs};
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Timed, messages};
 use crate::report::number::Provenance;
 use crate::report::plot::{DotPlot, DotRow};
@@ -11,15 +11,15 @@ use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry};
 
-/// Rows of the plot of ratios at most.
+/// Largest number of rows of the plot of ratios.
 const RATIOS: usize = 40;
 
-/// Series of each kind of verdict: form and colour both tell it.
+/// Plot series (marker and colour) of the verdict "faster".
 pub(crate) const FASTER: usize = 0;
-/// See [`FASTER`].
+/// Plot series of the verdict "slower".
 pub(crate) const SLOWER: usize = 1;
 const SAME: usize = 2;
-/// See [`FASTER`].
+/// Plot series of other verdicts.
 pub(crate) const OPEN: usize = 7;
 
 messages! {
@@ -38,7 +38,7 @@ messages! {
     no_ratio(why) = "no ratio: {why}" | "kein Verhältnis: {why}";
 }
 
-/// The table of verdicts; none for a single cell, of which the summary has all that counts.
+/// The table of verdicts; `None` for a single cell, which the summary describes fully.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     if scene.comparison.cells.len() == 1 {
@@ -63,20 +63,23 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     };
     let title = words.cells_title(words.timed_title());
     let naming = ("cells", title, words.cells_about(unit));
-    over_pairs(scene, naming, columns, ROWS, |duo| vec![line(scene, duo)]).map(Section::table)
+    over_pairs(scene, naming, columns, ROWS, |matched| {
+        vec![line(scene, matched)]
+    })
+    .map(Section::table)
 }
 
-fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
+fn line(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<Entry> {
     let words = scene.words;
-    let judgement = &duo.pair.judgement;
-    let verdict = match (&judgement.verdict, &duo.pair.work) {
+    let judgement = &matched.pair.judgement;
+    let verdict = match (&judgement.verdict, &matched.pair.work) {
         (Verdict::NotComparable(_), Work::Different(why)) => {
             Entry::detailed(words.not_comparable(), words.no_ratio(words.listed(why, 3)))
         }
         _ => words.judgement(judgement),
     };
     let detectable = judgement.detectable.map(|effect| effect * 100.0);
-    let mut fields = Vec::from(medians(words, duo, &scene.timed()));
+    let mut fields = Vec::from(medians(words, matched, &scene.timed()));
     fields.extend([
         words.ratio_entry(judgement.ratio.as_ref()),
         verdict,
@@ -87,14 +90,14 @@ fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
     fields
 }
 
-/// The ratio of every cell with its interval.
+/// The plot of every cell's ratio with its interval.
 pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
     let words = scene.words;
-    let has_ratio = |duo: &Duo<'_, '_>| duo.pair.judgement.ratio.is_some();
-    let all = scene.duos().filter(has_ratio).count();
+    let has_ratio = |matched: &MatchedCells<'_, '_>| matched.pair.judgement.ratio.is_some();
+    let all = scene.matched_cells().filter(has_ratio).count();
     let shown = scene.shown().filter(has_ratio).take(RATIOS);
     let rows: Vec<DotRow> = shown
-        .filter_map(|duo| verdict_row(words, &duo, scene.label(duo.pair)))
+        .filter_map(|matched| verdict_row(words, &matched, scene.label(matched.pair)))
         .collect();
     if rows.is_empty() {
         return None;
@@ -113,7 +116,7 @@ pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
     ))
 }
 
-/// Ratios around 1; `open` is what neither has a direction nor is the same.
+/// A plot of ratios around 1; `open` is the name of the series without a shown direction.
 pub(crate) fn plot(
     words: Words,
     id: &str,
@@ -145,10 +148,10 @@ pub(crate) fn plot(
     }
 }
 
-/// A ratio of a pair of cells as a row of a plot; `None` for one that no logarithmic axis has.
+/// A ratio of a pair of cells as a row of a plot; `None` if it cannot be drawn on a logarithmic axis.
 pub(crate) fn row(
     words: Words,
-    duo: &Duo<'_, '_>,
+    matched: &MatchedCells<'_, '_>,
     label: String,
     ratio: Ratio,
     kind: usize,
@@ -158,20 +161,24 @@ pub(crate) fn row(
         kind,
         value: ratio.value,
         interval: ratio.ends(),
-        threshold: duo.pair.judgement.threshold.value.clamp(0.0, 0.9),
+        threshold: matched.pair.judgement.threshold.value.clamp(0.0, 0.9),
         end: words.ratio(ratio.value),
         ..DotRow::default()
     })
 }
 
-/// The time per sample of a pair of cells, as its verdict has it.
-pub(crate) fn verdict_row(words: Words, duo: &Duo<'_, '_>, label: String) -> Option<DotRow> {
-    let judgement = &duo.pair.judgement;
+/// The time per sample of a pair of cells, with its verdict, as a row of the plot.
+pub(crate) fn verdict_row(
+    words: Words,
+    matched: &MatchedCells<'_, '_>,
+    label: String,
+) -> Option<DotRow> {
+    let judgement = &matched.pair.judgement;
     let kind = match judgement.verdict {
         Verdict::Faster => FASTER,
         Verdict::Slower => SLOWER,
         Verdict::Same => SAME,
         _ => OPEN,
     };
-    row(words, duo, label, judgement.ratio?, kind)
+    row(words, matched, label, judgement.ratio?, kind)
 }

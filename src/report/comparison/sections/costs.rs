@@ -1,4 +1,4 @@
-//! Costs of runs beside time: a sentence for costs of equal verdicts.
+//! Costs of runs other than time: one sentence for all costs with equal verdicts.
 
 use std::cmp::Reverse;
 
@@ -43,12 +43,13 @@ impl Words {
     }
 }
 
-/// Whether a pair of cells says something of a cost: that it is more or less, and of the peak memory in any case.
+/// Whether a pair's cost is mentioned: if it is higher or lower, and peak memory always.
 pub(crate) fn is_told(own: &CostChange) -> bool {
     own.is_effect() || own.cost == Cost::Memory
 }
 
-/// How many cells have which verdict, a sentence for costs of equal numbers; then of what all cells together take more or less.
+/// Sentences: numbers of cells by verdict, one sentence for costs with equal numbers; then the costs that are higher or
+/// lower over all cells together.
 pub(crate) fn summary(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     let mut told: Vec<(Vec<String>, String)> = Vec::new();
@@ -72,8 +73,8 @@ pub(crate) fn summary(scene: &Scene<'_>) -> Vec<String> {
     sentences.chain(together).collect()
 }
 
-/// `more in 1, same in 5 of 6 cells`: effects first, then the most frequent verdict; of one cell `more`. `None` for a cost that no
-/// cell has.
+/// `more in 1, same in 5 of 6 cells`: effects first, then the most frequent verdict; for one cell `more`. `None` if no
+/// cell has this cost.
 fn verdicts(scene: &Scene<'_>, cost: Cost) -> Option<String> {
     let words = scene.words;
     let costs = scene.comparison.cells.iter().flat_map(|pair| &pair.costs);
@@ -99,7 +100,8 @@ fn verdicts(scene: &Scene<'_>, cost: Cost) -> Option<String> {
     (cells > 0).then(|| words.of_cells(parts, words.count(cells)))
 }
 
-/// The costs of which all cells together take more, or less, with their ratios; not those of which every cell does.
+/// The costs with this verdict over all cells together, with their ratios; costs for which every single cell has the
+/// verdict are left out.
 fn together_take(scene: &Scene<'_>, verdict: &Verdict) -> Option<String> {
     let words = scene.words;
     let name = |own: &CostOverCells| {

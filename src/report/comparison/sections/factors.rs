@@ -1,4 +1,4 @@
-//! Every factor that changed, and what shows that nothing else did.
+//! Every factor that changed, and evidence that nothing else did.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::Cell;
 
-/// Rows of the table at most.
+/// Largest number of rows of the table.
 const ROWS: usize = 60;
-/// Reasons and names in a sentence at most.
+/// Largest number of reasons or names in a sentence.
 const NAMED: usize = 6;
 
 messages! {
@@ -41,14 +41,17 @@ messages! {
     different_work_in(count, why) = "Work: compared cells that do other work: {count} ({why}); no ratio of their times is drawn." | "Arbeit: verglichene Zellen mit anderer Arbeit: {count} ({why}); ein Verhältnis ihrer Zeiten wird nicht gebildet.";
 }
 
-/// The section: changed settings as a table, and below it what is equal.
+/// The section: changed settings as a table, and below it what is equal on both sides.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     if scene.comparison.cells.is_empty() {
         return None;
     }
     let words = scene.words;
     let changes = changes(scene);
-    let factors: BTreeSet<Factor> = scene.duos().flat_map(|duo| factors(&duo)).collect();
+    let factors: BTreeSet<Factor> = scene
+        .matched_cells()
+        .flat_map(|matched| factors(&matched))
+        .collect();
     let mut points = vec![settings(scene, &changes)];
     if let [only] = Vec::from_iter(&factors)[..] {
         points.push(words.factors_alone(only.name(words)));
@@ -84,7 +87,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     })
 }
 
-/// Path, value before, value after.
+/// A changed setting: path, value before, value after.
 type Change<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
 /// Every change with the number of cells that have it, by path.
@@ -147,17 +150,17 @@ fn settings(scene: &Scene<'_>, changes: &BTreeMap<Change<'_>, usize>) -> String 
 /// The different values that the compared cells of each side have, each once.
 fn both(scene: &Scene<'_>, value: fn(&Cell<'_>) -> Option<String>) -> (Vec<String>, Vec<String>) {
     let (mut before, mut after) = (BTreeSet::new(), BTreeSet::new());
-    for duo in scene.duos() {
-        before.extend(value(duo.both[0].cell));
-        after.extend(value(duo.both[1].cell));
+    for matched in scene.matched_cells() {
+        before.extend(value(matched.both[0].cell));
+        after.extend(value(matched.both[1].cell));
     }
     (before.into_iter().collect(), after.into_iter().collect())
 }
 
-/// Equal work signatures, or declared unequal with the reason.
+/// Sentences: pairs with equal work signatures, and pairs of different work with the reason.
 fn work(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
-    // How many pairs, and why, of each kind.
+    // Number of pairs of each kind of [`Work`], with the reasons.
     let mut found = [0; 4].map(|count: usize| (count, BTreeSet::new()));
     let programs = scene.comparison.programs();
     for pair in &scene.comparison.cells {

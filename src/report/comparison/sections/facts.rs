@@ -11,9 +11,9 @@ use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry};
 
-/// Rows of the table at most.
+/// Largest number of rows of the table.
 const ROWS: usize = 12;
-/// Letters of a text value that a table shows.
+/// Number of characters of a text value that the table shows.
 const LETTERS: usize = 24;
 
 messages! {
@@ -28,8 +28,8 @@ messages! {
     row_of_runs() = "row of runs.csv" | "Zeile von runs.csv";
 }
 
-/// How many rows agree, and the facts that do not; `None` between two treatments, which are two things: what they reach is
-/// told as quality.
+/// How many rows agree, and the facts that do not; `None` between two treatments, which are expected to differ: their
+/// results are compared as quality.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     if scene.comparison.along.is_some() {
@@ -59,8 +59,10 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.column(words.relative(), "%", &relative),
     ];
     let naming = ("changed-facts", words.facts_table(), words.facts_about());
-    let table = over_pairs(scene, naming, columns, ROWS, |duo| {
-        changed(duo.pair).map(|fact| fields(words, fact)).collect()
+    let table = over_pairs(scene, naming, columns, ROWS, |matched| {
+        changed(matched.pair)
+            .map(|fact| fields(words, fact))
+            .collect()
     });
     Some(Section {
         paragraphs: vec![sentence],
@@ -75,7 +77,7 @@ fn changed(pair: &CellPair) -> impl Iterator<Item = &FactChange> {
 }
 
 fn fields(words: Words, fact: &FactChange) -> Vec<Entry> {
-    // Facts are the fields of a row of runs.csv: numbers, flags or checksums.
+    // A fact is the text of a field in `runs.csv`: a number, a flag or a checksum.
     let shown = |field: &str| match field.parse::<f64>() {
         Ok(value) if value.fract() != 0.0 => Entry::value(value, words.number(value, 6)),
         Ok(value) => Entry::value(value, words.localised(field)),

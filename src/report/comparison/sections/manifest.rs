@@ -6,14 +6,14 @@ use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::section::{Code, Section};
 
-/// Equal lines that stay beside a difference.
+/// Number of equal lines shown around a difference.
 const BESIDE: usize = 2;
 
 messages! {
     two_manifests(path) = "The manifests as run differ ({path}); lines with − are of the side before, lines with + of the side after." | "Die Manifeste, wie ausgeführt, unterscheiden sich ({path}); Zeilen mit − gehören zur Seite vorher, Zeilen mit + zur Seite nachher.";
 }
 
-/// Differences between two manifests; `None` where both sides are of one.
+/// Differences between two manifests; `None` if both sides have the same manifest.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let (before, after) = (&scene.before.set.plan, &scene.after.set.plan);
     if before.manifest == after.manifest {
@@ -27,14 +27,13 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     })
 }
 
-/// Lines of two texts: `-` before, `+` after, of equal ones those beside a difference.
+/// A diff of two texts: `-` for lines before, `+` for lines after, with some equal lines around.
 fn difference(before: &str, after: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let differences = TextDiff::from_slices(&old, &new);
     let (mut shown, mut end) = (Vec::new(), 0);
     for group in differences.grouped_ops(BESIDE) {
         for op in &group {
-            // Lines between two groups are left out.
             if op.old_range().start > end {
                 shown.push("…".to_owned());
             }

@@ -1,4 +1,4 @@
-//! Cells and axes that only one side has, and how the others were found to belong together.
+//! Cells and axes that only one side has, and how the others were matched.
 
 use crate::compare::MatchedBy;
 use crate::report::comparison::scene::Scene;
@@ -6,7 +6,7 @@ use crate::report::language::messages;
 use crate::report::section::Section;
 use crate::results::CellInfo;
 
-/// Keys that a sentence names.
+/// Largest number of keys in a sentence.
 const NAMED: usize = 12;
 
 messages! {
@@ -21,14 +21,14 @@ messages! {
     ambiguous(before, after) = "Not paired, since they could be paired differently: {before} before, {after} after." | "Nicht zugeordnet, da mehrere Zuordnungen möglich sind: {before} vorher, {after} nachher.";
 }
 
-/// The section on cells and axes of one side only; `None` where both sides have the same cells under the same keys.
+/// The section on cells and axes of one side only; `None` if both sides have the same cells under the same keys.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let points = points(scene);
     let titled = Section::titled("matching", scene.words.matching_title());
     (!points.is_empty()).then_some(Section { points, ..titled })
 }
 
-/// Cells that only one side has.
+/// Sentences on cells that only one side has.
 pub(crate) fn points(scene: &Scene<'_>) -> Vec<String> {
     let (comparison, words) = (scene.comparison, scene.words);
     let keys = |cells: &[CellInfo]| {

@@ -30,7 +30,7 @@ messages! {
     detectable_means() = "The smallest detectable effect is the one that as many runs of this spread would have shown with 80 % power." | "Der kleinste nachweisbare Effekt ist der, den ebenso viele Läufe dieser Streuung mit 80 % Teststärke gezeigt hätten.";
 }
 
-/// The sentences on method.
+/// The section with sentences on the method.
 pub(super) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let judged = || scene.comparison.cells.iter().map(|pair| &pair.judgement);

@@ -1,7 +1,7 @@
 //! The sections of a comparison, in the order in which a page shows them.
 //!
-//! A section is a function from the [`Scene`] to a [`Section`], or to `None` where there is nothing to say; its messages
-//! stand beside it in every language.
+//! A section is a function from the [`Scene`] to a [`Section`], or `None` if it would be empty; its file contains the
+//! messages in every language.
 
 pub(crate) mod cells;
 pub(crate) mod costs;
@@ -18,10 +18,10 @@ use super::account;
 use super::scene::Scene;
 use crate::report::section::Section;
 
-/// A section of a scene; `None` where there is nothing to say.
+/// A section of a scene; `None` if it would be empty.
 type Make = fn(&Scene<'_>) -> Option<Section>;
 
-/// From top to bottom.
+/// All sections, from top to bottom.
 const SECTIONS: &[Make] = &[
     cells::section,
     account::search::section,
@@ -41,7 +41,7 @@ pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
     SECTIONS.iter().filter_map(|make| make(scene)).collect()
 }
 
-/// The messages of the head and of every section, for the tests of languages.
+/// The messages of the head and of every section, for tests of the translations.
 #[cfg(test)]
 pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     crate::report::language::MESSAGES,

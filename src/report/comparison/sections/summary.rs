@@ -1,4 +1,5 @@
-//! Before, after, and what changed: every figure of a single pair of cells, of several their means and what each shows.
+//! Before, after, and what changed: every figure of a single pair of cells; of several pairs the means and the numbers
+//! of verdicts.
 
 use crate::base::statistics::{geometric_mean, range};
 use crate::base::text::capitalised;
@@ -11,7 +12,7 @@ use crate::report::comparison::account::rows::{
     PairFigure, ROWS, columns, is_comparable, line, medians, over_pairs, ratio_entry,
 };
 use crate::report::comparison::account::{phases, qualities};
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::comparison::sections::costs;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
@@ -22,7 +23,7 @@ use crate::report::sections::reach::Target;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::Direction;
 
-/// Metrics beside the best loss in a table over cells.
+/// Largest number of metrics besides the best loss in a table over cells.
 const METRICS: usize = 4;
 const BEST_LOSS: &str = "best_loss";
 
@@ -52,19 +53,22 @@ messages! {
     best_loss_name() = "best loss" | "bester Loss";
 }
 
-/// The section: of one cell every figure, of several the means over them; `None` if no cell is on both sides.
+/// The section: every figure of a single cell, or the means over several; `None` if no cell is on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     if is_one(scene) {
         let naming = ("summary", words.summary_title(), words.summary_about_one());
-        return over_pairs(scene, naming, columns_of_one(scene), ROWS, |duo| {
-            let lines = lines(scene, duo).into_iter();
+        return over_pairs(scene, naming, columns_of_one(scene), ROWS, |matched| {
+            let lines = lines(scene, matched).into_iter();
             lines.map(|(fields, _)| fields).collect()
         })
         .map(Section::table);
     }
-    // Cells that were not measured have no part in any mean.
-    let cells = scene.duos().filter(|duo| is_comparable(duo.pair)).count();
+    // Cells that were not measured are left out of all means.
+    let cells = scene
+        .matched_cells()
+        .filter(|matched| is_comparable(matched.pair))
+        .count();
     let how = Provenance::Derived(words.mean_over_cells());
     let columns = columns(scene, &how, words.of_the_means());
     let rows: Vec<Row> = over_cells(scene)
@@ -76,17 +80,17 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     (!rows.is_empty()).then(|| Section::table(Table::of_rows(naming, columns, rows)))
 }
 
-/// With several cells: figures, cost and metrics with a change, and the deciding metric.
+/// The section for several cells, one row per cell: figures, costs and metrics that changed, and the deciding metric.
 pub(crate) fn by_cell(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let naming = ("by-cell", words.by_cell_title(), words.by_cell_about());
-    let told = |duo: &Duo<'_, '_>| {
-        // The time that is judged has a table of its own.
-        let lines = lines(scene, duo).into_iter().skip(1);
+    let told = |matched: &MatchedCells<'_, '_>| {
+        // The time that is judged is in another table.
+        let lines = lines(scene, matched).into_iter().skip(1);
         let told = lines.filter(|(_, is_told)| *is_told);
         told.map(|(fields, _)| fields).collect()
     };
-    let is_many = scene.duos().count() > 1;
+    let is_many = scene.matched_cells().count() > 1;
     let table = is_many.then(|| over_pairs(scene, naming, columns_of_one(scene), ROWS, told))?;
     table.map(Section::table)
 }
@@ -96,8 +100,8 @@ fn columns_of_one(scene: &Scene<'_>) -> Vec<Column> {
     columns(scene, &how, scene.words.of_the_medians())
 }
 
-/// Every figure, cost and metric of a pair of cells, each with whether a change is shown; the time that is judged first.
-fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
+/// Every figure, cost and metric of a pair of cells, each with whether a change is shown; the judged time first.
+fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
     let timed = scene.timed();
     let mut figures = vec![Figure::Startup, Figure::Training, Figure::Validation];
     figures.extend([
@@ -107,28 +111,36 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
         Figure::Evaluation,
     ]);
     figures.retain(|figure| *figure != timed);
-    figures.extend(Figure::equal_loss(duo.both));
-    figures.extend(Target::all(duo.both[1].view).into_iter().map(Figure::Until));
+    figures.extend(Figure::equal_loss(matched.both));
+    figures.extend(
+        Target::all(matched.both[1].view)
+            .into_iter()
+            .map(Figure::Until),
+    );
     figures.extend(prices(&scene.after).map(Figure::Price));
-    let mut lines = vec![(time(scene, duo, &timed), true)];
-    lines.extend(figures.iter().filter_map(|figure| line(scene, duo, figure)));
-    let costs = duo.pair.costs.iter().filter(|own| costs::is_told(own));
+    let mut lines = vec![(time(scene, matched, &timed), true)];
+    lines.extend(
+        figures
+            .iter()
+            .filter_map(|figure| line(scene, matched, figure)),
+    );
+    let costs = matched.pair.costs.iter().filter(|own| costs::is_told(own));
     lines.extend(costs.map(|own| (cost(scene, own), own.is_effect())));
-    lines.extend(qualities::lines(scene, duo));
+    lines.extend(qualities::lines(scene, matched));
     lines
 }
 
-/// The time that is judged, with its verdict.
-fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>, timed: &Figure) -> Vec<Entry> {
+/// The row of the judged time, with its verdict.
+fn time(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>, timed: &Figure) -> Vec<Entry> {
     let words = scene.words;
-    let judgement = &duo.pair.judgement;
+    let judgement = &matched.pair.judgement;
     let verdict = words.judgement(judgement);
     let p = words.family_p(judgement).unwrap_or_default();
     let why = [verdict.detail, p]
         .into_iter()
         .filter(|part| !part.is_empty());
     let why = why.collect::<Vec<String>>().join("; ");
-    let [before, after] = medians(words, duo, timed);
+    let [before, after] = medians(words, matched, timed);
     vec![
         Entry::text(timed.name(words)),
         before,
@@ -153,7 +165,7 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Vec<Entry> {
     ]
 }
 
-/// The verdict over all cells, how the cells' own are distributed, and the metric that decides.
+/// The verdict over all cells, the numbers of cells by verdict, and the metric that decides.
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     let matrix = scene.comparison.matrix.as_ref();
@@ -190,9 +202,9 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     sentences
 }
 
-/// The metric that decides in every cell in which one does; `None` where cells have different ones.
+/// The deciding metric of all cells that have one; `None` if cells have different ones.
 fn deciding(scene: &Scene<'_>) -> Option<String> {
-    let mut all = scene.duos().filter_map(|duo| duo.metric());
+    let mut all = scene.matched_cells().filter_map(|matched| matched.metric());
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
 }
@@ -218,8 +230,8 @@ fn is_one(scene: &Scene<'_>) -> bool {
     scene.comparison.cells.len() == 1
 }
 
-/// The rows over several cells: times and costs as geometric means, losses and metrics as ranges, since means over different losses
-/// say nothing.
+/// The rows over several cells: times and costs as geometric means, losses and metrics as ranges, since a mean over
+/// different losses is meaningless.
 fn over_cells(scene: &Scene<'_>) -> Vec<Vec<Entry>> {
     let words = scene.words;
     let mut rows = Vec::new();
@@ -265,8 +277,8 @@ fn mean_row(
     matrix: Option<&MatrixJudgement>,
 ) -> Option<Vec<Entry>> {
     let words = scene.words;
-    let held = scene.duos().filter_map(|duo| {
-        let held = PairFigure::of(&duo, figure);
+    let held = scene.matched_cells().filter_map(|matched| {
+        let held = PairFigure::of(&matched, figure);
         held.ratio?;
         let [before, after] = held.medians;
         Some([before?.median, after?.median])
@@ -281,7 +293,7 @@ fn mean_row(
     )
 }
 
-/// A row of the geometric means of both sides, with the verdict over all cells where there is one; `None` for no values.
+/// A row of the geometric means of both sides, with the verdict over all cells if there is one; `None` without values.
 fn means(
     words: Words,
     name: String,
@@ -313,7 +325,7 @@ fn means(
     ])
 }
 
-/// A metric over cells: its range, and in how many cells it is better or worse.
+/// The row of a metric over cells: its range, and in how many cells it is better or worse.
 fn quality(scene: &Scene<'_>, column: &str) -> Option<Vec<Entry>> {
     let words = scene.words;
     let cells = scene.comparison.cells.iter();
@@ -341,7 +353,7 @@ fn quality(scene: &Scene<'_>, column: &str) -> Option<Vec<Entry>> {
     ])
 }
 
-/// In how many cells a metric is better, worse, equal, or of no direction.
+/// In how many cells a metric is better, worse, equal, or without a verdict.
 fn counted(words: Words, found: &[&QualityChange]) -> String {
     let count = |is: fn(&QualityVerdict) -> bool| {
         let found = found.iter();
@@ -359,7 +371,7 @@ fn counted(words: Words, found: &[&QualityChange]) -> String {
     ])
 }
 
-/// The verdicts that some cells have, of all with the numbers of their cells.
+/// From verdicts with their numbers of cells, those that occur, as text.
 fn occurring<const N: usize>(verdicts: [(usize, String); N]) -> String {
     let occurring = verdicts.into_iter().filter(|(cells, _)| *cells > 0);
     let told: Vec<String> = occurring.map(|(_, told)| told).collect();

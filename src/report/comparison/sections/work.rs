@@ -10,7 +10,7 @@ use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry};
 
-/// Rows of the table at most.
+/// Largest number of rows of the table.
 const ROWS: usize = 12;
 
 messages! {
@@ -25,7 +25,8 @@ messages! {
     row_of_work() = "rows of work.csv, before → after" | "Zeilen von work.csv, vorher → nachher";
 }
 
-/// How many cells do the same work, and the operations that differ; `None` where no cell has counts on both sides.
+/// The section: how many cells do the same work, and the operations that differ; `None` if no cell has counts on both
+/// sides.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let cells = scene.comparison.cells.iter();
@@ -45,8 +46,8 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         column(words.launches()),
     ];
     let naming = ("changed-work", words.work_table(), words.work_about());
-    let table = over_pairs(scene, naming, columns, ROWS, |duo| {
-        duo.pair.operations.iter().map(fields_of).collect()
+    let table = over_pairs(scene, naming, columns, ROWS, |matched| {
+        matched.pair.operations.iter().map(fields_of).collect()
     });
     let sentence = words.work_equal(words.count(equal), words.count(counted.len()));
     (!counted.is_empty()).then(|| Section {

@@ -16,10 +16,10 @@ use super::field::{self, Field};
 use super::ranking::fastest_first;
 use profiled::{Profiled, Total};
 
-/// Rows of a table; the others are summed up in one.
+/// Largest number of rows of a table; the others are summed in one row.
 const ROWS: usize = 9;
 
-/// The profiled step of the fastest cell by operation and by layer; none where no cell has a profile.
+/// The profiled step of the fastest cell by operation and by layer; none if no cell has a profile.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     let all = Profiled::all(view);
     if all.is_empty() {
@@ -67,7 +67,7 @@ fn fastest<'p, 'v, 'a>(all: &'p [Profiled<'v, 'a>]) -> Option<&'p Profiled<'v, '
     all.iter().find(is_it)
 }
 
-/// By operation over the layers, and by layer over its operations.
+/// The tables of a profile: by operation, summed over layers, and by layer, summed over operations.
 fn detail(view: &View<'_>, profiled: &Profiled<'_, '_>) -> [Table; 2] {
     let cell = view.name(profiled.cell, None);
     let first = profiled.records.first();
@@ -116,7 +116,7 @@ fn table(
     field::of_rows((&id, &title, about), &fields(what, profiled), rows)
 }
 
-/// A column of a total and its share of the step.
+/// A column over rows of a total time and its fraction of the step.
 type OfTotal<'f> = Field<'f, (Total, f64)>;
 
 fn fields(what: &str, profiled: &Profiled<'_, '_>) -> Vec<OfTotal<'static>> {
@@ -168,7 +168,7 @@ fn fields(what: &str, profiled: &Profiled<'_, '_>) -> Vec<OfTotal<'static>> {
     fields
 }
 
-/// Calls are whole where every step does the same.
+/// Calls per step as text; an integer if all steps are equal.
 fn calls(a_step: f64) -> String {
     if a_step.fract() == 0.0 {
         human_integer(a_step as u64)
@@ -177,7 +177,7 @@ fn calls(a_step: f64) -> String {
     }
 }
 
-/// The first names of a list.
+/// The first names of a list, as text.
 fn listed(names: &[String]) -> String {
     match &*some_of(names, 3, ", ") {
         "" => "–".to_owned(),

@@ -1,21 +1,21 @@
-//! [`Profiled`]: the profile of a cell, summed up by operation and by layer.
+//! [`Profiled`]: the profile of a cell, summed by operation and by layer.
 
 use std::collections::BTreeMap;
 
 use crate::report::view::{Cell, View};
 use crate::results::{OpRecord, RESIDUAL, by_key};
 
-/// The profile of a cell: that of its first seed that has one.
+/// The profile of a cell: that of the first seed with one.
 pub(super) struct Profiled<'v, 'a> {
     pub(super) cell: &'v Cell<'a>,
     pub(super) records: Vec<&'a OpRecord>,
 }
 
-/// Time of one kind of row per step, in both directions.
+/// Time per step of rows with equal operation or layer, forward and backward.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Total {
     pub(super) name: String,
-    /// Names of the other kind: operations of a layer.
+    /// Names of the summed parts: layers of an operation, or operations of a layer.
     pub(super) parts: Vec<String>,
     pub(super) calls: f64,
     pub(super) forward_ms: f64,
@@ -26,7 +26,8 @@ pub(super) struct Total {
 }
 
 impl<'v, 'a> Profiled<'v, 'a> {
-    /// The profiled cells in plan order. A profile of other code than the cell's rows is of no use here.
+    /// The profiled cells in plan order. Profiles measured with a code hash other than that of the cell's rows are left
+    /// out.
     pub(super) fn all(view: &'v View<'a>) -> Vec<Self> {
         let by_key = by_key(&view.set.ops, |record| &record.key);
         let of_cell = |cell: &'v Cell<'a>| {
@@ -59,7 +60,7 @@ impl<'v, 'a> Profiled<'v, 'a> {
         (step_ms > 0.0).then_some(step_ms)
     }
 
-    /// Rows of one name summed up, the longest first; residuals are left out.
+    /// Rows summed by name, the longest total first; residuals are left out.
     pub(super) fn totals(
         &self,
         name: impl Fn(&OpRecord) -> &str,
@@ -83,7 +84,7 @@ impl<'v, 'a> Profiled<'v, 'a> {
         totals
     }
 
-    /// The residuals of phases in two sums: what waits for data and moves it, and what lies between operations.
+    /// The residuals of phases in two sums: waiting for and transferring data, and time between operations.
     pub(super) fn residuals(&self) -> [Total; 2] {
         [true, false].map(|is_of_data| {
             let mut total = Total::default();
@@ -124,7 +125,7 @@ impl Total {
         self.retained_bytes += other.retained_bytes;
     }
 
-    /// The sum of some totals under another name.
+    /// The sum of some totals under a new name.
     pub(super) fn sum(name: String, totals: &[Self]) -> Self {
         let mut sum = Self {
             name,

@@ -1,4 +1,4 @@
-//! Loss and metric curves over epochs: one line per different curve, or one per axis value where there are too many.
+//! Loss and metric curves over epochs: one line per different curve, or one per axis value if there are too many.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::report::quality;
 /// Relative difference of two values that is invisible in a drawing.
 const INVISIBLE: f64 = 1e-4;
 
-/// Metrics beside the training loss.
+/// Number of metrics that get a plot besides the training loss.
 const METRICS: usize = 2;
 
 /// A curve: its points, and the cells that have it.
@@ -29,7 +29,7 @@ pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     let names: BTreeSet<&String> = rows.flat_map(|row| row.epoch.validation.keys()).collect();
     let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
     let train = plot(view, "train_loss", &[], &|epoch| epoch.train_loss);
-    // The metric that decides first, then the loss; of the others their last values are in the tables.
+    // The metric that decides first, then the loss; the tables have the last values of the others.
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let deciding = quality::column(view, &cells);
     let mut others = without_twins(view, &names);
@@ -46,7 +46,7 @@ pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     train.into_iter().chain(others).collect()
 }
 
-/// The names, each with later ones whose curves lie on its own: the loss and the metric that it is.
+/// The names of metrics, each with later ones that have the same curve (a loss may equal a metric).
 fn without_twins<'n>(view: &View<'_>, names: &[&'n str]) -> Vec<(&'n str, Vec<&'n str>)> {
     let mut kept: Vec<(&str, Vec<&str>)> = Vec::new();
     for name in names {
@@ -78,7 +78,7 @@ fn plot(
     get: &dyn Fn(&EpochRow) -> Option<f64>,
 ) -> Option<PlotContext> {
     let curves = curves(view, get);
-    // A curve of one point shows nothing that the table does not.
+    // A curve with a single point adds nothing to the table.
     if curves.iter().all(|curve| curve.points.len() < 2) {
         return None;
     }
@@ -121,7 +121,7 @@ fn twins_in_words(twins: &[&str]) -> String {
     format!("; {} is the same within {percent} %", names.join(", "))
 }
 
-/// The different curves of the first seed, in plan order.
+/// The distinct curves of the first seed, in plan order.
 fn curves<'v, 'a>(
     view: &'v View<'a>,
     get: &dyn Fn(&EpochRow) -> Option<f64>,
@@ -158,7 +158,7 @@ fn single(view: &View<'_>, curves: &[Curve<'_, '_>]) -> Vec<Series> {
     curves.iter().map(line).collect()
 }
 
-/// Settings that cells of one curve share, in words: `batch-size 8 (2 cells)`.
+/// Settings that cells of one curve share, as text: `batch-size 8 (2 cells)`.
 fn shared_name(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let name = view.shared_name(cells);
     if cells.len() > 1 {
@@ -168,7 +168,7 @@ fn shared_name(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     }
 }
 
-/// Median and range over the cells of each value of one axis: of those that fit the legend, the one with most values.
+/// Median and range over the cells of each value of one axis: the axis with most values that fits the legend.
 fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String) {
     let values = |place: usize| {
         let mut seen: Vec<&str> = Vec::new();
@@ -176,14 +176,17 @@ fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String
             if !seen.contains(&&*cell.info.axes[place]) {
                 seen.push(&cell.info.axes[place]);
             }
-            // More than the legend holds: how many more does not matter.
+            // Stops when there are more values than the legend can show.
             if seen.len() > SERIES {
                 break;
             }
         }
         seen
     };
-    let fitting = view.telling.iter().map(|&place| (place, values(place)));
+    let fitting = view
+        .axes_in_names
+        .iter()
+        .map(|&place| (place, values(place)));
     let chosen = fitting
         .filter(|(_, values)| (2..=SERIES).contains(&values.len()))
         .max_by_key(|(place, values)| (values.len(), usize::MAX - place));

@@ -1,4 +1,4 @@
-//! A measure over each numeric axis, batch size first; dots per cell where no axis is numeric.
+//! A measure over each numeric axis, batch size first; a dot plot by cell if no axis is numeric.
 
 use crate::base::statistics::{median, range};
 use crate::base::text::{capitalised, kebab_case};
@@ -12,12 +12,12 @@ use crate::results::grouped;
 
 use super::{PlotContext, band};
 
-/// Numeric axes that get a plot each.
+/// Largest number of numeric axes with a plot each.
 const AXES: usize = 3;
-/// Cells of a plot by cell.
+/// Largest number of cells in a plot by cell.
 const ROWS: usize = 30;
 
-/// One plot for each numeric axis, or one by cell where there is none; none without a value.
+/// One plot for each numeric axis, or one by cell if there is none; empty without values.
 pub(crate) fn plots(view: &View<'_>, measure: &Measure) -> Vec<PlotContext> {
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
     let drawing = Drawing::of(view, measure, &cells);
@@ -29,8 +29,8 @@ pub(crate) fn plots(view: &View<'_>, measure: &Measure) -> Vec<PlotContext> {
     axes.map(|axis| drawing.over(axis)).collect()
 }
 
-/// The plot of some cells over the axis along which their medians differ most, named `id`; `None` without two values.
-/// Marks lead to the rows of the table that has these cells in this order: `row` gives the id by their place.
+/// The plot of some cells over the axis along which their medians differ most, with the id `id`; `None` with fewer than
+/// two values. Markers link to table rows: `row` returns the row's id for the index of a cell.
 pub(crate) fn deciding(
     view: &View<'_>,
     measure: &Measure,
@@ -53,7 +53,7 @@ pub(crate) fn deciding(
         let medians: Vec<f64> = medians.collect();
         range(&medians).map_or(0.0, |(low, high)| high - low)
     };
-    let places = view.telling.iter().copied();
+    let places = view.axes_in_names.iter().copied();
     let widest = places.max_by(|a, b| spread(*a).total_cmp(&spread(*b)).then(b.cmp(a)));
     let numeric = drawing.numeric_axes();
     let plot = match widest.filter(|place| numeric.contains(place)) {
@@ -66,11 +66,11 @@ pub(crate) fn deciding(
     })
 }
 
-/// Cells with their values of a measure.
+/// Cells with their values of a measure, for one plot.
 struct Drawing<'d, 'v, 'a> {
     view: &'d View<'a>,
     measure: &'d Measure,
-    /// Only cells that have a value.
+    /// The cells that have a value.
     cells: Vec<Valued<'v, 'a>>,
 }
 
@@ -82,7 +82,7 @@ struct Valued<'v, 'a> {
     text: String,
     interval: Option<(f64, f64)>,
     runs: Vec<f64>,
-    /// Id of its row of the decision table; empty where it has none.
+    /// Id of the cell's row in the decision table; empty if it has none.
     row: String,
 }
 
@@ -106,7 +106,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         }
     }
 
-    /// Places of the numeric axes with two values or more: batch size first, then matrix order.
+    /// Indices of the numeric axes with at least two values: batch size first, then matrix order.
     fn numeric_axes(&self) -> Vec<usize> {
         let axes = &self.view.set.plan.axes;
         let is_numeric = |place: &usize| {
@@ -131,7 +131,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         let all = lines.len();
         let mut rest = Vec::new();
         if all > SERIES {
-            // Lines that reach the best values are drawn. Stable, so that equal ones stay in plan order.
+            // Only the lines with the best values are drawn. The sort is stable, so that equal ones stay in plan order.
             lines.sort_by(|a, b| self.best(a).total_cmp(&self.best(b)));
             rest = lines.split_off(SERIES - 1);
         }
@@ -169,7 +169,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         }
     }
 
-    /// Of plain letters, as files are called by it.
+    /// The plot's id, made of plain characters because it is a file name.
     fn id(&self) -> String {
         kebab_case(&self.measure.name.replace('²', "2"))
     }
@@ -223,13 +223,13 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         Series::of(&line.name, points)
     }
 
-    /// A row for each cell, the best first; of many the best. `None` without a cell.
+    /// The plot by cell: a row for each cell, the best first; only the best of many. `None` without cells.
     fn by_cell(&self) -> Option<PlotContext> {
         if self.cells.is_empty() {
             return None;
         }
         let mut shown: Vec<&Valued<'_, '_>> = self.cells.iter().collect();
-        // Stable, so that equal cells stay in plan order.
+        // The sort is stable, so that equal cells stay in plan order.
         let cost = |one: &Valued<'_, '_>| self.measure.cost(one.value);
         shown.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
         shown.truncate(ROWS);
@@ -273,7 +273,7 @@ impl Valued<'_, '_> {
     }
 }
 
-/// Cells that differ in one axis only, with their name.
+/// Cells that differ only in one axis, with their common name.
 struct Line<'v, 'a> {
     name: String,
     cells: Vec<Valued<'v, 'a>>,
@@ -294,7 +294,7 @@ fn left_out(lines: usize, is_condensed: bool) -> String {
     cut
 }
 
-/// Median and range over lines, at each value of the axis.
+/// A series of medians and ranges over several lines, at each value of the axis.
 fn summed(lines: &[Line<'_, '_>], axis: usize) -> Series {
     let cells = lines.iter().flat_map(|line| &line.cells);
     let points = cells.filter_map(|one| Some((one.at(axis)?, one.value)));

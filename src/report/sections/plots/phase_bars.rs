@@ -9,7 +9,7 @@ use crate::report::view::View;
 
 use super::PlotContext;
 
-/// Bars of a plot: as many as are compared at a glance; the table beside it has all cells.
+/// Largest number of bars in a plot; the table has all cells.
 const BARS: usize = 16;
 
 pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {

@@ -5,11 +5,11 @@ use rand_chacha::ChaCha8Rng;
 
 use super::super::Size;
 
-/// Smallest and largest share of the image's area.
+/// Smallest and largest area of a rectangle, as a fraction of the image's area.
 const SHARES: [f64; 2] = [0.02, 0.33];
 /// Smallest and largest ratio of height to width.
 const RATIOS: [f64; 2] = [0.3, 3.3];
-/// Tries until a rectangle is smaller than the image in both directions.
+/// Largest number of attempts until a rectangle is smaller than the image in both directions.
 const TRIES: usize = 10;
 
 /// A part of an image.
@@ -21,9 +21,10 @@ pub(super) struct Rectangle {
 }
 
 impl Rectangle {
-    /// A random rectangle with `probability`; none where the ten first are larger than the image.
+    /// A random rectangle with `probability`; none if ten attempts are larger than the image.
     ///
-    /// The share of the area is uniform in 0.02 … 0.33, the logarithm of height / width in that of 0.3 … 3.3.
+    /// The fraction of the area is uniform in 0.02 … 0.33, the logarithm of height / width is uniform in ln 0.3 … ln
+    /// 3.3.
     ///
     /// # Source
     /// torchvision's `RandomErasing(p=probability)` with its defaults.
@@ -56,11 +57,11 @@ impl Rectangle {
     }
 }
 
-/// Height and width for a share of the image's area and a ratio of height to width; `None` unless both are smaller than the
-/// image's.
+/// Height and width for a fraction of the image's area and a ratio of height to width; `None` unless both are smaller
+/// than the image's.
 fn sides(image: Size, share: f64, ratio: f64) -> Option<Size> {
     let area = (image.height * image.width) as f64 * share;
-    // Python's `round` takes halves to the even neighbour.
+    // Rounds halves to even, as Python's `round` does.
     let [height, width] =
         [area * ratio, area / ratio].map(|square| square.sqrt().round_ties_even() as usize);
     (height < image.height && width < image.width).then_some(Size { height, width })

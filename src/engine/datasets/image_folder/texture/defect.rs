@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::noise::{Noise, UNITS, between, step};
 use super::surface::Point;
 
-/// A defect of a surface, well inside the image.
+/// A defect of a surface, completely inside the image.
 #[derive(Debug)]
 pub(super) enum Defect {
     /// Grooves that shine, or are dull.
@@ -51,7 +51,7 @@ impl Blob {
         }
     }
 
-    /// Distance from the centre in radii, with a border whose raggedness is `ragged`.
+    /// Distance from the centre in radii, with a border of irregularity `ragged`.
     fn distance(&self, x: f64, y: f64, noise: Noise, ragged: f64) -> f64 {
         let (dx, dy) = (x - self.x, y - self.y);
         let bend = ragged * noise.octaves(x * 2.2 / self.radius, y * 2.2 / self.radius, 3);
@@ -60,7 +60,7 @@ impl Blob {
 }
 
 impl Line {
-    /// An arc, thin at both ends.
+    /// A scratch as an arc that is thin at both ends.
     fn scratch(rng: &mut ChaCha8Rng) -> Self {
         let center = [between(rng, 0.35, 0.65), between(rng, 0.35, 0.65)].map(|c| c * UNITS);
         let (sin, cos) = libm::sincos(between(rng, 0.0, TAU));
@@ -220,12 +220,12 @@ impl Defect {
     }
 }
 
-/// A thicker crack is shorter.
+/// Number of points of a crack of this width: a thicker crack is shorter.
 fn rng_steps(width: f64) -> u32 {
     if width > 0.7 { 10 } else { 13 }
 }
 
-/// A groove at `distance` widths, with material pushed up beside it.
+/// A groove at `distance` widths, with raised material on both sides.
 fn groove(distance: f64, tone: f64, depth: f64, point: &mut Point) {
     let inside = 1.0 - step(0.55, 1.25, distance);
     let beside = (1.0 - step(1.2, 2.4, distance)) * (1.0 - inside);

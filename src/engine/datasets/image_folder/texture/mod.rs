@@ -57,7 +57,7 @@ struct Light {
     ambient: f64,
     diffuse: f64,
     gloss: f64,
-    /// Change of brightness from one edge to the other, along x and y.
+    /// Relative change of brightness from one edge of the image to the opposite one, along x and y.
     gradient: [f64; 2],
     exposure: f64,
     warmth: f64,

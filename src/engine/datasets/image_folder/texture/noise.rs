@@ -5,12 +5,12 @@ use rand_chacha::ChaCha8Rng;
 
 /// Width of an image in units.
 pub(super) const UNITS: f64 = 40.0;
-/// Uniform from `low` to `high`.
+/// A random number, uniform from `low` to `high`.
 pub(super) fn between(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
     low + (high - low) * rng.r#gen::<f64>()
 }
 
-/// 0 below `low`, 1 above `high`, smooth between.
+/// A smooth step: 0 below `low`, 1 above `high`, smooth in between.
 pub(super) fn step(low: f64, high: f64, value: f64) -> f64 {
     let t = ((value - low) / (high - low)).clamp(0.0, 1.0);
     t * t * (3.0 - 2.0 * t)
@@ -25,7 +25,7 @@ impl Noise {
         Self(rng.next_u64())
     }
 
-    /// Uniform from -1 to 1, independent from lattice point to lattice point.
+    /// The random number at a lattice point, uniform from -1 to 1, independent of other points.
     pub(super) fn point(self, x: f64, y: f64) -> f64 {
         2.0 * self.hash(x as i64, y as i64) - 1.0
     }

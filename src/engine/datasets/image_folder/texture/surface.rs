@@ -124,7 +124,7 @@ impl Surface {
         }
     }
 
-    /// Long fine streaks along `u`.
+    /// Height and colour of metal: long fine streaks along `u`.
     fn metal(&self, u: f64, v: f64) -> (f64, [f64; 3]) {
         let streak = self.noise.octaves(u * 0.03, v / self.pattern, 3);
         let hair = self.fine.octaves(u * 0.09, v * 2.3, 2);
@@ -133,7 +133,7 @@ impl Surface {
         (0.10 * streak + 0.05 * hair, self.colour.map(|c| c * tone))
     }
 
-    /// Plain weave: two sets of threads that alternate over and under each other.
+    /// Height and colour of fabric, a plain weave: two sets of threads that alternate over and under each other.
     fn fabric(&self, u: f64, v: f64) -> (f64, [f64; 3]) {
         let wobble = 0.35 * self.noise.smooth(u * 0.12, v * 0.12);
         let (a, b) = (u / self.pattern + wobble, v / self.pattern - wobble);
@@ -153,7 +153,7 @@ impl Surface {
         (0.55 * round, colour.map(|c| c * dye * shadow))
     }
 
-    /// Leather: rounded grains between creases.
+    /// Height and colour of leather: rounded grains between creases.
     fn leather(&self, u: f64, v: f64) -> (f64, [f64; 3]) {
         let bend = 0.5 * self.fine.smooth(u * 0.2, v * 0.2);
         let (first, second, id) = self
@@ -166,7 +166,7 @@ impl Surface {
         (height, self.colour.map(|c| c * tone))
     }
 
-    /// Cloudy, rough, with pores.
+    /// Height and colour of concrete: cloudy, rough, with pores.
     fn concrete(&self, u: f64, v: f64) -> (f64, [f64; 3]) {
         let cloud = self.noise.octaves(u / self.pattern, v / self.pattern, 4);
         let rough = self.fine.octaves(u * 0.8, v * 0.8, 3);
@@ -193,7 +193,7 @@ impl Surface {
         (0.08 * fibre - 0.14 * vessel + 0.06 * late, colour)
     }
 
-    /// Grains of several minerals.
+    /// Height and colour of granite: grains of several minerals.
     fn granite(&self, u: f64, v: f64) -> (f64, [f64; 3]) {
         let bend = 0.35 * self.fine.octaves(u * 0.5, v * 0.5, 2);
         let (first, second, id) = self

@@ -1,5 +1,6 @@
-//! Depthwise convolution by own kernels, in `f32` in every arithmetic: a value takes `kh kw` products, so that memory limits
-//! it, not the units that multiply. Each thread computes a value; neighbouring threads take neighbouring channels.
+//! Depthwise convolution by own kernels, in `f32` in every arithmetic: a value needs only `kh kw` multiplications, so
+//! that memory bandwidth is the limit. Each thread computes one value; neighbouring threads compute neighbouring
+//! channels.
 
 use dfdx::tensor::Cuda;
 

@@ -126,7 +126,7 @@ fn convolution(size: &Conv2dSize) -> Convolution {
     }
 }
 
-/// The weight as cuDNN reads it: made once, until the weight changes.
+/// The weight in cuDNN's layout; cached until the weight changes.
 fn filter(
     weight: &PooledBuffer<Cuda>,
     plan: &ConvolutionPlan,
@@ -194,7 +194,7 @@ fn halved(
     Ok(Rc::new(half))
 }
 
-/// Values that were kept in 16 bits only, in `f32`.
+/// Converts values that were stored in 16 bits only to `f32`.
 pub(super) fn widened(device: &Cuda, half: &CudaSlice<u16>) -> Result<Buffer<Cuda>, DeviceError> {
     let mut values = device.spare_buffer(half.len())?;
     widen(half, None, &mut values, (1, 1), false)?;

@@ -39,7 +39,7 @@ pub(super) fn forward(
             ..Product::new(images * results(size), k / groups, row / groups)
         }
         .batched(groups)
-        .run_at((&windows, 0), (weight, 0), (y, start))?;
+        .run_with_offsets((&windows, 0), (weight, 0), (y, start))?;
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ pub(super) fn backward_weight(
         .batched(groups)
         .transposed_a()
         .adding(adds || first > 0)
-        .run_at((&windows, 0), (grad, start), (grad_weight, 0))?;
+        .run_with_offsets((&windows, 0), (grad, start), (grad_weight, 0))?;
     }
     Ok(())
 }
@@ -90,7 +90,7 @@ pub(super) fn backward_x(
         }
         .batched(groups)
         .transposed_b()
-        .run_at((grad, start), (weight, 0), (&mut windows, 0))?;
+        .run_with_offsets((grad, start), (weight, 0), (&mut windows, 0))?;
         let across = (width * size.channels.0).div_ceil(THREADS);
         let launch = Launch::new("conv2d_gather")
             .grid([images * height, across.min(MOST_BLOCKS), 1])
@@ -118,7 +118,7 @@ fn write_windows(
     sized(launch, size, size.options.groups).run()
 }
 
-/// Results of an image, which are the rows of its windows.
+/// Number of results per image, which are the rows of its matrix of windows.
 fn results(size: &Conv2dSize) -> usize {
     size.output.0 * size.output.1
 }
@@ -141,7 +141,7 @@ fn parts(size: &Conv2dSize, part: usize) -> impl Iterator<Item = (usize, usize)>
         .map(move |first| (first, part.min(batch - first)))
 }
 
-/// The trailing arguments of own kernels; the last is the results' channels or the number of groups.
+/// The trailing arguments of own kernels; the last one is the number of result channels or of groups.
 pub(super) fn sized(launch: Launch, size: &Conv2dSize, last: usize) -> Launch {
     let Conv2dOptions {
         stride,

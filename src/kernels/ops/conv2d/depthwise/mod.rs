@@ -155,7 +155,7 @@ fn convolve(
     );
 }
 
-/// Calls `work` with every channel of `x` as many times in a row as it makes results.
+/// Calls `work` with a copy of `x` in which every channel is repeated as often as it has results.
 fn with_repeated(size: &Conv2dSize, x: &[f32], work: impl FnOnce(&[f32])) {
     let (channels, each) = (size.channels.0, size.group_channels().1);
     if each == 1 {

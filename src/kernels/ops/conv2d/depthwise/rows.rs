@@ -74,7 +74,8 @@ impl Rows<'_> {
             return;
         }
         let (channel, count) = if channels > S::F32_LANES && !self.adds {
-            // The last whole vector of channels: what is written twice has the same value. Parts of vectors are slow.
+            // The last whole vector of channels; it may overlap the previous one, which writes the same values twice.
+            // Partial vectors would be slow.
             (channels - S::F32_LANES, S::F32_LANES)
         } else {
             (whole, channels - whole)
@@ -83,7 +84,7 @@ impl Rows<'_> {
         unsafe { self.vector::<S, N>(simd, block, source, target, channel, count) };
     }
 
-    /// `count` channels, at most a vector, of all columns of a block.
+    /// Computes `count` channels (at most one vector) of all columns of a block.
     ///
     /// # Safety
     /// The channels exist, and the block, its sources and targets passed [`check`].
@@ -249,7 +250,7 @@ fn check<const N: usize>(
     );
 }
 
-/// `count` values, at most a vector, and zeros after them.
+/// Loads `count` values (at most one vector), followed by zeros.
 ///
 /// # Safety
 /// They can be read.

@@ -183,7 +183,7 @@ struct Blocks {
     grid: Grid,
     /// Number of tiles.
     rows: usize,
-    /// Points of a tile.
+    /// Number of points of a tile.
     points: usize,
     /// Layout of a block.
     spread: Spread,

@@ -1,22 +1,22 @@
-//! [`Shape`]: the sizes of a convolution by tiles.
+//! [`Shape`]: the sizes of a Winograd convolution.
 
 use super::transform::Grid;
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops::conv2d) struct Shape {
     pub(in crate::ops::conv2d) batch: usize,
-    /// Height and width in.
+    /// Height and width of the input.
     pub(in crate::ops::conv2d) input: (usize, usize),
-    /// Height and width out.
+    /// Height and width of the result.
     pub(in crate::ops::conv2d) output: (usize, usize),
-    /// Channels in and out.
+    /// Numbers of input and output channels.
     pub(in crate::ops::conv2d) channels: (usize, usize),
     pub(in crate::ops::conv2d) padding: usize,
     pub(in crate::ops::conv2d) parallel: bool,
 }
 
 impl Shape {
-    /// Tiles of M × M results: down and across an image.
+    /// Numbers of tiles of M × M results, vertically and horizontally in an image.
     pub(super) fn grid<const M: usize>(&self) -> (usize, usize) {
         (self.output.0.div_ceil(M), self.output.1.div_ceil(M))
     }

@@ -1,4 +1,4 @@
-//! [`Spread`]: how transformed values lie in memory.
+//! [`Spread`]: the memory layout of transformed values.
 
 use std::ops::Range;
 

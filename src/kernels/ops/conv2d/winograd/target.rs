@@ -39,7 +39,6 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The part of a [`Target`] that one task writes.
 pub(super) struct Part<'a> {
     start: *mut f32,
     len: usize,
@@ -61,7 +60,7 @@ impl Part<'_> {
 }
 
 pub(super) enum Store<'a> {
-    /// Results replace the old values, plus a bias of one value per channel, if any.
+    /// Results replace the old values; contains a bias with one value per channel, if any.
     Replace(Option<&'a [f32]>),
     /// Results are added to the old values.
     Add,

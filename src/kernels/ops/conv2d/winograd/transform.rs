@@ -20,7 +20,7 @@ use super::target::Part;
 pub(super) struct Grid {
     pub(super) image: (usize, usize),
     pub(super) channels: usize,
-    /// Tiles down and across an image.
+    /// Numbers of tiles, vertically and horizontally in an image.
     pub(super) tiles: (usize, usize),
     /// Stride between tiles in pixels.
     pub(super) step: usize,
@@ -146,7 +146,7 @@ pub(super) struct Scatter<'a, T, const I: usize, const O: usize> {
     pub(super) tiles: Range<usize>,
     pub(super) channels: Range<usize>,
     pub(super) images: Part<'a>,
-    /// Added to every pixel, one value for each of `channels`; empty for none.
+    /// Bias that is added to every pixel, one value for each of `channels`; empty without a bias.
     pub(super) bias: &'a [f32],
     /// Whether the pixels are added to the old values.
     pub(super) adds: bool,
@@ -251,7 +251,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Planes with one row.
+    /// A layout of planes with one row each.
     pub(super) fn of_planes(start: usize, plane: usize) -> Self {
         let row = 0;
         Self { start, row, plane }
@@ -318,7 +318,7 @@ fn square<S: Simd, T: Transform<I, O>, const I: usize, const O: usize>(
     load: impl Fn(usize, usize) -> S::f32s,
     mut store: impl FnMut(usize, usize, S::f32s),
 ) {
-    // Loops, not `array::from_fn`, whose inner functions are compiled without the vector level.
+    // Written as loops, because closures of `array::from_fn` would be compiled without vector instructions.
     for j in 0..I {
         let mut column = [simd.splat_f32s(0.0); I];
         for (i, value) in column.iter_mut().enumerate() {
@@ -345,7 +345,7 @@ fn load<S: Simd>(simd: S, values: &[f32]) -> S::f32s {
     }
 }
 
-/// Stores the values of the vector that fit.
+/// Stores as many values of the vector as fit.
 #[inline(always)]
 fn store<S: Simd>(simd: S, values: &mut [f32], vector: S::f32s) {
     if values.len() == S::F32_LANES {

@@ -55,18 +55,18 @@ pub(super) fn backward(
         // dφ(q), (N, d)
         size.product([Of::QueryOnes, Of::Sums, Of::Queries], [n, d, wide])
             .transposed_b()
-            .run_at(slopes, (&sums.of_keys, sum), (&mut dq, column))?;
+            .run_with_offsets(slopes, (&sums.of_keys, sum), (&mut dq, column))?;
         // ds, (d, d + 1)
         size.product([Of::Queries, Of::QueryOnes, Of::Sums], [d, wide, n])
             .transposed_a()
-            .run_at((&sums.q, column), slopes, (&mut dsums, sum))?;
+            .run_with_offsets((&sums.q, column), slopes, (&mut dsums, sum))?;
         // dφ(k), (M, d)
         size.product([Of::KeyOnes, Of::Sums, Of::Keys], [m, d, wide])
             .transposed_b()
-            .run_at((&sums.values, one), (&dsums, sum), (&mut dk, column))?;
+            .run_with_offsets((&sums.values, one), (&dsums, sum), (&mut dk, column))?;
         // dv, (M, d)
         size.product([Of::Keys, Of::Sums, Of::Keys], [m, d, d])
-            .run_at((&sums.k, column), (&dsums, sum), (&mut dv, column))?;
+            .run_with_offsets((&sums.k, column), (&dsums, sum), (&mut dv, column))?;
     }
     for (grad, features) in [(&mut dq, &sums.q), (&mut dk, &sums.k)] {
         let len = device.buffer_len(grad);
@@ -112,13 +112,13 @@ impl Sums {
             let (column, one, sum) = (head * d, head * wide, head * d * wide);
             size.product([Of::Keys, Of::KeyOnes, Of::Sums], [d, wide, m])
                 .transposed_a()
-                .run_at(
+                .run_with_offsets(
                     (&own.k, column),
                     (&own.values, one),
                     (&mut own.of_keys, sum),
                 )?;
             size.product([Of::Queries, Of::Sums, Of::QueryOnes], [n, wide, d])
-                .run_at(
+                .run_with_offsets(
                     (&own.q, column),
                     (&own.of_keys, sum),
                     (&mut own.quotients, one),
@@ -148,7 +148,7 @@ fn with_ones(v: &Buffer<Cuda>, rows: usize, width: usize) -> Result<CudaSlice<f3
     Ok(values)
 }
 
-/// The array that holds a matrix of one head.
+/// The array that contains a matrix of one head.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Of {
     /// A part of `(B, N, C)`.
@@ -159,7 +159,7 @@ enum Of {
     QueryOnes,
     /// A part of `(B, M, heads, d + 1)`.
     KeyOnes,
-    /// One of `(B, heads, d, d + 1)`.
+    /// A matrix in the sums of keys and values, `(B, heads, d, d + 1)`.
     Sums,
 }
 

@@ -23,7 +23,7 @@ pub(super) fn forward(
     for head in 0..size.heads {
         views
             .product([Of::Pairs, Of::Keys, Of::Queries], Form::Plain)
-            .run_at(
+            .run_with_offsets(
                 (&weights, views.pairs(head)),
                 (v, views.column(head)),
                 (&mut y, views.column(head)),
@@ -47,10 +47,10 @@ pub(super) fn backward(
         let (pairs, column) = (views.pairs(head), views.column(head));
         views
             .product([Of::Pairs, Of::Queries, Of::Keys], Form::TransposedA)
-            .run_at((&weights, pairs), (dy, column), (&mut dv, column))?;
+            .run_with_offsets((&weights, pairs), (dy, column), (&mut dv, column))?;
         views
             .product([Of::Queries, Of::Keys, Of::Pairs], Form::TransposedB)
-            .run_at((dy, column), (v, column), (&mut slopes, pairs))?;
+            .run_with_offsets((dy, column), (v, column), (&mut slopes, pairs))?;
     }
     over_rows("cross_attention_softmax_slopes", views.rows())
         .args((&weights, &mut slopes, views.rows(), size.keys))
@@ -60,11 +60,11 @@ pub(super) fn backward(
         views
             .product([Of::Pairs, Of::Keys, Of::Queries], Form::Plain)
             .scaled(size.scale())
-            .run_at((&slopes, pairs), (k, column), (&mut dq, column))?;
+            .run_with_offsets((&slopes, pairs), (k, column), (&mut dq, column))?;
         views
             .product([Of::Pairs, Of::Queries, Of::Keys], Form::TransposedA)
             .scaled(size.scale())
-            .run_at((&slopes, pairs), (q, column), (&mut dk, column))?;
+            .run_with_offsets((&slopes, pairs), (q, column), (&mut dk, column))?;
     }
     Ok([dq, dk, dv])
 }
@@ -77,7 +77,7 @@ fn weights(q: &Buffer<Cuda>, k: &Buffer<Cuda>, views: Views) -> Result<CudaSlice
         views
             .product([Of::Queries, Of::Keys, Of::Pairs], Form::TransposedB)
             .scaled(views.0.scale())
-            .run_at((q, column), (k, column), (&mut scores, views.pairs(head)))?;
+            .run_with_offsets((q, column), (k, column), (&mut scores, views.pairs(head)))?;
     }
     over_rows("cross_attention_softmax", views.rows())
         .args((&mut scores, views.rows(), views.0.keys))
@@ -103,7 +103,7 @@ enum Form {
     TransposedB,
 }
 
-/// Positions of the matrices of a head.
+/// Computes offsets and strides of the matrices of a head.
 #[derive(Debug, Clone, Copy)]
 struct Views(CrossAttentionSize);
 

@@ -15,11 +15,11 @@ use std::mem::transmute;
 use crate::ops::gemm::Matrix;
 use crate::ops::gemm::instruction::PANEL;
 
-/// Values of a vector.
+/// Number of values in a vector.
 pub(super) const LANES: usize = 16;
-/// Rows of a tile: 24 of the 32 registers hold sums.
+/// Number of rows of a tile: 24 of the 32 registers hold sums.
 pub(super) const ROWS: usize = 6;
-/// Vectors of a panel of B.
+/// Number of vectors in one row of a panel of B.
 pub(super) const VECTORS: usize = PANEL / LANES;
 
 /// A's copy: pair q of row i is at `at[i · row + q · step]`, within a block of [`LANES`] rows if `by_columns`.
@@ -48,14 +48,13 @@ impl Left {
         self.at.wrapping_add(row * self.row)
     }
 
-    /// The pairs of the rows from `first` on, and how many of them a tile can take.
+    /// The pairs of the rows from `first` on, and how many rows a tile can take.
     pub(super) fn rows_from(self, first: usize, m: usize) -> (*const u32, usize) {
         let left = m - first;
         if self.block == 0 {
             return (self.at.wrapping_add(first * self.row), left.min(ROWS));
         }
         let (block, inside) = (first / LANES, first % LANES);
-        // A block of 16 is 6 + 5 + 5 rows.
         let rows = if inside == 0 { ROWS } else { ROWS - 1 };
         let at = self.at.wrapping_add(block * self.block + inside);
         (at, left.min(rows))
@@ -184,10 +183,10 @@ unsafe fn neighbours(from: *const f32, count: usize) -> __m512i {
     }
 }
 
-/// The first `count` values at `from`, at most 16; the others are zeros.
+/// The first `count` values at `from`, at most 16; the other lanes are zero.
 ///
 /// # Safety
-/// They can be read.
+/// The `count` values can be read.
 #[target_feature(enable = "avx512f")]
 unsafe fn load(from: *const f32, count: usize) -> __m512 {
     // SAFETY: guaranteed by the caller; what is masked is not read.

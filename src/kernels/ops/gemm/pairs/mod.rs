@@ -33,7 +33,7 @@ const DEPTH: usize = 1024;
 const AMX_DEPTH: usize = 512;
 /// As [`AMX_DEPTH`], for windows of a convolution: rows of A overlap and take less of the L1 cache.
 const WINDOW_DEPTH: usize = 640;
-/// Rows of A that are copied at a time (1 MiB with the largest depth).
+/// Number of rows of A that are copied at a time (1 MiB with the largest depth).
 const BLOCK: usize = 512;
 
 /// `C = A · B` or `C += A · B` of values rounded to bf16.
@@ -135,10 +135,10 @@ pub(super) unsafe fn tiled_product(
     }
 }
 
-/// `m` rows of up to 64 columns of C, over `pairs` pairs of depths.
+/// Computes `m` rows of up to 64 columns of C, over `pairs` pairs of depths.
 ///
 /// # Safety
-/// The copies hold them; for C as [`product_at`].
+/// The copies hold those rows, columns and pairs; for C as [`product_at`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn multiply(
     left: Left,
@@ -203,7 +203,7 @@ impl Tile {
         }
     }
 
-    /// `R` rows of `C` vectors, kept in registers over the whole depth.
+    /// Computes `R` rows of `C` vectors, kept in registers over the whole depth.
     ///
     /// # Safety
     /// As [`multiply`].

@@ -38,7 +38,7 @@ impl ProjectionsKernel for Cuda {
         for (index, (x, &(first, features))) in inputs.iter().zip(&sizes.inputs).enumerate() {
             Product::new(rows, width, features)
                 .adding(index > 0)
-                .run_at((&**x.held(), 0), (&joined, first * width), (&mut sums, 0))?;
+                .run_with_offsets((&**x.held(), 0), (&joined, first * width), (&mut sums, 0))?;
         }
         for index in 0..inputs.len() {
             Launch::new("linear_finish")
@@ -78,11 +78,9 @@ impl ProjectionsKernel for Cuda {
         copies.run()?;
         let mut weights = self.spare_buffer(sizes.features * width)?;
         for (x, &(first, features)) in inputs.iter().zip(&sizes.inputs) {
-            Product::new(features, width, rows).transposed_a().run_at(
-                (&**x.held(), 0),
-                (&grad, 0),
-                (&mut weights, first * width),
-            )?;
+            Product::new(features, width, rows)
+                .transposed_a()
+                .run_with_offsets((&**x.held(), 0), (&grad, 0), (&mut weights, first * width))?;
         }
         let mut bias = self.spare_buffer(width)?;
         Sums::of(rows * width, &bias).write(&grad, More::NONE, (&mut bias, Accumulate::Replace))?;
@@ -103,7 +101,7 @@ impl ProjectionsKernel for Cuda {
             Product::new(rows, features, width)
                 .transposed_b()
                 .adding(accumulate.adds())
-                .run_at((&grad, 0), (joined, first * width), (grad_x, 0))?;
+                .run_with_offsets((&grad, 0), (joined, first * width), (grad_x, 0))?;
         }
         Ok(())
     }
@@ -112,9 +110,9 @@ impl ProjectionsKernel for Cuda {
 /// Where the parts of the joined matrix are.
 struct Sizes {
     rows: usize,
-    /// Sum of the layers' outputs.
+    /// Sum of the numbers of outputs of all layers.
     width: usize,
-    /// Sum of the inputs' features.
+    /// Sum of the numbers of features of all inputs.
     features: usize,
     /// First row and number of rows of each input.
     inputs: Vec<(usize, usize)>,
@@ -150,7 +148,7 @@ impl Sizes {
 #[derive(Default)]
 struct Copies {
     table: Vec<u64>,
-    /// Values of the largest.
+    /// Number of values in the largest rectangle.
     most: usize,
 }
 
@@ -163,7 +161,8 @@ impl Copies {
         self.add(size, from, to, Accumulate::Replace);
     }
 
-    /// As [`Copies::push`], to the gradient of `var`, whose rows have no gaps; nothing if that gradient is not needed.
+    /// As [`Copies::push`], to the gradient of `var`, whose rows have no gaps; adds nothing if that gradient is not
+    /// needed.
     fn push_to(
         &mut self,
         slots: &mut GradSlots<'_, Cuda>,

@@ -1,5 +1,3 @@
-//! The truncated standard normal distribution.
-
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
 use rand::Rng;

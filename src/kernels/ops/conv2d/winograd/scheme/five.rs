@@ -5,11 +5,11 @@ use pulp::Simd;
 use super::four::pairs;
 use super::{Data, Filter, FilterAdjoint, ResultAdjoint, Results, Transform};
 
-/// The pair of points nearer to 0.
+/// The pair of evaluation points ±a nearer to 0.
 const A: f32 = 5.0 / 8.0;
-/// The pair of points farther from 0.
+/// The pair of evaluation points ±b farther from 0.
 const B: f32 = 17.0 / 16.0;
-/// The point without a partner.
+/// The evaluation point c, which has no negative partner.
 const C: f32 = 9.0 / 4.0;
 const A2: f32 = A * A;
 const B2: f32 = B * B;

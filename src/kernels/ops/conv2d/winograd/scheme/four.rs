@@ -4,9 +4,9 @@ use pulp::Simd;
 
 use super::{Data, Filter, FilterAdjoint, ResultAdjoint, Results, Transform};
 
-/// The pair of points nearer to 0.
+/// The pair of evaluation points ±a nearer to 0.
 const A: f32 = 11.0 / 16.0;
-/// The pair of points farther from 0.
+/// The pair of evaluation points ±b farther from 0.
 const B: f32 = 23.0 / 16.0;
 const A2: f32 = A * A;
 const B2: f32 = B * B;

@@ -29,7 +29,7 @@ pub(super) trait Scheme<const N: usize, const M: usize> {
     type Data: Transform<N, N>;
     /// `G g`, from the filter.
     type Filter: Transform<3, N>;
-    /// `Gᵀ u`, back to the filter.
+    /// Transform `Gᵀ u` of a filter gradient, back to the shape of the filter.
     type FilterAdjoint: Transform<N, 3>;
     /// `Aᵀ m`, to the results.
     type Result: Transform<N, M>;

@@ -1,4 +1,4 @@
-//! [`Standing`]: finished and remaining runs of every shard, from the journals alone.
+//! [`ShardProgress`]: finished and remaining runs of every shard, from the journals alone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -15,14 +15,14 @@ use crate::results::store::{Entries, JournalFile, RunConditions, Store, StoreErr
 
 /// Progress of one shard, and its journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct ShardProgress {
     /// The shard.
     pub share: Share,
-    /// Runs that are done, in any journal or store.
+    /// Number of runs that are done, in any journal or the store.
     pub done: usize,
-    /// Runs that failed.
+    /// Number of runs that failed.
     pub failed: usize,
-    /// Runs that remain.
+    /// Number of runs that remain.
     pub left: usize,
     /// Last modification of the shard's journal; `None` if it has none.
     pub changed: Option<SystemTime>,
@@ -48,7 +48,7 @@ pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
 
 /// By cell hash: the numeric class of most runs of the cell by the current code, unless it is this machine's class.
 ///
-/// A machine that only shows or merges results may be of another kind than those that measured.
+/// A machine that only shows or merges results may have another numeric class than those that measured.
 pub fn classes(store: &Store) -> HashMap<String, String> {
     let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(|of| code_hash(of).into());
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
@@ -98,15 +98,15 @@ pub fn decisions(
 ///
 /// # Errors
 /// [`StoreError`], if the journals cannot be listed.
-pub fn standings(
+pub fn shards_progress(
     results: &Path,
     of: usize,
     runs: impl IntoIterator<Item = (usize, Option<Status>)>,
-) -> Result<Vec<Standing>, StoreError> {
+) -> Result<Vec<ShardProgress>, StoreError> {
     let journals = journals(results)?;
-    let standing = |share: Share| {
+    let shard_progress = |share: Share| {
         let journal = journals.iter().find(|journal| journal.share == share);
-        Standing {
+        ShardProgress {
             share,
             done: 0,
             failed: 0,
@@ -115,18 +115,18 @@ pub fn standings(
             is_in_use: journal.is_some_and(JournalFile::is_in_use),
         }
     };
-    let mut standings: Vec<Standing> = Share::all(of).map(standing).collect();
+    let mut shards_progress: Vec<ShardProgress> = Share::all(of).map(shard_progress).collect();
     for (index, status) in runs {
-        let Some(standing) = standings.get_mut(index.wrapping_sub(1)) else {
+        let Some(shard_progress) = shards_progress.get_mut(index.wrapping_sub(1)) else {
             continue;
         };
         match status {
-            None => standing.left += 1,
-            Some(status) if status.is_failure() => standing.failed += 1,
-            Some(_) => standing.done += 1,
+            None => shard_progress.left += 1,
+            Some(status) if status.is_failure() => shard_progress.failed += 1,
+            Some(_) => shard_progress.done += 1,
         }
     }
-    Ok(standings)
+    Ok(shards_progress)
 }
 
 /// Last modification of a journal.

@@ -11,7 +11,7 @@ use crate::event::Member;
 use crate::plan::search::{SearchSpec, TrialInfo, TrialRole};
 use crate::plan::{CellSpec, Plan, PlannedCell};
 
-use super::study::{Finale, Ranked, Study};
+use super::study::{FollowUpRun, Ranked, Study};
 
 /// Row of a trial within its search: study by study; trials by number, then regret runs, then the ensemble.
 pub(super) fn row(trials: usize, info: &TrialInfo) -> usize {
@@ -25,7 +25,7 @@ pub(super) fn row(trials: usize, info: &TrialInfo) -> usize {
 }
 
 /// The runs after a study's trials, in reverse order. The pruned trials are selected at random with the search's seed.
-pub(super) fn finale(spec: &SearchSpec, study: &Study, is_spent: bool) -> Vec<Finale> {
+pub(super) fn follow_up_runs(spec: &SearchSpec, study: &Study, is_spent: bool) -> Vec<FollowUpRun> {
     let mut pruned = study.pruned.clone();
     pruned.sort_by_key(|(number, _)| *number);
     let mut dice = Seed(spec.seed).stream_at(Purpose::Search, &[study.index as u64, u64::MAX]);
@@ -37,12 +37,12 @@ pub(super) fn finale(spec: &SearchSpec, study: &Study, is_spent: bool) -> Vec<Fi
     if best.len() > 1 {
         let members = best
             .iter()
-            .map(|best| Finale::Member(best.number, best.point.clone()));
-        all.push(Finale::Ensemble);
+            .map(|best| FollowUpRun::Member(best.number, best.point.clone()));
+        all.push(FollowUpRun::Ensemble);
         all.extend(members);
     }
     let regret = pruned.into_iter();
-    all.extend(regret.map(|(number, point)| Finale::Regret(number, point)));
+    all.extend(regret.map(|(number, point)| FollowUpRun::Regret(number, point)));
     all
 }
 

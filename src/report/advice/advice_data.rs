@@ -1,4 +1,4 @@
-//! [`Counsel`]: what the rules say of results.
+//! [`AdviceData`]: the recommendations that the rules derive from results.
 
 use crate::plan::{Claim, TestedSpec, Verdict};
 use crate::report::view::View;
@@ -9,46 +9,46 @@ use super::recommendation::{Recommendation, text};
 use super::rules::{self, RULES};
 use super::study::Study;
 
-/// Recommendations of a report: one sitting tests no more.
+/// Largest number of recommendations in a report, as many as can be tested at once.
 const MOST: usize = 6;
 
-/// What the rules say of a view.
-pub(super) struct Counsel<'v, 'a> {
-    /// Predictions of the followed report, measured here.
+/// Recommendations, measured predictions and tested changes for a view of results.
+pub(super) struct AdviceData<'v, 'a> {
+    /// Predictions of the followed report with their measurements from these results.
     pub(super) outcomes: Vec<Outcome>,
     pub(super) studies: Vec<Study<'v, 'a>>,
-    /// Those with an estimate first, by predicted gain, the largest first.
+    /// Recommendations: those with an estimate first, then by predicted gain, the largest first.
     pub(super) recommendations: Vec<Recommendation>,
-    /// Changes that need no test any more.
+    /// Changes that have been tested.
     tested: Vec<TestedSpec>,
 }
 
-impl<'v, 'a> Counsel<'v, 'a> {
+impl<'v, 'a> AdviceData<'v, 'a> {
     pub(super) fn of(view: &'v View<'a>) -> Self {
         let outcomes = Outcome::all(view);
-        // Changes that the manifest knows to be tested already.
+        // Changes that the manifest lists as tested.
         let mut tested: Vec<TestedSpec> = view.set.plan.reported("tested");
         tested.extend(outcomes.iter().filter_map(Outcome::settled));
-        let mut counsel = Self {
+        let mut advice_data = Self {
             studies: Study::all(view, &outcomes),
             outcomes,
             recommendations: Vec::new(),
             tested,
         };
-        counsel.ask();
-        counsel
+        advice_data.ask();
+        advice_data
     }
 
     fn ask(&mut self) {
         for rule in RULES {
             for (number, study) in self.studies.iter().enumerate() {
-                for draft in (rule.find)(study).into_iter().flatten() {
+                for proposed in (rule.find)(study).into_iter().flatten() {
                     let one = Recommendation {
                         rule: rule.id,
                         study: number,
                         cell: study.anchor.info.key.clone(),
                         name: study.view.name(study.anchor, None),
-                        draft,
+                        proposed,
                     };
                     if !is_refused(&one, study, &self.tested, &self.recommendations) {
                         self.recommendations.push(one);
@@ -61,7 +61,7 @@ impl<'v, 'a> Counsel<'v, 'a> {
         self.renumber();
     }
 
-    /// Leaves out studies without a recommendation.
+    /// Removes studies without a recommendation and numbers the others anew.
     fn renumber(&mut self) {
         let mut kept: Vec<usize> = self.recommendations.iter().map(|one| one.study).collect();
         kept.sort_unstable();
@@ -75,43 +75,48 @@ impl<'v, 'a> Counsel<'v, 'a> {
     }
 }
 
-/// Whether a change is not recommended after all: it is tested already, measured to be no better, or said before.
+/// Whether a change is not recommended, because it was tested, measured to be no better, or is already recommended.
 fn is_refused(
     one: &Recommendation,
     study: &Study<'_, '_>,
     tested: &[TestedSpec],
     known: &[Recommendation],
 ) -> bool {
-    let (draft, column) = (&one.draft, one.draft.column);
+    let (proposed, column) = (&one.proposed, one.proposed.column);
     let is_no_gain = || {
-        let measured = study.at(&draft.setting, &draft.to);
+        let measured = study.at(&proposed.setting, &proposed.to);
         let measured = measured.and_then(|cell| paired(cell, study.anchor, column));
         measured.is_some_and(|measured| measured.improvement(column)[0] < 1.0)
     };
     let is_same = |other: &Recommendation| {
         other.study == one.study
-            && other.draft.column == column
-            && other.is_change(&draft.setting, &text(&draft.from), &text(&draft.to))
+            && other.proposed.column == column
+            && other.is_change(
+                &proposed.setting,
+                &text(&proposed.from),
+                &text(&proposed.to),
+            )
     };
     tested.iter().any(|tested| one.is_settled(tested))
-        || draft.claim == Claim::Gain && is_no_gain()
+        || proposed.claim == Claim::Gain && is_no_gain()
         || known.iter().any(is_same)
 }
 
-/// What later reports need not try: values that these results show to be no better than what is recommended.
-pub(super) fn surpassed(counsel: &Counsel<'_, '_>) -> Vec<TestedSpec> {
-    let mut tested = counsel.tested.clone();
-    for one in &counsel.recommendations {
-        let (setting, column) = (&*one.draft.setting, one.draft.column);
-        let study = &counsel.studies[one.study];
-        let Some(best) = study.at(setting, &one.draft.to) else {
+/// Changes that later reports need not recommend: values that these results show to be no better than the recommended
+/// ones.
+pub(super) fn outperformed_values(advice_data: &AdviceData<'_, '_>) -> Vec<TestedSpec> {
+    let mut tested = advice_data.tested.clone();
+    for one in &advice_data.recommendations {
+        let (setting, column) = (&*one.proposed.setting, one.proposed.column);
+        let study = &advice_data.studies[one.study];
+        let Some(best) = study.at(setting, &one.proposed.to) else {
             continue;
         };
         for other in study.others(setting) {
             let known = TestedSpec {
                 rule: one.rule.to_owned(),
                 setting: setting.to_owned(),
-                from: text(&one.draft.to),
+                from: text(&one.proposed.to),
                 to: text(study.setting(other, setting)),
                 verdict: Verdict::Refuted,
             };

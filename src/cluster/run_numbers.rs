@@ -1,19 +1,19 @@
-//! [`Deal`]: assigns the runs of a plan to shards.
+//! [`RunNumbers`]: assigns the runs of a plan to shards.
 
 use crate::event::RunId;
 use crate::plan::PlannedCell;
 use crate::results::Share;
 
-/// Numbers the runs of a plan: cells in row order, and in each its seeds in the manifest's order. All blocks of a cell and
-/// seed have one number, so that one machine measures them all.
+/// Numbers the runs of a plan: cells in row order, and within a cell by seeds in the manifest's order. All blocks of a
+/// cell and seed have one number, so that one machine measures them all.
 #[derive(Debug, Clone)]
-pub struct Deal<'a> {
+pub struct RunNumbers<'a> {
     cells: &'a [PlannedCell],
     /// Number of the first seed of each cell.
     first: Vec<usize>,
 }
 
-impl<'a> Deal<'a> {
+impl<'a> RunNumbers<'a> {
     /// Numbers the runs of `cells`: all of the plan's, also unselected and infeasible ones, so that numbers depend only on
     /// the manifest.
     pub fn of(cells: &'a [PlannedCell]) -> Self {
