@@ -71,7 +71,7 @@ fn generators<D: Kernels>() -> Vec<Case<D>> {
 
 fn losses<D: Kernels>() -> Vec<Case<D>> {
     vec![
-        Case::new("kernel_loss", "PathKernelKernel", |t| {
+        Case::new("kernel_loss", "KernelLossKernel", |t| {
             let (count, points) = (t.pick(3, 9, 9), t.pick(POINTS[0], POINTS[1], POINTS[2]));
             let statistic = t.pick(
                 KernelStatistic::Scoring,
