@@ -152,31 +152,16 @@ for path in sys.argv[1:]:
     results.map(str::to_owned).collect()
 }
 
-/// Steps that each form has in three epochs, with what a step is; of the other forms each goes with one of these.
-#[test]
-fn results_are_the_same_bits_observed_or_not() {
-    let Some(python) = python() else { return };
-    let accumulating = "loss = F.cross_entropy(model(batch), labels) / 4
+// Steps of a training loop in several forms; RANKS starts one process for each rank, as torchrun does, and only rank 0 is observed.
+const ACCUMULATING: &str = "loss = F.cross_entropy(model(batch), labels) / 4
             loss.backward(); losses.append(loss.item())
             if number % 4 == 3: optimizer.step(); optimizer.zero_grad()";
-    let closure = "
-            def closure():
-                optimizer.zero_grad(); loss = F.cross_entropy(model(batch), labels); loss.backward(); return loss
-            losses.append(optimizer.step(closure).item())";
-    let several = closure.replace("optimizer.step(closure)", "lbfgs.step(closure)");
-    let several = &*several;
-    let lbfgs = "lbfgs = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=3)";
-    let scaled = "scaler = torch.amp.GradScaler('cpu', init_scale=2.0**10)
+const SCALED: &str = "scaler = torch.amp.GradScaler('cpu', init_scale=2.0**10)
             loss = F.cross_entropy(model(batch), labels) * (1e37 if number == 20 else 1); optimizer.zero_grad()
             scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(); losses.append(loss.item())";
-    let in_a_thread =
-        "import threading; one = threading.Thread(target=main); one.start(); one.join()";
-    let two = "loss = F.cross_entropy(model(batch), labels); optimizer.zero_grad(); loss.backward(); optimizer.step()
+const TWO: &str = "loss = F.cross_entropy(model(batch), labels); optimizer.zero_grad(); loss.backward(); optimizer.step()
             other.zero_grad(); loss = F.cross_entropy(model(batch), labels); loss.backward(); other.step(); losses.append(loss.item())";
-    let second = "other = torch.optim.Adam(model.parameters(), 1e-3)";
-    let persistent = ", persistent_workers=True";
-    // Starts one process for each rank, as torchrun does; only rank 0 is observed.
-    let ranks = "import os, subprocess
+const RANKS: &str = "import os, subprocess
     if 'RANK' in os.environ:
         main()
     else:
@@ -184,11 +169,27 @@ fn results_are_the_same_bits_observed_or_not() {
             output = None if rank == 0 else subprocess.DEVNULL
             return subprocess.Popen([sys.executable, __file__], env={**os.environ, 'RANK': str(rank)}, stdout=output)
         sys.exit(sum(started.wait() for started in [start(1), start(0)]))";
+
+/// Steps that each form has in three epochs, with what a step is; of the other forms each goes with one of these.
+#[test]
+fn results_are_the_same_bits_observed_or_not() {
+    let Some(python) = python() else { return };
+    let closure = "
+            def closure():
+                optimizer.zero_grad(); loss = F.cross_entropy(model(batch), labels); loss.backward(); return loss
+            losses.append(optimizer.step(closure).item())";
+    let several = closure.replace("optimizer.step(closure)", "lbfgs.step(closure)");
+    let several = &*several;
+    let lbfgs = "lbfgs = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=3)";
+    let in_a_thread =
+        "import threading; one = threading.Thread(target=main); one.start(); one.join()";
+    let second = "other = torch.optim.Adam(model.parameters(), 1e-3)";
+    let persistent = ", persistent_workers=True";
     let spawned = ", multiprocessing_context='spawn', persistent_workers=True";
     let workers = ("workers", "2");
     let forms = [
         ("plain", &[][..], 96),
-        ("accumulation, fork", &[("step", accumulating), workers], 24),
+        ("accumulation, fork", &[("step", ACCUMULATING), workers], 24),
         (
             "closure, persistent workers",
             &[("step", closure), workers, ("loader", persistent)],
@@ -201,12 +202,12 @@ fn results_are_the_same_bits_observed_or_not() {
         ),
         (
             "scaler, spawn",
-            &[("step", scaled), workers, ("loader", spawned)],
+            &[("step", SCALED), workers, ("loader", spawned)],
             96,
         ),
         (
             "two optimizers, ranks",
-            &[("step", two), ("model", second), ("main", ranks)],
+            &[("step", TWO), ("model", second), ("main", RANKS)],
             96,
         ),
     ];

@@ -15,7 +15,7 @@ use super::gemm::Accumulate;
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// Kernels of [`concat`] on one device.
+/// Kernels of [`concat()`] on one device.
 pub trait ConcatKernel: Backend {
     /// Concatenates the rows of `a` and `b`; `widths` are their numbers of features.
     fn concat(

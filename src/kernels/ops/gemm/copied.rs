@@ -49,8 +49,8 @@ impl TiledRight {
         }
     }
 
-    /// `C = Σ A_i · B_i` for a B with a copy, whose rows are cut into as many equal parts B_i as there are matrices A_i: these are bf16 values
-    /// in `a`, from one of `starts` on, whose rows begin `a_row` values apart.
+    /// `C = Σ A_i · B_i` for a B with a copy, whose rows are cut into as many equal parts as `starts` has entries. `A_i` consists of bf16 values of
+    /// `a` from entry i of `starts` on; its rows begin `a_row` values apart.
     ///
     /// # Panics
     /// When the dimensions do not agree, or A is too short for a multiple of [`TiledRight::ROWS`] rows.

@@ -89,10 +89,7 @@ pub fn layer_norm<D: Kernels>(
     pass.finish(op, y, shape, move |grads, dy| {
         let (x, gamma, beta) = inputs;
         let device = grads.device().clone();
-        let dx = match x.needs_grad() {
-            true => Some(grads.entry(&x)?),
-            false => None,
-        };
+        let dx = x.needs_grad().then(|| grads.entry(&x)).transpose()?;
         let sums = device.layer_norm_backward(x.held(), gamma.data(), &saved, dy, dx)?;
         for (var, sum) in [&gamma, &beta].into_iter().zip(sums) {
             if var.needs_grad() {

@@ -54,7 +54,7 @@ impl Tiles {
     )]
     pub(super) unsafe fn multiply(
         &self,
-        lefts: impl Iterator<Item = Left> + Clone,
+        lefts: &(impl Iterator<Item = Left> + Clone),
         right: *const u32,
         (m, n, steps): (usize, usize, usize),
         (c, c_row, add): (*mut f32, usize, bool),

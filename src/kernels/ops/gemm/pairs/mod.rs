@@ -90,7 +90,7 @@ pub(super) unsafe fn product_at(
                         match &tiles {
                             Some(tiles) => {
                                 let lefts = [left].into_iter();
-                                tiles.multiply(lefts, right, (a.rows, columns, steps), c);
+                                tiles.multiply(&lefts, right, (a.rows, columns, steps), c);
                             }
                             None => multiply(left, right, (a.rows, columns, pairs), c),
                         }
@@ -101,8 +101,8 @@ pub(super) unsafe fn product_at(
     });
 }
 
-/// `C = Σ A_i · B_i` by AMX for bf16 values A_i, read where they are, from one of `starts` on, and a copy of all B_i, one below the other, `k`
-/// rows each, a multiple of 32. As many of them as a pass's depth allows are added before C is written.
+/// `C = Σ A_i · B_i` by AMX. `A_i` has bf16 values that are read in place from entry i of `starts` on; `b` is a copy of all `B_i`, one below the
+/// other, `k` rows each, a multiple of 32. As many products as a pass's depth allows are added before C is written.
 ///
 /// # Safety
 /// The CPU has AMX; each A has rows up to a multiple of 32 at even strides; for C as [`product_at`].
@@ -129,7 +129,7 @@ pub(super) unsafe fn tiled_product(
                 let size = (m, b.panel.min(n - j), steps);
                 let c = (c.wrapping_add(j), c_row, first > 0);
                 // SAFETY: parts of the operands, guaranteed by the caller.
-                unsafe { tiles.multiply(lefts.clone(), b.at(first, j), size, c) };
+                unsafe { tiles.multiply(&lefts, b.at(first, j), size, c) };
             }
         }
     }
