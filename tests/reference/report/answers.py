@@ -321,12 +321,16 @@ def baselines(c, scope, split, metric, told, verdict, best):
     c.number("p", p, max(ps) if is_better else ps[list(own).index(strongest)])
 
 
-@kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): confirmed: measured (.+); the measured interval meets .+)\.$")
-def predictions(c, number, name, groups, one, measured):
+@kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): (confirmed|unclear): measured (.+); the measured interval .+)\.$")
+def predictions(c, number, name, groups, one, said, measured):
     all_of = [(p, *c.predicted(p)) for p in c.plan["report"]["predictions"]]
+    if one:
+        all_of = [own for own in all_of if one == f"{own[0]['setting']} = {own[0]['to']} instead of {own[0]['from']}"]
     c.count("predictions", number or "1", len(all_of))
-    verdict = lambda own: "direction right, size off" if own[-1] else "confirmed" if own[-2] else "not confirmed"
-    groups = re.split(r"\), (?=\d+ )", groups) if groups else [f"1 confirmed ({one}: {measured.split(' (95')[0]}"]
+    # Unclear: the interval contains the prediction and "no change".
+    is_unclear = lambda own: own[2] <= 1 <= own[3]
+    verdict = lambda own: "unclear" if is_unclear(own) else "direction right, size off" if own[-1] else "confirmed" if own[-2] else "not confirmed"
+    groups = re.split(r"\), (?=\d+ )", groups) if groups else [f"1 {said} ({one}: {measured.split(' (95')[0]}"]
     for group in groups:
         count, words, told = re.match(r"(\d+) ([^(]+) \((.+)", group).groups()
         own = [one for one in all_of if verdict(one) == words]

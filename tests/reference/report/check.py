@@ -108,7 +108,10 @@ class Folder:
         return -value if column.endswith(HIGHER) else value
 
     def ranking(self, column, keys=None):
-        of = lambda key: tuple(self.cost(column, value) for value in (self.median(key, column), self.values(key, column).mean()))
+        """By median, as rounded in timings.csv where it is there; equal ones by mean."""
+        rounded = self.timings.set_index("key")[column].dropna() if column in self.timings else {}
+        median = lambda key: rounded.get(key, self.median(key, column))
+        of = lambda key: tuple(self.cost(column, value) for value in (median(key), self.values(key, column).mean()))
         return sorted([key for key in keys or self.keys if len(self.values(key, column))], key=of)
 
     def results(self, keys, column):
@@ -233,7 +236,11 @@ class Folder:
         own = self.blocks[self.blocks.key == key]
         shares = pandas.Series({name.replace("_", " "): own[f"{name}_ms"].fillna(0).mean() for name in PHASES}) / own.step_mean_ms.mean() * 100
         shares["other"] = 100 - shares.sum()
-        return shares
+        # As pages show them: in tenths that sum to a hundred, by the largest remainders.
+        tenths = (10 * shares).apply(math.floor)
+        rest = (10 * shares - tenths).sort_values(ascending=False, kind="stable").index
+        tenths[rest[: 1000 - tenths.sum()]] += 1
+        return tenths / 10
 
     def pairs(self, axis, base):
         """Cells that differ from one at the base value in the axis only; loading without workers has no persistence."""
