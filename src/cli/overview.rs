@@ -51,9 +51,9 @@ impl Overview {
         })
     }
 
-    pub(super) fn task(&self, shard_progress: &ShardProgress) -> Option<&Task> {
+    pub(super) fn task(&self, shard: &ShardProgress) -> Option<&Task> {
         let jobs = self.jobs.as_ref()?;
-        cluster::task_of(jobs, &self.tasks, shard_progress.share.index())
+        cluster::task_of(jobs, &self.tasks, shard.share.index())
     }
 
     pub(super) fn merging(&self) -> Option<&Task> {

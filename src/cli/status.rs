@@ -40,8 +40,8 @@ pub(super) fn status(arguments: &StatusArguments) -> Outcome {
     }
     let words = arguments.choice.words();
     let stuck = stuck(&overview);
-    let left = overview.total(|shard_progress| shard_progress.left);
-    let failed = overview.total(|shard_progress| shard_progress.failed);
+    let left = overview.total(|shard| shard.left);
+    let failed = overview.total(|shard| shard.failed);
     if let Some(next) = next(&words, &overview, stuck, left) {
         eprintln!("next     {next}");
     }
@@ -50,9 +50,7 @@ pub(super) fn status(arguments: &StatusArguments) -> Outcome {
 
 /// Number of shards with remaining runs that are neither queued nor running.
 fn stuck(overview: &Overview) -> usize {
-    let stuck = |shard_progress: &&ShardProgress| {
-        cluster::is_stuck(shard_progress, overview.task(shard_progress))
-    };
+    let stuck = |shard: &&ShardProgress| cluster::is_stuck(shard, overview.task(shard));
     overview.shards_progress.iter().filter(stuck).count()
 }
 
@@ -64,9 +62,7 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
     }
     if stuck > 0 {
         let mut shards_progress = overview.shards_progress.iter();
-        let share = shards_progress
-            .find(|shard_progress| shard_progress.left > 0)?
-            .share;
+        let share = shards_progress.find(|shard| shard.left > 0)?.share;
         let run = shell::command(&format!("run {words} --shard {share}"));
         return Some(format!("`{run}` goes on"));
     }
@@ -93,21 +89,21 @@ fn standings_table(chosen: &Chosen, overview: &Overview) -> String {
     table(header, rows, 2..=5)
 }
 
-fn row(chosen: &Chosen, overview: &Overview, shard_progress: &ShardProgress) -> Vec<String> {
-    let task = overview.task(shard_progress);
+fn row(chosen: &Chosen, overview: &Overview, shard: &ShardProgress) -> Vec<String> {
+    let task = overview.task(shard);
     let log = task.map(|task| {
-        let name = format!("{}_{}.log", task.job, shard_progress.share.index());
+        let name = format!("{}_{}.log", task.job, shard.share.index());
         slurm_folder(&chosen.plan.results_folder).join(name)
     });
     let log = log.filter(|path| path.is_file());
     let log = log.map(|path| from_here(&path).display().to_string());
     vec![
-        shard_progress.share.to_string(),
-        cluster::state(shard_progress, task),
-        shard_progress.done.to_string(),
-        shard_progress.failed.to_string(),
-        shard_progress.left.to_string(),
-        shard_progress.changed.map(ago).unwrap_or_default(),
+        shard.share.to_string(),
+        cluster::state(shard, task),
+        shard.done.to_string(),
+        shard.failed.to_string(),
+        shard.left.to_string(),
+        shard.changed.map(ago).unwrap_or_default(),
         task.and_then(|task| task.node.clone()).unwrap_or_default(),
         log.unwrap_or_default(),
     ]

@@ -130,17 +130,17 @@ impl Submission<'_> {
 
     /// Shards with remaining runs and without an active task.
     fn wanted(&self) -> impl Iterator<Item = usize> {
-        let is_wanted = |shard_progress: &&ShardProgress| {
-            let to_retry = self.arguments.retry && shard_progress.failed > 0;
-            let has_work = shard_progress.left > 0 || to_retry;
-            has_work && !cluster::is_active(shard_progress, self.overview.task(shard_progress))
+        let is_wanted = |shard: &&ShardProgress| {
+            let to_retry = self.arguments.retry && shard.failed > 0;
+            let has_work = shard.left > 0 || to_retry;
+            has_work && !cluster::is_active(shard, self.overview.task(shard))
         };
         let wanted = self.overview.shards_progress.iter().filter(is_wanted);
-        wanted.map(|shard_progress| shard_progress.share.index())
+        wanted.map(|shard| shard.share.index())
     }
 
     fn left(&self) -> usize {
-        self.overview.total(|shard_progress| shard_progress.left)
+        self.overview.total(|shard| shard.left)
     }
 
     fn say_nothing(&self) {
