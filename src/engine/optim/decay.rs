@@ -18,7 +18,7 @@ pub enum Decay {
 #[cfg(test)]
 mod tests {
     use crate::optim::OptimizerSpec;
-    use crate::optim::testing::assert_steps;
+    use crate::optim::testing::assert_steps_within;
     use crate::testing::spec;
 
     /// Loss of `adam_steps_like_pytorch`, for which `a` has one dimension and `b` two, with the groups
@@ -70,7 +70,8 @@ mod tests {
             ),
         ] {
             let settings = format!("{settings}, weight-decay = 0.5, decay = 'matrices'");
-            assert_steps(&settings, expected);
+            // RMSprop's steps for b are the largest here: what the first one rounds grows threefold by the third.
+            assert_steps_within(5e-7, &settings, expected);
             let written = serde_json::to_value(spec::<OptimizerSpec>(&settings)).unwrap();
             assert_eq!(written["decay"], "matrices");
         }

@@ -4,7 +4,7 @@ use super::direct::{POSITIONS, convolve, convolve_chunk};
 use super::windows::{Chunk, Windows};
 use super::{Conv2dOptions, Conv2dSize};
 use crate::ops::gemm::{Accumulate, Matrix, even_chunk, with_stacked};
-use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, for_each_chunk_if};
+use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 
 /// The taps along one axis that reach padded pixels ≡ phase modulo the stride: `first + n · step` for n from 0 to `count`.
 /// The pixel `phase + stride · v` meets tap n of the result `v − shift − n · dilation`.
@@ -87,37 +87,35 @@ impl Phase {
         })
     }
 
-    fn weights(&self, size: &Conv2dSize) -> usize {
-        self.windows.kernel.0 * self.windows.kernel.1 * size.channels.0 * size.channels.1
+    /// Number of rows of this phase's weights, `(kh · kw · K, C)`.
+    fn rows(&self, size: &Conv2dSize) -> usize {
+        self.windows.kernel.0 * self.windows.kernel.1 * size.channels.1
     }
+}
 
-    /// The taps of this phase in the order of [`turn`], each `(K, C)`.
-    fn taps<'w>(&self, weight: &'w [f32], size: &Conv2dSize) -> impl Iterator<Item = Matrix<'w>> {
-        let ((down, across), (c, k)) = (self.taps, size.channels);
-        let width = size.kernel.1;
-        let from_last = |taps: Taps| {
-            (0..taps.count)
-                .rev()
-                .map(move |n| taps.first + n * taps.step)
-        };
-        from_last(down).flat_map(move |r| {
-            from_last(across).map(move |s| {
-                Matrix::new(&weight[(r * width + s) * c * k..][..c * k], c, k).transposed()
-            })
+/// The taps of one phase, turned by 180° and with their channels exchanged: each `(K, C)`, the last one first.
+fn turned_taps<'w>(
+    weight: &'w [f32],
+    size: &Conv2dSize,
+    (down, across): (Taps, Taps),
+) -> impl Iterator<Item = Matrix<'w>> {
+    let ((c, k), width) = (size.channels, size.kernel.1);
+    let from_last = |taps: Taps| {
+        (0..taps.count)
+            .rev()
+            .map(move |n| taps.first + n * taps.step)
+    };
+    from_last(down).flat_map(move |r| {
+        from_last(across).map(move |s| {
+            Matrix::new(&weight[(r * width + s) * c * k..][..c * k], c, k).transposed()
         })
-    }
+    })
+}
 
-    fn turn(&self, weight: &[f32], size: &Conv2dSize, turned: &mut [f32]) {
-        let (down, across) = self.taps;
-        let first = (down.first, across.first);
-        turn(
-            weight,
-            size,
-            (first, down.step),
-            self.windows.kernel,
-            turned,
-        );
-    }
+/// The weights of a convolution with stride 1 turned by 180° and with their channels exchanged, `(kh, kw, K, C)`.
+pub(super) fn turned<'w>(weight: &'w [f32], size: &Conv2dSize) -> Vec<Matrix<'w>> {
+    let taps = |kernel| Taps::new(kernel, 0, size.options);
+    turned_taps(weight, size, (taps(size.kernel.0), taps(size.kernel.1))).collect()
 }
 
 /// Adds to `grad_x`, or replaces it, for a convolution with stride 1.
@@ -131,9 +129,7 @@ pub(super) fn backward_plain(
         return;
     };
     let large = size.flop() >= PRODUCT_FLOP;
-    let taps: Vec<_> = phase.taps(weight, size).collect();
-    let turn = |turned: &mut [f32]| phase.turn(weight, size, turned);
-    with_stacked(size.arithmetic, &taps, large, turn, |turned| {
+    with_stacked(size.arithmetic, &turned(weight, size), large, |turned| {
         convolve(
             &phase.windows,
             grad,
@@ -159,7 +155,6 @@ pub(super) fn backward_strided(
     let stride = size.options.stride;
     let all = (0..stride * stride).map(|i| (i / stride, i % stride));
     let phases: Vec<Phase> = all.filter_map(|at| Phase::new(size, at)).collect();
-    let lens: Vec<usize> = phases.iter().map(|phase| phase.weights(size)).collect();
     // Every pixel belongs to one phase; if some phases are missing, some pixels are not written.
     let is_whole = phases.len() == stride * stride;
     let writes = accumulate == Accumulate::Replace && is_whole;
@@ -168,19 +163,10 @@ pub(super) fn backward_strided(
     let images = even_chunk(size.batch, (POSITIONS / pixels).max(1));
     let taps: Vec<_> = phases
         .iter()
-        .flat_map(|phase| phase.taps(weight, size))
+        .flat_map(|phase| turned_taps(weight, size, phase.taps))
         .collect();
-    let turn = |turned: &mut [f32]| {
-        let mut rest = turned;
-        for (phase, len) in phases.iter().zip(&lens) {
-            let (own, after) = rest.split_at_mut(*len);
-            phase.turn(weight, size, own);
-            rest = after;
-        }
-    };
-    let c = size.channels.0;
     let large = size.flop() >= PRODUCT_FLOP;
-    with_stacked(size.arithmetic, &taps, large, turn, |turned| {
+    with_stacked(size.arithmetic, &taps, large, |turned| {
         for_each_chunk_if(large, grad_x, images * image, |start, grad_x| {
             if accumulate == Accumulate::Replace && !is_whole {
                 grad_x.fill(0.0);
@@ -188,9 +174,9 @@ pub(super) fn backward_strided(
             let first = start / image;
             let some = first..first + grad_x.len() / image;
             let mut before = 0;
-            for (phase, len) in phases.iter().zip(&lens) {
-                let own = turned.row_range(before, len / c);
-                before += len / c;
+            for phase in &phases {
+                let own = turned.row_range(before, phase.rows(size));
+                before += phase.rows(size);
                 let height = phase.windows.output.0;
                 let rows = even_chunk(height, POSITIONS.div_ceil(phase.windows.output.1));
                 for row in (0..height).step_by(rows) {
@@ -243,44 +229,5 @@ fn scatter_row(
         pairs.for_each(|(target, value)| target.copy_from_slice(value));
     } else {
         pairs.for_each(|(target, value)| add_row(target, value));
-    }
-}
-
-/// `turned[u, v, k, c] = weight[first + step · (kernel − 1 − (u, v)), c, k]`.
-pub(super) fn turn(
-    weight: &[f32],
-    size: &Conv2dSize,
-    (first, step): ((usize, usize), usize),
-    kernel: (usize, usize),
-    turned: &mut [f32],
-) {
-    let (c, k) = size.channels;
-    let large = turned.len() >= ELEMENTWISE_LEN;
-    for_each_chunk_if(large, turned, c * k, |start, turned| {
-        let (u, v) = (start / (c * k) / kernel.1, start / (c * k) % kernel.1);
-        let (r, s) = (
-            first.0 + step * (kernel.0 - 1 - u),
-            first.1 + step * (kernel.1 - 1 - v),
-        );
-        transpose(
-            &weight[(r * size.kernel.1 + s) * c * k..][..c * k],
-            k,
-            turned,
-            c,
-        );
-    });
-}
-
-/// `to[j, i] = from[i, j]`, in blocks that stay in the L1 cache.
-fn transpose(from: &[f32], columns: usize, to: &mut [f32], rows: usize) {
-    const SIDE: usize = 16;
-    for i in (0..rows).step_by(SIDE) {
-        for j in (0..columns).step_by(SIDE) {
-            for jj in j..(j + SIDE).min(columns) {
-                for ii in i..(i + SIDE).min(rows) {
-                    to[jj * rows + ii] = from[ii * columns + jj];
-                }
-            }
-        }
     }
 }

@@ -106,11 +106,9 @@ fn backward_x(
         });
     }
     if let Some(tile) = size.algorithm.tile(size) {
-        let turn = |turned: &mut [f32]| {
-            backward::turn(weight, size, ((0, 0), 1), size.kernel, turned);
-        };
         let shape = winograd_shape(size);
-        return winograd::backward_x(tile, &shape, grad, turn, (grad_x, accumulate));
+        let turned = backward::turned(weight, size);
+        return winograd::backward_x(tile, &shape, grad, &turned, (grad_x, accumulate));
     }
     if size.options.stride == 1 {
         backward::backward_plain(grad, weight, size, (grad_x, accumulate));

@@ -24,7 +24,7 @@ use dfdx::tensor::Cpu;
 
 use crate::device::Buffer;
 
-pub use copied::{TiledRight, with_right, with_stacked};
+pub use copied::{TiledRight, join, with_right, with_stacked};
 pub(super) use cpu::{even_chunk, sum_partials};
 pub use cpu::{
     product, product_in, rows_product, rows_product_beside, tall_product, transposed_product,

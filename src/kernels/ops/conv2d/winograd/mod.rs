@@ -46,7 +46,7 @@ use scheme::Minimal;
 use target::Store;
 use weight::add_gradient;
 
-use crate::ops::gemm::Accumulate;
+use crate::ops::gemm::{Accumulate, Matrix, join};
 use crate::ops::scratch::with_scratch;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,16 +70,16 @@ pub(super) fn forward(
     convolve_by(tile, shape, x, weight, y, &Store::Replace(bias));
 }
 
-/// Adds the gradient of the input to `grad_x`, or replaces it; `turn` writes the filter turned by 180°, `(3, 3, K, C)`.
+/// Adds the gradient of the input to `grad_x`, or replaces it; `taps` are those of the filter turned by 180°, each `(K, C)`.
 pub(super) fn backward_x(
     tile: Tile,
     shape: &Shape,
     grad: &[f32],
-    turn: impl FnOnce(&mut [f32]),
+    taps: &[Matrix<'_>],
     (grad_x, accumulate): (&mut [f32], Accumulate),
 ) {
     with_scratch(9 * shape.channels.0 * shape.channels.1, |turned| {
-        turn(turned);
+        join(taps, turned);
         let store = match accumulate {
             Accumulate::Replace => Store::Replace(None),
             Accumulate::Add => Store::Add,
