@@ -7,9 +7,11 @@ use clap::Args;
 
 use crate::base::shell;
 use crate::cluster::Jobs;
+use crate::diag::Failure;
 use crate::manifest;
 use crate::plan::{Plan, PlanInputs, PlannedCell, project_folder, results_root};
-use crate::results::{self, from_here, no_results};
+use crate::results::store::journals;
+use crate::results::{self, from_here, has_results, no_results};
 
 use super::Problem;
 use super::fingerprints::Fingerprints;
@@ -91,9 +93,16 @@ impl PlanChoice {
             });
         }
         // If nothing was submitted to a cluster, the results of the last `run` or `merge` name the manifest.
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        if !has_results(&folder) && journals(&folder).is_ok_and(|journals| !journals.is_empty()) {
+            let title = format!(
+                "the shards of `{name}` are not merged yet: only their manifest knows them all"
+            );
+            let help = Some("name the manifest instead of the results".to_owned());
+            return Err(Failure::plain(title, help).into());
+        }
         let plan = results::read(&folder).map_err(mistake)?.plan;
         let manifest = project_folder(&folder).join(&plan.manifest_path);
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
         Ok(Self {
             manifest: from_here(&manifest),
             results_name: (name != plan.name.as_str()).then(|| name.into_owned()),

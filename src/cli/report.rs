@@ -8,6 +8,7 @@ use std::process::Command;
 use clap::Args;
 
 use crate::diag::Failure;
+use crate::plan::COMPARISON;
 use crate::report::{Language, ReportError, ReportOptions, context, render};
 use crate::results::{no_results, results_folder};
 
@@ -51,6 +52,15 @@ pub(super) fn report(arguments: &ReportArguments) -> Outcome {
     };
     let files = render(&folder, &options).map_err(ReportError::into_failure)?;
     let is = |path: &Path, kind: &str| path.extension() == Some(OsStr::new(kind));
+    let is_comparison = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(COMPARISON))
+    };
+    if !arguments.lang.is_empty() && !files.iter().any(is_comparison) {
+        eprintln!(
+            "note: only the template `{COMPARISON}` has languages, and it is not among these pages"
+        );
+    }
     let mut out = io::stdout().lock();
     for page in files.iter().filter(|path| !is(path, "svg")) {
         writeln!(out, "{}", page.display())?;

@@ -66,11 +66,16 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
         let run = shell::command(&format!("run {words} --shard {share}"));
         return Some(format!("`{run}` goes on"));
     }
+    // Without journals there is nothing to merge: all runs are in the store.
+    let is_sharded = overview
+        .shards_progress
+        .iter()
+        .any(|shard| shard.changed.is_some());
     // A merge job is active or has completed.
     let merges = |phase: &Phase| phase.is_active() || *phase == Phase::Ended("COMPLETED".into());
     let merges = overview.merging().is_some_and(|task| merges(&task.phase));
     let merge = shell::command(&format!("merge {words}"));
-    (left == 0 && !merges).then(|| format!("`{merge}` puts them together"))
+    (left == 0 && is_sharded && !merges).then(|| format!("`{merge}` puts them together"))
 }
 
 fn standings_table(chosen: &Chosen, overview: &Overview) -> String {

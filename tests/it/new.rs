@@ -350,7 +350,7 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
         ),
         (
             &["x", "--from", "search", "--data", "texts.csv"],
-            "`--data` goes with `--from csv`, `images` or `arrays`",
+            "`--data` goes with `--from csv`, `images`, `arrays` or `text`",
         ),
         (&["x", "--data", "none.csv"], "cannot read `none.csv`"),
         (
@@ -382,6 +382,15 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
         }
     }
     assert_eq!(read(&project, "taken.toml"), "name = \"else\"\n");
+}
+
+#[test]
+fn a_text_begins_a_model_of_its_characters() {
+    let text = "the next character of a text is not hard to guess; ".repeat(200);
+    let project = Project::new().file("book.txt", &text);
+    let ended = project.ends_with(0, &["new", "book", "--data", "book.txt"]);
+    assert_eq!(ended.stdout, "book.toml\n");
+    assert_eq!(planned(&project, "book.toml").len(), 3);
 }
 
 #[test]

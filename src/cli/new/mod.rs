@@ -46,7 +46,8 @@ pub(super) struct NewArguments {
     #[arg(long, value_enum)]
     from: Option<Form>,
     /// Your own data: a CSV (or Parquet) file with a header, a folder or a pattern (`'part-*.csv'`) of several with the same columns, or a folder that
-    /// has a folder of PNG or JPEG files for each class; or arrays `x` and `y` in a `.npz` or `.safetensors` file, or `x.npy` beside `y.npy`
+    /// has a folder of PNG or JPEG files for each class; or arrays `x` and `y` in a `.npz` or `.safetensors` file, or `x.npy` beside `y.npy`;
+    /// or a text (`.txt`)
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Column of the table to predict, or several, each by `--target` or separated by commas: numbers, or labels of 0 and 1; without it
@@ -73,6 +74,8 @@ enum Form {
     Images,
     /// Arrays of NumPy or PyTorch: rows of numbers, or images
     Arrays,
+    /// A text: which character comes next?
+    Text,
     /// A search of good settings
     Search,
     /// Before and after a change, with a verdict
@@ -110,15 +113,16 @@ pub(super) fn new(arguments: &NewArguments) -> Outcome {
 fn form(arguments: &NewArguments) -> Result<Form, Problem> {
     let meant = match &arguments.data {
         Some(path) if ArraysSpec::guess(path).is_some() => Form::Arrays,
+        Some(path) if path.extension().is_some_and(|ending| ending == "txt") => Form::Text,
         Some(path) if path.is_dir() && tables_in(path).is_empty() => Form::Images,
         Some(_) => Form::Csv,
         None => return Ok(arguments.from.unwrap_or(Form::Quickstart)),
     };
     match arguments.from {
-        Some(form @ (Form::Csv | Form::Images | Form::Arrays)) => Ok(form),
+        Some(form @ (Form::Csv | Form::Images | Form::Arrays | Form::Text)) => Ok(form),
         None => Ok(meant),
         Some(_) => Err(refused(
-            "`--data` goes with `--from csv`, `images` or `arrays`",
+            "`--data` goes with `--from csv`, `images`, `arrays` or `text`",
             "without `--from` the data decide; add `[search]` or `[compare]` to that manifest then",
         )),
     }
@@ -144,6 +148,18 @@ fn draft(
             return Err(refused(
                 "`--from arrays` needs arrays",
                 "name them by `--data x.npy`, a `.npz` or a `.safetensors` file",
+            ));
+        }
+        (Form::Text, Some(path)) => {
+            let seen = ("path", draft::quoted(&new_manifest.seen_from_manifest(path)));
+            let about = format!("the next character of {}", path.display());
+            let text = filled(new_manifest, include_str!("text.toml"), &about, &[seen]);
+            return Ok(Draft::plain(text));
+        }
+        (Form::Text, None) => {
+            return Err(refused(
+                "`--from text` needs a text",
+                "name it by `--data book.txt`",
             ));
         }
         (Form::Csv, None) => return Ok(table::example(new_manifest)),

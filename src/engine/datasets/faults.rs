@@ -63,7 +63,10 @@ impl Faults {
         }
         let faults = self.shown.iter();
         let mut lines: Vec<String> = faults
-            .map(|(place, reason)| format!("{}: {reason}", place.trim_start_matches("in ")))
+            .map(|(place, reason)| match place.trim_start_matches("in ") {
+                "" => reason.clone(),
+                place => format!("{place}: {reason}"),
+            })
             .collect();
         if self.count > lines.len() {
             lines.push(format!("and {} more", self.count - lines.len()));

@@ -95,15 +95,15 @@ impl Node {
         self.as_array().unwrap_or(std::slice::from_ref(self))
     }
 
-    /// The values below `key` with their dotted paths; an empty table counts as a value.
-    pub fn leaves(&self, key: Key) -> Vec<(Key, &Self)> {
+    /// The values below `key` with their dotted paths; an empty table counts as a value, and so does one whose path `is_value`.
+    pub fn leaves(&self, key: Key, is_value: &dyn Fn(&Key) -> bool) -> Vec<(Key, &Self)> {
         let entries = self.as_table().map_or(&[][..], |table| &table.entries);
-        if entries.is_empty() {
+        if entries.is_empty() || is_value(&key) {
             return vec![(key, self)];
         }
         let below = entries
             .iter()
-            .flat_map(|(below, node)| node.leaves(key.dot(below)));
+            .flat_map(|(below, node)| node.leaves(key.dot(below), is_value));
         below.collect()
     }
 
@@ -255,7 +255,7 @@ impl Table {
     pub fn flat(&self) -> impl Iterator<Item = (Key, &Node)> {
         self.entries
             .iter()
-            .flat_map(|(key, node)| node.leaves(key.clone()))
+            .flat_map(|(key, node)| node.leaves(key.clone(), &|_| false))
     }
 
     /// The key and value under `name`.

@@ -71,7 +71,7 @@ fn read_axes(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>)
             }
             word if WORDS.contains(&word) => {}
             _ => {
-                for (key, node) in node.leaves(key.clone()) {
+                for (key, node) in node.leaves(key.clone(), &|_| false) {
                     add_axis(matrix, key, node, mistakes);
                 }
             }

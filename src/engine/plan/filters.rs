@@ -34,13 +34,25 @@ fn filters<'a>(
     tables
 }
 
+/// The values that a filter gives axes, with their dotted paths; an axis of tables has a table as its value.
+fn flat<'a>(matrix: &Matrix, filter: &'a Table) -> Vec<(Key, &'a Node)> {
+    let is_axis = |key: &Key| position(matrix, key).is_some();
+    let entries = filter.entries.iter();
+    let leaves = entries.flat_map(|(key, node)| node.leaves(key.clone(), &is_axis));
+    leaves.collect()
+}
+
 /// Index of the axis that `key` names, by its name or its long path.
-fn axis_of(matrix: &Matrix, key: &Key, word: &str) -> Result<usize, Diagnostic> {
-    let name = &key.name;
-    let long = dotted_path(name, key.place);
+fn position(matrix: &Matrix, key: &Key) -> Option<usize> {
+    let long = dotted_path(&key.name, key.place);
     let mut axes = matrix.axes.iter();
-    let found = axes.position(|axis| axis.name == *name || axis.long() == long);
-    found.ok_or_else(|| {
+    axes.position(|axis| axis.name == key.name || axis.long() == long)
+}
+
+/// As [`position`], or the mistake that there is no such axis.
+fn axis_of(matrix: &Matrix, key: &Key, word: &str) -> Result<usize, Diagnostic> {
+    position(matrix, key).ok_or_else(|| {
+        let name = &key.name;
         let title = format!("`{word}` names `{name}`, which is no axis of this matrix");
         let mistake = Diagnostic::error(title).at(key.place, "not an axis");
         if matrix.axes.is_empty() {
@@ -59,7 +71,7 @@ pub(super) fn read_excludes(
 ) {
     for (filter, _) in filters(table, "exclude", mistakes) {
         let mut wanted = Vec::new();
-        for (key, node) in filter.flat() {
+        for (key, node) in flat(matrix, filter) {
             match axis_of(matrix, &key, "exclude") {
                 Ok(number) => {
                     let found = values(&matrix.axes[number], node, warnings);
@@ -102,7 +114,7 @@ pub(super) fn read_includes(matrix: &mut Matrix, table: &Table, mistakes: &mut V
         let listed = |axis: &Axis| (0..axis.listed as u32).collect();
         let mut choices: Vec<Vec<u32>> = matrix.axes.iter().map(listed).collect();
         let mut is_whole = !filter.entries.is_empty();
-        for (key, node) in filter.flat() {
+        for (key, node) in flat(matrix, filter) {
             match axis_of(matrix, &key, "include") {
                 Ok(number) => {
                     let axis = &mut matrix.axes[number];

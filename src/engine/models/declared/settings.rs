@@ -193,7 +193,10 @@ impl Reader<'_> {
             .collect();
         let span = span.clone();
         let mut mistake = Mistake::within(path, Wrong { message, span });
-        if let Some(meant) = did_you_mean(name, all.iter().copied()) {
+        if self.spec.parameters.contains_key(name) {
+            let help = "a parameter used in an expression is a number without quotes; expressions stand in the layers";
+            mistake = mistake.help(help.to_owned());
+        } else if let Some(meant) = did_you_mean(name, all.iter().copied()) {
             mistake = mistake.help(meant);
         }
         let help = format!("names are {}", list(all));

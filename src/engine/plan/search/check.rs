@@ -196,7 +196,7 @@ fn idle(search: &SearchSpec, table: &Table) -> Option<Diagnostic> {
     })
 }
 
-/// Checks that the metrics that objectives and the pruner read from epochs exist; `known` contains the metrics of all
+/// Checks that the metrics of epochs that are objectives, or that the pruner reads, exist; `known` contains the metrics of all
 /// studies.
 pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     let table = plan.written.root.table("search");
@@ -205,8 +205,12 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
     };
     let unknown = search.objectives.iter().filter_map(|one| {
         let column = &one.column;
-        let watched = one.watched()?;
-        let is_read = column.strip_prefix("best_") == Some(&watched) || search.pruner.prunes();
+        let best = column.strip_prefix("best_").filter(|rest| {
+            !objective::known_columns().contains(&&**column) && !rest.ends_with("_epoch")
+        });
+        let watched = one.watched().or(best.map(str::to_owned))?;
+        // Some metrics of the test split exist at the end only.
+        let is_read = !column.starts_with("test_") || search.pruner.prunes();
         if !is_read || watched == objective::DECIDING_LOSS || known.contains(&watched) {
             return None;
         }
