@@ -35,11 +35,9 @@ impl Reader<'_> {
                 continue;
             }
             let accepted = || keys.iter().copied().chain(["name"]);
-            let mut mistake =
-                Mistake::new(&below(path, key), format!("`{word}` has no option `{key}`")).of_key();
-            if let Some(meant) = did_you_mean(key, accepted()) {
-                mistake = mistake.help(meant);
-            }
+            let message = format!("`{word}` has no option `{key}`");
+            let mistake = Mistake::new(&below(path, key), message).of_key();
+            let mistake = mistake.maybe_help(did_you_mean(key, accepted()));
             let help = format!("`{word}` accepts {}", list(accepted()));
             self.mistakes.push(mistake.help(help));
         }
@@ -192,10 +190,8 @@ impl Reader<'_> {
             .chain(given.filter(|name| !self.spec.parameters.contains_key(*name)))
             .collect();
         let span = span.clone();
-        let mut mistake = Mistake::within(path, Wrong { message, span });
-        if let Some(meant) = did_you_mean(name, all.iter().copied()) {
-            mistake = mistake.help(meant);
-        }
+        let meant = did_you_mean(name, all.iter().copied());
+        let mistake = Mistake::within(path, Wrong { message, span }).maybe_help(meant);
         let help = format!("names are {}", list(all));
         self.mistakes.push(mistake.help(help));
         false
