@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    DatasetError, Features, Mixing, Normalisation, Preparation, SampleMut, SamplesMut, Target,
+    AugmentSpec, DatasetError, Features, Normalisation, Preparation, SampleMut, SamplesMut, Target,
     Targets,
 };
 
@@ -67,14 +67,9 @@ pub trait Dataset: Send + Sync {
         false
     }
 
-    /// Whether [`Self::read`] changes a sample when it is given a stream.
-    fn augments(&self) -> bool {
-        false
-    }
-
-    /// How the loader mixes batches for training.
-    fn mixing(&self) -> Mixing {
-        Mixing::default()
+    /// How [`Self::read`] changes a sample when it is given a stream, and how the loader mixes batches for training.
+    fn augment(&self) -> &AugmentSpec {
+        &AugmentSpec::NONE
     }
 
     /// Keeps decoded samples (before augmentation) in memory from now on; for datasets that decode.

@@ -1,4 +1,4 @@
-//! Functions shared by data generators: range of samples, fingerprint, random numbers.
+//! Functions shared by data generators: fingerprint, random numbers.
 //!
 //! Random numbers are computed with the crate `libm`, so that the bytes are the same on every machine.
 
@@ -6,19 +6,6 @@ use std::f64::consts::TAU;
 
 use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
-
-use super::DatasetError;
-
-/// Checks the number of samples to generate, and their total size in bytes.
-pub(super) fn check_samples(samples: usize, bytes: usize) -> Result<(), DatasetError> {
-    let most = u32::MAX;
-    if (1..=most as usize).contains(&samples) && isize::try_from(bytes).is_ok() {
-        return Ok(());
-    }
-    Err(DatasetError::Mismatch(format!(
-        "`samples` must be from 1 to {most}, not {samples}"
-    )))
-}
 
 /// Digest of a generator's parameters.
 pub(super) fn digest(parameters: &str) -> String {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::generator::{check_samples, digest};
+use super::generator::digest;
 use super::split::validation_rows;
 use super::table::Table;
 use super::{DatasetError, DatasetFacts, Features, OpenDataset, Splits, Target, Targets};
@@ -34,7 +34,7 @@ pub struct PathsSpec {
     /// The stochastic process.
     pub process: PathProcess,
     /// Number of paths.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub samples: usize,
     /// Points of a path.
     #[schemars(range(min = 2, max = 1_000_000))]
@@ -56,7 +56,6 @@ impl Default for PathsSpec {
 
 impl PathsSpec {
     pub(super) fn facts(&self, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {
-        self.check()?;
         let validation = validation_rows(self.samples, validation_fraction)?;
         let sizes = [self.samples - validation, validation, 0];
         let fingerprint = digest(&format!(
@@ -77,7 +76,6 @@ impl PathsSpec {
         seed: Seed,
         validation_fraction: f64,
     ) -> Result<OpenDataset, DatasetError> {
-        self.check()?;
         let validation = validation_rows(self.samples, validation_fraction)?;
         let mut splits = Splits::random(self.samples, [validation, 0], seed);
         splits.train.sort_unstable();
@@ -89,15 +87,6 @@ impl PathsSpec {
         Features::Path {
             points: self.points,
         }
-    }
-
-    fn check(&self) -> Result<(), DatasetError> {
-        check_samples(self.samples, 0)?;
-        if self.points < 2 {
-            let message = format!("`points` must be at least 2, not {}", self.points);
-            return Err(DatasetError::Mismatch(message));
-        }
-        Ok(())
     }
 
     fn generate(&self) -> Table {

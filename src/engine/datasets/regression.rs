@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::generator::{check_samples, digest, normal_pair, uniform};
+use super::generator::{digest, normal_pair, uniform};
 use super::normalisation::scales;
 use super::split::share_of;
 use super::table::Table;
@@ -41,7 +41,7 @@ const NOISE: f64 = 0.1;
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct RegressionSpec {
     /// Number of rows, of all splits.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub samples: usize,
     /// The function to learn.
     pub target: RegressionTarget,
@@ -71,7 +71,6 @@ pub enum RegressionTarget {
 
 impl RegressionSpec {
     pub(super) fn facts(&self) -> Result<DatasetFacts, DatasetError> {
-        check_samples(self.samples, 0)?;
         let held_out = share_of(self.samples, SHARE);
         let sizes = [self.samples - 2 * held_out, held_out, held_out];
         let fingerprint = digest(&format!(
@@ -82,7 +81,6 @@ impl RegressionSpec {
     }
 
     pub(super) fn open(&self, seed: Seed) -> Result<OpenDataset, DatasetError> {
-        check_samples(self.samples, 0)?;
         let held_out = share_of(self.samples, SHARE);
         let splits = Splits::random(self.samples, [held_out, held_out], seed);
         let mut table = self.generate(self.samples, Purpose::Data);

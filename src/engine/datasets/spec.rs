@@ -52,20 +52,6 @@ pub enum DatasetSpec {
 }
 
 impl DatasetSpec {
-    /// Every kind, in the order in which `fieldtrial list datasets` shows them.
-    pub const KINDS: [&'static str; 10] = [
-        "image-folder",
-        "regression-5d",
-        "digits",
-        "mnist",
-        "cifar",
-        "csv",
-        "arrays",
-        "paths",
-        "detector-events",
-        "text",
-    ];
-
     /// The kind, as written in a manifest.
     pub fn kind(&self) -> &'static str {
         match self {

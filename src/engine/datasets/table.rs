@@ -5,8 +5,8 @@ use rand_chacha::ChaCha8Rng;
 use super::image_folder::{AugmentSpec, Draw, Image, write_pixels};
 use super::normalisation::apply;
 use super::{
-    Dataset, DatasetError, Features, ImageSize, Mixing, Normalisation, Preparation, SampleMut,
-    Scale, Targets,
+    Dataset, DatasetError, Features, ImageSize, Normalisation, Preparation, SampleMut, Scale,
+    Targets,
 };
 
 /// Samples in memory, row-major: of generators, CSV files, arrays, and files of pixels.
@@ -96,7 +96,7 @@ impl Table {
         features: &mut [f32],
     ) {
         let scale = self.normalisation.features[0];
-        let rng = augmentation.filter(|_| self.augments());
+        let rng = augmentation.filter(|_| !self.augment.is_identity());
         let (Some(rng), Features::Image(size)) = (rng, self.form) else {
             return write_pixels(pixels, scale, features);
         };
@@ -149,12 +149,8 @@ impl Dataset for Table {
         }
     }
 
-    fn augments(&self) -> bool {
-        !self.augment.is_identity()
-    }
-
-    fn mixing(&self) -> Mixing {
-        self.augment.mixing()
+    fn augment(&self) -> &AugmentSpec {
+        &self.augment
     }
 
     fn read(

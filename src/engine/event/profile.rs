@@ -26,6 +26,7 @@ pub struct Profile {
 
 /// One operation of one layer, averaged over the profiled steps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct OpRow {
     /// Path of the calling layer, as in checkpoints (`down.0.block.conv1`); empty for none.
     pub layer: String,

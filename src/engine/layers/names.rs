@@ -1,5 +1,9 @@
 //! Patterns over the names of parameters, for `train.freeze` and `train.fresh`.
 
+use std::slice::from_ref;
+
+use regex::RegexSet;
+
 use crate::device::Backend;
 use crate::diag::{did_you_mean, list};
 use crate::ops::{Module, Path};
@@ -7,50 +11,22 @@ use crate::ops::{Module, Path};
 /// Matches any number of parts of a name, also none.
 const ANY_PARTS: &str = "**";
 
-/// Whether `pattern` matches a dotted name: `*` stands for any characters of one part, `**` for any number of parts.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts: Vec<&str> = pattern.split('.').collect();
-    // Several `**` in a row are equivalent to one, and would be slow to match.
-    parts.dedup_by(|one, before| one == before && *one == ANY_PARTS);
-    let name: Vec<&str> = name.split('.').collect();
-    parts_match(&parts, &name)
-}
-
-/// Whether one of `patterns` matches `name`.
-pub fn any_matches(patterns: &[String], name: &str) -> bool {
-    patterns.iter().any(|pattern| matches(pattern, name))
-}
-
-fn parts_match(pattern: &[&str], name: &[&str]) -> bool {
-    match (pattern, name) {
-        ([], []) => true,
-        ([first, rest @ ..], _) if *first == ANY_PARTS => {
-            (0..=name.len()).any(|left_out| parts_match(rest, &name[left_out..]))
-        }
-        ([first, rest @ ..], [part, others @ ..]) => {
-            part_matches(first, part) && parts_match(rest, others)
-        }
-        _ => false,
+/// Whether one of `patterns` matches a dotted name: `*` stands for any characters of one part, `**` for any number of
+/// parts.
+pub fn matcher(patterns: &[String]) -> impl Fn(&str) -> bool + use<> {
+    // Every part, also the last one, ends with a dot.
+    let parts = |pattern: &String| {
+        let parts = pattern.split('.').map(|part| match part {
+            ANY_PARTS => r"(?:[^.]*\.)*".to_owned(),
+            part => regex::escape(part).replace(r"\*", "[^.]*") + r"\.",
+        });
+        format!("^{}$", parts.collect::<String>())
+    };
+    let set = RegexSet::new(patterns.iter().map(parts));
+    move |name| {
+        set.as_ref()
+            .is_ok_and(|set| set.is_match(&format!("{name}.")))
     }
-}
-
-fn part_matches(pattern: &str, part: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else {
-        return pattern == part;
-    };
-    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
-    let inner = part.strip_prefix(start);
-    let Some(mut inner) = inner.and_then(|part| part.strip_suffix(end)) else {
-        return false;
-    };
-    // Greedy search: the first position of each piece leaves the most text for the following ones.
-    middle.split('*').all(|piece| match inner.find(piece) {
-        Some(at) => {
-            inner = &inner[at + piece.len()..];
-            true
-        }
-        None => false,
-    })
 }
 
 /// Error: patterns in a key of `[train]` that match no name. It is found by the run if the planner cannot know the
@@ -69,9 +45,9 @@ pub fn check(
     names: &[String],
     others: &[String],
 ) -> Result<(), Unmatched> {
-    let is_matched = |pattern: &str| {
-        let mut all = names.iter().chain(others);
-        all.any(|name| matches(pattern, name))
+    let is_matched = |pattern: &String| {
+        let matches = matcher(from_ref(pattern));
+        names.iter().chain(others).any(|name| matches(name))
     };
     let unmatched = patterns.iter().filter(|pattern| !is_matched(pattern));
     let told: Vec<String> = unmatched
@@ -98,11 +74,12 @@ pub fn freeze<D: Backend>(
     let mut names = Vec::new();
     module.visit(&Path::root(), &mut |name, _| names.push(name.to_owned()));
     check("freeze", patterns, &names, &[])?;
-    if names.iter().all(|name| any_matches(patterns, name)) {
+    let is_frozen = matcher(patterns);
+    if names.iter().all(|name| is_frozen(name)) {
         return Err(Unmatched(ALL_FROZEN.to_owned()));
     }
     module.visit(&Path::root(), &mut |name, parameter| {
-        if any_matches(patterns, name) {
+        if is_frozen(name) {
             parameter.freeze();
         }
     });
@@ -162,10 +139,10 @@ mod tests {
             ("", "weight"),
         ];
         for (pattern, name) in yes {
-            assert!(matches(pattern, name), "{pattern} {name}");
+            assert!(matcher(&[pattern.to_owned()])(name), "{pattern} {name}");
         }
         for (pattern, name) in no {
-            assert!(!matches(pattern, name), "{pattern} {name}");
+            assert!(!matcher(&[pattern.to_owned()])(name), "{pattern} {name}");
         }
     }
 

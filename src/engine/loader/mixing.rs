@@ -7,13 +7,18 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Beta, Distribution};
 
 use super::Batch;
-use crate::datasets::{Features, ImageSize, Mixing};
+use crate::datasets::{AugmentSpec, Features, ImageSize};
 
 /// Mixes a batch, and stores the weight of the own targets in it. `CutMix` is for images.
 ///
 /// # Source
 /// torchvision's `v2.MixUp` and `v2.CutMix`; with both, `v2.RandomChoice([CutMix, MixUp])`.
-pub(super) fn mix(batch: &mut Batch, mixing: Mixing, features: Features, rng: &mut ChaCha8Rng) {
+pub(super) fn mix(
+    batch: &mut Batch,
+    mixing: &AugmentSpec,
+    features: Features,
+    rng: &mut ChaCha8Rng,
+) {
     let cuts = match (mixing.cutmix > 0.0, mixing.mixup > 0.0) {
         (true, true) => rng.r#gen::<bool>(),
         (cuts, _) => cuts,
@@ -215,15 +220,16 @@ mod tests {
 
     #[test]
     fn each_batch_takes_one_of_the_two_and_a_share_of_its_own() {
-        let mixing = Mixing {
+        let mixing = AugmentSpec {
             mixup: 1.0,
             cutmix: 1.0,
+            ..AugmentSpec::NONE
         };
         let (mut cuts, mut sum) = (0, 0.0);
         for place in 0..400 {
             let mut mixed = batch();
             let mut rng = Seed(1).stream_at(Purpose::Mixing, &[place]);
-            mix(&mut mixed, mixing, Features::Image(IMAGE), &mut rng);
+            mix(&mut mixed, &mixing, Features::Image(IMAGE), &mut rng);
             // Values change by MixUp alone.
             let is_cut = mixed.values == batch().values;
             cuts += usize::from(is_cut);
@@ -240,9 +246,9 @@ mod tests {
     #[test]
     fn shares_of_any_alpha_are_from_0_to_1_and_a_single_sample_stays() {
         for alpha in [1e-3, 0.2, 100.0] {
-            let mixing = Mixing {
+            let mixing = AugmentSpec {
                 mixup: alpha,
-                cutmix: 0.0,
+                ..AugmentSpec::NONE
             };
             let mut rng = Seed(2).stream(Purpose::Mixing);
             for _ in 0..100 {
@@ -251,7 +257,7 @@ mod tests {
                     features: vec![2.0, -3.0],
                     ..Batch::default()
                 };
-                mix(&mut mixed, mixing, Features::Vector { len: 2 }, &mut rng);
+                mix(&mut mixed, &mixing, Features::Vector { len: 2 }, &mut rng);
                 let share = mixed.own_share.unwrap();
                 assert!((0.0..=1.0).contains(&share), "{alpha}: {share}");
                 assert!((mixed.features[0] - 2.0).abs() < 1e-6);

@@ -6,7 +6,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::datasets::{Dataset, DatasetError, Features, SampleMut, Targets};
+use crate::datasets::{AugmentSpec, Dataset, DatasetError, Features, SampleMut, Targets};
 
 /// Ten classes of unequal size; augmentation adds a random number; some rows are broken or panic; reading counts.
 struct Fake {
@@ -43,8 +43,12 @@ impl Dataset for Fake {
         &self.targets
     }
 
-    fn augments(&self) -> bool {
-        true
+    fn augment(&self) -> &AugmentSpec {
+        const FLIP: AugmentSpec = AugmentSpec {
+            flip: 1.0,
+            ..AugmentSpec::NONE
+        };
+        &FLIP
     }
 
     fn is_decoded(&self) -> bool {

@@ -69,7 +69,7 @@ impl Work {
         let start = index * self.options.batch_size;
         let end = plan.order.len().min(start + self.options.batch_size);
         let mut batch = self.buffer(&plan.order[start..end]);
-        let is_augmented = self.options.augment && self.dataset.augments();
+        let is_augmented = self.options.augment && !self.dataset.augment().is_identity();
         let result = if is_augmented || self.dataset.is_decoded() {
             self.read_each(plan.epoch, start, is_augmented, &mut batch, is_abandoned)?
         } else {
@@ -85,8 +85,8 @@ impl Work {
     /// Mixes a batch for training, if its dataset requests it; the random stream depends on the batch's index in the
     /// epoch.
     fn mix(&self, epoch: u64, index: usize, batch: &mut Batch) {
-        let mixing = self.dataset.mixing();
-        if self.options.augment && !mixing.is_off() {
+        let mixing = self.dataset.augment();
+        if self.options.augment && mixing.mixes() {
             let place = [epoch, index as u64];
             let mut stream = self.options.seed.stream_at(Purpose::Mixing, &place);
             mixing::mix(batch, mixing, self.dataset.features(), &mut stream);

@@ -5,7 +5,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::in_f32;
 use crate::manifest::is_default;
@@ -25,12 +25,14 @@ pub struct CrossEntropySpec {
 }
 
 /// What a sample of each class counts for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum ClassWeights {
     /// From the training rows: `n / (K n_c)` for class c, with `n` rows, `K` classes and `n_c` rows of class c, as
     /// scikit-learn's `class_weight="balanced"`.
+    #[serde(rename = "balanced")]
     Balanced,
     /// One number above 0 for each class.
+    #[serde(untagged)]
     Given(Vec<f64>),
 }
 
@@ -87,15 +89,6 @@ fn balanced(rows_by_class: &[(String, usize)]) -> Result<Vec<f64>, String> {
     let classes = rows_by_class.len();
     let weight = |(_, rows): &(String, usize)| all as f64 / (classes * rows) as f64;
     Ok(rows_by_class.iter().map(weight).collect())
-}
-
-impl Serialize for ClassWeights {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Balanced => serializer.serialize_str(BALANCED),
-            Self::Given(weights) => weights.serialize(serializer),
-        }
-    }
 }
 
 impl<'de> Deserialize<'de> for ClassWeights {

@@ -77,23 +77,6 @@ pub enum LossSpec {
 }
 
 impl LossSpec {
-    /// Every kind, in the order in which `fieldtrial list losses` shows them.
-    pub const KINDS: [&'static str; 13] = [
-        "mse",
-        "l1",
-        "huber",
-        "cross-entropy",
-        "binary-cross-entropy",
-        "noise-mse",
-        "t-statistic",
-        "signature-scoring",
-        "truncated-mmd",
-        "simplified-scoring",
-        "kernel-scoring",
-        "kernel-mmd",
-        "detector-noise",
-    ];
-
     /// Whether the loss compares predictions with the targets of a dataset (not generated paths or estimated noise).
     pub fn is_supervised(&self) -> bool {
         matches!(self, Self::CrossEntropy(_) | Self::BinaryCrossEntropy(_))

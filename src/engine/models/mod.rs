@@ -56,19 +56,6 @@ pub enum ModelSpec {
 }
 
 impl ModelSpec {
-    /// Every kind, in the order in which `fieldtrial list models` shows them.
-    pub const KINDS: [&'static str; 9] = [
-        "mlp",
-        "ddpm-unet",
-        "canned-net",
-        "neural-sde",
-        "equilibrium",
-        "detector-alt",
-        "detector-neu",
-        "layers",
-        "command",
-    ];
-
     /// The kind, as written in a manifest.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -1,15 +1,13 @@
 //! Checks that types cannot express: whether model, data, loss, batch and device fit together.
 
-use crate::base::text::one_line;
 use crate::datasets::{DatasetFacts, DatasetSpec};
 use crate::device::{DeviceFacts, DeviceKind};
-use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
-use crate::models::ModelSpec;
 use crate::optim::ScheduleSpec;
 use crate::tasks::Workload;
 
 use super::cell::{Precision, TrainSpec, ValidationSpec, WatchedSplit};
+use super::units::Resolved;
 
 /// Whether a cell can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,74 +20,72 @@ pub enum Feasibility {
     Skipped(String),
 }
 
-impl Feasibility {
-    /// Returns the same with its reason in one line, since the reason can quote data files.
-    pub(super) fn in_one_line(self) -> Self {
-        match self {
-            Self::Runs => Self::Runs,
-            Self::Infeasible(reason) => Self::Infeasible(one_line(&reason)),
-            Self::Skipped(reason) => Self::Skipped(one_line(&reason)),
-        }
+/// Why the settings of a cell with a built-in model do not fit together; `None` if they do.
+pub(super) fn misfit(cell: &Resolved) -> Option<String> {
+    let (train, facts) = (&cell.train, &*cell.data.facts);
+    let (validation, loss) = (&*cell.validation.value, &*cell.loss.value);
+    let wrong = cell.pairing.misfit.as_ref().map(ToString::to_string);
+    wrong
+        .or_else(|| wrong_schedule(train))
+        .or_else(|| unseen_plateau(train, validation, facts))
+        .or_else(|| wrong_sampling(validation, loss))
+        .or_else(|| wrong_assessment(validation, loss, facts))
+        .or_else(|| wrong_pair(cell))
+        .or_else(|| wrong_batch(train, facts, cell.pairing.normalises_rows))
+}
+
+/// Why one setting excludes another; `None` if none does.
+fn wrong_pair(cell: &Resolved) -> Option<String> {
+    let (validation, facts) = (&*cell.validation.value, &*cell.data.facts);
+    let has_images = matches!(*cell.dataset.value, DatasetSpec::ImageFolder(_));
+    if cell.loader.value.cache_file && !has_images {
+        let kind = cell.dataset.value.kind();
+        return Some(format!(
+            "`loader.cache-file` keeps decoded images, `{kind}` has none"
+        ));
     }
-}
-
-/// Why `loader.cache-file` is useless; `None` if it is not.
-pub(super) fn no_images(loader: &LoaderSpec, dataset: &DatasetSpec) -> Option<String> {
-    let has_images = matches!(dataset, DatasetSpec::ImageFolder(_));
-    (loader.cache_file && !has_images).then(|| {
-        format!(
-            "`loader.cache-file` keeps decoded images, `{}` has none",
-            dataset.kind()
-        )
-    })
-}
-
-/// Why this algorithm cannot train this model; `None` if it can.
-pub(super) fn wrong_algorithm(train: &TrainSpec, model: &ModelSpec) -> Option<String> {
-    (!model.is_trained_by(train.algorithm)).then(|| {
-        let kind = model.kind();
-        format!("`equilibrium-propagation` trains the model `equilibrium`, not `{kind}`")
-    })
-}
-
-/// Why `validation.split` cannot be evaluated during training; `None` if it can.
-pub(super) fn no_split(validation: &ValidationSpec, facts: &DatasetFacts) -> Option<String> {
+    if validation.cycle && validation.batches.is_none() {
+        let endless = "`validation.cycle` goes on until `validation.batches`, which is not set";
+        return Some(endless.to_owned());
+    }
+    if !cell.model.value.is_trained_by(cell.train.algorithm) {
+        let kind = cell.model.value.kind();
+        return Some(format!(
+            "`equilibrium-propagation` trains the model `equilibrium`, not `{kind}`"
+        ));
+    }
     (validation.split == WatchedSplit::Test && facts.test_samples == 0)
         .then(|| "`validation.split = \"test\"`, and the dataset has no test split".to_owned())
 }
 
-/// Why batches of this size cannot be drawn; `None` if they can.
-pub(super) fn oversized(train: &TrainSpec, facts: &DatasetFacts) -> Option<String> {
-    (train.batch_size > facts.train_samples).then(|| {
-        format!(
-            "a batch of {} is larger than the training split of {} samples",
-            train.batch_size, facts.train_samples
-        )
-    })
-}
-
-/// Why a batch norm whose input has one value per channel and sample cannot train with these batches; `None` if it can.
-pub(super) fn single_values(train: &TrainSpec, facts: &DatasetFacts) -> Option<String> {
+/// Why the training split gives no batches of this size; `None` if it does. With `normalises_rows` the model has a
+/// batch norm whose input has one value per channel and sample.
+fn wrong_batch(train: &TrainSpec, facts: &DatasetFacts, normalises_rows: bool) -> Option<String> {
     let (size, rows) = (train.batch_size, facts.train_samples);
+    if size > rows {
+        return Some(format!(
+            "a batch of {size} is larger than the training split of {rows} samples"
+        ));
+    }
     let advice = "`batch-norm` needs two values per channel, and some layer has one in each sample";
-    if size == 1 {
+    if normalises_rows && size == 1 {
         return Some(format!("{advice}; a batch of 1 is too small"));
     }
     let has_rest = rows % size.max(1) == 1 && !train.drop_last;
-    has_rest.then(|| {
+    (normalises_rows && has_rest).then(|| {
         format!("{advice}; the last batch of {rows} samples has 1, `train.drop-last = true` leaves it out")
     })
 }
 
 /// Why this schedule does not fit the learning rate and the epochs; `None` if it fits.
-pub(super) fn wrong_schedule(train: &TrainSpec) -> Option<String> {
+fn wrong_schedule(train: &TrainSpec) -> Option<String> {
     let wrong = train.schedule.check(train.optimizer.lr(), train.epochs);
     let first = wrong.into_iter().next()?;
     Some(format!("`train.schedule.{}` {}", first.key, first.message))
 }
 
 /// Why the learning rate cannot fall on a plateau: there is no validation before the last epoch; `None` if it can.
-pub(super) fn unseen_plateau(
+fn unseen_plateau(
     train: &TrainSpec,
     validation: &ValidationSpec,
     facts: &DatasetFacts,
@@ -108,7 +104,7 @@ pub(super) fn unseen_plateau(
 }
 
 /// Why `validation.sampling` is impossible; `None` if they can.
-pub(super) fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Option<String> {
+fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Option<String> {
     let spec = validation.sampling.as_ref()?;
     match loss {
         LossSpec::NoiseMse(loss) => spec.check(loss.timesteps),
@@ -124,7 +120,7 @@ pub(super) fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Op
 }
 
 /// Why `validation.verification` or `validation.selection` is impossible; `None` if it can.
-pub(super) fn wrong_assessment(
+fn wrong_assessment(
     validation: &ValidationSpec,
     loss: &LossSpec,
     facts: &DatasetFacts,
@@ -149,27 +145,19 @@ pub(super) fn wrong_assessment(
     wrong.or_else(select)
 }
 
-/// Why `validation.cycle` would never end; `None` if it ends.
-pub(super) fn endless(validation: &ValidationSpec) -> Option<String> {
-    (validation.cycle && validation.batches.is_none()).then(|| {
-        "`validation.cycle` goes on until `validation.batches`, which is not set".to_owned()
-    })
-}
-
-/// Why no device of this kind supports this precision; `None` if one does.
+/// Why no device of this kind supports this precision or this convolution algorithm; `None` if one does.
 pub(super) fn wrong_arithmetic(train: &TrainSpec) -> Option<String> {
-    let name = train.precision.name();
     let on_cpus = matches!(train.precision, Precision::F32 | Precision::Bf16);
-    (train.device == DeviceKind::Cpu && !on_cpus)
-        .then(|| format!("`{name}` needs an NVIDIA GPU, the CPU computes in `f32` and `bf16`"))
-}
-
-/// Why no device of this kind has this convolution algorithm; `None` if one does.
-pub(super) fn wrong_convolution(train: &TrainSpec) -> Option<String> {
-    let name = train.convolution.name();
-    (!train.convolution.is_auto() && train.device != DeviceKind::Cpu).then(|| {
+    if train.device == DeviceKind::Cpu {
+        let name = train.precision.name();
+        return (!on_cpus).then(|| {
+            format!("`{name}` needs an NVIDIA GPU, the CPU computes in `f32` and `bf16`")
+        });
+    }
+    (!train.convolution.is_auto()).then(|| {
         format!(
-            "`{name}` convolutions are for the CPU, on `{}` cuDNN chooses how to compute them (`auto`)",
+            "`{}` convolutions are for the CPU, on `{}` cuDNN chooses how to compute them (`auto`)",
+            train.convolution.name(),
             train.device
         )
     })

@@ -31,7 +31,7 @@ pub(super) struct Commands {
     digests: Arc<Mutex<FingerprintCache>>,
 }
 
-fn kept<K: std::hash::Hash + Eq, V: Clone>(
+pub(super) fn kept<K: std::hash::Hash + Eq, V: Clone>(
     known: &Mutex<HashMap<K, V>>,
     key: K,
     ask: impl FnOnce() -> V,

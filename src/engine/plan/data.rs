@@ -97,8 +97,17 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, notes: &mut Data
 
 impl DataNotes {
     fn add(&mut self, cell: &Resolved) {
-        self.held_out.extend(not_yet(&self.held_out, cell));
-        for remark in &cell.data.facts.remarks {
+        let facts = &cell.data.facts;
+        let held_out = HeldOut {
+            dataset: cell.dataset.name.to_string(),
+            by_default: cell.default_share,
+            evaluates_on_training_data: facts.validation_samples == 0 && facts.test_samples == 0,
+        };
+        let is_worth_a_line = held_out.by_default > 0.0 || held_out.evaluates_on_training_data;
+        if is_worth_a_line && !self.held_out.contains(&held_out) {
+            self.held_out.push(held_out);
+        }
+        for remark in &facts.remarks {
             // Names of files and columns may contain control characters.
             let remark = one_line(&format!("dataset `{}`: {remark}", cell.dataset.name));
             if !self.remarks.contains(&remark) {
@@ -106,18 +115,6 @@ impl DataNotes {
             }
         }
     }
-}
-
-/// The held-out data of a cell, unless `known` already contains it or no note is needed.
-fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
-    let facts = &cell.data.facts;
-    let held_out = HeldOut {
-        dataset: cell.dataset.name.to_string(),
-        by_default: cell.default_share,
-        evaluates_on_training_data: facts.validation_samples == 0 && facts.test_samples == 0,
-    };
-    let is_worth_a_line = held_out.by_default > 0.0 || held_out.evaluates_on_training_data;
-    (is_worth_a_line && !known.contains(&held_out)).then_some(held_out)
 }
 
 /// Mistake in the files of a dataset; `None` if it has no files: then its settings are wrong and reported by the cells.

@@ -69,8 +69,8 @@ fn of_cell(section: &Node, cell: &Resolved) -> Vec<Diagnostic> {
     };
     for (key, patterns) in [("freeze", &train.freeze), ("fresh", &train.fresh)] {
         let is_matched = |pattern: &str| {
-            let mut own = names.iter();
-            own.any(|name| names::matches(pattern, name))
+            let matches = names::matcher(&[pattern.to_owned()]);
+            names.iter().any(|name| matches(name))
                 || (key == "fresh" && is_in_file(pattern, train.init_from.as_deref()))
         };
         for (index, pattern) in patterns.iter().enumerate() {
@@ -80,8 +80,8 @@ fn of_cell(section: &Node, cell: &Resolved) -> Vec<Diagnostic> {
             }
         }
     }
-    let mut own = names.iter();
-    if own.all(|name| names::any_matches(&train.freeze, name)) {
+    let is_frozen = names::matcher(&train.freeze);
+    if names.iter().all(|name| is_frozen(name)) {
         mistakes.push(Diagnostic::error(names::ALL_FROZEN).at(place_of("freeze"), ""));
     }
     mistakes
@@ -105,7 +105,8 @@ fn names_of(cell: &Resolved) -> Option<Vec<String>> {
 fn is_in_file(pattern: &str, file: Option<&Path>) -> bool {
     let tensors = file.and_then(|file| checkpoint::read(file).ok());
     let mut tensors = tensors.iter().flatten();
-    tensors.any(|tensor| names::matches(pattern, &tensor.name))
+    let matches = names::matcher(&[pattern.to_owned()]);
+    tensors.any(|tensor| matches(&tensor.name))
 }
 
 fn unmatched(key: &str, pattern: &str, model: &str, names: &[String]) -> Diagnostic {

@@ -7,7 +7,7 @@ use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
 use crate::manifest::{Key, Manifest, Node, Table};
 
 use super::assign::{self, Assignment, Variants, Written};
-use super::homes::long_path;
+use super::homes::{long_path, sections};
 use super::inputs::PlanInputs;
 use super::matrices;
 use super::matrix::Matrix;
@@ -22,30 +22,6 @@ use super::texts::{Translated, text, texts};
 use super::{
     AxisInfo, CompareSpec, CostSpec, Language, MeasureSpec, Plan, PlanOptions, ReportSpec,
 };
-
-/// Every key of a manifest's top level.
-pub(super) const SECTIONS: [&str; 20] = [
-    "name",
-    "title",
-    "question",
-    "follows",
-    "models",
-    "datasets",
-    "losses",
-    "variants",
-    "matrix",
-    "matrices",
-    "train",
-    "loader",
-    "validation",
-    "measure",
-    "limits",
-    "report",
-    "compare",
-    "cost",
-    "search",
-    "slurm",
-];
 
 /// Names that a results folder cannot have.
 const RESERVED: [&str; 2] = ["templates", "bench"];
@@ -174,7 +150,7 @@ fn slurm(root: &Table, mistakes: &mut Vec<Diagnostic>) -> SlurmSpec {
 
 fn unknown_sections(root: &Table, mistakes: &mut Vec<Diagnostic>) {
     for (key, node) in &root.entries {
-        if SECTIONS.contains(&key.name.as_str()) {
+        if sections().any(|name| name == key.name) {
             expect_table(key, node, mistakes);
         } else {
             mistakes.push(unknown_section(key, node));
@@ -195,8 +171,8 @@ fn unknown_section(key: &Key, node: &Node) -> Diagnostic {
     let home = home.map(|home| format!("`{name}` belongs into `[{}]`", home.name));
     Diagnostic::error(format!("unknown {what} `{shown}`"))
         .at(key.place, format!("not a {what} of a manifest"))
-        .maybe_help(did_you_mean(name, SECTIONS).or(home))
-        .help(format!("a manifest has {}", list(SECTIONS)))
+        .maybe_help(did_you_mean(name, sections()).or(home))
+        .help(format!("a manifest has {}", list(sections())))
 }
 
 fn expect_table(key: &Key, node: &Node, mistakes: &mut Vec<Diagnostic>) {

@@ -19,10 +19,20 @@ const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
 pub(super) const NAMED: [&str; 3] = ["models", "datasets", "losses"];
 
 /// Sections that describe the experiment and are the same for every cell.
-const FIXED: [&str; 14] = [
+const FIXED: [&str; 12] = [
     "name", "title", "question", "follows", "variants", "matrix", "matrices", "report", "compare",
-    "cost", "search", "slurm", "kind", "set",
+    "cost", "search", "slurm",
 ];
+
+/// Every key of a manifest's top level.
+pub(super) fn sections() -> impl Iterator<Item = &'static str> {
+    FIXED.into_iter().chain(NAMED).chain(PLAIN)
+}
+
+/// Whether a name is a section or key that is the same for every cell.
+fn is_fixed(name: &str) -> bool {
+    FIXED.contains(&name) || ["kind", "set"].contains(&name)
+}
 
 /// Keys of `[train]` that refer to a section instead of being settings.
 pub(super) const CHOICES: [&str; 3] = ["model", "dataset", "loss"];
@@ -184,7 +194,7 @@ fn homeless(name: &str, place: Place) -> Diagnostic {
             .at(place, "this is a section")
             .help(format!("name a key of it, for example `\"{name}.…\"`"));
     }
-    if FIXED.contains(&name) {
+    if is_fixed(name) {
         return fixed(name, place);
     }
     let deep = DEEP.iter().map(String::as_str);
@@ -208,7 +218,7 @@ fn homeless(name: &str, place: Place) -> Diagnostic {
 }
 
 fn no_section(written: &str, section: &str, place: Place) -> Diagnostic {
-    if FIXED.contains(&section) {
+    if is_fixed(section) {
         return fixed(section, place);
     }
     let sections = || PLAIN.into_iter().chain(NAMED);

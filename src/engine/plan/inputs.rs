@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, FingerprintCache};
 use crate::device::DeviceKind;
 
-use super::commands::Commands;
+use super::commands::{Commands, kept};
 use super::memo::Part;
 use super::probe::{DeviceAnswer, device_facts};
 
@@ -85,12 +85,10 @@ impl PlanInputs {
     /// Facts of `dataset` with `validation_fraction` of its training rows reserved for validation.
     pub(super) fn facts(&self, dataset: &Part<DatasetSpec>, validation_fraction: f64) -> Facts {
         let name = (Arc::clone(&dataset.digest), validation_fraction.to_bits());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let ask = || {
+        kept(&self.known, name, || {
             let facts = (self.facts)(&dataset.value, validation_fraction);
             facts.map(Arc::new).map_err(Arc::new)
-        };
-        known.entry(name).or_insert_with(ask).clone()
+        })
     }
 
     /// The facts of `device`.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::base::text::one_line;
 use crate::datasets::DatasetFacts;
 use crate::models::CommandSpec;
 use crate::tasks::Algorithm;
@@ -121,73 +122,36 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The program of a command, and whether the cell can run.
+    /// The program of a command, and whether the cell can run. Reasons that hold on every machine take precedence over
+    /// those of this machine. A reason is one line, since it can quote data files.
     fn feasibility(&self, cell: &Resolved) -> (Option<Program>, Feasibility) {
-        let (program, feasibility) = self.program_and_feasibility(cell);
-        (program, feasibility.in_one_line())
-    }
-
-    fn program_and_feasibility(&self, cell: &Resolved) -> (Option<Program>, Feasibility) {
-        let Some(spec) = cell.model.value.command() else {
-            return (None, self.own_feasibility(cell));
+        let infeasible = |reason: &str| (None, Feasibility::Infeasible(one_line(reason)));
+        let command = cell.model.value.command();
+        let problem = cell.problem.as_ref().map(ToString::to_string);
+        let wrong = problem
+            .or_else(|| check::wrong_arithmetic(&cell.train).filter(|_| command.is_none()))
+            .or_else(|| Some(cell.data.unknown.as_ref()?.to_string()))
+            .or_else(|| check::misfit(cell).filter(|_| command.is_none()));
+        if let Some(reason) = wrong {
+            return infeasible(&reason);
+        }
+        let (program, lack) = if let Some(spec) = command {
+            match program(self.plan, cell, spec) {
+                Ok(program) => {
+                    let lack = Some(program.lacking.clone()).filter(|lack| !lack.is_empty());
+                    (Some(program), lack)
+                }
+                Err(mistakes) => {
+                    return infeasible(mistakes.first().map_or("", |mistake| &mistake.message));
+                }
+            }
+        } else {
+            let device = self.plan.inputs.device(cell.train.device);
+            let lack = |facts| check::lacking_arithmetic(&cell.train, &facts);
+            (None, device.map_or_else(Some, lack))
         };
-        if let Some(problem) = &cell.problem {
-            return (None, Feasibility::Infeasible(problem.to_string()));
-        }
-        if let Some(error) = &cell.data.unknown {
-            return (None, Feasibility::Infeasible(error.to_string()));
-        }
-        match program(self.plan, cell, spec) {
-            Ok(program) if program.lacking.is_empty() => (Some(program), Feasibility::Runs),
-            Ok(program) => {
-                let reason = program.lacking.clone();
-                (Some(program), Feasibility::Skipped(reason))
-            }
-            Err(mistakes) => {
-                let first = mistakes.into_iter().next();
-                let reason = first.map_or_else(String::new, |mistake| mistake.message);
-                (None, Feasibility::Infeasible(reason))
-            }
-        }
-    }
-
-    /// Feasibility of a cell with a built-in model. Reasons that hold on every machine take precedence over those of
-    /// this machine.
-    fn own_feasibility(&self, cell: &Resolved) -> Feasibility {
-        if let Some(problem) = &cell.problem {
-            return Feasibility::Infeasible(problem.to_string());
-        }
-        let wrong = check::wrong_arithmetic(&cell.train);
-        if let Some(reason) = wrong.or_else(|| check::wrong_convolution(&cell.train)) {
-            return Feasibility::Infeasible(reason);
-        }
-        if let Some(error) = &cell.data.unknown {
-            return Feasibility::Infeasible(error.to_string());
-        }
-        let (train, facts) = (&cell.train, &cell.data.facts);
-        let (validation, loss) = (&cell.validation.value, &cell.loss.value);
-        let normalises_rows = cell.pairing.normalises_rows;
-        let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
-        let misfit = misfit
-            .or_else(|| check::wrong_schedule(train))
-            .or_else(|| check::unseen_plateau(train, validation, facts))
-            .or_else(|| check::wrong_sampling(validation, loss))
-            .or_else(|| check::wrong_assessment(validation, loss, facts))
-            .or_else(|| check::no_images(&cell.loader.value, &cell.dataset.value))
-            .or_else(|| check::endless(validation))
-            .or_else(|| check::wrong_algorithm(train, &cell.model.value))
-            .or_else(|| check::no_split(validation, facts))
-            .or_else(|| check::oversized(train, facts))
-            .or_else(|| check::single_values(train, facts).filter(|_| normalises_rows));
-        if let Some(reason) = misfit {
-            return Feasibility::Infeasible(reason);
-        }
-        let device = self.plan.inputs.device(train.device);
-        let lack = device.map(|facts| check::lacking_arithmetic(train, &facts));
-        match lack {
-            Ok(None) => Feasibility::Runs,
-            Ok(Some(reason)) | Err(reason) => Feasibility::Skipped(reason),
-        }
+        let skipped = |reason: String| Feasibility::Skipped(one_line(&reason));
+        (program, lack.map_or(Feasibility::Runs, skipped))
     }
 
     fn axes(&self, choice: &[u32]) -> Vec<Arc<str>> {

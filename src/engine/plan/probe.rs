@@ -4,14 +4,11 @@
 //! plans and waits for workers never opens one: it runs a child, `fieldtrial probe DEVICE`, once.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::base::os;
+use super::commands::output;
 use crate::device::{DeviceError, DeviceFacts, DeviceKind};
 use crate::ops::{DeviceJob, Kernels, run_on};
 
@@ -20,9 +17,6 @@ pub type DeviceAnswer = Result<DeviceFacts, String>;
 
 /// Time limit of the child; the driver's first start after a boot takes seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Time between two polls of the child.
-const LOOK: Duration = Duration::from_millis(2);
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 static KNOWN: Mutex<BTreeMap<DeviceKind, DeviceAnswer>> = Mutex::new(BTreeMap::new());
@@ -74,50 +68,16 @@ impl DeviceJob for Ask {
 }
 
 fn ask_child(program: &Path, device: DeviceKind) -> DeviceAnswer {
-    let mut command = Command::new(program);
-    command
-        .args(["probe", &device.to_string()])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    os::in_own_group(&mut command);
-    let cannot = |error| format!("cannot ask for `{device}`: {error}");
-    let mut child = command.spawn().map_err(cannot)?;
-    if !ends_in_time(&mut child) {
-        os::kill_group(&mut child);
-        let _ = child.wait();
-        let seconds = PATIENCE.as_secs();
-        return Err(format!(
-            "the driver did not answer for `{device}` in {seconds} s"
-        ));
-    }
-    let answer: Option<DeviceAnswer> = serde_json::from_str(&said(child.stdout.take())).ok();
+    let program = program.to_string_lossy().into_owned();
+    let command = [program, "probe".to_owned(), device.to_string()];
+    let cannot = |why| format!("cannot ask for `{device}`: {why}");
+    let (_, text) = output(Path::new("."), &command, PATIENCE).map_err(cannot)?;
+    let mut lines = text.lines();
+    let answer = lines.find_map(|line| serde_json::from_str::<DeviceAnswer>(line).ok());
     answer.unwrap_or_else(|| {
-        let last = said(child.stderr.take());
-        let last = last.trim().lines().last().unwrap_or("no message");
+        let last = text.trim().lines().last().unwrap_or("no message");
         Err(format!("asking for `{device}` broke the driver: {last}"))
     })
-}
-
-/// Whether the child has ended by itself. Its output is short enough for the pipe's buffer.
-fn ends_in_time(child: &mut Child) -> bool {
-    let began = Instant::now();
-    while began.elapsed() < PATIENCE {
-        match child.try_wait() {
-            Ok(None) => thread::sleep(LOOK),
-            Ok(Some(_)) | Err(_) => return true,
-        }
-    }
-    false
-}
-
-fn said(stream: Option<impl Read>) -> String {
-    let mut text = Vec::new();
-    if let Some(mut stream) = stream {
-        // Unreadable output is treated as empty.
-        let _ = stream.read_to_end(&mut text);
-    }
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 #[cfg(test)]

@@ -231,8 +231,7 @@ fn unknown_name(name: &str, parameters: &BTreeMap<String, Parameter>) -> Mistake
         .chain(RUN_WORDS)
         .collect();
     let meant = crate::diag::did_you_mean(name, known.iter().copied());
-    let mut mistake = Mistake::new(&[], message);
-    mistake.help.extend(meant);
+    let mistake = Mistake::new(&[], message).maybe_help(meant);
     mistake.help(format!(
         "there are {}, and settings by their whole path, `{{train.batch-size}}`",
         crate::diag::list(known)

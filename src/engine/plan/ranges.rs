@@ -255,6 +255,24 @@ mod tests {
     }
 
     #[test]
+    fn rules_of_datasets_are_those_of_their_schemas() {
+        let text = "kind = \"image-folder\"\nsize = [8, 0]\n[augment]\nflip = 2\n[generate]\nkind = \"surface-textures\"\nsize = 4\n";
+        let expected = [
+            "`s.size` must be from 1 to 16384, found `0`",
+            "`s.augment.flip` must be from 0 to 1, found `2`",
+            "`s.generate.size` must be from 8 to 2048, found `4`",
+        ];
+        assert_eq!(mistakes("datasets", text), expected);
+        let text = "kind = \"detector-events\"\nvoxels = 2\nheight-mm = 0\nsamples = 0\n";
+        let expected = [
+            "`s.voxels` must be from 3 to 1000000, found `2`",
+            "`s.height-mm` must be larger than 0, found `0`",
+            "`s.samples` must be from 1 to 4294967295, found `0`",
+        ];
+        assert_eq!(mistakes("datasets", text), expected);
+    }
+
+    #[test]
     fn rules_of_inner_tables_and_of_lists_hold() {
         let text = "[early-stopping]\npatience = 0\n[ema]\ndecay = 1\n";
         let expected = [

@@ -7,7 +7,7 @@ use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, Place, did_you_mean, list};
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
-use crate::manifest::{Key, Node, Table, Value};
+use crate::manifest::{Complaint, Key, Node, Table, Value};
 use crate::models::ModelSpec;
 use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
 
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn model(self) -> Read<(String, ModelSpec)> {
-        let (name, model) = self.named("model", &ModelSpec::KINDS)?;
+        let (name, model) = self.named::<ModelSpec>("model")?;
         let node = || self.named_section("models", &name);
         let mistakes = declared::mistakes(&name, node, &model);
         if mistakes.is_empty() {
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         if self.chosen("dataset").is_none() && self.is_command() {
             return Ok((String::new(), DatasetSpec::Absent));
         }
-        let (name, mut dataset): (_, DatasetSpec) = self.named("dataset", &DatasetSpec::KINDS)?;
+        let (name, mut dataset) = self.named::<DatasetSpec>("dataset")?;
         dataset.resolve_paths(&self.plan.written.folder);
         Ok((name, dataset))
     }
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
     /// The loss that the cell names and its name, if it names one.
     pub(super) fn loss(self) -> Option<Read<(String, LossSpec)>> {
         let chosen = self.chosen("loss")?.map_err(|mistake| vec![mistake]);
-        Some(chosen.and_then(|chosen| self.of_name("loss", chosen, &LossSpec::KINDS)))
+        Some(chosen.and_then(|chosen| self.of_name("loss", chosen)))
     }
 
     /// `[train]` without the units that it contains, with the file of initial weights as an absolute path.
@@ -242,26 +242,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn named<T: DeserializeOwned>(self, what: &str, kinds: &[&str]) -> Read<(String, T)> {
+    fn named<T: DeserializeOwned>(self, what: &str) -> Read<(String, T)> {
         let chosen = self.chosen(what);
-        let chosen = chosen.unwrap_or_else(|| Err(self.nothing_chosen(what, kinds)));
-        self.of_name(what, chosen.map_err(|mistake| vec![mistake])?, kinds)
+        let chosen = chosen.unwrap_or_else(|| Err(self.nothing_chosen(what, &kinds::<T>())));
+        self.of_name(what, chosen.map_err(|mistake| vec![mistake])?)
     }
 
     /// Reads the section that the cell has chosen.
-    fn of_name<T: DeserializeOwned>(
-        self,
-        what: &str,
-        chosen: Key,
-        kinds: &[&str],
-    ) -> Read<(String, T)> {
+    fn of_name<T: DeserializeOwned>(self, what: &str, chosen: Key) -> Read<(String, T)> {
         let (section, name) = (plural(what), chosen.name.as_str());
         let table = self.plan.written.root.table(&section);
         let base = match table.and_then(|table| table.get(name)) {
             Some(node) => node.clone(),
             // For a loss, a kind is accepted instead of a name, because losses have few settings.
-            None if what == "loss" && kinds.contains(&name) => of_kind(&chosen),
-            None => return Err(vec![unknown_name(what, &chosen, table, kinds)]),
+            None if what == "loss" && kinds::<T>().contains(&name) => of_kind(&chosen),
+            None => return Err(vec![unknown_name(what, &chosen, table, &kinds::<T>())]),
         };
         let undeclared = declared::undeclared(&base, name, self.assignments());
         if !undeclared.is_empty() {
@@ -312,6 +307,14 @@ pub(super) fn of_kind(kind: &Key) -> Node {
     );
     let entries = vec![entry];
     Node::new(Value::Table(Table { entries }), kind.place)
+}
+
+/// Every kind of a type, in the order in which `fieldtrial list` shows them.
+pub(super) fn kinds<T: DeserializeOwned>() -> Vec<&'static str> {
+    match T::deserialize(&of_kind(&Key::new("", Place::default()))) {
+        Err(Complaint::UnknownWord { accepted, .. }) => accepted,
+        _ => Vec::new(),
+    }
 }
 
 fn unknown_name(what: &str, chosen: &Key, table: Option<&Table>, kinds: &[&str]) -> Diagnostic {

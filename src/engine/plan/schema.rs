@@ -10,6 +10,7 @@ use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 
 use super::cell::{TrainSpec, ValidationSpec};
+use super::reader::kinds;
 use super::search::{
     FloatSection, IntSection, ObjectiveSection, PrunerSpec, SamplerSpec, SearchSection,
 };
@@ -150,11 +151,11 @@ fn search(generator: &mut SchemaGenerator) -> Value {
         },
         "sampler": {
             "description": "How values are proposed: a kind, or a table with `kind`; without it, `tpe`.",
-            "anyOf": [{ "type": "string", "enum": SamplerSpec::KINDS }, sampler]
+            "anyOf": [{ "type": "string", "enum": kinds::<SamplerSpec>() }, sampler]
         },
         "pruner": {
             "description": "Which trials end early: a kind, or a table with `kind`; without it, none.",
-            "anyOf": [{ "type": "string", "enum": PrunerSpec::KINDS }, pruner]
+            "anyOf": [{ "type": "string", "enum": kinds::<PrunerSpec>() }, pruner]
         },
         "space": {
             "type": "object",

@@ -1,14 +1,16 @@
 //! The events of a program: lines of JSON in a file that it appends to.
 
+use std::borrow::Cow;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
+use regex::{Captures, Regex};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
-use super::observed::{MemoryEvent, OperationsEvent, PhasesEvent, StepsEvent};
+use super::observed::{OperationsEvent, PhasesEvent, StepsEvent};
 use crate::base::file;
-use crate::event::Event;
+use crate::event::{DeviceMemoryTimes, Event};
 use crate::models::CommandSpec;
 
 /// Longest line in bytes.
@@ -105,7 +107,7 @@ pub(super) enum ProgramEvent {
     Steps(StepsEvent),
     Phases(PhasesEvent),
     Operations(OperationsEvent),
-    Memory(MemoryEvent),
+    Memory(DeviceMemoryTimes),
 }
 
 /// Values of an event.
@@ -221,28 +223,12 @@ fn values(mut table: Map<String, Json>, spec: &CommandSpec) -> Result<Values, St
 }
 
 /// `line` with `null` in place of `NaN`, `Infinity` and `-Infinity` outside of texts.
-fn without_nan(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    let mut rest = line;
-    let mut is_text = false;
-    while let Some(first) = rest.chars().next() {
-        let word = ["-Infinity", "Infinity", "NaN"];
-        let word = word.into_iter().find(|word| rest.starts_with(word));
-        if let (Some(word), false) = (word, is_text) {
-            text.push_str("null");
-            rest = &rest[word.len()..];
-            continue;
-        }
-        let mut length = first.len_utf8();
-        match first {
-            '"' => is_text = !is_text,
-            '\\' if is_text => length += rest[1..].chars().next().map_or(0, char::len_utf8),
-            _ => {}
-        }
-        text.push_str(&rest[..length]);
-        rest = &rest[length..];
-    }
-    text
+fn without_nan(line: &str) -> Cow<'_, str> {
+    let words = Regex::new(r#"("(?:[^"\\]|\\.)*"?)|-?Infinity|NaN"#).expect("a valid pattern");
+    words.replace_all(line, |word: &Captures<'_>| match word.get(1) {
+        Some(text) => text.as_str().to_owned(),
+        None => "null".to_owned(),
+    })
 }
 
 #[cfg(test)]

@@ -149,35 +149,10 @@ pub(super) struct OperationsEvent {
     /// Mean milliseconds per step.
     #[serde(default)]
     step_ms: f64,
-    rows: Vec<OperationRow>,
+    rows: Vec<OpRow>,
     /// For the trace: lane (`steps`, `phases`, `ops`), name, detail, start and duration in microseconds.
     #[serde(default)]
-    spans: Vec<(String, String, String, f64, f64)>,
-}
-
-/// An operation of one layer; times and FLOPs are per step.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct OperationRow {
-    layer: String,
-    op: String,
-    phase: String,
-    calls: u64,
-    forward_ms: f64,
-    backward_ms: f64,
-    flops_forward: f64,
-    flops_backward: f64,
-}
-
-/// `memory`: peaks of the device, in bytes.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct MemoryEvent {
-    peak_train_bytes: Option<u64>,
-    peak_validation_bytes: Option<u64>,
-    /// Source of these numbers.
-    #[serde(default)]
-    source: String,
+    spans: Vec<Span>,
 }
 
 /// What a program has reported about its steps so far.
@@ -195,7 +170,7 @@ pub(super) struct Observed {
     is_synchronised: bool,
     of_run: PhasesEvent,
     operations: Option<OperationsEvent>,
-    memory: Option<MemoryEvent>,
+    memory: Option<DeviceMemoryTimes>,
 }
 
 impl Observed {
@@ -243,14 +218,17 @@ impl Observed {
             return Err("`operations` of no step".to_owned());
         }
         let mut spans = told.spans.iter();
-        if let Some(wrong) = spans.find(|span| !span.3.is_finite() || !is_time(span.4)) {
-            return Err(format!("a span from {} µs for {} µs", wrong.3, wrong.4));
+        if let Some(wrong) =
+            spans.find(|span| !span.start_us.is_finite() || !is_time(span.duration_us))
+        {
+            let (start, time) = (wrong.start_us, wrong.duration_us);
+            return Err(format!("a span from {start} µs for {time} µs"));
         }
         self.operations = Some(told);
         Ok(())
     }
 
-    pub(super) fn memory(&mut self, told: MemoryEvent) {
+    pub(super) fn memory(&mut self, told: DeviceMemoryTimes) {
         self.memory = Some(told);
     }
 
@@ -258,31 +236,13 @@ impl Observed {
     pub(super) fn profile(&self) -> Option<Profile> {
         let told = self.operations.as_ref()?;
         let step_ms = told.step_ms.max(told.ms.sum());
-        let row = |row: &OperationRow| OpRow {
-            layer: row.layer.clone(),
-            op: row.op.clone(),
-            phase: row.phase.clone(),
-            calls: row.calls,
-            forward_ms: row.forward_ms,
-            backward_ms: row.backward_ms,
-            flops_forward: row.flops_forward,
-            flops_backward: row.flops_backward,
-            ..OpRow::default()
-        };
-        let span = |(lane, name, detail, start_us, duration_us): &(_, _, _, f64, f64)| Span {
-            lane: String::clone(lane),
-            name: String::clone(name),
-            detail: String::clone(detail),
-            start_us: *start_us,
-            duration_us: *duration_us,
-        };
         Some(Profile {
             steps: told.steps,
             samples: told.samples.round() as usize,
             step_ms,
             phases: of_step(told.ms.values(), step_ms),
-            ops: told.rows.iter().map(row).collect(),
-            spans: told.spans.iter().map(span).collect(),
+            ops: told.rows.clone(),
+            spans: told.spans.clone(),
         })
     }
 
@@ -294,9 +254,8 @@ impl Observed {
         facts.steps = self.steps;
         facts.samples = self.samples;
         if let Some(told) = self.operations.as_ref().filter(|told| told.samples > 0.0) {
-            let per_sample = |get: &dyn Fn(&OperationRow) -> f64| {
-                told.rows.iter().map(get).sum::<f64>() / told.samples
-            };
+            let per_sample =
+                |get: &dyn Fn(&OpRow) -> f64| told.rows.iter().map(get).sum::<f64>() / told.samples;
             facts.flops_forward_per_sample = per_sample(&|row| row.flops_forward);
             facts.flops_backward_per_sample = per_sample(&|row| row.flops_backward);
         }
@@ -329,13 +288,7 @@ impl Observed {
         times.loader.start_ms = of_run.loader_start_ms.unwrap_or_default();
         times.loader.wait_s = times.phases.data_wait_ms * self.steps as f64 / 1e3;
         if let Some(memory) = &self.memory {
-            times.device_memory = DeviceMemoryTimes {
-                peak_train_bytes: memory.peak_train_bytes,
-                peak_validation_bytes: memory.peak_validation_bytes,
-                used_bytes: None,
-                source: memory.source.clone(),
-            }
-            .into();
+            times.device_memory = memory.clone().into();
         }
     }
 }

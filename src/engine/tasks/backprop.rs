@@ -1,5 +1,7 @@
 //! [`Backprop`]: a task that consists of a forward pass, a loss and backpropagation.
 
+use rand_chacha::ChaCha8Rng;
+
 use super::{
     Assess, Assessment, AssessmentProgress, Drawing, Image, Meaning, MicroStepResult, Outputs,
     Place, ReferenceInputs, Score, Task, TaskError,
@@ -9,7 +11,7 @@ use crate::device::Buffer;
 use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
 use crate::models::StatisticsUpdate;
-use crate::ops::{Grads, Kernels, Module, Pass, Result, Var};
+use crate::ops::{Grads, Kernels, Module, Pass, Result, Var, Work};
 
 /// One forward pass and its loss. [`Backprop`] adds gradients, phases and metrics.
 pub(super) trait Objective<D: Kernels> {
@@ -96,6 +98,20 @@ pub(super) enum Draw {
     Evaluation(u64),
 }
 
+impl Draw {
+    /// The stream of noise of the batch, or of the part `within` it.
+    pub(super) fn noise(self, seed: Seed, within: &[u64]) -> ChaCha8Rng {
+        match self {
+            Self::Training(Place { epoch, step }) => {
+                seed.stream_at(Purpose::Noise, &[&[epoch, step], within].concat())
+            }
+            Self::Evaluation(index) => {
+                seed.stream_at(Purpose::Evaluation, &[&[index], within].concat())
+            }
+        }
+    }
+}
+
 pub(super) struct Backprop<D, O> {
     device: D,
     objective: O,
@@ -142,16 +158,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         let output = self.objective.forward(&mut pass, inputs)?;
         watch.mark(Phase::Forward);
         let loss = self.objective.loss(&mut pass, &output, inputs)?;
-        watch.mark(Phase::Loss);
-        let (work, activation_bytes) = (pass.work(), pass.held_bytes());
-        let grads = pass.backward_from(&loss, loss_grad)?;
-        watch.mark(Phase::Backward);
-        Ok(MicroStepResult {
-            grads,
-            loss,
-            work,
-            activation_bytes,
-        })
+        MicroStepResult::of(pass, loss, loss_grad, Work::default(), watch)
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
     TaskParts,
 };
 use crate::base::Purpose;
-use crate::datasets::{DatasetFacts, DatasetSpec, Features, ImageSize, Target};
+use crate::datasets::{DatasetFacts, DatasetSpec, Features, ImageSize, Target, channels_last};
 use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::{LossSpec, NoiseMseSpec};
@@ -173,18 +173,6 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
     ) -> Result<Option<Vec<Image>>> {
         self.draw_each(device, wanted, told).map(Some)
     }
-}
-
-/// `(B, C, positions)` to `(B, positions, C)`.
-fn channels_last(values: &[f32], channels: usize, positions: usize) -> Vec<f32> {
-    let mut result = vec![0.0; values.len()];
-    let image = channels * positions;
-    for (from, to) in values.chunks(image).zip(result.chunks_mut(image)) {
-        for (index, value) in from.iter().enumerate() {
-            to[index % positions * channels + index / positions] = *value;
-        }
-    }
-    result
 }
 
 impl Workload for DdpmUnetSpec {

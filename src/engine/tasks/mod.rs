@@ -52,9 +52,9 @@ use crate::datasets::{Features, Target};
 use crate::device::Buffer;
 use crate::loader::Batch;
 use crate::losses::LossSpec;
-use crate::measure::Stopwatch;
+use crate::measure::{Phase, Stopwatch};
 use crate::models::ModelSpec;
-use crate::ops::{Convolution, Grads, Kernels, Module, Result, Var, Work};
+use crate::ops::{Convolution, Grads, Kernels, Module, Pass, Result, Var, Work};
 
 /// A model with its loss and metrics, with the functions that the training loop calls.
 pub trait Task<D: Kernels> {
@@ -175,6 +175,29 @@ pub struct MicroStepResult<D: Kernels> {
     pub work: Work,
     /// Bytes of activations held at the end of the forward pass.
     pub activation_bytes: u64,
+}
+
+impl<D: Kernels> MicroStepResult<D> {
+    /// Backpropagates from a pass's loss; `earlier` is work of the same step outside the pass.
+    fn of(
+        pass: Pass<D>,
+        loss: Var<D>,
+        loss_grad: Buffer<D>,
+        earlier: Work,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Self> {
+        watch.mark(Phase::Loss);
+        let (mut work, activation_bytes) = (earlier, pass.held_bytes());
+        work += pass.work();
+        let grads = pass.backward_from(&loss, loss_grad)?;
+        watch.mark(Phase::Backward);
+        Ok(Self {
+            grads,
+            loss,
+            work,
+            activation_bytes,
+        })
+    }
 }
 
 /// Arguments of [`build`].

@@ -13,7 +13,7 @@ use rand_distr::StandardNormal;
 
 use super::Place;
 use super::backprop::Draw;
-use crate::base::{Purpose, Seed};
+use crate::base::Seed;
 
 /// The random numbers of a batch, in drawing order.
 #[derive(Debug, PartialEq)]
@@ -38,10 +38,7 @@ pub(super) struct Request {
 
 impl Numbers {
     fn draw(seed: Seed, request: Request) -> Self {
-        let mut rng = match request.draw {
-            Draw::Training(place) => seed.stream_at(Purpose::Noise, &[place.epoch, place.step]),
-            Draw::Evaluation(index) => seed.stream_at(Purpose::Evaluation, &[index]),
-        };
+        let mut rng = request.draw.noise(seed, &[]);
         let samples = 0..request.samples;
         Self {
             times: (samples.clone().map(|_| rng.gen_range(0..request.timesteps))).collect(),

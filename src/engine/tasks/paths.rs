@@ -5,7 +5,6 @@
 //! split. Noise is drawn on the host; this time counts as the step's residual, `other`.
 
 use rand::Rng;
-use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use super::backprop::{Backprop, Draw, Objective};
@@ -76,18 +75,8 @@ impl<D: Kernels> Paths<D> {
         })
     }
 
-    fn rng(&self, draw: Draw) -> ChaCha8Rng {
-        match draw {
-            Draw::Training(place) => {
-                let at = [place.epoch, place.step];
-                self.seed.stream_at(Purpose::Noise, &at)
-            }
-            Draw::Evaluation(index) => self.seed.stream_at(Purpose::Evaluation, &[index]),
-        }
-    }
-
     fn noise(&self, size: usize, draw: Draw) -> Vec<f32> {
-        let mut rng = self.rng(draw);
+        let mut rng = draw.noise(self.seed, &[]);
         match &self.generator {
             Generator::CannedNet(_, process) => {
                 let mut rows = Vec::with_capacity(2 * size * self.points);

@@ -10,7 +10,7 @@ use super::regression::Values;
 use super::workload::{BuiltTask, ONE_CLASS, ReferenceFiles, ReferenceForm, Workload};
 use super::{Meaning, ReferenceInputs, Score, Task, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
-use crate::datasets::{DatasetFacts, Features, Target};
+use crate::datasets::{DatasetFacts, Features, Target, channels_last};
 use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::LossSpec;
@@ -169,15 +169,6 @@ fn features_of(inputs: &mut ReferenceInputs, features: Features) -> Vec<f32> {
         }
         other => inputs.floats("x", &[other.len()]),
     }
-}
-
-/// `(B, pixels, C)` from `(B, C, pixels)`.
-fn channels_last(x: &[f32], channels: usize, pixels: usize) -> Vec<f32> {
-    let images = x.chunks(channels * pixels);
-    let value = |image: &[f32], at: usize| image[at % channels * pixels + at / channels];
-    images
-        .flat_map(|image| (0..image.len()).map(move |at| value(image, at)))
-        .collect()
 }
 
 /// Why this loss does not fit data with this target; `None` if it fits.

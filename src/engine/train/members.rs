@@ -60,9 +60,15 @@ pub(super) fn evaluate<D: Kernels>(
         steps_per_epoch: 0,
     });
     log.begin_training();
-    let found = log.validation(|| found(&evaluation, &mut members))?;
-    let best_loss = found.loss;
-    found.note(&mut log.facts);
+    let (fixed, (loss, validation), tested) = log.validation(|| {
+        let fixed = evaluation.fixed(&mut members)?;
+        let validated = evaluation.validate(&mut members)?;
+        Ok::<_, TrainError>((fixed, validated, evaluation.test(&mut members)?))
+    })?;
+    note(&mut log.facts, &fixed, validation, tested);
+    if evaluation.validates() && loss.is_none() {
+        log.facts.diverged = Some("validation loss was no finite number".into());
+    }
     if let Err(reason) = log.end_watch() {
         let message = format!("nothing was measured of the GPU: {reason}");
         emit(Event::Warning { message });
@@ -71,52 +77,23 @@ pub(super) fn evaluate<D: Kernels>(
     let memory = device.memory()?;
     let (mut facts, mut times) = log.finish(None, LoaderTimes::default(), class, memory);
     times.convolutions = device.convolutions();
-    facts.best_loss = best_loss;
+    facts.best_loss = loss;
     Ok(Outcome { facts, times })
 }
 
-struct Found {
-    /// Score of the fixed batch, with its FLOPs.
-    fixed: Score,
-    /// Loss on the split that is evaluated during training.
-    loss: Option<f64>,
-    validation: Metric,
-    tested: Tested,
-    validates: bool,
-}
-
-fn found<D: Kernels>(
-    evaluation: &Evaluation,
-    members: &mut Members<D>,
-) -> Result<Found, TrainError> {
-    let fixed = evaluation.fixed(members)?;
-    let (loss, validation) = evaluation.validate(members)?;
-    Ok(Found {
-        fixed,
-        loss,
-        validation,
-        tested: evaluation.test(members)?,
-        validates: evaluation.validates(),
-    })
-}
-
-impl Found {
-    fn note(self, facts: &mut RunFacts) {
-        let work = self.fixed.work().forward as f64;
-        facts.flops_forward_per_sample = work / self.fixed.samples().max(1) as f64;
-        facts.eval_loss_after = self.fixed.loss();
-        let mut accuracies = Accuracies::default();
-        accuracies.note(0, &self.validation);
-        let best = accuracies.metrics().into_iter();
-        facts
-            .metrics
-            .extend(best.filter(|(name, _)| name.starts_with("best_")));
-        facts.metrics.extend(self.validation);
-        self.tested.note(facts);
-        if self.validates && self.loss.is_none() {
-            facts.diverged = Some("validation loss was no finite number".into());
-        }
-    }
+/// Notes the score of the fixed batch, with its FLOPs, and the metrics of the splits.
+fn note(facts: &mut RunFacts, fixed: &Score, validation: Metric, tested: Tested) {
+    let work = fixed.work().forward as f64;
+    facts.flops_forward_per_sample = work / fixed.samples().max(1) as f64;
+    facts.eval_loss_after = fixed.loss();
+    let mut accuracies = Accuracies::default();
+    accuracies.note(0, &validation);
+    let best = accuracies.metrics().into_iter();
+    facts
+        .metrics
+        .extend(best.filter(|(name, _)| name.starts_with("best_")));
+    facts.metrics.extend(validation);
+    tested.note(facts);
 }
 
 /// Checks that all members can be evaluated on the same samples with the same noise, and were not trained on these

@@ -95,7 +95,12 @@ fn spans(spans: &[TimedSpan], made: &[MadeBatch]) -> Vec<Span> {
     };
     let origin = first.start;
     let batches = made.iter().filter(|batch| batch.start < end);
-    let batches = batches.map(|batch| batch_span(batch, origin));
+    let batches = batches.map(|batch| {
+        let worker = batch.worker.map(|worker| format!(" {worker}"));
+        let lane = format!("loader{}", worker.unwrap_or_default());
+        let times = (batch.start, batch.end);
+        span((&lane, "batch", batch.index.to_string()), times, origin)
+    });
     let (operations, others): (Vec<_>, Vec<_>) = spans
         .iter()
         .partition(|span| matches!(span.kind, SpanKind::Operation { .. }));
@@ -104,40 +109,29 @@ fn spans(spans: &[TimedSpan], made: &[MadeBatch]) -> Vec<Span> {
     batches.chain(spans).take(MOST_SPANS).collect()
 }
 
-fn batch_span(batch: &MadeBatch, origin: Instant) -> Span {
-    let lane = batch
-        .worker
-        .map_or_else(|| "loader".to_owned(), |worker| format!("loader {worker}"));
-    let detail = batch.index.to_string();
-    span(
-        (lane, "batch".to_owned(), detail),
-        (batch.start, batch.end),
-        origin,
-    )
-}
-
 fn event_span(timed: &TimedSpan, origin: Instant) -> Span {
-    let (lane, name, detail) = match &timed.kind {
-        SpanKind::Step(number) => ("steps", "step".to_owned(), number.to_string()),
-        SpanKind::Phase(phase) => ("phases", phase_name(Some(*phase)).to_owned(), String::new()),
+    let words = match &timed.kind {
+        SpanKind::Step(number) => ("steps", "step", number.to_string()),
+        SpanKind::Phase(phase) => ("phases", phase_name(Some(*phase)), String::new()),
         SpanKind::Operation {
             name,
             layer,
             is_backward,
         } => {
             let suffix = if *is_backward { " backward" } else { "" };
-            ("ops", format!("{name}{suffix}"), layer.clone())
+            let name = format!("{name}{suffix}");
+            return span(
+                ("ops", &name, layer.clone()),
+                (timed.start, timed.end),
+                origin,
+            );
         }
     };
-    span(
-        (lane.to_owned(), name, detail),
-        (timed.start, timed.end),
-        origin,
-    )
+    span(words, (timed.start, timed.end), origin)
 }
 
 fn span(
-    (lane, name, detail): (String, String, String),
+    (lane, name, detail): (&str, &str, String),
     (start, end): (Instant, Instant),
     origin: Instant,
 ) -> Span {
@@ -147,8 +141,8 @@ fn span(
         None => -us(origin - start),
     };
     Span {
-        lane,
-        name,
+        lane: lane.to_owned(),
+        name: name.to_owned(),
         detail,
         start_us,
         duration_us: us(end - start),

@@ -3,113 +3,68 @@
 use std::fmt::Write;
 
 use half::{bf16, f16};
-use serde::{Deserialize, Serialize};
+use safetensors::Dtype;
 
 /// Largest number of classes; larger integers are probably numbers to predict.
 const MOST_CLASSES: i64 = 100_000;
 
-/// Type of an array's values, little endian.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Dtype {
-    Bool,
-    U8,
-    I8,
-    U16,
-    I16,
-    U32,
-    I32,
-    U64,
-    I64,
-    F16,
-    Bf16,
-    F32,
-    F64,
+/// NumPy's names of the types that are read, without the order of bytes.
+const TYPES: [(&str, Dtype); 12] = [
+    ("b1", Dtype::BOOL),
+    ("u1", Dtype::U8),
+    ("i1", Dtype::I8),
+    ("u2", Dtype::U16),
+    ("i2", Dtype::I16),
+    ("u4", Dtype::U32),
+    ("i4", Dtype::I32),
+    ("u8", Dtype::U64),
+    ("i8", Dtype::I64),
+    ("f2", Dtype::F16),
+    ("f4", Dtype::F32),
+    ("f8", Dtype::F64),
+];
+
+/// The type that NumPy writes as `text`: the order of bytes (`<`, `>`, or `|` if irrelevant), the kind, the size.
+///
+/// # Errors
+/// Another type, as the end of a sentence about the array.
+pub(super) fn of_npy(text: &str) -> Result<Dtype, String> {
+    let name = text.trim_start_matches(['<', '>', '|', '=']);
+    if name.starts_with('O') {
+        return Err("it has Python objects, which are not read: save an array of numbers".into());
+    }
+    let Some((_, dtype)) = TYPES.iter().find(|(known, _)| *known == name) else {
+        return Err(format!(
+            "its values are of the type `{text}`; numbers are needed, of a type of NumPy such as `float32`, `int64` or `uint8`"
+        ));
+    };
+    if text.starts_with('>') && dtype.bitsize() > 8 {
+        return Err(format!(
+            "its values are big-endian (`{text}`): save `x.astype(\"<{name}\")`"
+        ));
+    }
+    Ok(*dtype)
 }
 
-impl Dtype {
-    /// The type that NumPy writes as `text`: the order of bytes (`<`, `>`, or `|` if irrelevant), the kind, the size.
-    ///
-    /// # Errors
-    /// Another type, as the end of a sentence about the array.
-    pub(super) fn of_npy(text: &str) -> Result<Self, String> {
-        let name = text.trim_start_matches(['<', '>', '|', '=']);
-        let dtype = match name {
-            "b1" => Self::Bool,
-            "u1" => Self::U8,
-            "i1" => Self::I8,
-            "u2" => Self::U16,
-            "i2" => Self::I16,
-            "u4" => Self::U32,
-            "i4" => Self::I32,
-            "u8" => Self::U64,
-            "i8" => Self::I64,
-            "f2" => Self::F16,
-            "f4" => Self::F32,
-            "f8" => Self::F64,
-            _ if name.starts_with('O') => {
-                return Err(
-                    "it has Python objects, which are not read: save an array of numbers".into(),
-                );
-            }
-            _ => {
-                return Err(format!(
-                    "its values are of the type `{text}`; numbers are needed, of a type of NumPy such as `float32`, `int64` or `uint8`"
-                ));
-            }
-        };
-        if text.starts_with('>') && dtype.size() > 1 {
-            return Err(format!(
-                "its values are big-endian (`{text}`): save `x.astype(\"<{name}\")`"
-            ));
-        }
-        Ok(dtype)
-    }
+/// Whether arrays of the type are read.
+pub(super) fn is_read(dtype: Dtype) -> bool {
+    dtype == Dtype::BF16 || TYPES.iter().any(|(_, known)| *known == dtype)
+}
 
-    /// The type for a name in a safetensors file; `None` for unsupported ones.
-    pub(super) fn of_safetensors(name: &str) -> Option<Self> {
-        Some(match name {
-            "BOOL" => Self::Bool,
-            "U8" => Self::U8,
-            "I8" => Self::I8,
-            "U16" => Self::U16,
-            "I16" => Self::I16,
-            "U32" => Self::U32,
-            "I32" => Self::I32,
-            "U64" => Self::U64,
-            "I64" => Self::I64,
-            "F16" => Self::F16,
-            "BF16" => Self::Bf16,
-            "F32" => Self::F32,
-            "F64" => Self::F64,
-            _ => return None,
-        })
-    }
+/// Whether values of the type have a fraction.
+pub(super) fn is_float(dtype: Dtype) -> bool {
+    matches!(dtype, Dtype::F16 | Dtype::BF16 | Dtype::F32 | Dtype::F64)
+}
 
-    /// Whether values of the type have a fraction.
-    pub(super) fn is_float(self) -> bool {
-        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
-    }
-
-    /// Size of a value in bytes.
-    pub(super) fn size(self) -> usize {
-        match self {
-            Self::Bool | Self::U8 | Self::I8 => 1,
-            Self::U16 | Self::I16 | Self::F16 | Self::Bf16 => 2,
-            Self::U32 | Self::I32 | Self::F32 => 4,
-            Self::U64 | Self::I64 | Self::F64 => 8,
-        }
-    }
-
-    /// Size in bytes of an array of this shape.
-    ///
-    /// # Errors
-    /// A size that does not fit into memory, as the end of a sentence about the array.
-    pub(super) fn bytes_of(self, shape: &[usize]) -> Result<usize, String> {
-        let product = |size: usize, next: &usize| size.checked_mul(*next);
-        let bytes = shape.iter().try_fold(self.size(), product);
-        let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
-        bytes.ok_or_else(|| format!("its shape {} is larger than memory", shown(shape)))
-    }
+/// Size in bytes of an array of this shape.
+///
+/// # Errors
+/// A size that does not fit into memory, as the end of a sentence about the array.
+pub(super) fn bytes_of(dtype: Dtype, shape: &[usize]) -> Result<usize, String> {
+    let product = |size: usize, next: &usize| size.checked_mul(*next);
+    let bytes = shape.iter().try_fold(dtype.bitsize() / 8, product);
+    let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
+    bytes.ok_or_else(|| format!("its shape {} is larger than memory", shown(shape)))
 }
 
 /// An array read from a file.
@@ -131,7 +86,7 @@ impl Array {
         let bytes = &self.bytes[..];
         let values = match self.dtype {
             Dtype::F16 => map(bytes, |value| f16::from_le_bytes(value).to_f32()),
-            Dtype::Bf16 => map(bytes, |value| bf16::from_le_bytes(value).to_f32()),
+            Dtype::BF16 => map(bytes, |value| bf16::from_le_bytes(value).to_f32()),
             Dtype::F32 => map(bytes, f32::from_le_bytes),
             Dtype::F64 => map(bytes, |value| f64::from_le_bytes(value) as f32),
             Dtype::U64 => map(bytes, |value| u64::from_le_bytes(value) as f32),
@@ -180,7 +135,7 @@ impl Array {
     fn integers(&self) -> Vec<i64> {
         let bytes = &self.bytes[..];
         match self.dtype {
-            Dtype::Bool => map(bytes, |[value]| i64::from(value != 0)),
+            Dtype::BOOL => map(bytes, |[value]| i64::from(value != 0)),
             Dtype::U8 => map(bytes, |[value]| i64::from(value)),
             Dtype::I8 => map(bytes, |value| i64::from(i8::from_le_bytes(value))),
             Dtype::U16 => map(bytes, |value| i64::from(u16::from_le_bytes(value))),
@@ -191,7 +146,7 @@ impl Array {
             Dtype::U64 => map(bytes, |value| {
                 u64::from_le_bytes(value).try_into().unwrap_or(i64::MAX)
             }),
-            Dtype::F16 | Dtype::Bf16 | Dtype::F32 | Dtype::F64 => Vec::new(),
+            _ => Vec::new(),
         }
     }
 }

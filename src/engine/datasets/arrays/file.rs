@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use safetensors::{SafeTensorError, SafeTensors};
+use safetensors::{Dtype, SafeTensorError, SafeTensors};
+use serde::Deserialize;
 use serde_json::Value;
 use zip::ZipArchive;
 
 use super::super::{DatasetError, Faults, Target, Targets};
-use super::array::{Array, Dtype};
+use super::array::{Array, is_float, is_read};
 use super::npy;
 use crate::base::file;
 use crate::diag::list;
@@ -74,9 +75,10 @@ impl Place {
             (Some(Format::Safetensors), Some(name)) => {
                 let header = self.safetensors_header()?;
                 let dtype = header.get(name).and_then(|entry| entry.get("dtype"));
-                let dtype = dtype.and_then(Value::as_str);
                 let dtype = dtype.ok_or_else(|| self.wrong("it is not in the file"))?;
-                self.known_type(dtype)
+                self.known_type(
+                    Dtype::deserialize(dtype).map_err(|why| self.wrong(why.to_string()))?,
+                )
             }
             _ => self.of_npy(|file, _| npy::header(file).map(|header| header.dtype)),
         }
@@ -88,7 +90,7 @@ impl Place {
     /// Values that are neither of them.
     pub(super) fn targets(&self, array: &Array) -> Result<Targets, DatasetError> {
         let wrong = |why| self.wrong(why);
-        if array.dtype.is_float() {
+        if is_float(array.dtype) {
             let values = array.floats().map_err(wrong)?;
             return Ok(Targets::of_values(Target::None, values));
         }
@@ -151,7 +153,7 @@ impl Place {
             return Err(self.missing(names.collect()));
         };
         Ok(Array {
-            dtype: self.known_type(&tensor.dtype().to_string())?,
+            dtype: self.known_type(tensor.dtype())?,
             shape: tensor.shape().to_vec(),
             bytes: tensor.data().to_vec(),
         })
@@ -167,13 +169,13 @@ impl Place {
         serde_json::from_reader(header).map_err(|error| damaged(error.to_string()))
     }
 
-    fn known_type(&self, name: &str) -> Result<Dtype, DatasetError> {
-        let dtype = Dtype::of_safetensors(name);
-        dtype.ok_or_else(|| {
-            self.wrong(format!(
-                "its values are of the type `{name}`, which is not read"
-            ))
-        })
+    fn known_type(&self, dtype: Dtype) -> Result<Dtype, DatasetError> {
+        if is_read(dtype) {
+            return Ok(dtype);
+        }
+        Err(self.wrong(format!(
+            "its values are of the type `{dtype}`, which is not read"
+        )))
     }
 
     fn missing(&self, mut names: Vec<String>) -> DatasetError {

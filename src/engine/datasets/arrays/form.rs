@@ -1,12 +1,13 @@
 //! Meaning of the shapes and types of `x` and `y`: rows, images, classes, numbers.
 
+use safetensors::Dtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::image_folder::{MAX_SIDE, channels_last};
 use super::super::table::Table;
 use super::super::{DatasetError, Features, ImageSize, Target, Targets};
-use super::array::{Array, Dtype, shown};
+use super::array::{Array, is_float, shown};
 use super::file::Place;
 
 /// Position of the channels in image arrays.
@@ -141,7 +142,7 @@ fn guess(shape: &[usize], [first, last]: [usize; 2]) -> Result<Layout, String> {
 /// A shape that is not possible for targets, as the end of a sentence about the array.
 pub(super) fn of_y(dtype: Dtype, shape: &[usize], classes: usize) -> Result<Target, String> {
     let all = shown(shape);
-    match (shape, dtype.is_float()) {
+    match (shape, is_float(dtype)) {
         ([_], true) => Ok(Target::Values { len: 1 }),
         (&[_, len], true) if len > 0 => Ok(Target::Values { len }),
         ([_], false) => Ok(Target::Class { classes }),

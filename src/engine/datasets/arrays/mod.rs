@@ -12,6 +12,7 @@ mod new_rows;
 mod npy;
 mod spec;
 
+use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::normalisation::scales;
@@ -22,7 +23,6 @@ use super::{
     Target, Targets,
 };
 use crate::base::Seed;
-use array::Dtype;
 use file::Place;
 use form::Form;
 
@@ -121,13 +121,10 @@ impl ArraysSpec {
                     "`augment` changes images of 8 bits, an `x` of `uint8`".to_owned(),
                 ));
             }
-            Some(augment) => {
-                augment.check()?;
-                if matches!(target, Target::Values { .. }) {
-                    augment.check_numbers("numbers")?;
-                }
+            Some(augment) if matches!(target, Target::Values { .. }) => {
+                augment.check_numbers("numbers")?;
             }
-            None => {}
+            _ => {}
         }
         Ok(Forms {
             rows,

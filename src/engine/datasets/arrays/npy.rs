@@ -8,7 +8,10 @@
 
 use std::io::Read;
 
-use super::array::{Array, Dtype};
+use regex::Regex;
+use safetensors::Dtype;
+
+use super::array::{Array, bytes_of, of_npy};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Largest size in bytes of a header that is read; NumPy itself writes a few hundred.
@@ -48,36 +51,39 @@ pub(super) fn header(file: &mut dyn Read) -> Result<Header, String> {
     }
     let text = take(file, length)?;
     let text = String::from_utf8_lossy(&text);
-    let mut literal = Literal { rest: &text };
-    let entries = literal.entries();
-    let entries = entries.ok_or_else(|| {
-        format!(
+    let entry = |name: &str, form: &str| {
+        let pattern = format!(r#"['"]{name}['"]\s*:\s*(?:{form})"#);
+        let pattern = Regex::new(&pattern).expect("a valid pattern");
+        let found = pattern.captures(&text);
+        found.map(|found| found.extract::<1>().1[0].to_owned())
+    };
+    if entry("descr", r"(\[)").is_some() {
+        return Err("it has fields of several types: save each as an array of its own".into());
+    }
+    let entries = (
+        entry("descr", r#"['"]([^'"]*)"#),
+        entry("fortran_order", "(True|False)"),
+        entry("shape", r"\(([\dL,\s]*)\)"),
+    );
+    let (Some(descr), Some(order), Some(shape)) = entries else {
+        return Err(format!(
             "its header `{}` is no dictionary of `descr`, `fortran_order` and `shape`",
             text.trim_end()
-        )
-    })?;
-    let mut header = (None, None, None);
-    for (key, value) in entries {
-        match (key, value) {
-            ("descr", Value::Text(text)) => header.0 = Some(Dtype::of_npy(text)?),
-            ("descr", Value::Other) => {
-                return Err(
-                    "it has fields of several types: save each as an array of its own".into(),
-                );
-            }
-            ("fortran_order", Value::Bool(is_fortran)) => header.1 = Some(is_fortran),
-            ("shape", Value::Shape(shape)) => header.2 = Some(shape),
-            _ => {}
-        }
-    }
-    match header {
-        (Some(dtype), Some(is_fortran), Some(shape)) => Ok(Header {
-            dtype,
-            is_fortran,
-            shape,
-        }),
-        _ => Err("its header lacks one of `descr`, `fortran_order` and `shape`".into()),
-    }
+        ));
+    };
+    let sizes = shape
+        .split(',')
+        .map(str::trim)
+        .filter(|size| !size.is_empty());
+    // Python 2 ended whole numbers with `L`.
+    let sizes = sizes.map(|size| size.trim_end_matches('L').parse());
+    Ok(Header {
+        dtype: of_npy(&descr)?,
+        is_fortran: order == "True",
+        shape: sizes
+            .collect::<Result<_, _>>()
+            .map_err(|_| format!("its shape ({shape}) is no list of sizes"))?,
+    })
 }
 
 /// Reads the whole array in row-major order. Memory grows with the bytes that are read; at most `known` bytes are
@@ -87,7 +93,7 @@ pub(super) fn header(file: &mut dyn Read) -> Result<Header, String> {
 /// An invalid array, as the end of a sentence about the array.
 pub(super) fn array(file: &mut dyn Read, known: u64) -> Result<Array, String> {
     let header = header(file)?;
-    let expected = header.dtype.bytes_of(&header.shape)?;
+    let expected = bytes_of(header.dtype, &header.shape)?;
     let mut bytes = Vec::with_capacity(expected.min(known as usize));
     let read = file.take(expected as u64).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
@@ -100,7 +106,7 @@ pub(super) fn array(file: &mut dyn Read, known: u64) -> Result<Array, String> {
         return Err("there are more values than its header says".into());
     }
     if header.is_fortran {
-        bytes = row_major(&bytes, &header.shape, header.dtype.size());
+        bytes = row_major(&bytes, &header.shape, header.dtype.bitsize() / 8);
     }
     Ok(Array {
         dtype: header.dtype,
@@ -136,89 +142,4 @@ fn row_major(bytes: &[u8], shape: &[usize], size: usize) -> Vec<u8> {
         }
     }
     ordered
-}
-
-/// A value of the header's dictionary.
-enum Value<'a> {
-    Text(&'a str),
-    Bool(bool),
-    Shape(Vec<usize>),
-    /// A list: the types of several fields.
-    Other,
-}
-
-/// A parser of a Python literal, with the unread rest of the text.
-struct Literal<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Literal<'a> {
-    fn entries(&mut self) -> Option<Vec<(&'a str, Value<'a>)>> {
-        let mut entries = Vec::new();
-        self.skip("{")?;
-        while self.skip("}").is_none() {
-            let key = self.text()?;
-            self.skip(":")?;
-            let value = self.value()?;
-            let is_list = matches!(value, Value::Other);
-            entries.push((key, value));
-            // A list cannot be a supported type, so the rest of the header is skipped.
-            if is_list {
-                break;
-            }
-            if self.skip(",").is_none() {
-                self.skip("}")?;
-                break;
-            }
-        }
-        Some(entries)
-    }
-
-    fn value(&mut self) -> Option<Value<'a>> {
-        if self.skip("True").is_some() {
-            return Some(Value::Bool(true));
-        }
-        if self.skip("False").is_some() {
-            return Some(Value::Bool(false));
-        }
-        if self.skip("[").is_some() {
-            return Some(Value::Other);
-        }
-        if self.skip("(").is_some() {
-            return self.shape().map(Value::Shape);
-        }
-        self.text().map(Value::Text)
-    }
-
-    fn shape(&mut self) -> Option<Vec<usize>> {
-        let mut shape = Vec::new();
-        while self.skip(")").is_none() {
-            self.rest = self.rest.trim_start();
-            let end = self.rest.find(|letter: char| !letter.is_ascii_digit())?;
-            let (digits, rest) = self.rest.split_at(end);
-            shape.push(digits.parse().ok()?);
-            self.rest = rest;
-            // Python 2 ended whole numbers with `L`.
-            let _ = self.skip("L");
-            if self.skip(",").is_none() {
-                self.skip(")")?;
-                break;
-            }
-        }
-        Some(shape)
-    }
-
-    fn text(&mut self) -> Option<&'a str> {
-        let quotes = ["'", "\""];
-        let quote = quotes.into_iter().find(|one| self.skip(one).is_some())?;
-        let (text, rest) = self.rest.split_once(quote)?;
-        self.rest = rest;
-        Some(text)
-    }
-
-    /// Skips `word` if it is next.
-    fn skip(&mut self, word: &str) -> Option<()> {
-        self.rest = self.rest.trim_start().strip_prefix(word)?;
-        Some(())
-    }
 }

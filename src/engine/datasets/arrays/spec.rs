@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{AugmentSpec, DatasetError, split};
-use super::array::Dtype;
+use super::array::is_float;
 use super::file::{Format, Place};
 use super::form::Layout;
 
@@ -66,7 +66,7 @@ impl ArraysSpec {
     /// Whether targets are numbers, not classes; not so where no target can be read.
     pub(in super::super) fn predicts_numbers(&self) -> bool {
         let dtype = self.places().and_then(|[_, y]| y.dtype());
-        dtype.is_ok_and(Dtype::is_float)
+        dtype.is_ok_and(is_float)
     }
 
     /// The places of both arrays.

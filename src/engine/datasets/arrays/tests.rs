@@ -206,7 +206,7 @@ fn every_type_of_numbers_is_read() {
         )
     );
     let bf16 = array::Array {
-        dtype: Dtype::Bf16,
+        dtype: Dtype::BF16,
         shape: vec![3],
         bytes: vec![0, 0, 128, 63, 200, 66],
     };
@@ -265,9 +265,9 @@ fn one_file_has_both_arrays() {
     let bytes = [1.0_f32, 2.0].map(f32::to_le_bytes).concat();
     let tensor = |dtype, shape, bytes| TensorView::new(dtype, shape, bytes).unwrap();
     let tensors = [
-        ("x", tensor(safetensors::Dtype::F32, vec![2, 1], &bytes)),
-        ("y", tensor(safetensors::Dtype::U8, vec![2], &[0, 1])),
-        ("z", tensor(safetensors::Dtype::F32, vec![2], &bytes)),
+        ("x", tensor(Dtype::F32, vec![2, 1], &bytes)),
+        ("y", tensor(Dtype::U8, vec![2], &[0, 1])),
+        ("z", tensor(Dtype::F32, vec![2], &bytes)),
     ];
     let bytes = serialize(tensors, None).unwrap();
     let (_folder, spec) = file("data.safetensors", &bytes, settings);

@@ -87,9 +87,6 @@ impl CifarSpec {
     }
 
     fn files(&self) -> Result<Files, DatasetError> {
-        if let Some(augment) = &self.augment {
-            augment.check()?;
-        }
         Files::of(&self.path, self.labels)
     }
 }

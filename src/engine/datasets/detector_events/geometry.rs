@@ -4,9 +4,6 @@ use std::f64::consts::PI;
 
 use super::DetectorEventsSpec;
 
-/// Smallest number of voxels: one on each part of the surface.
-pub(super) const FEWEST_VOXELS: usize = 3;
-
 /// The golden angle: consecutive points of a spiral at this angle fill a disc, or the side of a cylinder, evenly.
 const GOLDEN_ANGLE: f64 = 2.399_963_229_728_653;
 

@@ -13,7 +13,7 @@ pub use spec::DetectorEventsSpec;
 
 use rayon::prelude::*;
 
-use super::generator::{check_samples, digest};
+use super::generator::digest;
 use super::normalisation::scales;
 use super::split::validation_rows;
 use super::table::Table;
@@ -26,7 +26,6 @@ const VERSION: u32 = 1;
 
 impl DetectorEventsSpec {
     pub(super) fn facts(&self, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {
-        self.check()?;
         let validation = validation_rows(self.samples, validation_fraction)?;
         let sizes = [self.samples - validation, validation, 0];
         let target = Target::Values { len: self.voxels };
@@ -39,38 +38,12 @@ impl DetectorEventsSpec {
         seed: Seed,
         validation_fraction: f64,
     ) -> Result<OpenDataset, DatasetError> {
-        self.check()?;
         let validation = validation_rows(self.samples, validation_fraction)?;
         let splits = Splits::random(self.samples, [validation, 0], seed);
         let mut table = self.generate();
         let scales = scales(table.numbers(), PHI_COLUMNS.len(), &splits.train, 0.0);
         table.normalise(scales);
         Ok(OpenDataset::new(table, splits))
-    }
-
-    fn check(&self) -> Result<(), DatasetError> {
-        let mismatch = |message: String| Err(DatasetError::Mismatch(message));
-        let bytes = self.samples.saturating_mul(self.voxels).saturating_mul(4);
-        check_samples(self.samples, bytes)?;
-        if self.voxels < geometry::FEWEST_VOXELS {
-            return mismatch(format!(
-                "`voxels` must be at least {}, not {}",
-                geometry::FEWEST_VOXELS,
-                self.voxels
-            ));
-        }
-        let lengths = [
-            ("radius-mm", self.radius_mm),
-            ("height-mm", self.height_mm),
-            ("attenuation-mm", self.attenuation_mm),
-            ("hits-per-mev", self.hits_per_mev),
-        ];
-        for (key, value) in lengths {
-            if !value.is_finite() || value <= 0.0 {
-                return mismatch(format!("`{key}` must be larger than 0, not {value}"));
-            }
-        }
-        Ok(())
     }
 
     /// All events in original units.

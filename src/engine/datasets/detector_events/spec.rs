@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct DetectorEventsSpec {
     /// Number of events.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub samples: usize,
     /// Voxels on the cylinder's surface: bottom, side, top, in order of height.
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(range(min = 3, max = 1_000_000))]
     pub voxels: usize,
     /// Radius of the cylinder in millimetres.
     #[schemars(extend("exclusiveMinimum" = 0))]

@@ -13,16 +13,11 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{DatasetError, Mixing};
+use super::super::DatasetError;
 use super::Size;
 use super::pixels::Image;
 use crate::manifest::is_default;
 use erase::Rectangle;
-
-/// Largest padding of a crop, in pixels.
-const WIDEST_CROP: usize = 1_000_000;
-/// Largest α of `MixUp` and `CutMix`; λ of Beta(α, α) is then 0.5 ± 0.04.
-const LARGEST_ALPHA: f64 = 100.0;
 
 /// Random changes of a training image, drawn anew for every epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,21 +71,13 @@ impl AugmentSpec {
         cutmix: 0.0,
     };
 
-    pub(in super::super) fn is_identity(&self) -> bool {
+    pub(crate) fn is_identity(&self) -> bool {
         *self == Self::NONE
     }
 
-    /// How batches are mixed after the images were augmented.
-    pub(in super::super) fn mixing(&self) -> Mixing {
-        Mixing {
-            mixup: self.mixup,
-            cutmix: self.cutmix,
-        }
-    }
-
-    /// Whether batches are mixed.
-    pub(in super::super) fn mixes(&self) -> bool {
-        !self.mixing().is_off()
+    /// Whether batches are mixed after the images were augmented.
+    pub(crate) fn mixes(&self) -> bool {
+        self.mixup > 0.0 || self.cutmix > 0.0
     }
 
     /// Checks that the augmentation is possible for targets that are numbers or labels: `CutMix` is not, since such
@@ -108,28 +95,6 @@ impl AugmentSpec {
     pub(super) fn changes_originals(&self) -> bool {
         let all = [self.flip, self.rotation, self.brightness, self.contrast];
         all.iter().any(|amount| *amount != 0.0)
-    }
-
-    pub(in super::super) fn check(&self) -> Result<(), DatasetError> {
-        let ranges = [
-            ("flip", self.flip, 1.0),
-            ("rotation", self.rotation, 180.0),
-            ("brightness", self.brightness, 1.0),
-            ("contrast", self.contrast, 1.0),
-            ("crop", self.crop as f64, WIDEST_CROP as f64),
-            ("erase", self.erase, 1.0),
-            ("mixup", self.mixup, LARGEST_ALPHA),
-            ("cutmix", self.cutmix, LARGEST_ALPHA),
-        ];
-        match ranges
-            .iter()
-            .find(|(_, value, most)| !(0.0..=*most).contains(value))
-        {
-            None => Ok(()),
-            Some((name, value, most)) => Err(DatasetError::Mismatch(format!(
-                "`augment.{name}` must be from 0 to {most}, not {value}"
-            ))),
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, FingerprintCache};
 use super::decode::{Decoding, decode};
-use super::pixel_file::{DIGEST, cache_folder, identify};
+use super::pixel_file::{cache_folder, identify};
 use crate::base::{file, temporary};
 
 /// What is done with images that cannot be decoded.
@@ -59,14 +59,24 @@ pub(super) fn reasons(
 pub(super) fn found(files: &[PathBuf]) -> Result<Vec<bool>, DatasetError> {
     let (name, source, is_settled) = identify(files, FACT)?;
     let path = cache_folder().join(format!("{name}.damaged"));
-    if let Some(known) = read(&path, &source, files.len()) {
+    let known: Option<([u8; 32], Vec<bool>)> = file::read(&path)
+        .ok()
+        .and_then(|known| serde_json::from_slice(&known).ok());
+    if let Some((made_from, known)) = known
+        && made_from == source
+    {
         return Ok(known);
     }
     let damaged = files.par_iter().map(|path| Ok(!reason(path)?.is_empty()));
     let damaged = damaged.collect::<Result<Vec<bool>, DatasetError>>()?;
     if is_settled {
+        temporary::remove_left(&cache_folder());
         // If the file cannot be written, the next run decodes all images again.
-        let _ = write(&path, &source, &damaged);
+        let _ = fs::create_dir_all(cache_folder()).and_then(|()| {
+            temporary::replace(&path, |file| {
+                file.write_all(&serde_json::to_vec(&(source, &damaged))?)
+            })
+        });
     }
     Ok(damaged)
 }
@@ -81,25 +91,4 @@ fn reason(path: &Path) -> Result<String, DatasetError> {
         Err(error @ DatasetError::Damaged { .. }) => Ok(error.within()),
         Err(error) => Err(error),
     }
-}
-
-/// Reads the cache file: `source`, the digest of the rest, one byte for every image.
-fn read(path: &Path, source: &[u8; DIGEST], count: usize) -> Option<Vec<bool>> {
-    let bytes = file::read_at_most(path, (2 * DIGEST + count) as u64).ok()?;
-    let (made_from, rest) = bytes.split_at_checked(DIGEST)?;
-    let (digest, flags) = rest.split_at_checked(DIGEST)?;
-    let is_valid = made_from == source && digest == blake3::hash(flags).as_bytes();
-    (is_valid && flags.len() == count).then(|| flags.iter().map(|flag| *flag != 0).collect())
-}
-
-fn write(path: &Path, source: &[u8; DIGEST], damaged: &[bool]) -> io::Result<()> {
-    let folder = cache_folder();
-    fs::create_dir_all(&folder)?;
-    temporary::remove_left(&folder);
-    let flags: Vec<u8> = damaged.iter().map(|flag| u8::from(*flag)).collect();
-    temporary::replace(path, |file| {
-        file.write_all(source)?;
-        file.write_all(blake3::hash(&flags).as_bytes())?;
-        file.write_all(&flags)
-    })
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Dataset, DatasetError, Features, Mixing, Normalisation, SampleMut, Targets};
+use super::super::{Dataset, DatasetError, Features, Normalisation, SampleMut, Targets};
 use super::ImageFolderSpec;
-use super::augment::Draw;
+use super::augment::{AugmentSpec, Draw};
 use super::decode::decode;
 use super::listing::Listing;
 use super::pixel_file::{Form, PixelFile, cache_folder};
@@ -106,12 +106,8 @@ impl Dataset for ImageFolder {
         true
     }
 
-    fn augments(&self) -> bool {
-        !self.spec.augment.is_identity()
-    }
-
-    fn mixing(&self) -> Mixing {
-        self.spec.augment.mixing()
+    fn augment(&self) -> &AugmentSpec {
+        &self.spec.augment
     }
 
     fn keep_decoded(&self) {

@@ -20,7 +20,6 @@ const STAMP: &str = ".fieldtrial-stamp.toml";
 const UNFINISHED: &str = ".fieldtrial-generating-";
 /// Version of the generator; increased when its output changes.
 const VERSION: u32 = 1;
-const SIDES: std::ops::RangeInclusive<usize> = 8..=2048;
 
 /// Whether a folder exists.
 #[derive(Debug, PartialEq, Eq)]
@@ -103,13 +102,6 @@ pub(super) fn presence(spec: &GenerateSpec, folder: &Path) -> Result<Presence, D
 
 fn check(stamp: &Stamp) -> Result<(), DatasetError> {
     let mistake = |text: String| Err(DatasetError::Mismatch(text));
-    if !SIDES.contains(&stamp.size) {
-        let (least, most) = (SIDES.start(), SIDES.end());
-        return mistake(format!(
-            "`generate.size` must be from {least} to {most}, not {}",
-            stamp.size
-        ));
-    }
     if !(1..=1_000_000).contains(&stamp.normal.saturating_add(stamp.abnormal)) {
         return mistake(format!(
             "`generate.normal` and `generate.abnormal` must be 1 to 1000000 images together, not {} and {}",

@@ -33,7 +33,8 @@ pub use augment::AugmentSpec;
 pub(super) use augment::Draw;
 pub use damaged::Damaged;
 pub(super) use decode::MAX_SIDE;
-pub(super) use pixels::{Image, channels_last, write as write_pixels};
+pub(crate) use pixels::channels_last;
+pub(super) use pixels::{Image, write as write_pixels};
 pub use size::Size;
 pub use spec::{GenerateSpec, ImageFolderSpec};
 

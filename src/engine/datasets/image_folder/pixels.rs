@@ -78,11 +78,7 @@ pub(in super::super) fn write(pixels: &[u8], scale: Scale, features: &mut [f32])
 }
 
 /// Images of planes, `(rows, channels, pixels)`, as `(rows, pixels, channels)`.
-pub(in super::super) fn channels_last<T: Copy>(
-    planes: &[T],
-    channels: usize,
-    pixels: usize,
-) -> Vec<T> {
+pub(crate) fn channels_last<T: Copy>(planes: &[T], channels: usize, pixels: usize) -> Vec<T> {
     let mut all = Vec::with_capacity(planes.len());
     for image in planes.chunks_exact((channels * pixels).max(1)) {
         for at in 0..pixels {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::MAX_SIDE;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -78,11 +79,11 @@ impl<'de> Deserialize<'de> for Size {
 
 /// The JSON Schema of the setting `size`.
 pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
-    let side = json_schema!({ "type": "integer", "minimum": 1, "maximum": 1_000_000 });
+    let side = json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_SIDE });
     json_schema!({
         "type": ["integer", "array"],
         "minimum": 1,
-        "maximum": 1_000_000,
+        "maximum": MAX_SIDE,
         "items": side,
         "minItems": 2,
         "maxItems": 2,

@@ -109,13 +109,3 @@ fn validation_rows_follow_the_seed_and_training_rows_stay_in_order() {
     assert_eq!(open.splits.sizes(), [40, 10, 0]);
     assert_eq!(known(&facts), open.splits.sizes());
 }
-
-#[test]
-fn sizes_that_make_no_path_are_refused() {
-    let error = |samples, points| {
-        let facts = spec(PathProcess::Brownian, samples, points).facts(0.0);
-        facts.unwrap_err().to_string()
-    };
-    assert_eq!(error(0, 5), "`samples` must be from 1 to 4294967295, not 0");
-    assert_eq!(error(5, 1), "`points` must be at least 2, not 1");
-}

@@ -97,12 +97,3 @@ fn facts_need_no_rows() {
     }
     assert_ne!(facts(7, 1000).fingerprint, facts(8, 1000).fingerprint);
 }
-
-#[test]
-fn no_samples_are_a_mistake() {
-    let error = spec(0, RegressionTarget::Linear).facts().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "`samples` must be from 1 to 4294967295, not 0"
-    );
-}

@@ -6,7 +6,7 @@ use std::path::Path;
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
-use super::{CheckpointError, Metadata, Mismatch, Tensor};
+use super::{CheckpointError, Metadata, Tensor};
 use crate::base::temporary;
 
 /// Size in bytes of the length field at the beginning of a file.
@@ -116,8 +116,7 @@ pub fn read(path: &Path) -> Result<Vec<Tensor>, CheckpointError> {
     for (name, view) in file.iter() {
         let name = name.to_owned();
         if view.dtype() != Dtype::F32 {
-            let found = view.dtype().to_string();
-            wrong.push(Mismatch::Type { name, found });
+            wrong.push(format!("`{name}` has type {}, not F32", view.dtype()));
             continue;
         }
         let values = values(view.data());

@@ -30,8 +30,8 @@ pub enum CheckpointError {
     Mismatch {
         /// The file, if the weights come from one.
         path: Option<PathBuf>,
-        /// All mismatches.
-        mismatches: Vec<Mismatch>,
+        /// A sentence about each tensor that does not fit.
+        mismatches: Vec<String>,
     },
     /// Patterns that match no name.
     #[error(transparent)]
@@ -39,41 +39,6 @@ pub enum CheckpointError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] OpError),
-}
-
-/// One tensor that does not fit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mismatch {
-    /// A tensor of the model is missing in the weights.
-    Missing {
-        /// The parameter's name in the model.
-        name: String,
-        /// The most similar name among the unused tensors.
-        nearest: Option<String>,
-    },
-    /// The weights have a tensor that the model lacks.
-    Unexpected {
-        /// The tensor's name.
-        name: String,
-        /// The most similar name among the missing tensors.
-        nearest: Option<String>,
-    },
-    /// The shapes differ.
-    Shape {
-        /// The tensor's name.
-        name: String,
-        /// Shape of the model's tensor.
-        expected: Vec<usize>,
-        /// Shape of the tensor among the weights.
-        found: Vec<usize>,
-    },
-    /// Values of another type than `f32`.
-    Type {
-        /// The tensor's name.
-        name: String,
-        /// The tensor's type.
-        found: String,
-    },
 }
 
 impl CheckpointError {
@@ -87,7 +52,7 @@ impl CheckpointError {
         Self::Format { path, message }
     }
 
-    pub(super) fn mismatch(mismatches: Vec<Mismatch>) -> Self {
+    pub(super) fn mismatch(mismatches: Vec<String>) -> Self {
         let path = None;
         Self::Mismatch { path, mismatches }
     }
@@ -106,7 +71,7 @@ impl CheckpointError {
 /// Maximum number of mismatches in a message: a model of another width has one for every tensor.
 const SHOWN: usize = 20;
 
-fn describe(path: Option<&Path>, mismatches: &[Mismatch]) -> String {
+fn describe(path: Option<&Path>, mismatches: &[String]) -> String {
     use std::fmt::Write as _;
     let source = path.map_or("the weights do".to_owned(), |path| {
         format!("`{}` does", path.display())
@@ -122,28 +87,4 @@ fn describe(path: Option<&Path>, mismatches: &[Mismatch]) -> String {
         let _ = write!(text, "\n  and {} more", mismatches.len() - SHOWN);
     }
     text
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hint = |nearest: &Option<String>| match nearest {
-            Some(name) => format!(" (perhaps `{name}`)"),
-            None => String::new(),
-        };
-        match self {
-            Self::Missing { name, nearest } => write!(f, "`{name}` is missing{}", hint(nearest)),
-            Self::Unexpected { name, nearest } => {
-                write!(f, "`{name}` is not in the model{}", hint(nearest))
-            }
-            Self::Shape {
-                name,
-                expected,
-                found,
-            } => write!(
-                f,
-                "`{name}` has shape {found:?}, the model's is {expected:?}"
-            ),
-            Self::Type { name, found } => write!(f, "`{name}` has type {found}, not F32"),
-        }
-    }
 }

@@ -8,7 +8,7 @@ mod mismatch;
 
 pub use file::{Entry, read, read_metadata, stream, write};
 pub(crate) use file::{bytes, values};
-pub use mismatch::{CheckpointError, Mismatch};
+pub use mismatch::CheckpointError;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path as FilePath;
@@ -131,7 +131,8 @@ pub fn load_except<D: Backend>(
         let known: Vec<String> = own.iter().map(|tensor| tensor.name.clone()).collect();
         let in_file: Vec<String> = tensors.iter().map(|tensor| tensor.name.clone()).collect();
         names::check("fresh", fresh, &known, &in_file)?;
-        let is_fresh = |tensor: &Tensor| names::any_matches(fresh, &tensor.name);
+        let matches = names::matcher(fresh);
+        let is_fresh = |tensor: &Tensor| matches(&tensor.name);
         tensors.retain(|tensor| !is_fresh(tensor));
         tensors.extend(own.into_iter().filter(is_fresh));
     }
@@ -171,27 +172,20 @@ fn check(wanted: &[(String, Vec<usize>)], tensors: &[Tensor]) -> Result<(), Chec
         .collect();
     let names = tensors.iter().map(|tensor| tensor.name.as_str());
     let unexpected: Vec<&str> = names.filter(|name| !known.contains(name)).collect();
-    let mut mismatches: Vec<Mismatch> = missing
-        .iter()
-        .map(|name| Mismatch::Missing {
-            name: (*name).to_owned(),
-            nearest: nearest(name, &unexpected),
-        })
-        .collect();
-    mismatches.extend(unexpected.iter().map(|name| Mismatch::Unexpected {
-        name: (*name).to_owned(),
-        nearest: nearest(name, &missing),
-    }));
-    for (name, expected) in wanted {
-        match found.get(name.as_str()) {
-            Some(tensor) if tensor.shape != *expected => mismatches.push(Mismatch::Shape {
-                name: name.clone(),
-                expected: expected.clone(),
-                found: tensor.shape.clone(),
-            }),
-            _ => {}
-        }
-    }
+    let missed = missing.iter().map(|name| {
+        let hint = nearest(name, &unexpected);
+        format!("`{name}` is missing{hint}")
+    });
+    let added = unexpected.iter().map(|name| {
+        let hint = nearest(name, &missing);
+        format!("`{name}` is not in the model{hint}")
+    });
+    let reshaped = wanted.iter().filter_map(|(name, expected)| {
+        let shape = &found.get(name.as_str())?.shape;
+        (shape != expected)
+            .then(|| format!("`{name}` has shape {shape:?}, the model's is {expected:?}"))
+    });
+    let mismatches: Vec<String> = missed.chain(added).chain(reshaped).collect();
     if mismatches.is_empty() {
         Ok(())
     } else {
@@ -199,11 +193,13 @@ fn check(wanted: &[(String, Vec<usize>)], tensors: &[Tensor]) -> Result<(), Chec
     }
 }
 
-/// The most similar of `names`, if any is similar enough.
-fn nearest(name: &str, names: &[&str]) -> Option<String> {
+/// A hint at the most similar of `names`, if any is similar enough.
+fn nearest(name: &str, names: &[&str]) -> String {
     let scored = names
         .iter()
         .map(|other| (strsim::normalized_levenshtein(name, other), *other));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 >= 0.6).then(|| best.1.to_owned())
+    match scored.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((0.6.., best)) => format!(" (perhaps `{best}`)"),
+        _ => String::new(),
+    }
 }

@@ -262,11 +262,8 @@ impl CommandSpec {
             };
             let key = serde_json::to_value(role).ok()?;
             let place = ["roles".to_owned(), key.as_str()?.to_owned()];
-            let mut mistake = Mistake::new(&place, message);
-            mistake
-                .help
-                .extend(crate::diag::did_you_mean(name, known()));
-            Some(mistake)
+            let meant = crate::diag::did_you_mean(name, known());
+            Some(Mistake::new(&place, message).maybe_help(meant))
         };
         self.roles.iter().filter_map(mistake).collect()
     }

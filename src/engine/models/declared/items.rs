@@ -147,10 +147,9 @@ impl Reader<'_> {
             if !self.used.contains(name) && !self.has_unread {
                 let path = ["parameters".to_owned(), name.clone()];
                 let message = format!("no layer uses the parameter `{name}`");
-                let mut mistake = Mistake::new(&path, message).of_key();
                 let meant = did_you_mean(name, self.used.iter().map(String::as_str));
-                mistake.help.extend(meant);
-                self.mistakes.push(mistake);
+                let mistake = Mistake::new(&path, message).of_key();
+                self.mistakes.push(mistake.maybe_help(meant));
             }
         }
     }

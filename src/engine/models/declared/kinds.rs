@@ -11,6 +11,7 @@ use super::form::{Form, grouped};
 use super::items::{Item, Settings, Truth};
 use super::layer::{AttentionLayer, ConvLayer, Layer, LayerKind};
 use super::shapes::{self, Refusal};
+use crate::diag::did_you_mean;
 use crate::ops::{Activation, PoolOptions};
 
 impl Expander<'_> {
@@ -81,13 +82,11 @@ impl Expander<'_> {
             let known: Vec<&str> = self.named.keys().map(String::as_str).collect();
             let message =
                 format!("there is no layer before this one with a weight and the name `{name}`");
-            let mut mistake = Mistake::new(&path, message);
-            if let Some(meant) = crate::diag::did_you_mean(name, known.iter().copied()) {
-                mistake = mistake.help(meant);
-            } else if known.is_empty() {
-                mistake = mistake.help(format!("give it one: `name = \"{name}\"`"));
-            }
-            self.mistakes.push(mistake);
+            let first = format!("give it one: `name = \"{name}\"`");
+            let first = known.is_empty().then_some(first);
+            let meant = did_you_mean(name, known).or(first);
+            self.mistakes
+                .push(Mistake::new(&path, message).maybe_help(meant));
             return Err(MistakeNoted);
         };
         let (shape, parameter) = (named.shape.clone(), named.parameter.clone());

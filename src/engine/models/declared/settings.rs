@@ -35,11 +35,9 @@ impl Reader<'_> {
                 continue;
             }
             let accepted = || keys.iter().copied().chain(["name"]);
-            let mut mistake =
-                Mistake::new(&below(path, key), format!("`{word}` has no option `{key}`")).of_key();
-            if let Some(meant) = did_you_mean(key, accepted()) {
-                mistake = mistake.help(meant);
-            }
+            let message = format!("`{word}` has no option `{key}`");
+            let mistake = Mistake::new(&below(path, key), message).of_key();
+            let mistake = mistake.maybe_help(did_you_mean(key, accepted()));
             let help = format!("`{word}` accepts {}", list(accepted()));
             self.mistakes.push(mistake.help(help));
         }
@@ -192,13 +190,13 @@ impl Reader<'_> {
             .chain(given.filter(|name| !self.spec.parameters.contains_key(*name)))
             .collect();
         let span = span.clone();
-        let mut mistake = Mistake::within(path, Wrong { message, span });
-        if self.spec.parameters.contains_key(name) {
-            let help = "a parameter used in an expression is a number without quotes; expressions stand in the layers";
-            mistake = mistake.help(help.to_owned());
-        } else if let Some(meant) = did_you_mean(name, all.iter().copied()) {
-            mistake = mistake.help(meant);
-        }
+        let own_number = "a parameter used in an expression is a number without quotes; expressions stand in the layers";
+        let advice = if self.spec.parameters.contains_key(name) {
+            Some(own_number.to_owned())
+        } else {
+            did_you_mean(name, all.iter().copied())
+        };
+        let mistake = Mistake::within(path, Wrong { message, span }).maybe_help(advice);
         let help = format!("names are {}", list(all));
         self.mistakes.push(mistake.help(help));
         false

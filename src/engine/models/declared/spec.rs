@@ -75,8 +75,12 @@ impl Mistake {
         }
     }
 
-    pub(crate) fn help(mut self, line: impl Into<String>) -> Self {
-        self.help.push(line.into());
+    pub(crate) fn help(self, line: impl Into<String>) -> Self {
+        self.maybe_help(Some(line.into()))
+    }
+
+    pub(crate) fn maybe_help(mut self, line: Option<String>) -> Self {
+        self.help.extend(line);
         self
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Diagnostic, Place, did_you_mean, list};
+use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node};
 
 use super::super::axis_info::AxisInfo;
@@ -99,9 +99,7 @@ fn nothing(name: &str, other: &Key, long: &str, known: &Known<'_>) -> Diagnostic
     if names.is_empty() {
         return diagnostic.help("nothing is decided before this parameter");
     }
-    let meant = did_you_mean(other, names.iter().copied());
-    let all = format!("decided before it: {}", list(names));
-    diagnostic.maybe_help(meant).help(all)
+    diagnostic.among(other, "decided before it:", names)
 }
 
 /// Indices of the choices of the parameter `one` that are listed in `nodes`.

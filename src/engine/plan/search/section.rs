@@ -126,9 +126,6 @@ impl Default for Nsga2Section {
 }
 
 impl SamplerSpec {
-    /// Every kind.
-    pub const KINDS: [&'static str; 5] = ["grid", "random", "sobol", "tpe", "nsga2"];
-
     /// Whether the sampler tries every combination.
     pub fn is_grid(&self) -> bool {
         matches!(self, Self::Grid(_))
@@ -136,9 +133,6 @@ impl SamplerSpec {
 }
 
 impl PrunerSpec {
-    /// Every kind.
-    pub const KINDS: [&'static str; 3] = ["none", "median", "successive-halving"];
-
     /// Whether any trial may end early.
     pub fn prunes(&self) -> bool {
         !matches!(self, Self::None(_))

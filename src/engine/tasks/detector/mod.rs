@@ -79,11 +79,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
 
     /// Draws the times, then the noise of every signal from its own stream, and adds it.
     fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
-        let (purpose, place) = match draw {
-            Draw::Training(place) => (Purpose::Noise, vec![place.epoch, place.step]),
-            Draw::Evaluation(index) => (Purpose::Evaluation, vec![index]),
-        };
-        let mut rng = self.seed.stream_at(purpose, &place);
+        let mut rng = draw.noise(self.seed, &[]);
         let times: Vec<usize> = (0..batch.size)
             .map(|_| rng.gen_range(0..self.size.timesteps))
             .collect();
@@ -94,8 +90,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         let (seed, schedule) = (self.seed, &self.schedule);
         for_each_chunk_pair(&mut noised, &mut noise, voxels, |start, signal, noise| {
             let row = start / voxels;
-            let at: Vec<u64> = place.iter().copied().chain([row as u64]).collect();
-            let mut rng = seed.stream_at(purpose, &at);
+            let mut rng = draw.noise(seed, &[row as u64]);
             for value in noise.iter_mut() {
                 *value = rng.sample(StandardNormal);
             }

@@ -1,4 +1,4 @@
-//! [`Classifier`]: model, batches and evaluation, shared by the algorithms that train it ([`Step`]).
+//! [`Classifier`]: model, batches and evaluation, and which of two algorithms trains it.
 
 use super::memory::Memory;
 use crate::base::Purpose;
@@ -7,22 +7,11 @@ use crate::layers::Init;
 use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
 use crate::models::{Equilibrium, EquilibriumSpec};
-use crate::ops::{Kernels, Pass, Result, Var, cross_entropy};
+use crate::ops::{Grads, Kernels, Module, Pass, Result, Var, cross_entropy};
 use crate::tasks::classification::indices;
-use crate::tasks::{Meaning, MicroStepResult, Outputs, ReferenceInputs, Score, TaskParts};
-
-/// An algorithm that trains the classifier.
-pub(super) trait Step<D: Kernels> {
-    /// The gradients of a batch, whose loss is recorded on `pass`.
-    fn step(
-        &self,
-        classifier: &mut Classifier<D>,
-        pass: Pass<D>,
-        inputs: &Labelled<D>,
-        loss_grad: Buffer<D>,
-        watch: &mut Stopwatch<'_>,
-    ) -> Result<MicroStepResult<D>>;
-}
+use crate::tasks::{
+    Algorithm, Meaning, MicroStepResult, Outputs, Place, ReferenceInputs, Score, Task, TaskParts,
+};
 
 /// An equilibrium model that classifies a feature vector.
 pub(super) struct Classifier<D: Kernels> {
@@ -31,6 +20,8 @@ pub(super) struct Classifier<D: Kernels> {
     pub(super) inputs: usize,
     pub(super) classes: usize,
     pub(super) memory: Option<Memory>,
+    /// Strength of the nudge in equilibrium propagation; without it, gradients come by backpropagation.
+    pub(super) beta: Option<f64>,
 }
 
 /// `x: (B, inputs)`, B classes, and B row indices of the dataset (empty if not known).
@@ -55,11 +46,15 @@ impl<D: Kernels> Classifier<D> {
             inputs,
             classes,
             memory: model.warm_start.then(Memory::default),
+            beta: match parts.algorithm {
+                Algorithm::Backprop => None,
+                Algorithm::EquilibriumPropagation => Some(parts.beta),
+            },
         })
     }
 
     /// Moves a batch to the device, and marks the end of [`Phase::Transfer`].
-    pub(super) fn load(&self, batch: Batch, watch: &mut Stopwatch<'_>) -> Result<Labelled<D>> {
+    fn load(&self, batch: Batch, watch: &mut Stopwatch<'_>) -> Result<Labelled<D>> {
         let shape = [batch.size, self.inputs];
         let labelled = Labelled {
             x: Var::constant(&self.device, batch.features, shape)?,
@@ -70,7 +65,7 @@ impl<D: Kernels> Classifier<D> {
         Ok(labelled)
     }
 
-    pub(super) fn load_reference(&self, inputs: &mut ReferenceInputs) -> Result<Labelled<D>> {
+    fn load_reference(&self, inputs: &mut ReferenceInputs) -> Result<Labelled<D>> {
         let x = inputs.floats("x", &[self.inputs]);
         let labels = inputs.indices("label", &[], self.classes);
         inputs.finish()?;
@@ -97,39 +92,8 @@ impl<D: Kernels> Classifier<D> {
         }
     }
 
-    /// Adds loss, accuracy and the solver's iterations at the free equilibrium from zeros.
-    pub(super) fn evaluate(&self, batch: Batch, score: &mut Score) -> Result<()> {
-        let inputs = self.load(batch, &mut Stopwatch::start())?;
-        let mut pass = Pass::inference(&self.device);
-        let logits = self.logits(&mut pass, &inputs, score)?;
-        self.score(pass, &logits, &inputs, score)
-    }
-
-    pub(super) fn outputs(&self, batch: Batch, score: &mut Score) -> Result<Outputs> {
-        let inputs = self.load(batch, &mut Stopwatch::start())?;
-        let mut pass = Pass::inference(&self.device);
-        let logits = self.logits(&mut pass, &inputs, score)?;
-        score.add_work(pass.work());
-        Ok(Outputs {
-            values: logits.to_host(&self.device)?,
-            shape: logits.shape(),
-            meaning: Meaning::Logits,
-        })
-    }
-
-    pub(super) fn evaluate_outputs(
-        &self,
-        batch: Batch,
-        outputs: Outputs,
-        score: &mut Score,
-    ) -> Result<()> {
-        let inputs = self.load(batch, &mut Stopwatch::start())?;
-        let logits = Var::constant(&self.device, outputs.values, outputs.shape)?;
-        self.score(Pass::inference(&self.device), &logits, &inputs, score)
-    }
-
     /// Logits at the free equilibrium from zeros; adds the solver's iterations.
-    pub(super) fn logits(
+    fn logits(
         &self,
         pass: &mut Pass<D>,
         inputs: &Labelled<D>,
@@ -142,7 +106,7 @@ impl<D: Kernels> Classifier<D> {
         self.model.classify(pass, &solved.state)
     }
 
-    pub(super) fn score(
+    fn score(
         &self,
         mut pass: Pass<D>,
         logits: &Var<D>,
@@ -155,5 +119,79 @@ impl<D: Kernels> Classifier<D> {
         let logits = logits.to_host(&self.device)?;
         score.add_classes(&logits, self.classes, &inputs.labels);
         Ok(())
+    }
+}
+
+impl<D: Kernels> Classifier<D> {
+    /// The gradients of a batch, whose loss is recorded on `pass`.
+    fn step(
+        &mut self,
+        pass: Pass<D>,
+        inputs: &Labelled<D>,
+        loss_grad: Buffer<D>,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<MicroStepResult<D>> {
+        match self.beta {
+            Some(beta) => self.propagate(beta, pass, inputs, loss_grad, watch),
+            None => self.unroll(pass, inputs, loss_grad, watch),
+        }
+    }
+}
+
+impl<D: Kernels> Task<D> for Classifier<D> {
+    fn module(&mut self) -> &mut dyn Module<D> {
+        &mut self.model
+    }
+
+    fn gradients(
+        &mut self,
+        batch: Batch,
+        _place: Place,
+        loss_grad: Buffer<D>,
+        sum: Option<Grads<D>>,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<MicroStepResult<D>> {
+        let inputs = self.load(batch, watch)?;
+        let pass = Pass::training(&self.device, sum)?.with_profiler(watch.profiler());
+        self.step(pass, &inputs, loss_grad, watch)
+    }
+
+    /// Adds loss, accuracy and the solver's iterations at the free equilibrium from zeros.
+    fn evaluate(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<()> {
+        let inputs = self.load(batch, &mut Stopwatch::start())?;
+        let mut pass = Pass::inference(&self.device);
+        let logits = self.logits(&mut pass, &inputs, score)?;
+        self.score(pass, &logits, &inputs, score)
+    }
+
+    fn outputs(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<Outputs> {
+        let inputs = self.load(batch, &mut Stopwatch::start())?;
+        let mut pass = Pass::inference(&self.device);
+        let logits = self.logits(&mut pass, &inputs, score)?;
+        score.add_work(pass.work());
+        Ok(Outputs {
+            values: logits.to_host(&self.device)?,
+            shape: logits.shape(),
+            meaning: Meaning::Logits,
+        })
+    }
+
+    fn evaluate_outputs(
+        &mut self,
+        batch: Batch,
+        _index: u64,
+        outputs: Outputs,
+        score: &mut Score,
+    ) -> Result<()> {
+        let inputs = self.load(batch, &mut Stopwatch::start())?;
+        let logits = Var::constant(&self.device, outputs.values, outputs.shape)?;
+        self.score(Pass::inference(&self.device), &logits, &inputs, score)
+    }
+
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<MicroStepResult<D>> {
+        let inputs = self.load_reference(inputs)?;
+        let pass = Pass::recording(&self.device);
+        let one = self.device.full_buffer(1, 1.0)?;
+        self.step(pass, &inputs, one, &mut Stopwatch::start())
     }
 }

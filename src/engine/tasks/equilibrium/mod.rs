@@ -11,20 +11,13 @@ mod propagation;
 mod tests;
 mod unrolled;
 
-use self::classifier::{Classifier, Step};
-use self::propagation::Propagation;
-use self::unrolled::Unrolled;
+use self::classifier::Classifier;
 use super::workload::{BuiltTask, ONE_CLASS, ReferenceFiles, ReferenceForm, Workload};
-use super::{
-    Algorithm, MicroStepResult, Outputs, Place, ReferenceInputs, Score, Task, TaskError, TaskParts,
-};
+use super::{Algorithm, TaskError, TaskParts};
 use crate::datasets::{DatasetFacts, Features, Target};
-use crate::device::Buffer;
-use crate::loader::Batch;
 use crate::losses::LossSpec;
-use crate::measure::Stopwatch;
 use crate::models::EquilibriumSpec;
-use crate::ops::{Grads, Kernels, Module, Pass, Result};
+use crate::ops::Kernels;
 
 impl Workload for EquilibriumSpec {
     fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
@@ -79,62 +72,6 @@ impl Workload for EquilibriumSpec {
             (LossSpec::CrossEntropy(spec), Target::Class { classes }) if spec.is_plain() => classes,
             _ => return Err(TaskError::misfit(parts)),
         };
-        let classifier = Classifier::new(device, self, parts, classes)?;
-        Ok(match parts.algorithm {
-            Algorithm::Backprop => Box::new(Trained(classifier, Unrolled)),
-            Algorithm::EquilibriumPropagation => {
-                let beta = parts.beta;
-                Box::new(Trained(classifier, Propagation { beta }))
-            }
-        })
-    }
-}
-
-/// A classifier and the algorithm that trains it.
-struct Trained<D: Kernels, S>(Classifier<D>, S);
-
-impl<D: Kernels, S: Step<D>> Task<D> for Trained<D, S> {
-    fn module(&mut self) -> &mut dyn Module<D> {
-        &mut self.0.model
-    }
-
-    fn gradients(
-        &mut self,
-        batch: Batch,
-        _place: Place,
-        loss_grad: Buffer<D>,
-        sum: Option<Grads<D>>,
-        watch: &mut Stopwatch<'_>,
-    ) -> Result<MicroStepResult<D>> {
-        let Self(classifier, algorithm) = self;
-        let inputs = classifier.load(batch, watch)?;
-        let pass = Pass::training(&classifier.device, sum)?.with_profiler(watch.profiler());
-        algorithm.step(classifier, pass, &inputs, loss_grad, watch)
-    }
-
-    fn evaluate(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<()> {
-        self.0.evaluate(batch, score)
-    }
-
-    fn outputs(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<Outputs> {
-        self.0.outputs(batch, score)
-    }
-
-    fn evaluate_outputs(
-        &mut self,
-        batch: Batch,
-        _index: u64,
-        outputs: Outputs,
-        score: &mut Score,
-    ) -> Result<()> {
-        self.0.evaluate_outputs(batch, outputs, score)
-    }
-
-    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<MicroStepResult<D>> {
-        let Self(classifier, algorithm) = self;
-        let inputs = classifier.load_reference(inputs)?;
-        let pass = Pass::recording(&classifier.device);
-        let one = classifier.device.full_buffer(1, 1.0)?;
-        algorithm.step(classifier, pass, &inputs, one, &mut Stopwatch::start())
+        Ok(Box::new(Classifier::new(device, self, parts, classes)?))
     }
 }

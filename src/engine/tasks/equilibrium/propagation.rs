@@ -1,22 +1,10 @@
-//! [`Propagation`]: equilibrium propagation, without backpropagation through the solver.
+//! Equilibrium propagation, without backpropagation through the solver.
 
-use super::classifier::{Classifier, Labelled, Step};
+use super::classifier::{Classifier, Labelled};
 use crate::device::Buffer;
 use crate::measure::{Phase, Profiler, Stopwatch};
 use crate::ops::{Kernels, Pass, Result, Var, Work, blend, cross_entropy, mse};
 use crate::tasks::MicroStepResult;
-
-/// Two equilibria without gradients, then one differentiated step.
-///
-/// Free phase `h* = solve(f, start)`; nudged phase `h_β = solve(f - β dL/df, h*)`, L the mean cross-entropy of the head;
-/// loss `(1/β) MSE(f(h*), h_β) + CE(head(h*))` with `h*` and `h_β` held constant: block and embedding learn from the
-/// first term, the head from the second.
-///
-/// # Source
-/// Scellier & Bengio 2017; the step of founding report 002 (TEP).
-pub(super) struct Propagation {
-    pub(super) beta: f64,
-}
 
 struct Phases<D: Kernels> {
     free: Var<D>,
@@ -24,67 +12,63 @@ struct Phases<D: Kernels> {
     work: Work,
 }
 
-impl Propagation {
-    fn phases<D: Kernels>(
-        &self,
-        classifier: &Classifier<D>,
-        inputs: &Labelled<D>,
-        profiler: Option<&Profiler>,
-    ) -> Result<Phases<D>> {
-        let (model, beta) = (&classifier.model, self.beta as f32);
-        let mut pass = Pass::inference(&classifier.device).with_profiler(profiler);
-        let source = model.embed(&mut pass, &inputs.x)?;
-        let start = classifier.start(inputs)?;
-        let free = model.solve(&mut pass, &source, &start)?.state;
-        let nudged = model.solve_nudged(&mut pass, &source, &free, &inputs.labels, beta)?;
-        Ok(Phases {
-            nudged: nudged.state,
-            // Detached, because the result has a key of the tape although this pass recorded nothing.
-            free: free.detach(&classifier.device)?,
-            work: pass.work(),
-        })
-    }
-
-    fn loss<D: Kernels>(
-        &self,
-        classifier: &Classifier<D>,
-        pass: &mut Pass<D>,
-        phases: &Phases<D>,
-        inputs: &Labelled<D>,
-    ) -> Result<Var<D>> {
-        let model = &classifier.model;
-        let source = model.embed(pass, &inputs.x)?;
-        let f = model.block(pass, &source, &phases.free)?;
-        let local = mse(pass, &f, &phases.nudged)?;
-        let logits = model.classify(pass, &phases.free)?;
-        let readout = cross_entropy(pass, &logits, &inputs.labels)?;
-        blend(pass, (&local, (1.0 / self.beta) as f32), (&readout, 1.0))
-    }
-}
-
-impl<D: Kernels> Step<D> for Propagation {
-    fn step(
-        &self,
-        classifier: &mut Classifier<D>,
+impl<D: Kernels> Classifier<D> {
+    /// Two equilibria without gradients, then one differentiated step.
+    ///
+    /// Free phase `h* = solve(f, start)`; nudged phase `h_β = solve(f - β dL/df, h*)`, L the mean cross-entropy of the
+    /// head; loss `(1/β) MSE(f(h*), h_β) + CE(head(h*))` with `h*` and `h_β` held constant: block and embedding learn
+    /// from the first term, the head from the second.
+    ///
+    /// # Source
+    /// Scellier & Bengio 2017; the step of founding report 002 (TEP).
+    pub(super) fn propagate(
+        &mut self,
+        beta: f64,
         mut pass: Pass<D>,
         inputs: &Labelled<D>,
         loss_grad: Buffer<D>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<MicroStepResult<D>> {
-        let phases = self.phases(classifier, inputs, watch.profiler())?;
-        classifier.remember(inputs, &phases.free)?;
+        let phases = self.phases(beta, inputs, watch.profiler())?;
+        self.remember(inputs, &phases.free)?;
         watch.mark(Phase::Forward);
-        let loss = self.loss(classifier, &mut pass, &phases, inputs)?;
-        watch.mark(Phase::Loss);
-        let (mut work, activation_bytes) = (phases.work, pass.held_bytes());
-        work += pass.work();
-        let grads = pass.backward_from(&loss, loss_grad)?;
-        watch.mark(Phase::Backward);
-        Ok(MicroStepResult {
-            grads,
-            loss,
-            work,
-            activation_bytes,
+        let loss = self.local_loss(beta, &mut pass, &phases, inputs)?;
+        MicroStepResult::of(pass, loss, loss_grad, phases.work, watch)
+    }
+
+    fn phases(
+        &self,
+        beta: f64,
+        inputs: &Labelled<D>,
+        profiler: Option<&Profiler>,
+    ) -> Result<Phases<D>> {
+        let (model, beta) = (&self.model, beta as f32);
+        let mut pass = Pass::inference(&self.device).with_profiler(profiler);
+        let source = model.embed(&mut pass, &inputs.x)?;
+        let start = self.start(inputs)?;
+        let free = model.solve(&mut pass, &source, &start)?.state;
+        let nudged = model.solve_nudged(&mut pass, &source, &free, &inputs.labels, beta)?;
+        Ok(Phases {
+            nudged: nudged.state,
+            // Detached, because the result has a key of the tape although this pass recorded nothing.
+            free: free.detach(&self.device)?,
+            work: pass.work(),
         })
+    }
+
+    fn local_loss(
+        &self,
+        beta: f64,
+        pass: &mut Pass<D>,
+        phases: &Phases<D>,
+        inputs: &Labelled<D>,
+    ) -> Result<Var<D>> {
+        let model = &self.model;
+        let source = model.embed(pass, &inputs.x)?;
+        let f = model.block(pass, &source, &phases.free)?;
+        let local = mse(pass, &f, &phases.nudged)?;
+        let logits = model.classify(pass, &phases.free)?;
+        let readout = cross_entropy(pass, &logits, &inputs.labels)?;
+        blend(pass, (&local, (1.0 / beta) as f32), (&readout, 1.0))
     }
 }

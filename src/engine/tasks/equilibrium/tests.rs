@@ -1,13 +1,14 @@
-use super::super::{TaskError, TaskParts, build};
+use super::super::{MicroStepResult, Place, Score, Task, TaskError, TaskParts, build};
 use super::*;
 use crate::base::Seed;
 use crate::datasets::{Features, Target};
 use crate::device::Backend;
+use crate::loader::Batch;
 use crate::losses::{CrossEntropySpec, LossSpec};
+use crate::measure::Stopwatch;
 use crate::models::{MlpSpec, ModelSpec};
 use crate::ops::testing::{self, TestDevice, assert_close, filled};
 use crate::ops::{AdamStep, Grads, Path, StepState, UpdateKernel};
-use crate::tasks::{MicroStepResult, Place};
 use crate::testing::assert_says;
 
 const ALGORITHMS: [Algorithm; 2] = [Algorithm::Backprop, Algorithm::EquilibriumPropagation];

@@ -252,16 +252,11 @@ fn crops_are_torchvisions() {
 }
 
 #[test]
-fn mixtures_have_an_alpha_from_0_to_100_and_are_written_where_they_are_set() {
+fn mixtures_are_written_where_they_are_set() {
     let written = |spec: &AugmentSpec| serde_json::to_string(spec).unwrap();
     let mut spec = AugmentSpec::default();
-    assert!(spec.mixing().is_off() && !written(&spec).contains("mix"));
+    assert!(!spec.mixes() && !written(&spec).contains("mix"));
     spec.mixup = 0.2;
-    assert!(spec.check().is_ok() && !spec.mixing().is_off());
+    assert!(spec.mixes());
     assert!(written(&spec).ends_with(r#""mixup":0.2}"#));
-    spec.cutmix = -1.0;
-    assert_eq!(
-        spec.check().unwrap_err().to_string(),
-        "`augment.cutmix` must be from 0 to 100, not -1"
-    );
 }
