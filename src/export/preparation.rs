@@ -152,12 +152,20 @@ fn image_size(features: Features, spec: &mut Map<String, Value>) {
 
 /// Adds the format of a table and the preparation of its columns.
 fn table(trained: &Trained, spec: &mut Map<String, Value>) {
-    let (separator, decimal, missing) = match &*trained.run.cell.dataset {
-        DatasetSpec::Csv(csv) => (csv.separator, csv.decimal, &csv.missing_values[..]),
+    let (separator, decimal, thousands, units, missing) = match &*trained.run.cell.dataset {
+        DatasetSpec::Csv(csv) => (
+            csv.separator,
+            csv.decimal,
+            csv.thousands,
+            &csv.units[..],
+            &csv.missing_values[..],
+        ),
         _ => Default::default(),
     };
     spec.insert("separator".into(), json!(separator));
     spec.insert("decimal".into(), json!(decimal));
+    spec.insert("thousands".into(), json!(thousands));
+    spec.insert("units".into(), json!(units));
     spec.insert("missing_values".into(), json!(missing));
     spec.insert("columns".into(), json!(columns(trained)));
 }

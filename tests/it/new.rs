@@ -186,6 +186,54 @@ fn tables_in_several_files_get_a_manifest_of_all_of_them() {
 }
 
 #[test]
+fn a_folder_of_rows_to_train_on_and_to_test_on_is_split_so() {
+    let rows = |from: usize| {
+        let row = |i: usize| format!("{i},{}.5,{}\n", i % 7, i * i);
+        (from..from + 30).map(row).collect::<Vec<_>>().concat()
+    };
+    let project = Project::new()
+        .file("experiments/notes.txt", "")
+        .file(
+            "in/train.csv",
+            &format!("a,\"b \"\"x\"\"\",price\n{}", rows(0)),
+        )
+        .file(
+            "in/test.csv",
+            &format!("\"b \"\"x\"\"\",a,price\n{}", rows(30)),
+        )
+        .file("comp/train.csv", &format!("a,b,price\n{}", rows(0)))
+        .file("comp/test.csv", "a,b\n1,2\n")
+        .file("comp/answers.csv", "price\n3\n");
+    for (data, split, guesses) in [
+        (
+            "in",
+            true,
+            &["rows of `test.csv` are held out", "`b \"x\"`"][..],
+        ),
+        (
+            "comp",
+            false,
+            &[
+                "`test.csv` has no `price` and is for `predict`",
+                "`answers.csv` is not used",
+            ],
+        ),
+    ] {
+        let ended = project.ends_with(0, &["new", data, "--data", data]);
+        for guess in guesses {
+            assert_says(&ended.stderr, guess);
+        }
+        let path = format!("experiments/{data}.toml");
+        let text = read(&project, &path);
+        assert_says(&text, format!("path = \"../{data}/train.csv\" "));
+        assert_eq!(text.contains("split = { test = \"test.csv\" }"), split);
+        assert_eq!(text.contains("test = 0.15"), !split, "{text}");
+        let planned = project.ends_with(0, &["plan", &path, "--format", "csv"]);
+        assert!(planned.stdout.contains(",runs,"));
+    }
+}
+
+#[test]
 fn a_rare_class_is_told_and_balanced_accuracy_decides() {
     let row = |i: usize| {
         format!(

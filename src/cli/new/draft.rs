@@ -81,10 +81,19 @@ pub(super) fn quoted(text: &str) -> String {
 
 pub(super) fn named(names: &[String]) -> String {
     let shown = names.iter().take(NAMED);
-    let shown = shown.map(|name| format!("`{}`", name.escape_debug()));
+    let shown = shown.map(|name| format!("`{}`", one_line(name)));
     let more = names.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| format!("{more} more"));
     shown.chain(more).collect::<Vec<_>>().join(", ")
+}
+
+/// Text for a comment: control characters, such as the end of a line, are escaped.
+pub(super) fn one_line(text: &str) -> String {
+    let shown = text.chars().map(|character| match character {
+        control if control.is_control() => control.escape_debug().to_string(),
+        other => other.to_string(),
+    });
+    shown.collect()
 }
 
 /// The largest power of two up to the size of the training split.

@@ -1,14 +1,15 @@
 //! A manifest for a table in CSV files.
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use crate::base::text::count;
-use crate::datasets::{ColumnGuess, CsvGuess, Decimal, FilePaths};
+use crate::datasets::{ColumnGuess, CsvGuess, FilePaths};
 use crate::plan::toml_text;
 
 use super::super::Problem;
 use super::super::problem::mistake;
-use super::draft::{Draft, NAMED, batch_size, filled, named, quoted, toml_inner};
+use super::draft::{Draft, NAMED, batch_size, filled, named, one_line, quoted, toml_inner};
 use super::example;
 use super::place::{NewManifest, tables_in};
 
@@ -20,8 +21,9 @@ pub(super) fn draft(
     path: &Path,
     targets: &[String],
 ) -> Result<Draft, Problem> {
-    let paths = tables(path);
+    let (paths, beside) = tables(path);
     let guess = CsvGuess::of(&paths, targets).map_err(mistake)?;
+    let (split, told) = held_out(&guess, &beside)?;
     let why_target = guess.why_target.as_ref();
     let noted = CsvGuess {
         why_target: why_target.map(|why| format!("guessed: {why}")),
@@ -42,13 +44,19 @@ pub(super) fn draft(
     };
     let columns = count(guess.features.len(), "column");
     let why_target = why_target.map(|why| format!("`{}` is the target ({why})", guess.targets[0]));
-    let mut guesses: Vec<String> = why_target.into_iter().collect();
+    let mut guesses: Vec<String> = told.into_iter().chain(why_target).collect();
     guesses.push(format!("{whose} {kind} ({})", guess.why_classes));
     if guess.is_uneven() {
         let (rarest, of) = (guess.rarest, count(guess.rows, "row"));
         guesses.push(format!(
             "the rarest class has {rarest} of {of}: balanced accuracy decides; `weights = \"balanced\"` of the loss trains for it"
         ));
+    }
+    let numbers = guess.numbers.iter();
+    guesses.extend(numbers.map(|(line, why)| format!("`{line}` ({why})")));
+    if !guess.missing_values.is_empty() {
+        let texts = named(&guess.missing_values);
+        guesses.push(format!("no values, but missing ones: {texts}"));
     }
     guesses.extend([format!("{columns} as features: {}", named(&guess.features))]);
     let entries = guess.columns.iter().take(NAMED);
@@ -58,28 +66,103 @@ pub(super) fn draft(
         .extend((more > 0).then(|| format!("and {}, in the manifest", count(more, "more column"))));
     let ignored = guess.ignored.iter().take(NAMED);
     guesses.extend(ignored.map(|(name, why)| format!("`{name}` is left out ({why})")));
+    if let (Some((name, whose)), true) = (&guess.groups, split.is_empty()) {
+        guesses.push(format!(
+            "`{name}`: {whose} different ones in {}: `split = {{ group = {} }}`, in the manifest as a comment, keeps the rows of each together",
+            count(guess.rows, "row"),
+            quoted(name)
+        ));
+    }
     Ok(Draft {
         guesses,
-        ..Draft::plain(table_text(new_manifest, &paths, &noted, &about))
+        ..Draft::plain(table_text(new_manifest, &paths, &noted, &about, &split))
     })
 }
 
-/// The file or the pattern `path`; for a folder, a pattern that matches its tables, or a list of them.
-fn tables(path: &Path) -> FilePaths {
+/// The file or the pattern `path`; for a folder, a pattern that matches its tables, or a list of them. In a folder with
+/// tables to train on and to test on by their names, the former, and all other tables.
+fn tables(path: &Path) -> (FilePaths, Vec<PathBuf>) {
     let tables = if path.is_dir() {
         tables_in(path)
     } else {
         Vec::new()
     };
+    let train = tables.iter().position(|table| part(table) == Some("train"));
+    if let Some(train) = train
+        && tables.iter().any(|table| is_held_out(part(table)))
+    {
+        let mut tables = tables;
+        return (tables.remove(train).into(), tables);
+    }
     let endings = tables.iter().map(|table| table.extension());
-    match &tables[..] {
+    let paths = match &tables[..] {
         [] => path.to_owned().into(),
         [first, _, ..] if endings.clone().all(|ending| ending == first.extension()) => {
             let ending = first.extension().unwrap_or_default().to_string_lossy();
             path.join(format!("*.{ending}")).into()
         }
         _ => tables.into_iter().collect(),
+    };
+    (paths, Vec::new())
+}
+
+fn is_held_out(part: Option<&str>) -> bool {
+    part.is_some_and(|part| part != "train")
+}
+
+/// What the rows of a file are for, by its name.
+fn part(path: &Path) -> Option<&'static str> {
+    let name = file_name(path).to_lowercase();
+    match name.split('.').next()? {
+        "train" | "training" => Some("train"),
+        "validation" | "valid" | "val" | "dev" => Some("validation"),
+        "test" => Some("test"),
+        _ => None,
     }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The line of TOML that says in which files `beside` the table rows are held out (empty if none are), and what
+/// becomes of each file.
+fn held_out(guess: &CsvGuess, beside: &[PathBuf]) -> Result<(String, Vec<String>), Problem> {
+    let ignored = guess.ignored.iter().map(|(name, _)| name);
+    let own = guess.features.iter().chain(ignored);
+    let own: BTreeSet<&String> = own.chain(&guess.targets).collect();
+    let (mut parts, mut told) = (BTreeMap::new(), Vec::new());
+    if !beside.is_empty() {
+        told.push("the table is the file named `train`".to_owned());
+    }
+    for path in beside {
+        let name = file_name(path);
+        let header = CsvGuess::header(path).map_err(mistake)?;
+        let header: BTreeSet<&String> = header.iter().collect();
+        let lacking: Vec<&&String> = own.difference(&header).collect();
+        match part(path).filter(|part| is_held_out(Some(part)) && !parts.contains_key(part)) {
+            Some(part) if header == own => {
+                told.push(format!(
+                    "rows of `{name}` are held out: `{part}` in `split`"
+                ));
+                parts.insert(part, format!("{part} = {}", quoted(&name)));
+            }
+            Some(_) if lacking.iter().any(|name| guess.targets.contains(name)) => {
+                let targets = named(&guess.targets);
+                told.push(format!("`{name}` has no {targets} and is for `predict`"));
+            }
+            Some(_) => told.push(format!("`{name}` has other columns and is not used")),
+            None => told.push(format!("`{name}` is not used")),
+        }
+    }
+    let parts: Vec<String> = parts.into_values().collect();
+    if parts.is_empty() {
+        return Ok((String::new(), told));
+    }
+    Ok((format!("split = {{ {} }}", parts.join(", ")), told))
 }
 
 /// The files as TOML, relative to the manifest.
@@ -103,6 +186,7 @@ fn table_text(
     paths: &FilePaths,
     guess: &CsvGuess,
     about: &str,
+    split: &str,
 ) -> String {
     let rows = guess.rows;
     // 15 % of the rows are for validation and 15 % for testing.
@@ -125,13 +209,18 @@ fn table_text(
         ("why-classes", guess.why_classes.clone()),
         ("rows", count(rows, "row")),
         ("features", features),
-        ("reading", reading(guess)),
+        ("reading", reading(guess, split)),
         ("columns", columns(guess)),
         ("batch-size", batch_size(train_rows)),
         ("answer", quoted(answer(guess).0)),
         ("why-answer", answer(guess).1),
     ];
-    let form = include_str!("csv.toml").replace("{models}", ROW_MODELS.trim_end());
+    let mut form = include_str!("csv.toml").replace("{models}", ROW_MODELS.trim_end());
+    if !split.is_empty() {
+        let is_share = |line: &&str| line.starts_with("validation =") || line.starts_with("test =");
+        let lines = form.lines().filter(|line| !is_share(line));
+        form = lines.collect::<Vec<&str>>().join("\n");
+    }
     filled(new_manifest, &form, about, &fillings)
 }
 
@@ -155,28 +244,39 @@ fn answer(guess: &CsvGuess) -> (&'static str, String) {
 }
 
 /// Lines of a dataset section with non-default reading options, each after a line break.
-fn reading(guess: &CsvGuess) -> String {
+fn reading(guess: &CsvGuess, split: &str) -> String {
     let mut lines = vec![String::new()];
     if guess.separator != ',' {
         let separator = quoted(&guess.separator.to_string());
         lines.push(format!("separator = {separator}"));
     }
-    if guess.decimal == Decimal::Comma {
-        lines.push("decimal = \",\"".to_owned());
-    }
+    let numbers = guess.numbers.iter();
+    lines.extend(numbers.map(|(line, why)| format!("{line:<35} # {}", one_line(why))));
     if !guess.missing_values.is_empty() {
         let texts = toml_text(&guess.missing_values.as_slice().into());
         lines.push(format!("missing-values = {texts}"));
     }
-    let mut columns = guess.columns.iter();
+    let mut columns = guess.columns.iter().filter(|_| split.is_empty());
+    if !split.is_empty() {
+        lines.push(format!("{split:<35} # files in the folder of `path`"));
+    }
     if let Some(date) = columns.find(|one| one.entry.contains("date =")) {
         let split = format!("# split = {{ by = {} }}", quoted(&date.name));
         let why = "holds out the last rows by date, where the future is to be predicted";
         lines.push(format!("{split:<35} # {why}"));
     }
+    let groups = guess.groups.as_ref().filter(|_| split.is_empty());
+    if let Some((name, whose)) = groups {
+        let split = format!("# split = {{ group = {} }}", quoted(name));
+        let why = format!(
+            "{whose} different ones; keeps the rows of each in one split, since rows that are nearly equal make both sides alike"
+        );
+        lines.push(format!("{split:<35} # {why}"));
+    }
     if !guess.ignored.is_empty() {
         let ignored = guess.ignored.iter();
-        let ignored = ignored.map(|(name, why)| format!("  {},  # {why}", quoted(name)));
+        let ignored =
+            ignored.map(|(name, why)| format!("  {},  # {}", quoted(name), one_line(why)));
         lines.push("ignore = [".to_owned());
         lines.extend(ignored);
         lines.push("]".to_owned());
@@ -204,7 +304,8 @@ pub(super) fn example(new_manifest: &NewManifest) -> Draft {
     let guess = CsvGuess {
         rows: table.lines().count() - 1,
         separator: ',',
-        decimal: Decimal::Point,
+        numbers: Vec::new(),
+        groups: None,
         missing_values: Vec::new(),
         columns: Vec::new(),
         ignored: Vec::new(),
@@ -224,6 +325,7 @@ pub(super) fn example(new_manifest: &NewManifest) -> Draft {
             &new_manifest.example().into(),
             &guess,
             about,
+            "",
         ))
     }
 }

@@ -40,7 +40,7 @@ pub use arrays::{ArraysSpec, Layout};
 pub use cifar::{CifarLabels, CifarSpec};
 pub use csv_table::{
     ColumnGuess, ColumnSpec, CsvGuess, CsvSpec, DatePart, Decimal, Missing, RowsSpec, Separator,
-    is_contained_panic,
+    Thousands, is_contained_panic,
 };
 pub use dataset::Dataset;
 pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};

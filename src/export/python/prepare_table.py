@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -70,4 +71,24 @@ def number(text, spec):
         return spec["fill"]
     if spec.get("date"):
         return (datetime.strptime(text, spec["date"]) - datetime(2000, 1, 1)).total_seconds() / 86400
+    text = ungrouped(without_unit(text))
     return float(text.replace(",", ".", 1) if SPEC["decimal"] == "," else text)
+
+
+def without_unit(text):
+    """A number without the first of the units that is before or after it."""
+    amount = text.removeprefix("-").strip()
+    for unit in SPEC["units"]:
+        bare = amount.removeprefix(unit) if amount.startswith(unit) else amount.removesuffix(unit)
+        if bare != amount:
+            return ("-" if text.startswith("-") else "") + bare.strip()
+    return text
+
+
+def ungrouped(text):
+    """A number without what separates its thousands, which are groups of three digits."""
+    if not SPEC["thousands"]:
+        return text
+    marks = {" ": " \u00a0\u202f", "'": "'\u2019"}.get(SPEC["thousands"], SPEC["thousands"])
+    grouped = re.match(rf"[-+]?[1-9]\d{{0,2}}([{marks}]\d{{3}})+(?!\d)", text)
+    return re.sub(f"[{marks}]", "", grouped[0]) + text[grouped.end() :] if grouped else text

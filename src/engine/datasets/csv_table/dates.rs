@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Forms of dates that are common, the likeliest first.
-pub(super) const DATES: [&str; 9] = [
+pub(super) const DATES: [&str; 15] = [
     "%Y-%m-%d",
     "%d.%m.%Y",
     "%m/%d/%Y",
@@ -16,6 +16,12 @@ pub(super) const DATES: [&str; 9] = [
     "%Y-%m-%dT%H:%M:%S",
     "%Y-%m-%d %H:%M",
     "%d.%m.%Y %H:%M",
+    "%Y-%m-%dT%H:%M:%SZ",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y %H:%M",
+    "%b %d, %Y",
+    "%d %b %Y",
+    "%d-%b-%Y",
 ];
 
 /// A periodic part of a date, used as a category.

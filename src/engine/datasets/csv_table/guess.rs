@@ -1,6 +1,7 @@
 //! [`CsvGuess`]: guesses the target and the kinds of columns of a CSV file, for a new manifest.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hasher;
 use std::path::Path;
 
 use csv::{Position, StringRecord};
@@ -9,6 +10,7 @@ use super::super::{DatasetError, FilePaths, TargetColumns};
 use super::Decimal;
 use super::files::{DataFile, orders};
 use super::layout::place_of;
+use super::number_form::{FORMS, NumberForm, units_line, without_unit};
 use super::reading::{self, separator};
 use super::seen::{Column, Found, MOST_CLASSES};
 use super::value::number;
@@ -18,7 +20,7 @@ use crate::base::text::count;
 const TARGETS: &str = "target label class y outcome output species category price saleprice churn churned survived sales demand quality rating";
 /// A class is rare if it has less than this fraction of the rows that it would have if all classes were equally
 /// frequent.
-const UNEVEN: f64 = 0.4;
+pub(super) const UNEVEN: f64 = 0.4;
 
 /// How to read a CSV file, guessed from its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,10 +29,12 @@ pub struct CsvGuess {
     pub rows: usize,
     /// Separator of columns.
     pub separator: char,
-    /// Decimal separator.
-    pub decimal: Decimal,
+    /// How numbers are written: keys of the dataset as lines of TOML, each with an example as a phrase.
+    pub numbers: Vec<(String, String)>,
     /// Texts that mean a missing value, besides an empty field.
     pub missing_values: Vec<String>,
+    /// A column with the same customer, patient and so on in several rows, and how many of them there are.
+    pub groups: Option<(String, String)>,
     /// Names of the feature columns.
     pub features: Vec<String>,
     /// Columns that are no number in every row.
@@ -70,29 +74,30 @@ impl CsvGuess {
     /// targets that do not exist or cannot be predicted together.
     pub fn of(paths: &FilePaths, targets: &[String]) -> Result<Self, DatasetError> {
         let (separator, columns, rows) = seen(paths)?;
-        let is_comma =
-            |column: &Column| column.is_number(Decimal::Comma) && !column.is_number(Decimal::Point);
-        let decimal = if separator != ',' && columns.iter().any(is_comma) {
-            Decimal::Comma
-        } else {
-            Decimal::Point
-        };
-        let is_filled = |column: &&Column| column.is_number(decimal) || column.date().is_some();
+        let form = number_form(separator, &columns);
+        let is_filled = |column: &&Column| column.is_number(form) || column.date().is_some();
         let missing = columns.iter().filter(is_filled);
-        let missing = missing.flat_map(|column| column.nothing.keys().copied());
-        let mut missing: Vec<&str> = missing.collect();
+        let nothing = missing
+            .clone()
+            .flat_map(|column| column.nothing.keys().copied());
+        let tokens = missing.flat_map(|column| column.tokens().map(|(text, _)| text));
+        let mut missing: Vec<&str> = nothing.chain(tokens).collect();
         missing.sort_unstable();
         missing.dedup();
         let (targets, why_target) = match named(targets, &columns, paths)? {
             named if named.is_empty() => {
-                let (target, why) = target(&columns, decimal);
+                let (target, why) = target(&columns, form);
                 (vec![target], Some(why.to_owned()))
             }
             named => (named, None),
         };
         let (classes, why_classes) = match &targets[..] {
-            [only] => columns[*only].guess_classes(rows, decimal),
-            several => together(several.iter().map(|place| &columns[*place]), decimal)?,
+            [only] => {
+                let column = &columns[*only];
+                let guessed = column.guess_classes(rows, form);
+                guessed.map_err(|why| too_many_classes(paths, &column.name, &why))?
+            }
+            several => together(several.iter().map(|place| &columns[*place]), form)?,
         };
         let only = Some(&columns[targets[0]]).filter(|_| targets.len() == 1);
         let kinds = only.map(|only| &only.values);
@@ -104,7 +109,10 @@ impl CsvGuess {
                 .unwrap_or_default(),
             rows,
             separator,
-            decimal,
+            numbers: written(form, &columns),
+            groups: columns
+                .iter()
+                .find_map(|column| Some((column.name.clone(), column.groups()?))),
             missing_values: missing.iter().map(|text| (*text).to_owned()).collect(),
             features: Vec::new(),
             columns: Vec::new(),
@@ -118,7 +126,9 @@ impl CsvGuess {
             why_classes,
         };
         for (place, column) in columns.iter().enumerate() {
-            guess.add(column, targets.contains(&place), &missing);
+            let is_target = targets.contains(&place);
+            let copied = same(&columns, place, &targets).filter(|_| !is_target);
+            guess.add(column, is_target, (form, &missing), copied);
         }
         if guess.features.is_empty() {
             return Err(DatasetError::Mismatch(format!(
@@ -129,13 +139,27 @@ impl CsvGuess {
         Ok(guess)
     }
 
+    /// The names of the columns of a file.
+    ///
+    /// # Errors
+    /// [`DatasetError`] if it cannot be read.
+    pub fn header(path: &Path) -> Result<Vec<String>, DatasetError> {
+        Ok(reading::reader(path, separator(path)?)?.1)
+    }
+
     /// Whether the rarest class has far fewer rows than the others.
     pub fn is_uneven(&self) -> bool {
         self.rarest > 0 && (self.rarest as f64) < UNEVEN * self.rows as f64 / self.kinds as f64
     }
 
     /// Adds the guess for a column.
-    fn add(&mut self, column: &Column, is_target: bool, missing: &[&str]) {
+    fn add(
+        &mut self,
+        column: &Column,
+        is_target: bool,
+        (form, missing): (NumberForm, &[&str]),
+        copied: Option<&Column>,
+    ) {
         let holes = column.holes(missing);
         let gaps = match holes {
             0 => String::new(),
@@ -148,8 +172,12 @@ impl CsvGuess {
             Found::Nothing("empty".to_owned())
         } else if let Some(why) = column.is_id(self.rows) {
             Found::Nothing(why.to_owned())
+        } else if holes == 0 && self.rows > 1 && column.values.len() == 1 {
+            Found::Nothing("the same in every row".to_owned())
+        } else if let Some(other) = copied {
+            Found::Nothing(format!("a copy of `{}`", other.name))
         } else {
-            column.feature(self.decimal, &gaps)
+            column.feature(form, &gaps)
         };
         let name = column.name.clone();
         match found {
@@ -187,6 +215,79 @@ fn seen(paths: &FilePaths) -> Result<(char, Vec<Column>, usize), DatasetError> {
     Ok((separator, columns, rows))
 }
 
+/// The form in which the most columns are numbers; of equals the likeliest, which is one with a decimal comma where commas
+/// do not separate columns.
+fn number_form(separator: char, columns: &[Column]) -> NumberForm {
+    let first = if separator == ',' {
+        Decimal::Point
+    } else {
+        Decimal::Comma
+    };
+    let numbers = |form: &NumberForm| {
+        let columns = columns.iter();
+        columns.filter(|column| column.is_number(*form)).count()
+    };
+    let is_plain = numbers(&FORMS[0]);
+    let best = FORMS
+        .into_iter()
+        .rev()
+        .max_by_key(|form| (numbers(form), form.decimal == first));
+    best.filter(|form| numbers(form) > is_plain)
+        .unwrap_or(FORMS[0])
+}
+
+/// The keys of the dataset for numbers in this form, each with an example.
+fn written(form: NumberForm, columns: &[Column]) -> Vec<(String, String)> {
+    let numbers = || columns.iter().filter(|column| column.is_number(form));
+    let mut examples: Vec<(&String, f32)> = Vec::new();
+    for column in numbers() {
+        examples.extend(column.values.keys().filter_map(|text| {
+            let bare = without_unit(text, column.fits.signs.iter().copied());
+            let number = form.number(&bare)?;
+            (FORMS[0].number(&bare) != Some(number)).then_some((text, number))
+        }));
+    }
+    // The longest text shows most: `1.082,06`.
+    examples.sort_by_key(|(text, _)| (text.len(), *text));
+    let why = examples.last().map_or_else(String::new, |(text, number)| {
+        format!("`{text}` is {number}")
+    });
+    let mut lines: Vec<(String, String)> = form
+        .lines(FORMS[0])
+        .into_iter()
+        .map(|line| (line, why.clone()))
+        .collect();
+    let units: BTreeSet<&str> = numbers()
+        .flat_map(|column| column.fits.signs.iter().copied())
+        .collect();
+    if !units.is_empty() {
+        let whose = numbers().filter(|column| !column.fits.signs.is_empty());
+        let whose: Vec<String> = whose.map(|column| format!("`{}`", column.name)).collect();
+        lines.push((
+            units_line(&units),
+            format!("no part of the numbers in {}", whose.join(", ")),
+        ));
+    }
+    lines
+}
+
+/// A column with the same texts as the one at `place`: the target, or a column before it.
+fn same<'c>(columns: &'c [Column], place: usize, targets: &[usize]) -> Option<&'c Column> {
+    let hash = columns[place].hash.finish();
+    let others = columns
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != place && (*other < place || targets.contains(other)));
+    let mut others = others.map(|(_, column)| column);
+    others.find(|other| other.hash.finish() == hash)
+}
+
+fn too_many_classes(paths: &FilePaths, name: &str, why: &str) -> DatasetError {
+    DatasetError::Mismatch(format!(
+        "the column `{name}` of `{paths}` is neither a number nor a class ({why}): name another one by `--target`, or make numbers or fewer kinds of its texts"
+    ))
+}
+
 /// Indices of the columns named in `targets`.
 fn named(
     targets: &[String],
@@ -207,14 +308,14 @@ fn named(
 /// Whether several targets are labels, (present or absent) or numbers, and why.
 fn together<'c>(
     columns: impl Iterator<Item = &'c Column> + Clone,
-    decimal: Decimal,
+    form: NumberForm,
 ) -> Result<(bool, String), DatasetError> {
-    if columns.clone().all(|column| column.is_label(decimal)) {
+    if columns.clone().all(|column| column.is_label(form)) {
         let why = "0 or 1 in each of several columns: labels; `false` if they are amounts";
         return Ok((true, why.to_owned()));
     }
     let texts: Vec<&str> = columns
-        .filter(|column| !column.is_number(decimal))
+        .filter(|column| !column.is_number(form))
         .map(|column| &*column.name)
         .collect();
     if texts.is_empty() {
@@ -273,7 +374,7 @@ fn look(
 
 /// Index of the most likely target: a column with a common target name, else the only text column, else the last
 /// column.
-fn target(columns: &[Column], decimal: Decimal) -> (usize, &'static str) {
+fn target(columns: &[Column], form: NumberForm) -> (usize, &'static str) {
     let is_named = |column: &Column| {
         let name = column.name.to_lowercase().replace('_', "");
         TARGETS.split(' ').any(|target| target == name)
@@ -281,7 +382,7 @@ fn target(columns: &[Column], decimal: Decimal) -> (usize, &'static str) {
     if let Some(index) = columns.iter().position(is_named) {
         return (index, "by its name");
     }
-    let is_text = |column: &Column| !column.is_number(decimal) && column.date().is_none();
+    let is_text = |column: &Column| !column.is_number(form) && column.date().is_none();
     let mut texts = (0..columns.len()).filter(|&index| is_text(&columns[index]));
     if let (Some(index), None) = (texts.next(), texts.next())
         && columns[index].values.len() <= MOST_CLASSES

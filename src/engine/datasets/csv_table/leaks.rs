@@ -1,5 +1,5 @@
-//! Properties of a table that make a result look better than it is: duplicate rows, columns that determine the target
-//! or number the rows.
+//! Properties of a table that make a result look better than it is, or worth less: duplicate rows, columns that determine
+//! the target or number the rows, columns that tell nothing, rare classes.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,8 +8,10 @@ use rayon::prelude::*;
 
 use super::super::Splits;
 use super::CsvSpec;
+use super::guess::UNEVEN;
 use super::parse::{MOST_KINDS, Parsed, Raw};
 use crate::base::text::count;
+use crate::diag::list_of;
 use crate::manifest::toml_text;
 
 /// Smallest number of rows for warnings about columns: with fewer, a column can determine the target by chance.
@@ -17,6 +19,10 @@ const FEWEST_ROWS: usize = 20;
 /// Inverse of the largest fraction of distinct values among the rows with which a column counts as determining the
 /// target.
 const MOST_VALUES: usize = 5;
+/// Smallest number of held-out rows of a class without a warning.
+const FEWEST_OF_A_CLASS: usize = 5;
+/// Largest number of names in a sentence.
+const NAMED: usize = 8;
 /// Square of the correlation from which on a column counts as the target in other units.
 const SAME: f64 = 0.999_999;
 
@@ -41,9 +47,80 @@ pub(super) fn remarks(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) 
             })
             .collect();
         found.extend(of_columns);
+        found.extend(constant(parsed));
+        found.extend(rare(spec, parsed, splits));
     }
     found.extend(repeated(&targets, parsed, splits));
     found
+}
+
+/// A sentence: which columns have one value only.
+fn constant(parsed: &Parsed) -> Option<String> {
+    let columns = parsed.columns.iter();
+    let is_constant = |raw: &Raw| (1..raw.rows()).all(|row| raw.bits(row) == raw.bits(0));
+    let constant = columns.filter(|(_, raw)| is_constant(raw));
+    let mut names: Vec<&str> = constant
+        .map(|(column, _)| parsed.layout.names[*column].as_str())
+        .collect();
+    names.dedup();
+    let (shown, one) = match &names[..] {
+        [] => return None,
+        [only] => (format!("`{only}` is"), "it"),
+        _ => (format!("{} are", list_of(names.clone(), NAMED)), "them"),
+    };
+    Some(format!(
+        "{shown} the same in every row; `ignore` leaves {one} out"
+    ))
+}
+
+/// A sentence: which classes have so few rows held out that single ones decide metrics that count each class alike.
+fn rare(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Option<String> {
+    let rows_of = |rows: &mut dyn Iterator<Item = u32>| {
+        let mut counts = vec![0; parsed.targets.class_names.len()];
+        rows.for_each(|row| counts[parsed.targets.labels[row as usize] as usize] += 1);
+        counts
+    };
+    if parsed.targets.labels.is_empty() {
+        return None;
+    }
+    let (part, counts) = match splits {
+        None if spec.validation > 0.0 => {
+            let all = rows_of(&mut (0..parsed.rows as u32));
+            let drawn = |rows: &usize| (*rows as f64 * spec.validation).round() as usize;
+            ("validation", all.iter().map(drawn).collect())
+        }
+        None => return None,
+        Some(splits) if splits.validation.is_empty() => {
+            ("test", rows_of(&mut splits.test.iter().copied()))
+        }
+        Some(splits) => (
+            "validation",
+            rows_of(&mut splits.validation.iter().copied()),
+        ),
+    };
+    let held_out: usize = counts.iter().sum();
+    let of_all_classes = |rows: usize| (rows * counts.len()) as f64;
+    let is_rare =
+        |rows: usize| rows < FEWEST_OF_A_CLASS && of_all_classes(rows) < UNEVEN * held_out as f64;
+    let named = counts.iter().zip(&parsed.targets.class_names);
+    let rare: Vec<String> = named
+        .filter(|(rows, _)| is_rare(**rows))
+        .map(|(rows, name)| format!("`{name}` ({rows})"))
+        .collect();
+    if rare.is_empty() {
+        return None;
+    }
+    let shown = rare[..rare.len().min(NAMED)].join(", ");
+    let more = match rare.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "{} of {} have fewer than {FEWEST_OF_A_CLASS} rows in the {part} split, so that single rows decide metrics that count each class alike, such as balanced accuracy: {}{more}",
+        rare.len(),
+        count(counts.len(), "class"),
+        shown
+    ))
 }
 
 /// A target, to compare columns with.
@@ -259,6 +336,25 @@ mod tests {
         assert!(
             found[0].contains("determines the target `y`: rows that are equal in it (5 values)")
         );
+    }
+
+    #[test]
+    fn constant_columns_and_rare_classes_are_said() {
+        let row = |row: usize| {
+            let class = if row < 2 { "press" } else { "mail" };
+            format!("{},7,DE,{class}\n", row * row)
+        };
+        let found = of("a,const,country,y", row, |spec| {
+            spec.classes = true;
+            spec.columns = columns("country = { category = true }");
+        });
+        assert_eq!(found.len(), 2, "{found:?}");
+        let constant = "`const`, `country` are the same in every row; `ignore` leaves them out";
+        assert_eq!(found[0], constant);
+        assert!(
+            found[1].starts_with("1 of 2 classes have fewer than 5 rows in the validation split")
+        );
+        assert!(found[1].ends_with("balanced accuracy: `press` (1)"));
     }
 
     #[test]

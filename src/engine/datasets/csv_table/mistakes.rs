@@ -6,19 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use csv::Position;
 
 use super::super::{DatasetError, Faults, FilePaths};
+use super::CsvSpec;
 use super::dates::{DATES, days};
 use super::files::DataFile;
 use super::layout::{Layout, Role};
+use super::number_form::{Fits, NumberForm, units_line};
 use super::reading::line_of;
-use super::value::{Row, number};
-use super::{CsvSpec, Decimal};
+use super::value::Row;
 use crate::base::text::count;
 use crate::diag::list_of;
 use crate::manifest::toml_key;
 
 /// Texts that often mean a missing value.
-pub(super) const NOTHING: [&str; 10] = [
-    "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "-", "?",
+pub(super) const NOTHING: [&str; 14] = [
+    "NA", "N/A", "#N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "missing", "-", "?",
+    ".",
 ];
 /// Largest number of lines of TOML that a message proposes.
 const PROPOSED: usize = 8;
@@ -42,6 +44,8 @@ struct Seen {
     count: usize,
     text: String,
     place: Option<Position>,
+    /// Of texts that are not numbers as the manifest says: those that are in another form.
+    fits: Fits,
     /// Index of the file, and index of the column in it.
     file: usize,
     column: usize,
@@ -61,6 +65,9 @@ impl Mistakes {
         let seen = self.by_column.entry((column, mistake));
         let seen = seen.or_insert_with(|| first(text, row, column));
         seen.count += 1;
+        if mistake == Mistake::NoNumber {
+            seen.fits.add(text);
+        }
         self.files.insert(row.file);
     }
 
@@ -181,15 +188,38 @@ impl Mistakes {
     /// Lines of TOML that would accept the values, without duplicates.
     fn proposed(&self, spec: &CsvSpec, layout: &Layout) -> Vec<String> {
         let mut proposed: Vec<String> = Vec::new();
+        let known = spec.units.iter().map(String::as_str);
+        let mut units: BTreeSet<&str> = known.clone().collect();
         for (&(column, mistake), seen) in &self.by_column {
-            let has = |other| self.by_column.contains_key(&(column, other));
-            if mistake == Mistake::Missing && has(Mistake::NoNumber) {
+            let numbers = |seen: &Seen| seen.fits.likely(spec.decimal);
+            let other = |other| self.by_column.get(&(column, other));
+            let is_text = |seen: &Seen| numbers(seen).is_none();
+            if mistake == Mistake::Missing && other(Mistake::NoNumber).is_some_and(is_text) {
                 // One line of TOML settles both mistakes.
                 continue;
             }
-            let column = (column, has(Mistake::Missing));
-            let line = remedy(spec, layout, column, mistake, &seen.text);
-            proposed.extend(line.filter(|line| !proposed.contains(line)));
+            let lines = match numbers(seen) {
+                Some(form) => {
+                    units.extend(&seen.fits.signs);
+                    form.lines(NumberForm {
+                        decimal: spec.decimal,
+                        thousands: spec.thousands,
+                    })
+                }
+                None => {
+                    let column = (column, other(Mistake::Missing).is_some());
+                    let line = remedy(spec, layout, column, mistake, &seen.text);
+                    line.into_iter().collect()
+                }
+            };
+            for line in lines {
+                if !proposed.contains(&line) {
+                    proposed.push(line);
+                }
+            }
+        }
+        if units.len() > known.count() {
+            proposed.push(units_line(&units));
         }
         proposed
     }
@@ -203,6 +233,7 @@ impl Mistakes {
 fn first(text: &str, row: Row<'_>, column: usize) -> Seen {
     Seen {
         count: 0,
+        fits: Fits::default(),
         text: text.to_owned(),
         place: row.record.position().cloned(),
         file: row.file,
@@ -220,7 +251,6 @@ fn remedy(
 ) -> Option<String> {
     let name = toml_key(&layout.names[column]);
     let role = &layout.roles[column];
-    let is_decimal = |decimal| number(text, decimal).is_some();
     Some(match (mistake, role) {
         (Mistake::Missing, Role::Target) => {
             format!("columns.{name} = {{ missing = \"leave-out\" }}")
@@ -235,9 +265,6 @@ fn remedy(
         (Mistake::NoNumber, _) if NOTHING.contains(&text) => {
             let known = spec.missing_values.iter().map(|one| format!("{one:?}, "));
             format!("missing-values = [{}{text:?}]", known.collect::<String>())
-        }
-        (Mistake::NoNumber, _) if spec.decimal == Decimal::Point && is_decimal(Decimal::Comma) => {
-            "decimal = \",\"".to_owned()
         }
         (Mistake::NoNumber, Role::Target) if spec.target.len() > 1 => return None,
         (Mistake::NoNumber, Role::Target) => "classes = true".to_owned(),

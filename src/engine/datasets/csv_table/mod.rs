@@ -13,6 +13,7 @@ mod layout;
 mod leaks;
 mod mistakes;
 mod new_rows;
+mod number_form;
 mod outline;
 #[cfg_attr(not(feature = "parquet"), path = "parquet_absent.rs")]
 mod parquet;
@@ -38,7 +39,7 @@ pub use guess::{ColumnGuess, CsvGuess};
 pub(super) use new_rows::for_each_part;
 pub use parquet::is_contained as is_contained_panic;
 pub use rows_spec::RowsSpec;
-pub use spec::{CsvSpec, Decimal, Separator};
+pub use spec::{CsvSpec, Decimal, Separator, Thousands};
 pub(super) use value::{label, number};
 
 impl CsvSpec {
@@ -48,6 +49,14 @@ impl CsvSpec {
                 "`separator` is `,`, `;`, `|` or a tab (`\"\\t\"`), not `{}`",
                 self.separator.0.escape_debug()
             )));
+        }
+        let own = match self.decimal {
+            Decimal::Point => Thousands::Point,
+            Decimal::Comma => Thousands::Comma,
+        };
+        if self.thousands == Some(own) {
+            let text = "`thousands` and `decimal` are the same: one of them separates the fraction of a number";
+            return Err(DatasetError::Mismatch(text.to_owned()));
         }
         let files = DataFile::all(self)?;
         let absent = files
@@ -88,6 +97,8 @@ impl CsvSpec {
     }
 }
 
+#[cfg(test)]
+mod guess_tests;
 #[cfg(test)]
 mod new_rows_tests;
 #[cfg(all(test, feature = "parquet"))]

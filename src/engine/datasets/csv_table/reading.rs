@@ -1,6 +1,6 @@
 //! Files of a table, row by row.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -30,9 +30,32 @@ fn is_parquet(path: &Path) -> bool {
     read.is_ok() && first == PARQUET
 }
 
-/// The text of a file, which `gzip` may have compressed.
+/// What Excel writes at the start of a file in UTF-8.
+const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+
+/// The text of a file, which `gzip` may have compressed, without the byte order mark of UTF-8.
+///
+/// # Errors
+/// Those of reading; a byte order mark of UTF-16.
 fn open(path: &Path) -> io::Result<Text> {
-    packed::open(path).map(|(text, _)| text)
+    let (mut text, _) = packed::open(path)?;
+    let mut first = Vec::new();
+    // The crate `csv` knows the mark only if its first read returns all of it.
+    let mut start = text.by_ref().take(UTF8_MARK.len() as u64);
+    start.read_to_end(&mut first)?;
+    if matches!(first[..], [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        let wrong = format!("it is in UTF-16, not UTF-8: {}", converted("UTF-16"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, wrong));
+    }
+    if first == UTF8_MARK {
+        first.clear();
+    }
+    Ok(Box::new(Cursor::new(first).chain(text)))
+}
+
+/// The command that converts a file to UTF-8.
+fn converted(encoding: &str) -> String {
+    format!("`iconv -f {encoding} -t UTF-8 OLD.csv > NEW.csv`")
 }
 
 /// A reader of the rows of a file, whose values keep surrounding blanks, and the names of its columns.
@@ -136,18 +159,16 @@ fn damaged(path: &Path, error: &csv::Error) -> DatasetError {
     });
     match error.kind() {
         csv::ErrorKind::Io(error) => DatasetError::unreadable(path, error),
-        csv::ErrorKind::Utf8 { .. } => DatasetError::damaged(path, place, not_utf8(path)),
+        csv::ErrorKind::Utf8 { .. } => {
+            let command = converted("WINDOWS-1252");
+            DatasetError::damaged(
+                path,
+                place,
+                format!("not UTF-8; if it is WINDOWS-1252: {command}"),
+            )
+        }
         _ => DatasetError::damaged(path, place, error.to_string()),
     }
-}
-
-/// Message: the file is not UTF-8; how to convert it from UTF-16 (if it has a byte order mark) or Windows-1252.
-fn not_utf8(path: &Path) -> String {
-    let mut first = [0; 2];
-    let read = open(path).and_then(|mut file| file.read_exact(&mut first));
-    let has_mark = read.is_ok() && matches!(first, [0xff, 0xfe] | [0xfe, 0xff]);
-    let encoding = if has_mark { "UTF-16" } else { "WINDOWS-1252" };
-    format!("not UTF-8; if it is {encoding}: `iconv -f {encoding} -t UTF-8 OLD.csv > NEW.csv`")
 }
 
 pub(super) fn some_rows(path: &FilePaths, rows: usize) -> Result<(), DatasetError> {
@@ -218,6 +239,7 @@ pub(super) fn separator(path: &Path) -> Result<char, DatasetError> {
 mod tests {
     use std::fs;
 
+    use super::super::super::CsvGuess;
     use super::super::super::testing::gz;
     use super::super::tests::{message, table};
     use crate::base::Seed;
@@ -240,6 +262,29 @@ mod tests {
         let cut = pack(text);
         fs::write(spec.path.first_path(), &cut[..cut.len() - 9]).unwrap();
         assert_says(message(&spec), "cannot read `table.csv`");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_name() {
+        let text = "\u{feff}y,a\n1,2\n3,4\n5,6\n7,8\n";
+        let (_folder, spec) = table(text);
+        let path = spec.path.first_path();
+        for bytes in [text.as_bytes().to_vec(), gz(text.as_bytes())] {
+            fs::write(path, bytes).unwrap();
+            assert_eq!(spec.open(Seed(1)).unwrap().splits.sizes(), [2, 1, 1]);
+            assert_eq!(
+                CsvGuess::of(&spec.path, &[]).unwrap().targets,
+                ["y".to_owned()]
+            );
+        }
+        fs::write(path, format!("{text}9,ten\n")).unwrap();
+        assert_says(message(&spec), "line 6, column 2 (`a`)");
+        let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        fs::write(path, wide).unwrap();
+        assert_eq!(
+            message(&spec),
+            "cannot read `table.csv`: it is in UTF-16, not UTF-8: `iconv -f UTF-16 -t UTF-8 OLD.csv > NEW.csv`"
+        );
     }
 
     #[cfg(not(feature = "parquet"))]

@@ -10,7 +10,7 @@ use super::files::DataFile;
 use super::layout::{Layout, Role};
 use super::mistakes::{Mistake, Mistakes};
 use super::reading::{Rows, for_each_row, some_rows};
-use super::value::{Row, Value, label, number};
+use super::value::{Row, Value, label};
 
 /// Receives the values of a file.
 pub(super) trait Sink {
@@ -211,7 +211,7 @@ fn value<'t>(
         Role::Target if spec.classes => Value::Text(text),
         Role::Date(form) => Value::Number(days(form, text).ok_or(Mistake::NoDate)?),
         Role::Target | Role::Number => {
-            let number = number(text, spec.decimal).ok_or(Mistake::NoNumber)?;
+            let number = spec.number(text).ok_or(Mistake::NoNumber)?;
             if own.log && number <= 0.0 {
                 return Err(Mistake::NotPositive);
             }

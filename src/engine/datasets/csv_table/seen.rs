@@ -1,15 +1,23 @@
 //! [`Column`]: observed values of a column, and a guess of its role.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash};
 
-use super::Decimal;
 use super::dates::{DATES, days};
 use super::mistakes::NOTHING;
-use super::value::{label, number};
+use super::number_form::{Fits, NumberForm};
+use super::value::label;
 use crate::base::text::count;
 
-/// Largest number of distinct values of a column that are counted.
+/// Largest number of distinct values of a column that are told apart; one more is kept, so that it is known whether
+/// there are more.
 const MOST_VALUES: usize = 1000;
+/// Largest number of different texts among numbers that are taken for missing values.
+const MOST_TOKENS: usize = 8;
+/// Inverse of the largest fraction of such texts among the values.
+const ROWS_OF_A_TOKEN: usize = 5;
+/// Names of columns that say whom or what a row is about.
+const WHOSE: &str = "customer patient user subject client person member device household";
 /// Maximum number of distinct integers that are taken for classes.
 pub(super) const MOST_CLASSES: usize = 20;
 /// Smallest mean number of rows per class with which integers are taken for classes.
@@ -29,19 +37,25 @@ pub(super) struct Column {
     pub(super) empty: usize,
     /// Number of rows for each text that may mean a missing value.
     pub(super) nothing: BTreeMap<&'static str, usize>,
-    /// Number of values that are not a number with decimal point (texts that may mean missing values are not counted).
-    pub(super) no_point: usize,
-    pub(super) no_comma: usize,
+    /// Forms in which values are numbers (texts that may mean missing values are not counted).
+    pub(super) fits: Fits,
+    /// Number of rows for each text that is a number in no form, for up to one more than [`MOST_TOKENS`] different ones.
+    pub(super) others: BTreeMap<String, usize>,
+    /// A hash of all texts in order.
+    pub(super) hash: DefaultHasher,
     pub(super) has_fraction: bool,
     /// Whether every number is one more than the previous one.
     pub(super) is_counting: bool,
     pub(super) last: Option<f32>,
-    /// Date formats that match every text; `None` before the first.
+    /// Number of texts that are a number in no form.
+    pub(super) no_number: usize,
+    /// Date formats that match each of these; `None` before the first.
     pub(super) dates: Option<Vec<&'static str>>,
 }
 
 impl Column {
     pub(super) fn add(&mut self, text: &str) {
+        text.hash(&mut self.hash);
         if text.is_empty() {
             self.empty += 1;
             return;
@@ -49,18 +63,14 @@ impl Column {
         self.count += 1;
         if let Some(rows) = self.values.get_mut(text) {
             *rows += 1;
-        } else if self.values.len() < MOST_VALUES {
+        } else if self.values.len() <= MOST_VALUES {
             self.values.insert(text.to_owned(), 1);
         }
         if let Some(nothing) = NOTHING.iter().find(|one| **one == text) {
             *self.nothing.entry(nothing).or_default() += 1;
             return;
         }
-        let point = number(text, Decimal::Point);
-        let comma = number(text, Decimal::Comma);
-        self.no_point += usize::from(point.is_none());
-        self.no_comma += usize::from(comma.is_none());
-        if let Some(value) = point.or(comma) {
+        if let Some(value) = self.fits.add(text) {
             self.has_fraction |= value.fract() != 0.0;
             let is_next = self
                 .last
@@ -69,78 +79,122 @@ impl Column {
             self.last = Some(value);
             return;
         }
+        if let Some(rows) = self.others.get_mut(text) {
+            *rows += 1;
+        } else if self.others.len() <= MOST_TOKENS {
+            self.others.insert(text.to_owned(), 1);
+        }
         let all = || DATES.to_vec();
+        self.no_number += 1;
         let mut forms = self.dates.take().unwrap_or_else(all);
         forms.retain(|form| days(form, text).is_some());
         self.dates = Some(forms);
     }
 
-    /// Rows with a text that does not mean a missing value.
-    pub(super) fn filled(&self) -> usize {
-        self.count - self.nothing.values().sum::<usize>()
+    /// Whether all values are numbers in this form, except texts that may mean missing values.
+    pub(super) fn is_number(&self, form: NumberForm) -> bool {
+        let numbers = self.fits.of(form);
+        let others = self.tokens().map(|(_, rows)| rows).sum::<usize>();
+        numbers > 0 && numbers + others == self.fits.texts && self.fits.signs.len() <= 1
     }
 
-    /// Whether all values are numbers, except texts that may mean missing values.
-    pub(super) fn is_number(&self, decimal: Decimal) -> bool {
-        let wrong = match decimal {
-            Decimal::Point => self.no_point,
-            Decimal::Comma => self.no_comma,
-        };
-        wrong == 0 && self.filled() > 0
+    /// The few texts among many numbers that are none, each in several rows: they may mean missing values.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = (&str, usize)> {
+        let others = || self.others.values();
+        let are_few = self.others.len() <= MOST_TOKENS
+            && ROWS_OF_A_TOKEN * others().sum::<usize>() <= self.fits.texts
+            && others().all(|rows| *rows > 1);
+        let tokens = self.others.iter().filter(move |_| are_few);
+        tokens.map(|(text, rows)| (text.as_str(), *rows))
     }
 
     /// Whether all values are labels, 0 or 1, except texts that may mean missing values.
-    pub(super) fn is_label(&self, decimal: Decimal) -> bool {
+    pub(super) fn is_label(&self, form: NumberForm) -> bool {
         let mut texts = self.values.keys();
         let is_nothing = |text: &str| self.nothing.contains_key(text);
-        self.filled() > 0
+        self.fits.texts > 0
             && self.values.len() < MOST_VALUES
-            && texts.all(|text| is_nothing(text) || label(text, decimal).is_some())
+            && texts.all(|text| is_nothing(text) || label(text, form.decimal).is_some())
     }
 
     /// The first of [`DATES`] that fits all texts, and whether another one fits them too.
     pub(super) fn date(&self) -> Option<(&'static str, bool)> {
         let forms = self.dates.as_ref()?;
-        let texts = self.filled();
-        let is_date = self.no_point == texts && self.no_comma == texts;
+        let is_date = self.no_number == self.fits.texts;
         let form = forms.first().filter(|_| is_date)?;
         Some((form, forms.len() > 1))
     }
 
     /// Number of rows without a value, if the texts `missing` count as missing.
     pub(super) fn holes(&self, missing: &[&str]) -> usize {
-        let of_text = |text: &&str| self.nothing.get(*text).copied().unwrap_or_default();
+        let of_text = |text: &&str| {
+            let rows = self.nothing.get(*text).or_else(|| self.others.get(*text));
+            rows.copied().unwrap_or_default()
+        };
         self.empty + missing.iter().map(of_text).sum::<usize>()
     }
 
     /// Whether the column holds classes, and why.
-    pub(super) fn guess_classes(&self, rows: usize, decimal: Decimal) -> (bool, String) {
+    ///
+    /// # Errors
+    /// Texts of nearly as many kinds as rows, as a phrase.
+    pub(super) fn guess_classes(
+        &self,
+        rows: usize,
+        form: NumberForm,
+    ) -> Result<(bool, String), String> {
         let (values, of) = (self.values.len(), count(rows, "row"));
-        if !self.is_number(decimal) {
-            return (true, format!("text, of {values} kinds in {of}"));
+        if !self.is_number(form) {
+            let kinds = self.kinds();
+            if values > MOST_CLASSES && 2 * values > self.counted() {
+                return Err(format!("text, of {kinds} kinds in {of}"));
+            }
+            return Ok((true, format!("text, of {kinds} kinds in {of}")));
         }
         let few = values <= MOST_CLASSES && values * ROWS_OF_A_CLASS <= rows;
         if !self.has_fraction && few {
             let why =
                 format!("{values} different whole numbers in {of}; `false` if they are amounts");
-            return (true, why);
+            return Ok((true, why));
         }
-        (
-            false,
-            "numbers; `true` if they stand for classes".to_owned(),
-        )
+        let why = "numbers; `true` if they stand for classes";
+        Ok((false, why.to_owned()))
+    }
+
+    /// The number of different values, as far as it is known.
+    fn kinds(&self) -> String {
+        match self.values.len() {
+            more if more > MOST_VALUES => format!("more than {MOST_VALUES}"),
+            kinds => kinds.to_string(),
+        }
+    }
+
+    /// How many customers, patients and so on there are, where the column names one for each row and most have several rows.
+    pub(super) fn groups(&self) -> Option<String> {
+        let name = self.name.to_lowercase();
+        let is_named = self.is_named_id() || WHOSE.split(' ').any(|whose| whose == name);
+        let is_repeated = self.counted() >= 2 * self.values.len() && self.values.len() > MOST_KINDS;
+        (is_named && is_repeated && !self.has_fraction).then(|| self.kinds())
+    }
+
+    /// Number of rows that have one of `values`.
+    fn counted(&self) -> usize {
+        self.values.values().sum()
+    }
+
+    fn is_named_id(&self) -> bool {
+        let name = self.name.to_lowercase();
+        name == "id" || ["_id", " id", "-id"].iter().any(|end| name.ends_with(end))
     }
 
     /// Why the column only numbers or identifies rows; `None` if it does not.
     pub(super) fn is_id(&self, rows: usize) -> Option<&'static str> {
-        let name = self.name.to_lowercase();
-        let is_named = name == "id" || ["_id", " id", "-id"].iter().any(|end| name.ends_with(end));
         let is_counting = self.is_counting && self.count == rows && !self.has_fraction && rows > 2;
         // With more values than are counted, duplicates are unknown.
-        let is_distinct = self.values.len() == rows.min(MOST_VALUES) && !self.has_fraction;
+        let is_distinct = self.values.len() == rows.min(MOST_VALUES + 1) && !self.has_fraction;
         match () {
-            () if is_counting && self.no_point == 0 => Some("counts the rows"),
-            () if is_named && is_distinct => Some("another one in every row"),
+            () if is_counting && self.no_number == 0 => Some("counts the rows"),
+            () if self.is_named_id() && is_distinct => Some("another one in every row"),
             () => None,
         }
     }
@@ -156,7 +210,7 @@ pub(super) enum Found {
 
 impl Column {
     /// A guess how a feature is read; `gaps` is a text about missing values, if there are any.
-    pub(super) fn feature(&self, decimal: Decimal, gaps: &str) -> Found {
+    pub(super) fn feature(&self, form: NumberForm, gaps: &str) -> Found {
         let has_gaps = !gaps.is_empty();
         let entry = |what: &str, missing: &str, why: String| {
             let missing = match (has_gaps, what) {
@@ -172,7 +226,7 @@ impl Column {
             Found::Feature(Some((format!("{{ {what}{missing} }}"), why)))
         };
         let kinds = self.values.len();
-        if self.is_number(decimal) {
+        if self.is_number(form) {
             return if has_gaps {
                 entry("", "median", String::new())
             } else {
@@ -190,11 +244,7 @@ impl Column {
         if kinds <= 2 || kinds <= MOST_KINDS && 2 * kinds <= self.count {
             return entry("category = true", "kind", format!("{kinds} kinds"));
         }
-        let all = if kinds == MOST_VALUES {
-            "at least "
-        } else {
-            ""
-        };
-        Found::Nothing(format!("text, {all}{kinds} different ones"))
+        let kinds = self.kinds();
+        Found::Nothing(format!("text, {kinds} different ones"))
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{FilePaths, TargetColumns, split};
 use super::column_spec::Columns;
+use super::number_form::{NumberForm, without_unit};
 use super::rows_spec::RowsSpec;
 use crate::manifest::is_default;
 
@@ -35,6 +36,12 @@ pub struct CsvSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(extend("default" = "."))]
     pub decimal: Decimal,
+    /// What separates the thousands of a number, in groups of three digits: `1,234.5`. Without it such a number is a mistake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thousands: Option<Thousands>,
+    /// Signs before or after a number that are no part of it: `["$", "%"]` for `$1.5` and `2 %`, which are then 1.5 and 2.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub units: Vec<String>,
     /// Texts that stand for a missing value, beside nothing at all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_values: Vec<String>,
@@ -70,6 +77,23 @@ pub enum Decimal {
     Comma,
 }
 
+/// What separates the thousands of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Thousands {
+    /// `1,234`.
+    #[serde(rename = ",")]
+    Comma,
+    /// `1.234`, beside `decimal = ","`.
+    #[serde(rename = ".")]
+    Point,
+    /// `1 234`, also with a no-break space.
+    #[serde(rename = " ")]
+    Space,
+    /// `1'234`.
+    #[serde(rename = "'")]
+    Apostrophe,
+}
+
 /// What separates columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
@@ -82,6 +106,18 @@ impl Default for Separator {
 }
 
 impl CsvSpec {
+    /// A number as this table has it.
+    pub(super) fn number(&self, text: &str) -> Option<f32> {
+        let form = NumberForm {
+            decimal: self.decimal,
+            thousands: self.thousands,
+        };
+        if self.units.is_empty() {
+            return form.number(text);
+        }
+        form.number(&without_unit(text, self.units.iter().map(String::as_str)))
+    }
+
     /// Whether each target column is a label that a row has or not.
     pub(in super::super) fn predicts_labels(&self) -> bool {
         self.classes && self.target.len() > 1

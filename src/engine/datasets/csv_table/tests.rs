@@ -19,6 +19,8 @@ pub(super) fn table(text: &str) -> (TempDir, CsvSpec) {
         ignore: Vec::new(),
         separator: Separator::default(),
         decimal: Decimal::Point,
+        thousands: None,
+        units: Vec::new(),
         missing_values: Vec::new(),
         columns: Columns::new(),
         split: None,
