@@ -195,6 +195,22 @@ fn new_rows_are_predicted_or_refused_with_nothing_written() {
 }
 
 #[test]
+fn the_loss_of_a_row_is_a_number_however_small_its_probability_is() {
+    let manifest = "name = \"own\"\n[datasets.own]\nkind = \"csv\"\npath = \"own.csv\"\ntarget = \"y\"\nclasses = true\n\
+         [models.mlp]\nkind = \"mlp\"\ndepth = 0\n[train]\nepochs = 3\noptimizer = { kind = \"sgd\", lr = 1e4 }\n\
+         [measure]\nwarmup-steps = 0\nbaselines = false\n";
+    let row =
+        |at: usize, random: &mut Random| format!("{:.3},{}", random.next(), ["a", "b"][at % 2]);
+    let project = Project::new()
+        .file("experiments/own.csv", &table("x,y", 90, row))
+        .file("experiments/own.toml", manifest);
+    project.ends_with(0, &RUN);
+    let (_, found) = evaluated(&project, &["own"]);
+    let worst = found["splits"][0]["worst"].as_array().unwrap();
+    assert!(worst[0]["loss"].as_f64().unwrap() > 104.0, "{worst:?}");
+}
+
+#[test]
 fn several_models_are_a_question_and_old_files_say_what_they_lack() {
     let models = "[models.mlp]\nkind = \"mlp\"\ndepth = 1\n[matrix]\nmodel = [\"mlp\"]\ndataset = [\"own\"]\n\
          \"models.mlp.hidden\" = [4, 8]\n";
