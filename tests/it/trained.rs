@@ -230,6 +230,11 @@ fn several_models_are_a_question_and_old_files_say_what_they_lack() {
         &["evaluate", "own", "--cell", "models.mlp.hidden=9"],
         "no cell has `models.mlp.hidden=9` in its key",
     );
+    bad(
+        &project,
+        &["evaluate", "own", "--cell", "models.mlp.hiden=8"],
+        "did you mean `models.mlp.hidden=8`?",
+    );
     bad(&project, &["evaluate", "owm"], "did you mean `own`?");
 
     // A file of before: weights and the metadata of that time.
