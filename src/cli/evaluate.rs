@@ -11,6 +11,7 @@ use crate::progress::Spinner;
 use crate::results::pretty_json;
 use crate::trained::{ConfusionMatrix, Evaluated, Rows, evaluate};
 
+use super::new_data::NewData;
 use super::output::{Format, Stdout};
 use super::table::table;
 use super::trained::{TrainedChoice, problem};
@@ -33,7 +34,7 @@ Examples:
 pub(super) struct EvaluateArguments {
     #[command(flatten)]
     trained: TrainedChoice,
-    /// The data
+    /// The data; `-` for a table on standard input
     data: Option<PathBuf>,
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -45,10 +46,15 @@ pub(super) struct EvaluateArguments {
 
 pub(super) fn run(arguments: &EvaluateArguments) -> Outcome {
     let trained = arguments.trained.open()?;
+    let data = arguments.data.as_ref();
+    let data = data.map(|data| NewData::open(data, &trained)).transpose()?;
     let spinner = Spinner::new("evaluating");
-    let found = evaluate(&trained, arguments.data.as_deref(), arguments.device);
+    let found = evaluate(&trained, data.as_ref().map(NewData::path), arguments.device);
     spinner.clear();
-    let found = found.map_err(problem)?;
+    let found = found.map_err(|error| match &data {
+        Some(data) => data.problem(error),
+        None => problem(error),
+    })?;
     let mut out = Stdout::new();
     match arguments.format {
         Format::Json => out.write_all(pretty_json(&found).as_bytes())?,

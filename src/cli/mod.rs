@@ -29,6 +29,7 @@ mod live;
 mod manual;
 mod merge;
 mod new;
+mod new_data;
 mod output;
 mod overview;
 mod plan;

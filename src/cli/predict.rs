@@ -1,7 +1,7 @@
 //! `fieldtrial predict`: predictions of a trained model for new data.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -14,25 +14,27 @@ use crate::progress::Spinner;
 use crate::results::PredictionFile;
 use crate::trained::{Trained, predict};
 
+use super::new_data::{NewData, keep_inputs};
 use super::output::Stdout;
-use super::trained::{TrainedChoice, problem};
+use super::trained::TrainedChoice;
 use super::{Outcome, Problem, exit_code};
 
 /// Predict for new rows or images by a trained model
 ///
 /// DATA is a file or folder of the kind that the model was trained on, with or without the target: a table with the same columns in
-/// any order, a folder of images or one image. Every row becomes a line: its number in the file (from 0 below the header) or its
+/// any order (`-`: on standard input), a folder of images or one image. Every row becomes a line: its number in the file (from 0 below the header) or its
 /// file, the prediction, and of classes and labels all probabilities (`p_NAME`); labels
 /// whose probability is above 1/2 are the prediction. Numbers are in the target's own units.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   fieldtrial predict houses new.csv --out prices.csv
+  zcat new.csv.gz | fieldtrial predict houses - | head
   fieldtrial predict reports/flowers photos/ --cell model=cnn")]
 pub(super) struct PredictArguments {
     #[command(flatten)]
     trained: TrainedChoice,
-    /// The data
+    /// The data; `-` for a table on standard input
     data: PathBuf,
     /// The CSV file to write; without it, standard output
     #[arg(long, value_name = "FILE")]
@@ -44,18 +46,19 @@ pub(super) struct PredictArguments {
 
 pub(super) fn run(arguments: &PredictArguments) -> Outcome {
     let trained = arguments.trained.open()?;
+    if let Some(out) = &arguments.out {
+        keep_inputs(out, &trained, Some(&arguments.data))?;
+    }
+    let data = NewData::open(&arguments.data, &trained)?;
     match &arguments.out {
         None => {
-            write(arguments, &trained, &mut Stdout::new())?;
+            write(arguments, (&trained, &data), &mut Stdout::new())?;
         }
         Some(path) => {
-            let cannot = |error: io::Error| {
-                let reason = error.kind().to_string();
-                Failure::plain(format!("cannot write `{}`: {reason}", path.display()), None)
-            };
+            let cannot = |error: io::Error| unwritable(path, &error);
             // If writing fails, no half-written file is left.
             let mut file = temporary::create_in_folder_of(path).map_err(cannot)?;
-            let rows = write(arguments, &trained, &mut file)?;
+            let rows = write(arguments, (&trained, &data), &mut file)?;
             temporary::keep_as(file, path).map_err(cannot)?;
             eprintln!("wrote    {}, {}", path.display(), count(rows, "row"));
         }
@@ -63,22 +66,33 @@ pub(super) fn run(arguments: &PredictArguments) -> Outcome {
     Ok(exit_code::GOOD)
 }
 
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let reason = match folder.filter(|folder| !folder.exists()) {
+        Some(folder) => format!("there is no folder `{}`", folder.display()),
+        None => error.kind().to_string(),
+    };
+    Failure::plain(format!("cannot write `{}`: {reason}", path.display()), None)
+}
+
 /// Writes predictions as CSV; returns the number of rows.
 fn write(
     arguments: &PredictArguments,
-    trained: &Trained,
+    (trained, data): (&Trained, &NewData),
     out: &mut dyn Write,
 ) -> Result<usize, Problem> {
     let mut file = PredictionFile::new(trained, out);
     let spinner = Spinner::new("predicting");
     let device = arguments.device;
-    let remarks = predict(trained, &arguments.data, device, &mut |part| {
+    let remarks = predict(trained, data.path(), device, &mut |part| {
         let rows = file.add(&part)?;
         spinner.say(&format!("{} rows", human_integer(rows as u64)));
         Ok(())
     });
     spinner.clear();
-    let remarks = remarks.map_err(problem)?;
+    let remarks = remarks.map_err(|error| data.problem(error))?;
     let rows = file.end()?;
     for remark in remarks {
         eprintln!("note: {remark}");

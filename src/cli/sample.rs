@@ -15,6 +15,7 @@ use crate::progress::Spinner;
 use crate::tasks::Image;
 use crate::trained::{SampleOptions, Samples, Trained, sample};
 
+use super::new_data::keep_inputs;
 use super::output::Stdout;
 use super::trained::{TrainedChoice, problem};
 use super::{Outcome, Problem, exit_code};
@@ -71,6 +72,9 @@ pub(super) fn run(arguments: &SampleArguments) -> Outcome {
     let Some(folder) = &arguments.out else {
         return print(files);
     };
+    for (name, _) in &files {
+        keep_inputs(&folder.join(name), &trained, None)?;
+    }
     write(folder, &files)?;
     eprintln!(
         "written  {} in {}",

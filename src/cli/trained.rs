@@ -8,9 +8,10 @@ use clap::Args;
 
 use crate::base::shell;
 use crate::base::text::count;
-use crate::diag::{Diagnostic, Failure};
+use crate::diag::{Diagnostic, Failure, did_you_mean};
+use crate::event::RunFacts;
 use crate::report::{BestCells, best_cells};
-use crate::results::{self, ResultSet, from_here, no_results, results_folder};
+use crate::results::{self, CellInfo, ResultSet, from_here, no_results, results_folder};
 use crate::trained::{Trained, TrainedError};
 
 use super::Problem;
@@ -28,7 +29,7 @@ pub(super) struct TrainedChoice {
     /// Of a results folder, the cell that is meant: its key, or parts of it: `--cell model=mlp,batch-size=8`
     #[arg(long, value_name = "KEY")]
     cell: Option<String>,
-    /// The run with this seed; without it, the one with the lowest validation loss
+    /// The run with this seed; without it, the one whose kept weights have the lowest validation loss
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -61,8 +62,8 @@ impl TrainedChoice {
         let path = Self::file(&set, &folder, &key, seed)?;
         let which = match (of, loss) {
             (..=1, _) | (_, None) => format!("seed {seed}"),
-            (of, Some(loss)) => {
-                format!("seed {seed} of {of}, the lowest validation loss, {loss:.4}")
+            (of, Some((split, loss))) => {
+                format!("seed {seed} of {of}, the lowest {split} loss, {loss:.4}")
             }
         };
         eprintln!("model    {key}, {which}");
@@ -85,15 +86,15 @@ impl TrainedChoice {
         }
     }
 
-    /// The chosen seed, the number of seeds, and the seed's validation loss.
-    fn seed(&self, set: &ResultSet, key: &str) -> Result<(u64, usize, Option<f64>), Failure> {
+    /// The chosen seed, the number of seeds, and the loss of the seed's weights.
+    fn seed(&self, set: &ResultSet, key: &str) -> Result<(u64, usize, Option<Loss>), Failure> {
         let runs = set.runs.iter().filter(|run| run.key == key);
         let trained: Vec<_> = runs
-            .filter_map(|run| Some((run.seed, run.facts.as_ref()?.best_loss)))
+            .filter_map(|run| Some((run.seed, kept_loss(set, key, run.facts.as_ref()?))))
             .collect();
         let wanted = match self.seed {
             None => {
-                let loss = |loss: Option<f64>| loss.unwrap_or(f64::INFINITY);
+                let loss = |loss: Option<Loss>| loss.map_or(f64::INFINITY, |(_, loss)| loss);
                 trained
                     .iter()
                     .min_by(|one, other| loss(one.1).total_cmp(&loss(other.1)))
@@ -148,6 +149,40 @@ impl TrainedChoice {
     }
 }
 
+/// Name of a split, and a loss on it.
+type Loss = (&'static str, f64);
+
+/// The loss of the weights that a run kept, which are those of its last epoch, or with `restore-best` those of its best:
+/// on the split that is evaluated during training, else on the training rows.
+fn kept_loss(set: &ResultSet, key: &str, facts: &RunFacts) -> Option<Loss> {
+    let watches = |metric: &str| {
+        let mut epochs = set.epochs.iter();
+        epochs.any(|row| row.key == key && row.epoch.validation.contains_key(metric))
+    };
+    let splits = [("validation", "val_loss"), ("test", "test_loss")];
+    if let Some((split, metric)) = splits.into_iter().find(|(_, metric)| watches(metric)) {
+        return Some((split, facts.metrics.get(metric).copied().flatten()?));
+    }
+    let of_epoch = if restores_best(set, key) {
+        facts.best_loss
+    } else {
+        facts.final_loss
+    };
+    Some(("training", of_epoch?))
+}
+
+fn restores_best(set: &ResultSet, key: &str) -> bool {
+    // Sections that are as in the first cell are left out of the others.
+    let cells = &set.plan.cells;
+    let own = cells.iter().find(|cell| cell.key == key);
+    let train = |cell: &CellInfo| cell.spec.get("train").cloned();
+    let train = own.and_then(train).or_else(|| train(cells.first()?));
+    let restores = train
+        .as_ref()
+        .and_then(|train| train.pointer("/early-stopping/restore-best"));
+    restores.and_then(serde_json::Value::as_bool) == Some(true)
+}
+
 /// The cells whose keys have all parts of `wanted`.
 fn named(set: &ResultSet, wanted: &str) -> Result<BestCells, Failure> {
     let cells = set.plan.cells.iter();
@@ -164,7 +199,10 @@ fn named(set: &ResultSet, wanted: &str) -> Result<BestCells, Failure> {
         .collect();
     if keys.is_empty() {
         let first = set.plan.cells.first();
-        let help = first.map(|cell| format!("keys are such as `{}`", cell.key));
+        let known = || set.plan.cells.iter().flat_map(|cell| cell.key.split(','));
+        let unknown = parts.iter().find(|part| !known().any(|own| own == **part));
+        let near = unknown.and_then(|part| did_you_mean(part, known()));
+        let help = near.or_else(|| first.map(|cell| format!("keys are such as `{}`", cell.key)));
         let title = format!("no cell has `{wanted}` in its key");
         return Err(Failure::plain(title, help));
     }
@@ -205,16 +243,60 @@ fn undecided(folder: &Path, best: &BestCells, keys: &[String]) -> Failure {
 
 /// Converts an error about a trained model into a message for the user.
 pub(super) fn problem(error: TrainedError) -> Problem {
+    problem_as(error, |text| text)
+}
+
+/// As [`problem`], with `said` applied to every text.
+pub(super) fn problem_as(error: TrainedError, said: impl Fn(String) -> String) -> Problem {
     match error {
         TrainedError::Data(error) => {
             let (title, faults, help) = error.parts();
-            let mut diagnostic = Diagnostic::error(title);
+            let mut diagnostic = Diagnostic::error(said(title));
             for fault in faults {
-                diagnostic = diagnostic.note(fault);
+                diagnostic = diagnostic.note(said(fault));
             }
+            let help = help.map(said);
             Failure::new(vec![diagnostic.maybe_help(help)], [].into()).into()
         }
         TrainedError::Output(error) => Problem::Output(error),
-        other => Failure::plain(other.to_string(), None).into(),
+        other => Failure::plain(said(other.to_string()), None).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::golden::ddpm;
+
+    #[test]
+    fn the_seed_is_chosen_by_the_loss_of_the_weights_that_are_kept() {
+        let mut set = ddpm();
+        let cell = &set.plan.cells[0];
+        let key = cell.key.clone();
+        let row = set.runs.iter().find(|run| run.key == key).expect("a run");
+        let run = |seed, best: f64, last: f64| {
+            let mut row = row.clone();
+            row.seed = seed;
+            let facts = row.facts.as_mut().expect("facts");
+            (facts.best_loss, facts.final_loss) = (Some(best), Some(last));
+            facts.metrics.insert("val_loss".to_owned(), Some(last));
+            row
+        };
+        set.runs = vec![run(1, 0.2, 1.7), run(2, 0.3, 0.8)];
+        let choice = TrainedChoice {
+            run: PathBuf::new(),
+            cell: None,
+            seed: None,
+        };
+        let chosen = |set: &ResultSet| choice.seed(set, &key).expect("a seed");
+        assert_eq!(chosen(&set), (2, 2, Some(("validation", 0.8))));
+        // Without a validation split: the last epoch's weights, or with early stopping the best epoch's.
+        for row in &mut set.epochs {
+            row.epoch.validation.clear();
+        }
+        assert_eq!(chosen(&set), (2, 2, Some(("training", 0.8))));
+        let train = &mut set.plan.cells[0].spec["train"];
+        train["early-stopping"] = serde_json::json!({"restore-best": true});
+        assert_eq!(chosen(&set), (1, 2, Some(("training", 0.2))));
     }
 }

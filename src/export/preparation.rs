@@ -167,7 +167,16 @@ fn table(trained: &Trained, spec: &mut Map<String, Value>) {
     spec.insert("thousands".into(), json!(thousands));
     spec.insert("units".into(), json!(units));
     spec.insert("missing_values".into(), json!(missing));
-    spec.insert("columns".into(), json!(columns(trained)));
+    let columns = columns(trained).into_iter().map(|column| {
+        let mut found = json!(column);
+        if let DatasetSpec::Csv(csv) = &*trained.run.cell.dataset
+            && let Some(missing) = csv.columns.get(&column.name).and_then(|own| own.missing)
+        {
+            found["missing"] = json!(missing);
+        }
+        found
+    });
+    spec.insert("columns".into(), columns.collect());
 }
 
 /// The columns that are read; numeric columns if the data do not come from a file.

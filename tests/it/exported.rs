@@ -1,7 +1,11 @@
 //! `fieldtrial export`: what the exported PyTorch code computes, where this machine has PyTorch.
 
 use std::fs;
+use std::io::Write;
 use std::process::Command;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::project::{Project, assert_says};
 use crate::pytorch::python;
@@ -77,6 +81,7 @@ fn exported_tables_and_images_predict_the_same_in_pytorch() {
     if let Some(theirs) = by_python(&tables, "out", &["example.py", "../experiments/own.csv"]) {
         assert_same_predictions(&ours, &theirs);
     }
+    read_as_predict_does(&tables, &ours);
     let images = Project::new().file("experiments/own.toml", &format!("{IMAGES}{TRAIN}"));
     images.ends_with(0, &RUN);
     for model in ["model=cnn", "model=mlp"] {
@@ -87,6 +92,44 @@ fn exported_tables_and_images_predict_the_same_in_pytorch() {
         if let Some(theirs) = by_python(&images, "out", &["example.py", "../data/own"]) {
             assert_same_predictions(&ours, &theirs);
         }
+    }
+}
+
+/// Exported code reads a table that is compressed, has another separator and a byte order mark, and refuses a missing value
+/// without a rule.
+fn read_as_predict_does(tables: &Project, ours: &str) {
+    let text = tables.read("experiments/own.csv").replace(',', ";");
+    let packed = fs::File::create(tables.path("new.csv.gz")).unwrap();
+    let mut packed = GzEncoder::new(packed, Compression::fast());
+    packed.write_all(b"\xef\xbb\xbf").unwrap();
+    packed.write_all(text.as_bytes()).unwrap();
+    packed.finish().unwrap();
+    if let Some(theirs) = by_python(tables, "out", &["example.py", "../new.csv.gz"]) {
+        assert_same_predictions(ours, &theirs);
+    }
+    // Now `paint` has no rule.
+    let rows = tables.read("experiments/own.csv");
+    tables.write("experiments/own.csv", &rows.replace("\n,", "\nred,"));
+    let manifest = tables.read("experiments/own.toml");
+    tables.write(
+        "experiments/own.toml",
+        &manifest.replace(", missing = \"kind\"", ""),
+    );
+    tables.ends_with(0, &RUN);
+    tables.ends(0, "export own out");
+    for (row, is_good) in [("red,01.03.2021,,1", true), (",01.03.2021,1,1", false)] {
+        fs::write(
+            tables.path("new.csv"),
+            format!("paint,sold,area,rooms\n{row}\n"),
+        )
+        .unwrap();
+        let code = if is_good { 0 } else { 2 };
+        tables.ends(code, "predict own new.csv");
+        let Some(python) = python() else { return };
+        let mut example = Command::new(python);
+        let example = example.args(["example.py", "../new.csv"]);
+        let ended = example.current_dir(tables.path("out")).output().unwrap();
+        assert_eq!(ended.status.success(), is_good, "{row}");
     }
 }
 

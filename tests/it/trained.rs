@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::project::{Project, assert_says};
+use crate::project::{Project, assert_says, fieldtrial};
 use crate::tables::{Random, table};
 
 pub(crate) const RUN: [&str; 2] = ["run", "experiments/own.toml"];
@@ -195,6 +195,75 @@ fn new_rows_are_predicted_or_refused_with_nothing_written() {
 }
 
 #[test]
+fn what_is_read_is_not_overwritten() {
+    let project = project("[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 1\n", "");
+    project.ends_with(0, &RUN);
+    let rows = project.read("experiments/own.csv");
+    project.write("new.csv", &rows);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("new.csv", project.path("link.csv")).unwrap();
+    for (data, out, what) in [
+        ("new.csv", "new.csv", "the data that are predicted for"),
+        #[cfg(unix)]
+        ("new.csv", "link.csv", "the data that are predicted for"),
+        (
+            "new.csv",
+            "experiments/own.csv",
+            "data that the model was trained on",
+        ),
+    ] {
+        let predict = ["predict", "own", data, "--out", out];
+        let said = format!("`{out}` would be overwritten: it is {what}");
+        bad(&project, &predict, &said);
+        assert_eq!(project.read(out), rows);
+    }
+    bad(
+        &project,
+        &["predict", "own", "new.csv", "--out", "none/p.csv"],
+        "cannot write `none/p.csv`: there is no folder `none`",
+    );
+}
+
+#[test]
+fn a_table_comes_from_standard_input() {
+    let project = project("[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 1\n", "");
+    project.ends_with(0, &RUN);
+    let piped = |arguments: &str| {
+        let script = format!("cat experiments/own.csv | \"$0\" {arguments}");
+        let mut shell = std::process::Command::new("sh");
+        shell.current_dir(project.path(""));
+        let ended = shell
+            .args(["-c", &script])
+            .arg(fieldtrial().get_program())
+            .output()
+            .unwrap();
+        [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let of_file = project.ends(0, "predict own experiments/own.csv").stdout;
+    assert_eq!(piped("predict own -")[0], of_file);
+    let of_file = project.ends(0, "evaluate own experiments/own.csv").stdout;
+    assert_eq!(piped("evaluate own -")[0], of_file);
+    let [_, said] = piped("predict own - < /dev/null");
+    assert_says(&said, "`-` is empty");
+}
+
+#[test]
+fn the_loss_of_a_row_is_a_number_however_small_its_probability_is() {
+    let manifest = "name = \"own\"\n[datasets.own]\nkind = \"csv\"\npath = \"own.csv\"\ntarget = \"y\"\nclasses = true\n\
+         [models.mlp]\nkind = \"mlp\"\ndepth = 0\n[train]\nepochs = 3\noptimizer = { kind = \"sgd\", lr = 1e4 }\n\
+         [measure]\nwarmup-steps = 0\nbaselines = false\n";
+    let row =
+        |at: usize, random: &mut Random| format!("{:.3},{}", random.next(), ["a", "b"][at % 2]);
+    let project = Project::new()
+        .file("experiments/own.csv", &table("x,y", 90, row))
+        .file("experiments/own.toml", manifest);
+    project.ends_with(0, &RUN);
+    let (_, found) = evaluated(&project, &["own"]);
+    let worst = found["splits"][0]["worst"].as_array().unwrap();
+    assert!(worst[0]["loss"].as_f64().unwrap() > 104.0, "{worst:?}");
+}
+
+#[test]
 fn several_models_are_a_question_and_old_files_say_what_they_lack() {
     let models = "[models.mlp]\nkind = \"mlp\"\ndepth = 1\n[matrix]\nmodel = [\"mlp\"]\ndataset = [\"own\"]\n\
          \"models.mlp.hidden\" = [4, 8]\n";
@@ -213,6 +282,11 @@ fn several_models_are_a_question_and_old_files_say_what_they_lack() {
         &project,
         &["evaluate", "own", "--cell", "models.mlp.hidden=9"],
         "no cell has `models.mlp.hidden=9` in its key",
+    );
+    bad(
+        &project,
+        &["evaluate", "own", "--cell", "models.mlp.hiden=8"],
+        "did you mean `models.mlp.hidden=8`?",
     );
     bad(&project, &["evaluate", "owm"], "did you mean `own`?");
 

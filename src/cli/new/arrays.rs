@@ -71,15 +71,15 @@ pub(super) fn draft(new_manifest: &NewManifest, path: &Path) -> Result<Draft, Pr
 
 /// The template with the models of tables, or of images.
 fn template(is_image: bool, is_class: bool) -> String {
-    let (models, names, look, epochs, lr) = if is_image {
+    let (models, names, look, [epochs, patience, lr]) = if is_image {
         let look = "is the CNN better than the MLP, which sees no neighbourhoods of pixels? If it is, try more\n\
             # channels (`width`) or layers.";
-        (IMAGE_MODELS, "\"mlp\", \"cnn\"", look, "20", "2e-3")
+        (IMAGE_MODELS, "\"mlp\", \"cnn\"", look, ["20", "5", "2e-3"])
     } else {
         let names = "\"linear\", \"small\", \"large\"";
         let look = "is a network better than the linear model? If not, features that tell more\n\
             # help, a larger network does not.";
-        (ROW_MODELS, names, look, "40", "1e-2")
+        (ROW_MODELS, names, look, ["40", "10", "1e-2"])
     };
     let models = if is_class {
         models.trim_end().to_owned()
@@ -93,6 +93,7 @@ fn template(is_image: bool, is_class: bool) -> String {
         ("{names}", names),
         ("{look}", look),
         ("{epochs}", epochs),
+        ("{patience}", patience),
         ("{lr}", lr),
     ];
     let text = include_str!("arrays.toml").to_owned();

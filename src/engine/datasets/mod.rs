@@ -60,7 +60,7 @@ pub use paths::{PathProcess, PathsSpec};
 pub use preparation::{ColumnPreparation, Preparation, PreparedColumn};
 pub use regression::{RegressionSpec, RegressionTarget};
 pub use sample::{SampleMut, SamplesMut};
-pub use spec::DatasetSpec;
+pub use spec::{DatasetSpec, is_data};
 use split::Part;
 pub use split::Splits;
 pub use targets::Targets;

@@ -91,6 +91,18 @@ impl DatasetSpec {
         }
     }
 
+    /// Whether the dataset is read from the file `path`, also by way of links.
+    pub fn reads(&self, path: &Path) -> bool {
+        match self {
+            Self::Csv(spec) => spec.files().iter().any(|own| is_data(own, path)),
+            Self::ImageFolder(spec) => {
+                let labels = spec.labels.as_ref().map(|labels| spec.path.join(labels));
+                is_data(&spec.path, path) || labels.is_some_and(|labels| is_data(&labels, path))
+            }
+            other => other.path().is_some_and(|own| is_data(own, path)),
+        }
+    }
+
     /// Names of the target's columns, if it comes from a file.
     pub fn target_names(&self) -> &[String] {
         match self {
@@ -223,4 +235,14 @@ impl DatasetSpec {
             Self::Absent => Err(DatasetError::Mismatch("there is no dataset".to_owned())),
         }
     }
+}
+
+/// Whether `path` is the file `data`, or is in the folder `data` without being a table, which is no data of a folder of images or
+/// arrays.
+pub fn is_data(data: &Path, path: &Path) -> bool {
+    let (Ok(data), Ok(path)) = (data.canonicalize(), path.canonicalize()) else {
+        // A file that does not exist yet is no data.
+        return false;
+    };
+    path == data || path.starts_with(&data) && path.extension().is_none_or(|end| end != "csv")
 }

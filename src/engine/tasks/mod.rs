@@ -41,7 +41,7 @@ pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
 pub use label_score::LABEL_METRICS;
 pub use outputs::{Meaning, Outputs};
-pub(crate) use outputs::{log_sum_exp, logistic_loss};
+pub(crate) use outputs::{log_softmax, log_sum_exp, logistic_loss};
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 pub use sampling::{SamplerKind, SamplingSpec};
 pub use score::Score;

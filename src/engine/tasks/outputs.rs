@@ -103,7 +103,8 @@ pub(crate) fn logistic_loss(logit: f32, label: f32) -> f64 {
     log_sum_exp(&[0.0, logit]) - label * logit
 }
 
-fn log_softmax(row: &[f32]) -> Vec<f64> {
+/// `x_i − log Σ exp(x_j)`.
+pub(crate) fn log_softmax(row: &[f32]) -> Vec<f64> {
     let row: Vec<f64> = row.iter().map(|logit| f64::from(*logit)).collect();
     let all = log_sum_exp(&row);
     row.iter().map(|logit| logit - all).collect()

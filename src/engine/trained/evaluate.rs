@@ -13,7 +13,7 @@ use crate::device::DeviceKind;
 use crate::event::Metric;
 use crate::loader::{Batch, Loader};
 use crate::ops::{self, DeviceJob, Kernels};
-use crate::tasks::{Outputs, Score, Task, logistic_loss};
+use crate::tasks::{Outputs, Score, Task, log_softmax, logistic_loss};
 use crate::train::evaluated_splits;
 
 /// Number of rows with the largest loss that are listed.
@@ -220,7 +220,10 @@ impl<'a> Sums<'a> {
         for (at, row) in batch.rows.iter().enumerate() {
             let within = at * width..(at + 1) * width;
             let noted = match &found {
-                Predictions::Classes(all) => self.class(batch.labels[at] as usize, &all[within]),
+                Predictions::Classes(all) => {
+                    let logits = &outputs.values()[within.clone()];
+                    self.class(batch.labels[at] as usize, logits, &all[within])
+                }
                 Predictions::Labels(all) => {
                     let outputs = &outputs.values()[within.clone()];
                     self.labels(&batch.values[within.clone()], outputs, &all[within])
@@ -235,7 +238,7 @@ impl<'a> Sums<'a> {
     }
 
     /// Loss, class and prediction of a row.
-    fn class(&self, label: usize, probabilities: &[f32]) -> (f64, String, String) {
+    fn class(&self, label: usize, logits: &[f32], probabilities: &[f32]) -> (f64, String, String) {
         let mut predicted = 0;
         for (class, probability) in probabilities.iter().enumerate() {
             if *probability > probabilities[predicted] {
@@ -246,7 +249,8 @@ impl<'a> Sums<'a> {
             Some(name) => name.clone(),
             None => class.to_string(),
         };
-        let loss = -libm::log(f64::from(probabilities[label]));
+        // From logits: the probability of an f32 is 0 where the loss is above 103.
+        let loss = -log_softmax(logits)[label];
         let sure = format!("{} (p = {:.3})", name(predicted), probabilities[predicted]);
         (loss, name(label), sure)
     }

@@ -12,7 +12,7 @@ if len(sys.argv) != 2:
     sys.exit(__doc__)
 first, last = SPEC["betas"]
 abar = torch.cumprod(1 - torch.linspace(first, last, STEPS, dtype=torch.float64), 0).float()
-model, phi = load(), prepare(read(sys.argv[1]))
+model, phi = load(), torch.cat([prepare(rows) for _, rows in read(sys.argv[1])])
 times = torch.linspace(STEPS - 1, 0, min(50, STEPS)).long()
 torch.manual_seed(0)
 x = torch.randn(len(phi), VALUES)

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::base::statistics::median;
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::judged::some_of;
@@ -13,7 +14,7 @@ use crate::results::Status;
 
 use super::phases::{self, PHASES, breakdown};
 use super::{leak, treatment};
-use crate::report::quality::has_learned;
+use crate::report::quality::{has_learned, loss_column};
 
 /// Something in the measurements that a reader should know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,6 +33,8 @@ const RESIDUAL: f64 = 5.0;
 const SPREAD: f64 = 10.0;
 /// Factor between measured and expected time of a cell's runs from which on the difference is a finding.
 const FAR: f64 = 2.0;
+/// By how much the validation loss of the kept weights must be above the best one to be a finding, as a fraction of it.
+const RISEN: f64 = 0.1;
 /// Largest number of cells in a finding.
 const NAMED: usize = 2;
 
@@ -39,7 +42,7 @@ const NAMED: usize = 2;
 pub(crate) type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
 
 /// Every rule, in the order of their findings; `docs/reports.md` describes each.
-pub(crate) const RULES: [Rule; 12] = [
+pub(crate) const RULES: [Rule; 13] = [
     (
         "waiting-for-data",
         "Training waited for data (percent of the step): {}.",
@@ -67,6 +70,12 @@ pub(crate) const RULES: [Rule; 12] = [
         "no-learning",
         "Training did not lower the evaluation loss by 1 %: {}.",
         |view| named(view, no_learning),
+    ),
+    (
+        "overtrained",
+        "The weights of the last epoch are kept, and their validation loss is more than 10 % above that of the best epoch, which \
+         `train.early-stopping` would keep (medians over seeds): {}.",
+        |view| named(view, overtrained),
     ),
     (
         "below-noise-floor",
@@ -158,6 +167,24 @@ fn no_learning(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
         .find(|facts| has_learned(facts) == Some(false))?;
     let (before, after) = (found.eval_loss_before?, found.eval_loss_after?);
     Some(format!("{} → {}", human(before, 4), human(after, 4)))
+}
+
+fn overtrained(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let column = loss_column(view);
+    let losses: Vec<(f64, f64)> = cell
+        .facts()
+        .filter_map(|facts| {
+            facts
+                .metrics
+                .get(column)
+                .copied()
+                .flatten()
+                .zip(facts.best_loss)
+        })
+        .collect();
+    let over = |get: fn(&(f64, f64)) -> f64| median(&losses.iter().map(get).collect::<Vec<f64>>());
+    let (kept, best) = (over(|both| both.0)?, over(|both| both.1)?);
+    (kept - best > RISEN * best.abs()).then(|| format!("{} → {}", human(best, 4), human(kept, 4)))
 }
 
 fn not_the_step(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {

@@ -295,6 +295,24 @@ fn d15_an_estimate_that_is_far_off_is_a_finding() {
 }
 
 #[test]
+fn weights_that_are_worse_than_those_of_the_best_epoch_are_told() {
+    let told = |kept: f64| {
+        let mut set = ddpm();
+        for run in &mut set.runs {
+            let facts = run.facts.as_mut().expect("facts");
+            let best = facts.best_loss.expect("a loss");
+            facts.metrics.insert("val_loss".into(), Some(kept * best));
+        }
+        let findings = Report::of(&set).findings;
+        findings
+            .into_iter()
+            .any(|finding| finding.rule == "overtrained")
+    };
+    assert!(told(1.2));
+    assert!(!told(1.05));
+}
+
+#[test]
 fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
     let mut set = ddpm();
     for info in &mut set.plan.cells {

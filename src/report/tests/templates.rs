@@ -44,6 +44,17 @@ fn a_users_template_comes_before_the_programs() {
 }
 
 #[test]
+fn names_between_backticks_are_code_and_escaped() {
+    let template = "{% from \"macros.html.j2\" import coded %}{{ coded(\"Is `a<b` <i>?\") }}";
+    let (_root, folder) = with_own("mine.html.j2", template);
+    render(&folder, &only("mine")).expect("renders");
+    assert_eq!(
+        text(&folder.join("report-mine.html")),
+        "Is <code>a&lt;b</code> &lt;i&gt;?"
+    );
+}
+
+#[test]
 fn a_template_of_one_format_writes_that_one() {
     let (_root, folder) = with_own("mine.html.j2", "<p>{{ report.name }}</p>");
     let files = render(&folder, &only("mine")).expect("renders");

@@ -27,6 +27,8 @@ mod seen;
 mod spec;
 mod value;
 
+use std::path::PathBuf;
+
 use super::split::held_out;
 use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Part};
 use crate::base::Seed;
@@ -43,6 +45,12 @@ pub use spec::{CsvSpec, Decimal, Separator, Thousands};
 pub(super) use value::{label, number};
 
 impl CsvSpec {
+    /// The files of the table; none where a pattern matches none.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let files = DataFile::all(self).unwrap_or_default();
+        files.into_iter().map(|file| file.path).collect()
+    }
+
     pub(super) fn facts(&self, cache: &mut FingerprintCache) -> Result<DatasetFacts, DatasetError> {
         if !SEPARATORS.contains(&self.separator.0) {
             return Err(DatasetError::Mismatch(format!(

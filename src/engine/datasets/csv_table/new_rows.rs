@@ -154,12 +154,18 @@ fn without_rule(error: DatasetError) -> DatasetError {
     else {
         return error;
     };
-    if faults.help.as_ref().is_some_and(|help| help.contains('=')) {
-        faults.help = Some(
-            "mend these rows, or train a model that has a rule for missing values, such as `missing = \"median\"` \
-             (docs/tables.md)"
-                .to_owned(),
-        );
+    if let Some(help) = faults.help.as_mut().filter(|help| help.contains('=')) {
+        let rules = ["missing = \"median\"", "missing = \"kind\""];
+        let rules = rules.iter().filter(|rule| help.contains(**rule));
+        let rules: Vec<String> = rules.map(|rule| format!("`{rule}`")).collect();
+        let train = match &rules[..] {
+            [] => String::new(),
+            rules => format!(
+                ", or train a model that has a rule for missing values, {} (docs/tables.md)",
+                rules.join(" or ")
+            ),
+        };
+        *help = format!("mend these rows{train}");
     }
     DatasetError::Damaged {
         path,

@@ -122,3 +122,33 @@ fn what_is_not_like_the_training_rows_is_named_all_at_once() {
     assert!(message("").starts_with("`new.csv` is empty"));
     assert!(message("paint,sold,area,rooms\n").starts_with("`new.csv` has 0 rows"));
 }
+
+#[test]
+fn the_rule_that_a_missing_value_lacks_is_that_of_its_column() {
+    let (folder, mut spec) = table("paint,area,y\nred,1,2\nblue,2,3\nred,3,4\n");
+    let paint = ColumnSpec {
+        category: true,
+        ..ColumnSpec::default()
+    };
+    spec.columns = Columns::from([("paint".to_owned(), paint)]);
+    let path = folder.path().join("new.csv");
+    for (text, rule) in [
+        (
+            "paint,area\n,1\n",
+            Some("a rule for missing values, `missing = \"kind\"` (docs/tables.md)"),
+        ),
+        (
+            "paint,area\nred,\n",
+            Some("a rule for missing values, `missing = \"median\"` (docs/tables.md)"),
+        ),
+        ("paint,area\nred,big\n", None),
+    ] {
+        fs::write(&path, text).unwrap();
+        let error = new_data(&DatasetSpec::Csv(spec.clone()), &path, false).err();
+        let help = error.unwrap().parts().2.unwrap();
+        match rule {
+            Some(rule) => assert!(help.ends_with(rule), "{help}"),
+            None => assert_eq!(help, "mend these rows"),
+        }
+    }
+}

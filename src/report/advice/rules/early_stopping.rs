@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
+use crate::base::units::human;
 use crate::plan::{EarlyStoppingSpec, PredictedColumn};
 use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
@@ -52,9 +53,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
              training time",
             percent(spread)
         ),
-        reasoning:
-            "Epochs after the best one change nothing that is kept: its weights are put back."
-                .to_owned(),
+        reasoning: gain(&curves)?,
         ..study.change(
             SETTING,
             json!({"patience": patience}),
@@ -62,6 +61,20 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
             Predicted::estimate([middle, low * (1.0 - spread), high * (1.0 + spread)]),
         )
     }])
+}
+
+/// Sentence: the validation loss of the weights that are kept now, and of those of the best epoch.
+fn gain(curves: &[Vec<f64>]) -> Option<String> {
+    let over = |get: fn(&[f64]) -> Option<f64>| {
+        let losses: Vec<f64> = curves.iter().filter_map(|curve| get(curve)).collect();
+        median(&losses).map(|loss| human(loss, 4))
+    };
+    let last = over(|curve| curve.last().copied())?;
+    let best = over(|curve| curve.get(best(curve)).copied())?;
+    Some(format!(
+        "Now the weights of the last epoch are kept, with a validation loss of {last} (median over seeds). Early stopping keeps \
+         those of the best epoch, with {best}."
+    ))
 }
 
 /// The smallest patience that reaches every curve's best epoch and is worth a test, with the fraction of the epochs
