@@ -151,7 +151,10 @@ fn draft(
             ));
         }
         (Form::Text, Some(path)) => {
-            let seen = ("path", draft::quoted(&new_manifest.seen_from_manifest(path)));
+            let seen = (
+                "path",
+                draft::quoted(&new_manifest.seen_from_manifest(path)),
+            );
             let about = format!("the next character of {}", path.display());
             let text = filled(new_manifest, include_str!("text.toml"), &about, &[seen]);
             return Ok(Draft::plain(text));

@@ -1,6 +1,7 @@
 //! Results of a run: facts, which are the same on every rerun, and times, which are not.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -83,13 +84,13 @@ pub struct RunFacts {
     pub nondeterministic: String,
     /// Work of one training step by operation, and the samples of an epoch; empty for a command.
     #[serde(default, skip_serializing_if = "has_no_rows")]
-    pub work: Arc<Vec<OpWork>>,
+    pub work: Shared<Vec<OpWork>>,
     /// Predictions for the test split's samples, by class; empty without classes.
     #[serde(default, skip_serializing_if = "has_no_rows")]
-    pub confusion: Arc<Vec<Confusion>>,
+    pub confusion: Shared<Vec<Confusion>>,
 }
 
-fn has_no_rows<R>(rows: &Arc<Vec<R>>) -> bool {
+fn has_no_rows<R>(rows: &Shared<Vec<R>>) -> bool {
     rows.is_empty()
 }
 
@@ -179,9 +180,33 @@ pub struct MemoryParts {
     pub activation_bytes: u64,
 }
 
+/// A value that equal runs share to save memory (a long plan has a hundred thousand runs); it is copied on write.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Shared<T>(Arc<T>);
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone> DerefMut for Shared<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl<T> From<T> for Shared<T> {
+    fn from(value: T) -> Self {
+        Self(Arc::new(value))
+    }
+}
+
 /// Device memory of a run, in bytes; empty on the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
 pub struct DeviceMemoryTimes {
     /// The allocator's high-water mark in training.
     pub peak_train_bytes: Option<u64>,
@@ -259,10 +284,10 @@ pub struct RunTimes {
     pub memory_growth_bytes: Option<i64>,
     /// Memory of the device.
     #[serde(default)]
-    pub device_memory: Arc<DeviceMemoryTimes>,
+    pub device_memory: Shared<DeviceMemoryTimes>,
     /// The GPU's counters.
     #[serde(default)]
-    pub gpu: Arc<GpuUsage>,
+    pub gpu: Shared<GpuUsage>,
     /// Algorithms by which the GPU computed convolutions, by size, if a library chose them: see
     /// [`Backend::convolutions`].
     ///

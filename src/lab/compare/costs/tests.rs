@@ -1,8 +1,6 @@
 //! Planted costs, and what they are called.
 #![expect(clippy::float_cmp, reason = "these values are exact")]
 
-use std::sync::Arc;
-
 use super::*;
 use crate::compare::golden::main;
 use crate::compare::{
@@ -294,9 +292,8 @@ fn energy_and_memory_of_a_gpu_are_costs_too() {
         move |row: &mut BlockRow| {
             let noise = noise(row, usize::from(factor > 1.0));
             if let Some(times) = row.times_mut() {
-                Arc::make_mut(&mut times.gpu).energy_j = Some(900.0 * factor * noise);
-                Arc::make_mut(&mut times.device_memory).peak_train_bytes =
-                    Some((4e9 * factor) as u64);
+                times.gpu.energy_j = Some(900.0 * factor * noise);
+                times.device_memory.peak_train_bytes = Some((4e9 * factor) as u64);
             }
         }
     };

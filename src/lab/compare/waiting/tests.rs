@@ -1,7 +1,5 @@
 //! Which runs wait.
 
-use std::sync::Arc;
-
 use super::*;
 use crate::compare::golden::main;
 use crate::compare::{Comparison, Options, Side};
@@ -67,7 +65,7 @@ fn waiting_for_a_gpu_is_what_a_cpu_does() {
     let with_gpu_memory = |side: &mut Side| {
         of_programs(side);
         for times in side.set.blocks.iter_mut().filter_map(BlockRow::times_mut) {
-            Arc::make_mut(&mut times.device_memory).peak_train_bytes = Some(1 << 30);
+            times.device_memory.peak_train_bytes = Some(1 << 30);
         }
     };
     assert_eq!(found([3.1, 12.0], with_gpu_memory), None);
