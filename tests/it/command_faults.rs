@@ -45,6 +45,36 @@ fn garbage_in_events_has_failed() {
     is(&found, "failed", "event 1: `hello` is no JSON object");
 }
 
+/// A wrong event about steps: of the program itself it fails the run, of its observer it is a warning, and the run counts
+/// without what was observed.
+#[test]
+fn a_wrong_event_of_the_observer_is_a_warning() {
+    let script = r#"
+echo '{"event": "steps", "ms": [10.0, 12.0]}' >> $FIELDTRIAL_EVENTS
+echo '{"event": "steps", "ms": [-1.0]}' >> $FIELDTRIAL_EVENTS
+echo '{"event": "phases", "steps": 1, "step_ms": -1.0}' >> $FIELDTRIAL_EVENTS
+"#;
+    let reason = "event 2: a step of -1 ms";
+    is(&told(script, ""), "failed", reason);
+    let (project, ended) = ran(script, "observe = \"pytorch\"\n");
+    is(&status(&project, &ended), "done", "");
+    let said = ended.stderr.split_whitespace().collect::<Vec<_>>();
+    assert_eq!(
+        said.join(" ").matches(reason).count(),
+        1,
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(
+        ended.stderr.matches("warning").count(),
+        1,
+        "{}",
+        ended.stderr
+    );
+    let row = project.rows_of("mine", "blocks.csv").remove(0);
+    assert_eq!((&*row["step_ms"], &*row["measured_steps"]), ("", ""));
+}
+
 #[test]
 fn a_gigabyte_of_output_is_done_with_sixteen_megabytes_of_log() {
     let (project, ended) = ran("head -c 1000000000 /dev/zero\necho end\n", "");

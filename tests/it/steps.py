@@ -138,6 +138,20 @@ def without_loader():
     times, samples, *_ = program.told()
     assert len(times) == 150 and times[-1] == 5.0 and samples == [], (len(times), samples[:3])
 
+def evaluation_before_the_first_step():
+    """A step that is shorter than the evaluation before it: the evaluation is in no step, and training lasts as long as its steps."""
+    program = Program()
+    program.evaluate(300)
+    for _ in range(10):
+        program.phase(FORWARD, 2)
+        program.phase(BACKWARD, 2)
+        program.update(1)
+    times, _, _, _, of_run = program.told()
+    assert times == [5.0] * 10, times
+    close(of_run["evaluation_s"], 0.3)
+    close(of_run["train_s"], 0.05)
+
+
 
 def start_up():
     assert startup_steps([900.0, 30.0] + [10.0] * 60) == 1
@@ -224,6 +238,7 @@ def gpu():
     assert (memory["peak_train_bytes"], memory["peak_validation_bytes"]) == (100, 150), memory
 
 
-for test in (plain, accumulation, two_optimizers, closure, evaluation, without_loader, start_up, gpu):
+TESTS = (plain, accumulation, two_optimizers, closure, evaluation, evaluation_before_the_first_step, without_loader, start_up, gpu)
+for test in TESTS:
     test()
     print(test.__name__, "ok")

@@ -21,6 +21,7 @@ use crate::plan::{CellSpec, Program};
 pub use order::remove_order;
 
 use events::{EventFile, ProgramEvent};
+use observed::Observed;
 use order::Files;
 use output::Output;
 use process::{Exit, Failure, Process, failed};
@@ -281,8 +282,23 @@ impl Watch<'_> {
     }
 
     fn event(&mut self, line: &str, emit: &mut Emit<'_>) {
-        if let Err(reason) = self.take(line, emit) {
-            self.fault = Some(format!("event {}: {reason}", self.events.line()));
+        let is_of_observer = self.run.spec.observe.is_some() && events::is_of_steps(line);
+        if is_of_observer && self.report.observed.is_wrong {
+            return;
+        }
+        let Err(reason) = self.take(line, emit) else {
+            return;
+        };
+        let reason = format!("event {}: {reason}", self.events.line());
+        if is_of_observer {
+            // The program itself has done nothing wrong: its run counts, without what was observed.
+            self.report.has_warned = true;
+            self.report.observed = Observed::wrong();
+            let message =
+                format!("nothing observed counts, because of an error of the observer: {reason}");
+            emit(Event::Warning { message });
+        } else {
+            self.fault = Some(reason);
         }
     }
 

@@ -200,9 +200,18 @@ pub(super) struct Observed {
 
 impl Observed {
     pub(super) fn steps(&mut self, told: &StepsEvent) -> Result<(), String> {
+    /// Whether an event of the observer was wrong: then nothing that it reports counts.
+    pub(super) is_wrong: bool,
         if !told.samples.is_empty() && told.samples.len() != told.ms.len() {
             let (samples, steps) = (told.samples.len(), told.ms.len());
             return Err(format!("`steps` has {steps} `ms` and {samples} `samples`"));
+    pub(super) fn wrong() -> Self {
+        Self {
+            is_wrong: true,
+            ..Self::default()
+        }
+    }
+
         }
         if let Some(wrong) = told.ms.iter().flatten().find(|ms| !is_time(**ms)) {
             return Err(format!("a step of {wrong} ms"));

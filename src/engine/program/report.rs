@@ -37,6 +37,8 @@ pub(super) struct Report<'a> {
     losses: Vec<f64>,
     /// Steps that the program reported.
     pub(super) observed: Observed,
+    /// Whether the program, or its observer, has sent a warning.
+    pub(super) has_warned: bool,
 }
 
 impl<'a> Report<'a> {
@@ -56,6 +58,7 @@ impl<'a> Report<'a> {
             row: None,
             losses: Vec::new(),
             observed: Observed::default(),
+            has_warned: false,
         }
     }
 

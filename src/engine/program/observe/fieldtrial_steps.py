@@ -179,7 +179,9 @@ class Steps:
             self.fetched.clear()
         self.in_evaluation = None
         self.evaluation_s += end - begin
-        self.without += end - begin
+        # Before the first step it is part of none.
+        if self.mark is not None:
+            self.without += end - begin
         self.unsure = 0.0
         if self.gpu is not None:
             self.is_timed = False
