@@ -94,19 +94,28 @@ def two_optimizers():
 
 
 def closure():
-    """Forward and backward inside of the optimizer's step count as their own phases."""
+    """Forward and backward inside of the optimizer's step count as their own phases, and nothing in a closure as an update."""
     program = Program()
     for _ in range(5):
         program.fetch(1)
         program.steps.update_begins("a")
+        for _ in range(2):
+            program.ms += 1
+            assert program.steps.closure_begins()
+            program.ms += 30
+            program.phase(FORWARD, 2)
+            assert not program.steps.closure_begins()
+            program.phase(BACKWARD, 3)
+            program.ms += 30
+            program.steps.closure_ends()
         program.phase(FORWARD, 2)
-        program.phase(BACKWARD, 3)
         program.ms += 4
         program.steps.update_ends("a")
     times, _, _, phases, _ = program.told()
-    assert times == [10.0] * 5, times
-    close(phases["forward"], 10)
-    close(phases["optimizer"], 20)
+    assert times == [1.0 + 2 * 66 + 6] * 5, times
+    close(phases["forward"], 30)
+    close(phases["backward"], 30)
+    close(phases["optimizer"], 5 * (2 + 4))
 
 
 def evaluation():
@@ -129,15 +138,6 @@ def evaluation():
         close(of_run["train_s"], 12 * 6e-3)
 
 
-def without_loader():
-    program = Program()
-    for _ in range(150):
-        program.phase(FORWARD, 2)
-        program.phase(BACKWARD, 2)
-        program.update(1)
-    times, samples, *_ = program.told()
-    assert len(times) == 150 and times[-1] == 5.0 and samples == [], (len(times), samples[:3])
-
 def evaluation_before_the_first_step():
     """A step that is shorter than the evaluation before it: the evaluation is in no step, and training lasts as long as its steps."""
     program = Program()
@@ -151,6 +151,15 @@ def evaluation_before_the_first_step():
     close(of_run["evaluation_s"], 0.3)
     close(of_run["train_s"], 0.05)
 
+
+def without_loader():
+    program = Program()
+    for _ in range(150):
+        program.phase(FORWARD, 2)
+        program.phase(BACKWARD, 2)
+        program.update(1)
+    times, samples, *_ = program.told()
+    assert len(times) == 150 and times[-1] == 5.0 and samples == [], (len(times), samples[:3])
 
 
 def start_up():

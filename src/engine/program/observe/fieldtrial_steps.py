@@ -39,7 +39,7 @@ class Steps:
         self.updates = {}  # optimizer steps since the last fetch
         self.needs_fetch = True
         self.active = None  # the phase that runs: (phase, start)
-        self.update_depth, self.update_from = 0, 0.0
+        self.update_depth, self.update_from = 0, 0.0  # `update_from` is None while the optimizer's closure runs
         self.in_evaluation = None  # [begin, end] of an evaluation that is not over
         self.unsure = 0.0  # forward in evaluation mode with gradients: training, if a backward follows
         self.rows = []  # finished steps that are not told yet
@@ -137,7 +137,7 @@ class Steps:
             self.backwards += 1
             self.spent[FORWARD] += self.unsure
             self.unsure = 0.0
-        if self.update_depth:
+        if self.update_depth and self.update_from is not None:
             self._spend(OPTIMIZER, self.update_from, time)
         self.active = (phase, time)
         return True
@@ -148,10 +148,21 @@ class Steps:
         phase, begin = self.active
         self.active = None
         self._spend(phase, begin, time)
-        if self.update_depth:
+        if self.update_depth and self.update_from is not None:
             self.update_from = time
 
     def evaluation_begins(self):
+    def closure_begins(self):
+        """The optimizer's step calls its closure; False within another closure."""
+        if not self.update_depth or self.update_from is None:
+            return False
+        self._spend(OPTIMIZER, self.update_from, self.time())
+        self.update_from = None
+        return True
+
+    def closure_ends(self):
+        self.update_from = self.time()
+
         """A model in evaluation mode, or without gradients, begins; None where it is part of a phase."""
         if self.active is not None:
             return None
