@@ -76,6 +76,18 @@ echo '{"event": "phases", "steps": 1, "step_ms": -1.0}' >> $FIELDTRIAL_EVENTS
 }
 
 #[test]
+fn an_observed_program_without_an_optimizer_step_gets_a_warning() {
+    let (project, ended) = ran("true\n", "observe = \"pytorch\"\n");
+    is(&status(&project, &ended), "done", "");
+    assert_says(
+        &ended.stderr,
+        "no optimizer step was seen: nothing was observed",
+    );
+    let (_, ended) = ran("true\n", "");
+    assert!(!ended.stderr.contains("optimizer"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_gigabyte_of_output_is_done_with_sixteen_megabytes_of_log() {
     let (project, ended) = ran("head -c 1000000000 /dev/zero\necho end\n", "");
     is(&status(&project, &ended), "done", "");

@@ -132,6 +132,10 @@ impl Run<'_> {
             exit.check(&printed.last_line)?;
             complete(&report)?;
             report.check_values();
+            if self.spec.observe.is_some() && report.observed.is_empty() && !report.has_warned {
+                let message = "no optimizer step was seen: nothing was observed".to_owned();
+                emit(Event::Warning { message });
+            }
             report.ended_whole(self.order.cell.train.epochs);
         }
         self.tell_operations(&report, emit);
@@ -305,8 +309,10 @@ impl Watch<'_> {
     fn take(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), String> {
         match events::parse(line, self.run.spec)? {
             ProgramEvent::Reported(event) => {
-                if let Event::Started { parameters, .. } = event {
-                    self.report.parameters = parameters;
+                match event {
+                    Event::Started { parameters, .. } => self.report.parameters = parameters,
+                    Event::Warning { .. } => self.report.has_warned = true,
+                    _ => {}
                 }
                 emit(event);
             }

@@ -199,12 +199,6 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    pub(super) fn steps(&mut self, told: &StepsEvent) -> Result<(), String> {
-    /// Whether an event of the observer was wrong: then nothing that it reports counts.
-    pub(super) is_wrong: bool,
-        if !told.samples.is_empty() && told.samples.len() != told.ms.len() {
-            let (samples, steps) = (told.samples.len(), told.ms.len());
-            return Err(format!("`steps` has {steps} `ms` and {samples} `samples`"));
     pub(super) fn wrong() -> Self {
         Self {
             is_wrong: true,
@@ -218,6 +212,10 @@ impl Observed {
         }
         self.steps += told.ms.len() as u64;
         self.samples += told.samples.iter().sum::<u64>();
+    pub(super) fn steps(&mut self, told: &StepsEvent) -> Result<(), String> {
+        if !told.samples.is_empty() && told.samples.len() != told.ms.len() {
+            let (samples, steps) = (told.samples.len(), told.ms.len());
+            return Err(format!("`steps` has {steps} `ms` and {samples} `samples`"));
         self.startup += told.startup as u64;
         let samples = told.samples.iter().copied().chain(std::iter::repeat(0));
         let all = told.ms.iter().zip(samples).skip(told.startup);
@@ -270,6 +268,11 @@ impl Observed {
         let row = |row: &OperationRow| OpRow {
             layer: row.layer.clone(),
             op: row.op.clone(),
+    /// Whether no step was reported.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps == 0
+    }
+
             phase: row.phase.clone(),
             calls: row.calls,
             forward_ms: row.forward_ms,
@@ -297,7 +300,7 @@ impl Observed {
 
     /// Adds the reported values to the results of a run; does nothing if no step was reported.
     pub(super) fn complete(&self, facts: &mut RunFacts, times: &mut RunTimes) {
-        if self.steps == 0 {
+        if self.is_empty() {
             return;
         }
         facts.steps = self.steps;
