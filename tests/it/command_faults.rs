@@ -76,6 +76,14 @@ echo '{"event": "phases", "steps": 1, "step_ms": -1.0}' >> $FIELDTRIAL_EVENTS
 }
 
 #[test]
+fn memory_of_the_cpu_that_runs_out_in_pytorch_is_oom() {
+    let line = "RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to \
+                allocate 4503599627370496 bytes.";
+    let found = told(&format!("echo \"{line}\" >&2\nexit 1\n"), "");
+    is(&found, "oom", line);
+}
+
+#[test]
 fn an_observed_program_without_an_optimizer_step_gets_a_warning() {
     let (project, ended) = ran("true\n", "observe = \"pytorch\"\n");
     is(&status(&project, &ended), "done", "");

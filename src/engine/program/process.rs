@@ -16,11 +16,12 @@ const MEMORY_EVERY: Duration = Duration::from_millis(500);
 const KILL_TIME: Duration = Duration::from_secs(5);
 
 /// Words in the last line of a program that ran out of memory.
-const OUT_OF_MEMORY: [&str; 4] = [
+const OUT_OF_MEMORY: [&str; 5] = [
     "MemoryError",
     "std::bad_alloc",
     "CUDA out of memory",
     "OutOfMemoryError",
+    "DefaultCPUAllocator",
 ];
 
 /// A program that runs.
