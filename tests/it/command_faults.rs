@@ -84,6 +84,16 @@ fn memory_of_the_cpu_that_runs_out_in_pytorch_is_oom() {
 }
 
 #[test]
+fn a_child_that_ends_by_itself_is_no_warning() {
+    let (project, ended) = ran("sleep 0.05 &\n", "");
+    is(&status(&project, &ended), "done", "");
+    assert!(!ended.stderr.contains("had started"), "{}", ended.stderr);
+    let (project, ended) = ran("sleep 1000 &\n", "");
+    is(&status(&project, &ended), "done", "");
+    assert_says(&ended.stderr, "1 process that it had started was ended");
+}
+
+#[test]
 fn an_observed_program_without_an_optimizer_step_gets_a_warning() {
     let (project, ended) = ran("true\n", "observe = \"pytorch\"\n");
     is(&status(&project, &ended), "done", "");

@@ -114,8 +114,7 @@ impl Run<'_> {
             ..
         } = watch;
         if left > 0 {
-            let message = format!("{left} processes that it had started were ended");
-            emit(Event::Warning { message });
+            emit(ended(left));
         }
         if !printed.tail.is_empty() {
             // The parent stores the last lines of a failed run; an error means that the parent has exited.
@@ -132,11 +131,11 @@ impl Run<'_> {
             exit.check(&printed.last_line)?;
             complete(&report)?;
             report.check_values();
+            report.ended_whole(self.order.cell.train.epochs);
             if self.spec.observe.is_some() && report.observed.is_empty() && !report.has_warned {
                 let message = "no optimizer step was seen: nothing was observed".to_owned();
                 emit(Event::Warning { message });
             }
-            report.ended_whole(self.order.cell.train.epochs);
         }
         self.tell_operations(&report, emit);
         let (facts, mut times) = report.finish(&exit, order::threads(), self.numeric_class());
@@ -170,6 +169,15 @@ impl Run<'_> {
         }
         Err(failed(format!("code changed {when}: {}", names.join(", "))))
     }
+}
+
+/// The warning that `count` processes were still running.
+fn ended(count: usize) -> Event {
+    let message = match count {
+        1 => "1 process that it had started was ended".to_owned(),
+        _ => format!("{count} processes that it had started were ended"),
+    };
+    Event::Warning { message }
 }
 
 /// Fails if the program has not reported everything that the manifest declares.
