@@ -109,6 +109,9 @@ pub(super) struct StepsEvent {
     /// Number of micro-batches per step with gradient accumulation.
     #[serde(default, rename = "micro_batches")]
     _micro_batches: usize,
+    /// Number of processes that train together; the samples are those of this one.
+    #[serde(default)]
+    ranks: u64,
 }
 
 /// `phases`: phases of some steps, or of the run.
@@ -186,6 +189,7 @@ pub(super) struct Observed {
     steps: u64,
     samples: u64,
     startup: u64,
+    ranks: u64,
     /// Milliseconds and number of samples of each timed step.
     timed: Vec<(f64, u64)>,
     /// Milliseconds by phase, summed over `phase_steps`.
@@ -196,6 +200,8 @@ pub(super) struct Observed {
     of_run: PhasesEvent,
     operations: Option<OperationsEvent>,
     memory: Option<MemoryEvent>,
+    /// Whether an event of the observer was wrong: then nothing that it reports counts.
+    pub(super) is_wrong: bool,
 }
 
 impl Observed {
@@ -206,17 +212,18 @@ impl Observed {
         }
     }
 
+    pub(super) fn steps(&mut self, told: &StepsEvent) -> Result<(), String> {
+        if !told.samples.is_empty() && told.samples.len() != told.ms.len() {
+            let (samples, steps) = (told.samples.len(), told.ms.len());
+            return Err(format!("`steps` has {steps} `ms` and {samples} `samples`"));
         }
         if let Some(wrong) = told.ms.iter().flatten().find(|ms| !is_time(**ms)) {
             return Err(format!("a step of {wrong} ms"));
         }
         self.steps += told.ms.len() as u64;
         self.samples += told.samples.iter().sum::<u64>();
-    pub(super) fn steps(&mut self, told: &StepsEvent) -> Result<(), String> {
-        if !told.samples.is_empty() && told.samples.len() != told.ms.len() {
-            let (samples, steps) = (told.samples.len(), told.ms.len());
-            return Err(format!("`steps` has {steps} `ms` and {samples} `samples`"));
         self.startup += told.startup as u64;
+        self.ranks = self.ranks.max(told.ranks);
         let samples = told.samples.iter().copied().chain(std::iter::repeat(0));
         let all = told.ms.iter().zip(samples).skip(told.startup);
         let timed = all.filter_map(|(ms, samples)| Some(((*ms)?, samples)));
@@ -261,6 +268,11 @@ impl Observed {
         self.memory = Some(told);
     }
 
+    /// Whether no step was reported.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps == 0
+    }
+
     /// The operations, for `ops.csv`.
     pub(super) fn profile(&self) -> Option<Profile> {
         let told = self.operations.as_ref()?;
@@ -268,11 +280,6 @@ impl Observed {
         let row = |row: &OperationRow| OpRow {
             layer: row.layer.clone(),
             op: row.op.clone(),
-    /// Whether no step was reported.
-    pub(super) fn is_empty(&self) -> bool {
-        self.steps == 0
-    }
-
             phase: row.phase.clone(),
             calls: row.calls,
             forward_ms: row.forward_ms,
@@ -316,6 +323,7 @@ impl Observed {
         let sum: f64 = ms.iter().sum();
         let samples: u64 = self.timed.iter().map(|step| step.1).sum();
         times.is_observed = true;
+        times.ranks = Some(self.ranks).filter(|ranks| *ranks > 1);
         times.warmup_steps = self.startup;
         times.measured_steps = Some(ms.len() as u64);
         times.step_ms = median(&ms).unwrap_or_default();

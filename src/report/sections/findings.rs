@@ -39,7 +39,7 @@ const NAMED: usize = 2;
 pub(crate) type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
 
 /// Every rule, in the order of their findings; `docs/reports.md` describes each.
-pub(crate) const RULES: [Rule; 12] = [
+pub(crate) const RULES: [Rule; 13] = [
     (
         "waiting-for-data",
         "Training waited for data (percent of the step): {}.",
@@ -77,6 +77,11 @@ pub(crate) const RULES: [Rule; 12] = [
         "phases-are-not-the-step",
         "The phases do not sum to the step, and no shares are shown (percent of the step): {}.",
         |view| named(view, not_the_step),
+    ),
+    (
+        "one-rank",
+        "Several processes trained together, and steps, samples and throughput are those of one: {}.",
+        |view| named(view, one_rank),
     ),
     (
         "undeclared-difference",
@@ -134,6 +139,11 @@ fn named(view: &View<'_>, value: fn(&View<'_>, &Cell<'_>) -> Option<String>) -> 
 fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let share = breakdown(cell)?.shares[0];
     (share > WAIT).then(|| format!("{} %", fixed(share, 1)))
+}
+
+fn one_rank(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let ranks = cell.times().find_map(|times| times.ranks)?;
+    Some(format!("rank 0 of {ranks}"))
 }
 
 fn residual(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {

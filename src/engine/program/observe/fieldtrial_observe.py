@@ -337,6 +337,7 @@ class Observer:
         if number == 1:
             self.hook_instances()
             self.tell({"event": "started", "parameters": self.parameters()})
+            self.count_ranks()
             self.import_profile()
             self.tell_lacking()
         wanted = range(OPERATIONS_FROM, OPERATIONS_FROM + self.operations)
@@ -352,6 +353,12 @@ class Observer:
         if number == wanted.stop:
             # The step after them starts with cold caches.
             self.steps.leave_out()
+
+    def count_ranks(self):
+        """With `torch.distributed` this process trains with a share of the samples only."""
+        distributed = self.torch.distributed
+        if distributed.is_available() and distributed.is_initialized():
+            self.steps.ranks = distributed.get_world_size()
 
     def tell_lacking(self):
         for what in self.lacking:

@@ -25,6 +25,7 @@ class Steps:
     def __init__(self, tell, phase_steps=20, clock=perf_counter):
         self.tell, self.now, self.phase_steps = tell, clock, phase_steps
         self.gpu = None  # set once the program has trained a step on a GPU
+        self.ranks = 1  # processes that train together
         self.count = 0  # finished steps
         self.spent = [0.0] * 5
         self.mark = None  # the end of the step before
@@ -151,7 +152,6 @@ class Steps:
         if self.update_depth and self.update_from is not None:
             self.update_from = time
 
-    def evaluation_begins(self):
     def closure_begins(self):
         """The optimizer's step calls its closure; False within another closure."""
         if not self.update_depth or self.update_from is None:
@@ -163,6 +163,7 @@ class Steps:
     def closure_ends(self):
         self.update_from = self.time()
 
+    def evaluation_begins(self):
         """A model in evaluation mode, or without gradients, begins; None where it is part of a phase."""
         if self.active is not None:
             return None
@@ -297,6 +298,8 @@ class Steps:
         micro = sorted(row[2] for row in rows)[len(rows) // 2]
         if micro > 1:
             event["micro_batches"] = micro
+        if self.ranks > 1:
+            event["ranks"] = self.ranks
         startup = 0
         if not self.told_startup:
             self.told_startup = True
