@@ -75,6 +75,33 @@ echo '{"event": "phases", "steps": 1, "step_ms": -1.0}' >> $FIELDTRIAL_EVENTS
     assert_eq!((&*row["step_ms"], &*row["measured_steps"]), ("", ""));
 }
 
+/// A metric with the name of a column is refused; the best of `loss` fills the column of that name.
+#[test]
+fn no_table_has_two_columns_of_one_name() {
+    let metrics =
+        |name: &str| format!("[models.mine.metrics]\n{name} = {{ better = \"lower\" }}\n");
+    for name in ["best_loss", "train_loss", "steps", "step_ms"] {
+        let (_, ended) = ran("", &metrics(name));
+        assert_eq!(ended.code, 2, "{name}: {}", ended.stderr);
+        assert_says(
+            &ended.stderr,
+            &format!("the results have a column `{name}`"),
+        );
+    }
+    let script = "for loss in 3 1 2; do echo \"{\\\"event\\\": \\\"epoch\\\", \\\"loss\\\": $loss}\" >> $FIELDTRIAL_EVENTS; done\n";
+    let (project, ended) = ran(script, &metrics("loss"));
+    is(&status(&project, &ended), "done", "");
+    let text = project.read("reports/mine/runs.csv");
+    let mut header: Vec<&str> = text.lines().next().unwrap_or_default().split(',').collect();
+    let columns = header.len();
+    header.sort_unstable();
+    header.dedup();
+    assert_eq!(header.len(), columns, "{text}");
+    let row = project.rows_of("mine", "runs.csv").remove(0);
+    let found = ["loss", "best_loss", "best_epoch"].map(|name| &*row[name]);
+    assert_eq!(found, ["2", "1", "1"]);
+}
+
 #[test]
 fn memory_of_the_cpu_that_runs_out_in_pytorch_is_oom() {
     let line = "RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to \
