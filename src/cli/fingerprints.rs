@@ -27,9 +27,9 @@ impl Fingerprints {
         }
     }
 
-    /// This machine and build, with the cached digests.
+    /// This machine and build, with the cached digests; what takes long is printed.
     pub(super) fn inputs(&self) -> PlanInputs {
-        PlanInputs::remembering(Arc::clone(&self.cache))
+        PlanInputs::remembering(Arc::clone(&self.cache), |told| eprintln!("{told}"))
     }
 
     /// Writes the cache to disk if it has new digests and there is a results folder. Errors are ignored, since they

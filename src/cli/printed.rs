@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::plan::is_free_column;
+
 /// Words in names of metrics, by whether lower or higher values are better.
 const METRICS: [(&str, &[&str]); 2] = [
     (
@@ -90,7 +92,11 @@ impl Printed {
                 Some(_) => "eval_",
                 None => "",
             };
-            let name = format!("{split}{word}");
+            let mut name = format!("{split}{word}");
+            // `train_loss` needs no declaration; no other metric may have the name of a column.
+            if name != "train_loss" && !is_free_column(&name, false) {
+                name.insert_str(0, "printed_");
+            }
             if found.iter().all(|known| known.name != name) {
                 let before = one[1].trim_end().to_owned();
                 found.push(Self {
@@ -177,6 +183,11 @@ mod tests {
                 "loss 0.0265, accuracy 9912",
             ),
             ("step 100 of 200, 3 workers", ""),
+            // The results have a column `best_loss`.
+            (
+                "best_loss=0.5 train_loss=1",
+                "printed_best_loss 0.5, train_loss 1",
+            ),
             (
                 "validation_mse=2.5 Training Loss=-1",
                 "val_mse 2.5, train_loss -1",

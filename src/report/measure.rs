@@ -128,7 +128,7 @@ impl Measure {
         // Columns that every report reads, taken from fields rather than text.
         if let Some(times) = &run.times {
             match &*self.column {
-                "samples_per_s" | "step_ms" if times.is_of_command() => {}
+                "samples_per_s" | "step_ms" if times.are_reported_by_program() => {}
                 "samples_per_s" => return Some(times.samples_per_s),
                 "step_ms" => return Some(times.step_ms),
                 "epoch_s" => return times.epoch_s,

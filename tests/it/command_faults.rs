@@ -45,6 +45,93 @@ fn garbage_in_events_has_failed() {
     is(&found, "failed", "event 1: `hello` is no JSON object");
 }
 
+/// A wrong event about steps: of the program itself it fails the run, of its observer it is a warning, and the run counts
+/// without what was observed.
+#[test]
+fn a_wrong_event_of_the_observer_is_a_warning() {
+    let script = r#"
+echo '{"event": "steps", "ms": [10.0, 12.0]}' >> $FIELDTRIAL_EVENTS
+echo '{"event": "steps", "ms": [-1.0]}' >> $FIELDTRIAL_EVENTS
+echo '{"event": "phases", "steps": 1, "step_ms": -1.0}' >> $FIELDTRIAL_EVENTS
+"#;
+    let reason = "event 2: a step of -1 ms";
+    is(&told(script, ""), "failed", reason);
+    let (project, ended) = ran(script, "observe = \"pytorch\"\n");
+    is(&status(&project, &ended), "done", "");
+    let said = ended.stderr.split_whitespace().collect::<Vec<_>>();
+    assert_eq!(
+        said.join(" ").matches(reason).count(),
+        1,
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(
+        ended.stderr.matches("warning").count(),
+        1,
+        "{}",
+        ended.stderr
+    );
+    let row = project.rows_of("mine", "blocks.csv").remove(0);
+    assert_eq!((&*row["step_ms"], &*row["measured_steps"]), ("", ""));
+}
+
+/// A metric with the name of a column is refused; the best of `loss` fills the column of that name.
+#[test]
+fn no_table_has_two_columns_of_one_name() {
+    let metrics =
+        |name: &str| format!("[models.mine.metrics]\n{name} = {{ better = \"lower\" }}\n");
+    for name in ["best_loss", "train_loss", "steps", "step_ms"] {
+        let (_, ended) = ran("", &metrics(name));
+        assert_eq!(ended.code, 2, "{name}: {}", ended.stderr);
+        assert_says(
+            &ended.stderr,
+            &format!("the results have a column `{name}`"),
+        );
+    }
+    let script = "for loss in 3 1 2; do echo \"{\\\"event\\\": \\\"epoch\\\", \\\"loss\\\": $loss}\" >> $FIELDTRIAL_EVENTS; done\n";
+    let (project, ended) = ran(script, &metrics("loss"));
+    is(&status(&project, &ended), "done", "");
+    let text = project.read("reports/mine/runs.csv");
+    let mut header: Vec<&str> = text.lines().next().unwrap_or_default().split(',').collect();
+    let columns = header.len();
+    header.sort_unstable();
+    header.dedup();
+    assert_eq!(header.len(), columns, "{text}");
+    let row = project.rows_of("mine", "runs.csv").remove(0);
+    let found = ["loss", "best_loss", "best_epoch"].map(|name| &*row[name]);
+    assert_eq!(found, ["2", "1", "1"]);
+}
+
+#[test]
+fn memory_of_the_cpu_that_runs_out_in_pytorch_is_oom() {
+    let line = "RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to \
+                allocate 4503599627370496 bytes.";
+    let found = told(&format!("echo \"{line}\" >&2\nexit 1\n"), "");
+    is(&found, "oom", line);
+}
+
+#[test]
+fn a_child_that_ends_by_itself_is_no_warning() {
+    let (project, ended) = ran("sleep 0.05 &\n", "");
+    is(&status(&project, &ended), "done", "");
+    assert!(!ended.stderr.contains("had started"), "{}", ended.stderr);
+    let (project, ended) = ran("sleep 1000 &\n", "");
+    is(&status(&project, &ended), "done", "");
+    assert_says(&ended.stderr, "1 process that it had started was ended");
+}
+
+#[test]
+fn an_observed_program_without_an_optimizer_step_gets_a_warning() {
+    let (project, ended) = ran("true\n", "observe = \"pytorch\"\n");
+    is(&status(&project, &ended), "done", "");
+    assert_says(
+        &ended.stderr,
+        "no optimizer step was seen: nothing was observed",
+    );
+    let (_, ended) = ran("true\n", "");
+    assert!(!ended.stderr.contains("optimizer"), "{}", ended.stderr);
+}
+
 #[test]
 fn a_gigabyte_of_output_is_done_with_sixteen_megabytes_of_log() {
     let (project, ended) = ran("head -c 1000000000 /dev/zero\necho end\n", "");

@@ -368,6 +368,57 @@ fn a_script_of_pytorch_is_observed_and_its_manifest_plans() {
     }
 }
 
+/// Names as scripts have them: with `-`, with `_`, with capitals, and of several parts.
+#[test]
+fn every_name_of_an_argument_gets_a_manifest_that_plans() {
+    let shapes = [
+        "'--channels-last', action='store_true'",
+        "'--block_size', type=int, default=32",
+        "'--lrD', type=float, default=2e-4",
+        "'--adam-steps', type=int, default=60",
+    ];
+    let project = shapes
+        .iter()
+        .enumerate()
+        .fold(Project::new(), |project, (place, call)| {
+            let script = format!(
+                "import argparse\np = argparse.ArgumentParser()\np.add_argument({call})\n\
+                 p.add_argument('--batchSize', type=int, default=64)\np.parse_args()\nprint(f'loss={{1}}')\n"
+            );
+            project.file(&format!("train{place}.py"), &script)
+        });
+    for place in 0..shapes.len() {
+        let (name, script) = (format!("mine{place}"), format!("train{place}.py"));
+        project.ends_with(0, &["new", &name, "--script", &script]);
+        let manifest = format!("{name}.toml");
+        assert_eq!(planned(&project, &manifest).len(), 2);
+        // Without the axis the script's own default holds.
+        assert!(read(&project, &manifest).contains("[train]\nbatch-size = 64\n"));
+    }
+}
+
+#[test]
+fn what_a_script_imports_is_in_its_code() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let script = "import json, torch\nfrom pkg.model import Net\nfrom helper import x\nopen('config.yaml')\n";
+    let project = Project::new()
+        .file("main.py", script)
+        .file("helper.py", "x = 1\n")
+        .file("pkg/__init__.py", "")
+        .file("pkg/model.py", "Net = 1\n")
+        .file("config.yaml", "a: 1\n")
+        .file("other.py", "")
+        .file("experiments/other.yaml", "");
+    project.ends_with(0, &["new", "mine", "--script", "main.py"]);
+    let text = read(&project, "experiments/mine.toml");
+    let code = "code = [\"../main.py\", \"../config.yaml\", \"../helper.py\", \"../pkg/**/*.py\"]";
+    assert!(text.contains(code), "{text}");
+    // Nothing tells the observer how many samples a step has.
+    assert!(text.contains("answer = [\"where\", \"step_ms\"]"), "{text}");
+}
+
 #[test]
 fn a_script_that_parses_no_arguments_is_not_run() {
     let script = "open('ran', 'w').close()\nprint(f'val_loss={1}')\n";

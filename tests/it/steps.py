@@ -94,19 +94,28 @@ def two_optimizers():
 
 
 def closure():
-    """Forward and backward inside of the optimizer's step count as their own phases."""
+    """Forward and backward inside of the optimizer's step count as their own phases, and nothing in a closure as an update."""
     program = Program()
     for _ in range(5):
         program.fetch(1)
         program.steps.update_begins("a")
+        for _ in range(2):
+            program.ms += 1
+            assert program.steps.closure_begins()
+            program.ms += 30
+            program.phase(FORWARD, 2)
+            assert not program.steps.closure_begins()
+            program.phase(BACKWARD, 3)
+            program.ms += 30
+            program.steps.closure_ends()
         program.phase(FORWARD, 2)
-        program.phase(BACKWARD, 3)
         program.ms += 4
         program.steps.update_ends("a")
     times, _, _, phases, _ = program.told()
-    assert times == [10.0] * 5, times
-    close(phases["forward"], 10)
-    close(phases["optimizer"], 20)
+    assert times == [1.0 + 2 * 66 + 6] * 5, times
+    close(phases["forward"], 30)
+    close(phases["backward"], 30)
+    close(phases["optimizer"], 5 * (2 + 4))
 
 
 def evaluation():
@@ -127,6 +136,20 @@ def evaluation():
         assert phases["data_wait"] <= 12, phases
         close(of_run["evaluation_s"], 3 * 2 * 0.15)
         close(of_run["train_s"], 12 * 6e-3)
+
+
+def evaluation_before_the_first_step():
+    """A step that is shorter than the evaluation before it: the evaluation is in no step, and training lasts as long as its steps."""
+    program = Program()
+    program.evaluate(300)
+    for _ in range(10):
+        program.phase(FORWARD, 2)
+        program.phase(BACKWARD, 2)
+        program.update(1)
+    times, _, _, _, of_run = program.told()
+    assert times == [5.0] * 10, times
+    close(of_run["evaluation_s"], 0.3)
+    close(of_run["train_s"], 0.05)
 
 
 def without_loader():
@@ -224,6 +247,7 @@ def gpu():
     assert (memory["peak_train_bytes"], memory["peak_validation_bytes"]) == (100, 150), memory
 
 
-for test in (plain, accumulation, two_optimizers, closure, evaluation, without_loader, start_up, gpu):
+TESTS = (plain, accumulation, two_optimizers, closure, evaluation, evaluation_before_the_first_step, without_loader, start_up, gpu)
+for test in TESTS:
     test()
     print(test.__name__, "ok")

@@ -1,11 +1,13 @@
 //! A manifest for a Python script: its arguments become settings and parameters, printed values become metrics.
 
-use std::path::Path;
+mod arguments;
+mod parts;
+
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde::Deserialize;
-use serde_json::Value as Json;
+use serde::de::DeserializeOwned;
 
 use crate::base::file;
 use crate::base::text::count;
@@ -16,85 +18,24 @@ use super::super::printed::Printed;
 use super::super::problem::refused;
 use super::draft::{Draft, filled, quoted};
 use super::place::NewManifest;
+use arguments::Argument;
+use parts::{Part, parts};
 
-/// The Python that lists the arguments of a script.
-const LIST: &str = include_str!("arguments.py");
+/// The Python that lists the files that a script imports.
+const IMPORTS: &str = include_str!("script/imports.py");
 
-/// Marks the beginning of the list in the script's output.
-const MARK: &str = "@arguments@";
-
-/// An argument of the script.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-struct Argument {
-    /// Option of the argument, such as `--batch-size`; empty for a positional one.
-    option: String,
-    /// `batch_size`.
-    name: String,
-    /// Type of the argument: `int`, `float`, `str`; empty if the script gives none.
-    kind: String,
-    default: Json,
-    choices: Vec<String>,
-    is_flag: bool,
-    is_required: bool,
-}
-
-/// Manifest settings that scripts often have as arguments, with common names of these arguments.
-const ROLES: [(&str, &[&str]); 4] = [
-    (
-        "train.batch-size",
-        &[
-            "batch_size",
-            "batch",
-            "bs",
-            "train_batch_size",
-            "per_device_train_batch_size",
-        ],
-    ),
-    (
-        "loader.workers",
-        &[
-            "workers",
-            "num_workers",
-            "n_workers",
-            "dataloader_num_workers",
-            "loader_workers",
-        ],
-    ),
-    (
-        "train.epochs",
-        &[
-            "epochs",
-            "num_epochs",
-            "n_epochs",
-            "max_epochs",
-            "num_train_epochs",
-        ],
-    ),
-    ("seed", &["seed", "random_seed", "manual_seed"]),
-];
-
-/// Names of flags with a role (`[models.X.roles]`).
-const SWITCHES: [(&str, &[&str]); 4] = [
-    ("compile", &["compile", "use_compile", "torch_compile"]),
-    (
-        "amp",
-        &["amp", "use_amp", "mixed", "mixed_precision", "autocast"],
-    ),
-    ("channels-last", &["channels_last", "use_channels_last"]),
-    ("pin-memory", &["pin_memory", "pin", "pin_mem"]),
-];
-
-/// Parts of the manifest that an argument of a script becomes.
-struct Part {
-    /// The part's word in `run`.
-    word: String,
-    /// The part's line in `parameters`.
-    parameter: Option<String>,
-    /// The part's line in `roles`.
-    role: Option<String>,
-    /// The line that tells the user what was guessed.
-    guess: String,
+/// What a manifest says of a script.
+struct Script<'a> {
+    path: &'a Path,
+    /// Arguments with fixed values.
+    fixed: Vec<&'a str>,
+    parts: Vec<Part>,
+    metrics: Vec<Printed>,
+    /// Files and patterns of files that decide the result.
+    code: Vec<String>,
+    is_torch: bool,
+    /// Whether it uses a loader whose samples the observer counts.
+    has_loader: bool,
 }
 
 pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Problem> {
@@ -109,42 +50,46 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
         )
     })?;
     let source = String::from_utf8_lossy(&source).into_owned();
-    // Only a script that parses its arguments is started with `--help`; another one would start to train.
-    let asked = PARSES.is_match(&source).then(|| by_running(script));
-    let (arguments, how) = match asked.flatten() {
-        Some(found) => (found, "asked of the script itself"),
-        None => (by_reading(&source), "read in its source"),
-    };
-    let is_fixed = |argument: &Argument| {
-        let names = |word: &&str| word.split('=').next() == Some(&*argument.option);
-        fixed.iter().any(names)
-    };
-    let open: Vec<&Argument> = arguments.iter().filter(|one| !is_fixed(one)).collect();
-    let needed: Vec<&str> = open
+    let (arguments, how) = arguments::of_script(script, &source);
+    let open = open(&arguments, &fixed);
+    refuse_needed(script, &open)?;
+    let (parts, left_out) = parts(&open);
+    let files = local_files(path);
+    let all: String = files
         .iter()
-        .filter(|one| one.is_required)
-        .map(|one| {
-            if one.option.is_empty() {
-                &*one.name
-            } else {
-                &*one.option
-            }
-        })
+        .filter_map(|path| file::read(path).ok())
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .collect();
-    if !needed.is_empty() {
-        let title = format!("`{script}` needs {}", needed.join(", "));
-        let help = format!(
-            "give it with the script: `--script '{script} {}=…'`",
-            needed.join("=… ")
-        );
-        return Err(refused(title, help));
-    }
-    let parts: Vec<Part> = open.iter().filter_map(|one| part(one)).collect();
-    let metrics = Printed::in_source(&source);
-    let is_torch = PYTORCH.is_match(&source);
-    let text = text(manifest, path, &fixed, &open, &parts, &metrics, is_torch);
+    let found = Script {
+        path,
+        fixed,
+        parts,
+        metrics: Printed::in_source(&source),
+        code: code(manifest, path, &files),
+        is_torch: PYTORCH.is_match(&all),
+        has_loader: LOADERS.is_match(&all),
+    };
+    let text = text(manifest, &found);
+    let Script {
+        parts,
+        metrics,
+        code,
+        ..
+    } = found;
     let mut guesses = vec![format!("{}, {how}", count(arguments.len(), "argument"))];
     guesses.extend(parts.into_iter().map(|part| part.guess));
+    guesses.extend(left_out);
+    if code.len() > 1 {
+        let also: Vec<String> = code
+            .iter()
+            .skip(1)
+            .map(|name| format!("`{name}`"))
+            .collect();
+        guesses.push(format!(
+            "{} of yours that it uses: in `code`",
+            also.join(", ")
+        ));
+    }
     guesses.extend(metrics.iter().map(|one| {
         let (name, before, better) = (&one.name, &one.before, one.better);
         format!("`{name}` is what follows `{before}` in what it prints; {better} is better")
@@ -160,158 +105,134 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
     })
 }
 
+/// The arguments whose values are not fixed.
+fn open<'a>(arguments: &'a [Argument], fixed: &[&str]) -> Vec<&'a Argument> {
+    let is_named = |argument: &Argument| {
+        let names = |word: &&str| word.split('=').next() == Some(&*argument.option);
+        fixed.iter().any(names)
+    };
+    // Words without an option before them are positional arguments.
+    let pairs = fixed.iter().zip(std::iter::once(&"").chain(fixed));
+    let is_value = |before: &str| before.starts_with('-') && !before.contains('=');
+    let words = pairs.filter(|(word, before)| !word.starts_with('-') && !is_value(before));
+    let mut positional = words.count();
+    let mut is_fixed = |argument: &&Argument| {
+        if !argument.option.is_empty() {
+            return is_named(argument);
+        }
+        let is_given = positional > 0;
+        positional = positional.saturating_sub(1);
+        is_given
+    };
+    arguments.iter().filter(|one| !is_fixed(one)).collect()
+}
+
+/// Refuses a script that needs an argument without a fixed value.
+fn refuse_needed(script: &str, open: &[&Argument]) -> Result<(), Problem> {
+    let needed = || open.iter().filter(|one| one.is_required);
+    let name = |one: &Argument| match &*one.option {
+        "" => one.name.clone(),
+        option => option.to_owned(),
+    };
+    let names: Vec<String> = needed().map(|one| name(one)).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let given = needed().map(|one| match &*one.option {
+        "" => one.name.to_uppercase(),
+        option => format!("{option}=…"),
+    });
+    let given: Vec<String> = given.collect();
+    let title = format!("`{script}` needs {}", names.join(", "));
+    let help = format!(
+        "give it with the script: `--script '{script} {}'`",
+        given.join(" ")
+    );
+    Err(refused(title, help))
+}
+
+/// The script and the files of its folder that it imports or reads settings from, relative to the current folder.
+fn local_files(script: &Path) -> Vec<PathBuf> {
+    let found = helper(
+        IMPORTS,
+        &script.to_string_lossy(),
+        "@files@",
+        "for its imports",
+    );
+    found.unwrap_or_else(|| vec![script.to_owned()])
+}
+
+/// The entries of `code`: the script first; all modules of a folder as one pattern.
+fn code(manifest: &NewManifest, script: &Path, files: &[PathBuf]) -> Vec<String> {
+    let folder = script.parent().unwrap_or(Path::new(""));
+    let mut code = vec![manifest.seen_from_manifest(script)];
+    for file in files {
+        let inside = file.strip_prefix(folder).unwrap_or(file);
+        let is_module = file.extension().is_some_and(|extension| extension == "py");
+        let entry = match inside.iter().next() {
+            Some(top) if is_module && inside.iter().count() > 1 => {
+                format!("{}/**/*.py", manifest.seen_from_manifest(&folder.join(top)))
+            }
+            _ => manifest.seen_from_manifest(file),
+        };
+        if !code.contains(&entry) {
+            code.push(entry);
+        }
+    }
+    code
+}
+
+/// The JSON that a Python program prints about a script after `mark`; `None` if that fails.
+fn helper<T: DeserializeOwned>(program: &str, script: &str, mark: &str, what: &str) -> Option<T> {
+    let command = ["python3", "-c", program, script].map(str::to_owned);
+    let slow = || eprintln!("asking `{script}` {what}");
+    let (_, said) = output(Path::new("."), &command, REQUIREMENT_TIME, &slow).ok()?;
+    let (_, list) = said.rsplit_once(mark)?;
+    serde_json::from_str(list.lines().next()?).ok()
+}
+
 static PYTORCH: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?m)^\s*(?:from\s+|import\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*)(?:torch|lightning|pytorch_lightning|transformers|accelerate|timm)\b",
     )
 });
 
-static PARSES: LazyLock<Regex> = LazyLock::new(|| regex(r"\bparse_(?:known_)?args"));
-
-static ADDED: LazyLock<Regex> =
-    LazyLock::new(|| regex(r#"add_argument\(\s*((?:["'][^"']+["']\s*,?\s*)+)([^\n]*)"#));
+/// Names of loaders of PyTorch, and of libraries that use them.
+static LOADERS: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?i)\bimport\b.*\bdataloader\b|\bdataloader\s*\(|\b(?:lightning|transformers|accelerate|timm)\b|pytorch_lightning",
+    )
+});
 
 fn regex(text: &str) -> Regex {
     Regex::new(text).expect("a regular expression")
 }
 
-/// Finds the arguments by running the script up to `parse_args`; `None` if that fails.
-fn by_running(script: &str) -> Option<Vec<Argument>> {
-    let command = ["python3", "-c", LIST, script].map(str::to_owned);
-    let (_, said) = output(Path::new("."), &command, REQUIREMENT_TIME).ok()?;
-    let (_, list) = said.rsplit_once(MARK)?;
-    serde_json::from_str(list.lines().next()?).ok()
+/// The script's default of a setting, `usual` if it has none; `None` without such an argument.
+fn default_of(parts: &[Part], setting: &str, usual: u64) -> Option<u64> {
+    let mut settings = parts.iter().filter_map(|part| part.setting.as_ref());
+    let own = settings.find(|(name, _)| *name == setting);
+    own.map(|(_, default)| default.as_u64().unwrap_or(usual))
 }
 
-/// Finds the arguments by searching single-line calls of `add_argument` in the source.
-fn by_reading(source: &str) -> Vec<Argument> {
-    let option = |text: &str| -> String {
-        let names = text
-            .split(',')
-            .map(|name| name.trim().trim_matches(['"', '\'']));
-        names
-            .max_by_key(|name| name.len())
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let value = |rest: &str, key: &str| -> Option<String> {
-        let (_, value) = rest.split_once(&format!("{key}="))?;
-        let end = value.find([',', ')']).unwrap_or(value.len());
-        Some(value[..end].trim().trim_matches(['"', '\'']).to_owned())
-    };
-    let argument = |found: regex::Captures<'_>| {
-        let (option, rest) = (option(&found[1]), &found[2]);
-        let default = value(rest, "default");
-        let default = default.map(|text| serde_json::from_str(&text).unwrap_or(Json::String(text)));
-        Argument {
-            name: option.trim_start_matches('-').replace('-', "_"),
-            kind: value(rest, "type").unwrap_or_default(),
-            default: default.unwrap_or_default(),
-            is_flag: rest.contains("store_true"),
-            is_required: rest.contains("required=True") || !option.starts_with('-'),
-            option,
-            ..Argument::default()
-        }
-    };
-    ADDED.captures_iter(source).map(argument).collect()
-}
-
-/// The manifest setting that corresponds to the argument, if any.
-fn role(argument: &Argument) -> Option<&'static str> {
-    let found = ROLES
-        .iter()
-        .find(|(_, names)| names.contains(&&*argument.name));
-    found.map(|(setting, _)| *setting)
-}
-
-/// The declaration of a parameter, as TOML; `None` for one whose default is enough.
-fn form(argument: &Argument) -> Option<String> {
-    let is_whole = argument.kind == "int" || argument.default.is_i64();
-    let number = argument.default.as_f64();
-    Some(if argument.is_flag {
-        format!(
-            "{{ bool = true, default = false, flag = {} }}",
-            quoted(&argument.option)
-        )
-    } else if !argument.choices.is_empty() {
-        let is_number = ["int", "float"].contains(&&*argument.kind);
-        let written = |choice: &str| {
-            if is_number {
-                choice.to_owned()
-            } else {
-                quoted(choice)
-            }
-        };
-        let choices: Vec<String> = argument.choices.iter().map(|one| written(one)).collect();
-        let default = match &argument.default {
-            Json::Null => choices[0].clone(),
-            Json::String(word) => written(word),
-            number => number.to_string(),
-        };
-        format!(
-            "{{ choice = [{}], default = {default} }}",
-            choices.join(", ")
-        )
-    } else if let Some(value) = number.filter(|value| is_whole && *value > 0.0) {
-        let (low, high) = ((value / 4.0).ceil().max(1.0), value * 4.0);
-        format!("{{ int = [{low}, {high}], default = {value} }}")
-    } else if let Some(value) = number.filter(|value| *value > 0.0) {
-        format!(
-            "{{ float = [{:e}, {:e}], default = {value:e} }}",
-            value / 100.0,
-            value * 100.0
-        )
-    } else {
-        return None;
-    })
-}
-
-/// The parts for an argument with a name; `None` for one whose default is enough.
-fn part(argument: &Argument) -> Option<Part> {
-    let (option, name) = (&argument.option, argument.name.replace('_', "-"));
-    if let Some(setting) = role(argument) {
-        return Some(Part {
-            word: format!("{option}={{{setting}}}"),
-            parameter: None,
-            role: None,
-            guess: format!("`{option}` is `{setting}`"),
-        });
-    }
-    let form = form(argument)?;
-    let word = if argument.is_flag {
-        format!("{{{name}}}")
-    } else {
-        format!("{option}={{{name}}}")
-    };
-    let switch = SWITCHES
-        .iter()
-        .find(|(_, names)| argument.is_flag && names.contains(&&*argument.name));
-    let what = switch.map_or(String::new(), |(role, _)| {
-        format!(", with the role `{role}`")
-    });
-    Some(Part {
-        word,
-        role: switch.map(|(role, _)| format!("{role} = {}", quoted(&name))),
-        guess: format!("`{option}` is the parameter `{name}`{what}: `{form}`"),
-        parameter: Some(format!("{name} = {form}")),
-    })
-}
-
-/// The default of the argument that sets `setting`, `usual` if it has none; `None` without such an argument.
-fn default_of(arguments: &[&Argument], setting: &str, usual: u64) -> Option<u64> {
-    let own = arguments.iter().find(|one| role(one) == Some(setting));
-    own.map(|one| one.default.as_u64().unwrap_or(usual))
+/// The script's default of the workers and of the batch size.
+fn workers_and_batch(parts: &[Part]) -> [Option<u64>; 2] {
+    let batch = default_of(parts, "train.batch-size", 32);
+    [
+        default_of(parts, "loader.workers", 0),
+        batch.map(|batch| batch.max(1)),
+    ]
 }
 
 /// Axes for the most common bottlenecks of a script: workers and batch size, each with a second value.
-fn matrix(arguments: &[&Argument]) -> String {
+fn matrix(parts: &[Part]) -> String {
     let mut axes = Vec::new();
-    if let Some(workers) = default_of(arguments, "loader.workers", 0) {
+    let [workers, batch] = workers_and_batch(parts);
+    if let Some(workers) = workers {
         let other = if workers == 0 { 2 } else { 0 };
         axes.push(format!("\"loader.workers\" = [{workers}, {other}]"));
     }
-    if let Some(batch) = default_of(arguments, "train.batch-size", 32) {
-        let batch = batch.max(1);
+    if let Some(batch) = batch {
         axes.push(format!("\"train.batch-size\" = [{batch}, {}]", 2 * batch));
     }
     if axes.is_empty() {
@@ -323,37 +244,50 @@ fn matrix(arguments: &[&Argument]) -> String {
     )
 }
 
-fn text(
-    manifest: &NewManifest,
-    script: &Path,
-    fixed: &[&str],
-    arguments: &[&Argument],
-    parts: &[Part],
-    metrics: &[Printed],
-    is_torch: bool,
-) -> String {
-    let path = manifest.seen_from_manifest(script);
-    let fixed = fixed.iter().map(|word| (*word).to_owned());
-    let words = ["python3".to_owned(), path.clone()]
+/// The script's defaults of settings: what holds where no axis sets them.
+fn defaults(parts: &[Part]) -> String {
+    let [workers, batch] = workers_and_batch(parts);
+    let epochs = default_of(parts, "train.epochs", 1).map(|epochs| format!("epochs = {epochs}\n"));
+    let batch = batch.map(|batch| format!("batch-size = {batch}\n"));
+    let train: String = epochs.into_iter().chain(batch).collect();
+    let train = (!train.is_empty()).then(|| format!("[train]\n{train}"));
+    let loader = workers.map(|workers| format!("[loader]\nworkers = {workers}\n"));
+    train
         .into_iter()
-        .chain(fixed);
-    let words = words.chain(parts.iter().map(|part| part.word.clone()));
-    let words: Vec<String> = words.map(|word| quoted(&word)).collect();
-    let matrix = matrix(arguments);
-    let epochs = default_of(arguments, "train.epochs", 1);
-    let train = epochs.map(|epochs| format!("[train]\nepochs = {epochs}\n"));
+        .chain(loader)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn text(manifest: &NewManifest, script: &Script<'_>) -> String {
+    let path = manifest.seen_from_manifest(script.path);
+    let fixed = script.fixed.iter().map(|word| (*word).to_owned());
+    let words = ["python3".to_owned(), path].into_iter().chain(fixed);
+    let words = words.chain(script.parts.iter().map(|part| part.word.clone()));
+    let in_quotes = |words: Vec<String>| {
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        words.join(", ")
+    };
     let lines = |title: &str, lines: Vec<String>| match &lines[..] {
         [] => String::new(),
         lines => format!("[models.script.{title}]\n{}\n", lines.join("\n")),
     };
-    let parameters = parts.iter().filter_map(|part| part.parameter.clone());
-    let roles = parts.iter().filter_map(|part| part.role.clone());
-    let judged = metrics.iter().filter_map(Printed::declared);
-    let scraped = metrics.iter().map(Printed::scraped);
-    let of_torch = |line: &str| if is_torch { line } else { "" }.to_owned();
+    let parameters = script
+        .parts
+        .iter()
+        .filter_map(|part| part.parameter.clone());
+    let roles = script.parts.iter().filter_map(|part| part.role.clone());
+    let judged = script.metrics.iter().filter_map(Printed::declared);
+    let scraped = script.metrics.iter().map(Printed::scraped);
+    let of_torch = |line: &str| if script.is_torch { line } else { "" }.to_owned();
+    let fastest = if script.has_loader {
+        "samples_per_s"
+    } else {
+        "step_ms"
+    };
     let fillings = [
-        ("words", words.join(", ")),
-        ("code", quoted(&path)),
+        ("words", in_quotes(words.collect())),
+        ("code", in_quotes(script.code.clone())),
         (
             "requires",
             of_torch("requires = [[\"python3\", \"-c\", \"import torch\"]]"),
@@ -368,8 +302,8 @@ fn text(
         ("roles", lines("roles", roles.collect())),
         ("metrics", lines("metrics", judged.collect())),
         ("scrape", lines("scrape", scraped.collect())),
-        ("matrix", matrix),
-        ("train", train.unwrap_or_default()),
+        ("matrix", matrix(&script.parts)),
+        ("train", defaults(&script.parts)),
         (
             "operations",
             of_torch(
@@ -378,12 +312,12 @@ fn text(
         ),
         (
             "report",
-            of_torch(
-                "[report]\nanswer = [\"where\", \"samples_per_s\"] # where a step's time goes, and what is fastest; a metric of the script asks for the best results\ntemplates = [\"analysis\", \"profiling\"]",
-            ),
+            of_torch(&format!(
+                "[report]\nanswer = [\"where\", \"{fastest}\"] # where a step's time goes, and what is fastest; a metric of the script asks for the best results\ntemplates = [\"analysis\", \"profiling\"]"
+            )),
         ),
     ];
-    let about = format!("the script {}", script.display());
+    let about = format!("the script {}", script.path.display());
     let filled = filled(manifest, include_str!("script.toml"), &about, &fillings);
     // Sections that are empty leave no gaps.
     GAPS.replace_all(&filled, "\n\n").into_owned()

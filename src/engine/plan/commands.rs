@@ -17,18 +17,25 @@ const VERSION_TIME: Duration = Duration::from_secs(5);
 /// How long a command of `requires` may take: importing PyTorch from a cold disk takes half a minute.
 pub const REQUIREMENT_TIME: Duration = Duration::from_mins(3);
 
+/// After this time the user is told that a command of `requires` runs.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// Largest number of bytes of a command's output that are read.
 const OUTPUT: u64 = 64 << 10;
 
 type Parts = BTreeMap<String, String>;
 
+/// Tells the user what takes long.
+pub(super) type Tell = dyn Fn(&str) + Send + Sync;
+
 /// Cached information about programs and files.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Commands {
     files: Mutex<HashMap<PathBuf, Result<Parts, String>>>,
     programs: Mutex<HashMap<PathBuf, Result<Parts, String>>>,
     requirements: Mutex<HashMap<Vec<String>, Result<(), String>>>,
     digests: Arc<Mutex<FingerprintCache>>,
+    tell: Option<Box<Tell>>,
 }
 
 pub(super) fn kept<K: std::hash::Hash + Eq, V: Clone>(
@@ -42,9 +49,10 @@ pub(super) fn kept<K: std::hash::Hash + Eq, V: Clone>(
 
 impl Commands {
     /// Creates the cache; digests of files are stored in `digests`.
-    pub(super) fn remembering(digests: Arc<Mutex<FingerprintCache>>) -> Self {
+    pub(super) fn remembering(digests: Arc<Mutex<FingerprintCache>>, tell: Box<Tell>) -> Self {
         Self {
             digests,
+            tell: Some(tell),
             ..Self::default()
         }
     }
@@ -77,7 +85,7 @@ impl Commands {
             // version.
             if !name.contains('/') {
                 let version = [name.to_owned(), "--version".to_owned()];
-                let output = output(folder, &version, VERSION_TIME).unwrap_or_default();
+                let output = output(folder, &version, VERSION_TIME, &|| ()).unwrap_or_default();
                 let first = output.1.lines().next().unwrap_or_default().to_owned();
                 parts.insert(format!("{name} --version"), first);
             }
@@ -92,7 +100,12 @@ impl Commands {
     pub(super) fn requirement(&self, folder: &Path, command: &[String]) -> Result<(), String> {
         kept(&self.requirements, command.to_vec(), || {
             let shown = shell::joined(command);
-            match output(folder, command, REQUIREMENT_TIME) {
+            let slow = || {
+                if let Some(tell) = &self.tell {
+                    tell(&format!("checking `{shown}`"));
+                }
+            };
+            match output(folder, command, REQUIREMENT_TIME, &slow) {
                 Ok((true, _)) => Ok(()),
                 Ok((false, text)) => {
                     let last = text.lines().rfind(|line| !line.trim().is_empty());
@@ -150,11 +163,16 @@ fn located(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// Runs a command in `folder` to its end, without input; returns whether it succeeded, and the first 64 KiB of its
-/// output.
+/// output. Calls `slow` once if it takes longer than a second.
 ///
 /// # Errors
 /// It cannot be started, or takes longer than `time`; a sentence.
-pub fn output(folder: &Path, command: &[String], time: Duration) -> Result<(bool, String), String> {
+pub fn output(
+    folder: &Path,
+    command: &[String],
+    time: Duration,
+    slow: &dyn Fn(),
+) -> Result<(bool, String), String> {
     let [name, arguments @ ..] = command else {
         return Err("an empty command".to_owned());
     };
@@ -174,7 +192,12 @@ pub fn output(folder: &Path, command: &[String], time: Duration) -> Result<(bool
         String::from_utf8_lossy(&bytes).into_owned()
     });
     let began = Instant::now();
+    let mut is_told = false;
     loop {
+        if !is_told && began.elapsed() >= SILENCE {
+            is_told = true;
+            slow();
+        }
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) => return Ok((status.success(), text.join().unwrap_or_default())),
             None if began.elapsed() >= time => {

@@ -6,6 +6,7 @@ use crate::manifest::{Key, Node, Table, Value};
 use crate::models::{CommandSpec, Mistake, ModelSpec};
 
 use super::assign::Assignment;
+use super::search::objective;
 
 /// Keys of a declared model that are not parameters.
 const OWN: [&str; 4] = ["kind", "layers", "parameters", "blocks"];
@@ -87,9 +88,74 @@ pub(super) fn mistakes(
 ) -> Vec<Diagnostic> {
     match model {
         ModelSpec::Layers(spec) => diagnostics(name, &node(), &spec.mistakes()),
-        ModelSpec::Command(spec) => diagnostics(name, &node(), &spec.mistakes()),
+        ModelSpec::Command(spec) => {
+            let mut mistakes = spec.mistakes();
+            mistakes.extend(taken_names(spec));
+            diagnostics(name, &node(), &mistakes)
+        }
         _ => Vec::new(),
     }
+}
+
+/// Fixed columns of the tables that have metrics, besides those that can be optimised.
+const OTHER_COLUMNS: [&str; 31] = [
+    "key",
+    "seed",
+    "n",
+    "interval",
+    "outliers",
+    "status",
+    "reason",
+    "weight_checksum",
+    "nondeterministic",
+    "train_loss",
+    "lr",
+    "block",
+    "env_id",
+    "exclusive",
+    "peak_rss_bytes",
+    "cpu_s",
+    "warmup_steps",
+    "measured_steps",
+    "observer_ratio",
+    "memory_source",
+    "threads",
+    "numeric_class",
+    "device_memory_source",
+    "throttle_reasons",
+    "gpu_readings",
+    "convolutions",
+    "resumed_after_s",
+    "ranks",
+    "estimated_s",
+    "session",
+    "start_s",
+];
+
+/// Whether a command may have a metric of this name, as far as the columns of the results go: a fixed column can only be
+/// filled by a time.
+pub fn is_free_column(name: &str, is_time: bool) -> bool {
+    let is_fixed = OTHER_COLUMNS.contains(&name) || objective::known_columns().contains(&name);
+    !is_fixed || (is_time && name != "wall_s" && objective::is_clock(name))
+}
+
+/// Mistakes: metrics with the name of a fixed column.
+fn taken_names(spec: &CommandSpec) -> Vec<Mistake> {
+    let metrics = spec.metrics.iter();
+    let taken = metrics.filter(|(name, metric)| !is_free_column(name, metric.time));
+    let mistake = |name: &String| {
+        let path = ["metrics".to_owned(), name.clone()];
+        let message = format!("the results have a column `{name}`; a metric needs another name");
+        let mistake = Mistake::new(&path, message).of_key();
+        if name == "train_loss" {
+            mistake.help("events and `scrape` may name it without a declaration")
+        } else if is_free_column(name, true) {
+            mistake.help("with `time = true` it fills this column")
+        } else {
+            mistake
+        }
+    };
+    taken.map(|(name, _)| mistake(name)).collect()
 }
 
 /// Mistakes of the model `name` with their positions in its section.

@@ -53,12 +53,17 @@ impl PlanInputs {
 
     /// This machine and this build.
     pub fn of_this_machine() -> Self {
-        Self::remembering(Arc::default())
+        Self::remembering(Arc::default(), |_| ())
     }
 
-    /// This machine and this build, with a cache of file digests, which is extended.
-    pub fn remembering(fingerprints: Arc<Mutex<FingerprintCache>>) -> Self {
-        let commands = Arc::new(Commands::remembering(Arc::clone(&fingerprints)));
+    /// This machine and this build, with a cache of file digests, which is extended; `tell` gets what takes long, such
+    /// as the commands of `requires`.
+    pub fn remembering(
+        fingerprints: Arc<Mutex<FingerprintCache>>,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Self {
+        let commands = Commands::remembering(Arc::clone(&fingerprints), Box::new(tell));
+        let commands = Arc::new(commands);
         let facts = move |dataset: &DatasetSpec, fraction: f64| {
             let mut known = fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
             dataset.facts(fraction, &mut known)

@@ -64,6 +64,7 @@ pub use check::Feasibility;
 pub(crate) use commands::matching;
 pub use commands::{REQUIREMENT_TIME, output};
 pub use data::{DataNotes, HeldOut};
+pub use declared::is_free_column;
 pub use head::wrong_name;
 pub use inputs::{Facts, PlanInputs};
 pub use key::{axis_value, key_parts};

@@ -124,6 +124,17 @@ pub(super) struct Values {
     pub(super) samples: Option<u64>,
 }
 
+/// Events about steps, which the observer of PyTorch sends.
+const OF_STEPS: [&str; 4] = ["steps", "phases", "operations", "memory"];
+
+/// Whether a line is an event about steps, right or wrong.
+pub(super) fn is_of_steps(line: &str) -> bool {
+    let table: Option<Map<String, Json>> = serde_json::from_str(&without_nan(line)).ok();
+    let kind = table.as_ref().and_then(|table| table.get("event"));
+    kind.and_then(Json::as_str)
+        .is_some_and(|kind| OF_STEPS.contains(&kind))
+}
+
 /// Reads a line.
 ///
 /// # Errors

@@ -21,6 +21,7 @@ use crate::plan::{CellSpec, Program};
 pub use order::remove_order;
 
 use events::{EventFile, ProgramEvent};
+use observed::Observed;
 use order::Files;
 use output::Output;
 use process::{Exit, Failure, Process, failed};
@@ -113,8 +114,7 @@ impl Run<'_> {
             ..
         } = watch;
         if left > 0 {
-            let message = format!("{left} processes that it had started were ended");
-            emit(Event::Warning { message });
+            emit(ended(left));
         }
         if !printed.tail.is_empty() {
             // The parent stores the last lines of a failed run; an error means that the parent has exited.
@@ -132,6 +132,10 @@ impl Run<'_> {
             complete(&report)?;
             report.check_values();
             report.ended_whole(self.order.cell.train.epochs);
+            if self.spec.observe.is_some() && report.observed.is_empty() && !report.has_warned {
+                let message = "no optimizer step was seen: nothing was observed".to_owned();
+                emit(Event::Warning { message });
+            }
         }
         self.tell_operations(&report, emit);
         let (facts, mut times) = report.finish(&exit, order::threads(), self.numeric_class());
@@ -165,6 +169,15 @@ impl Run<'_> {
         }
         Err(failed(format!("code changed {when}: {}", names.join(", "))))
     }
+}
+
+/// The warning that `count` processes were still running.
+fn ended(count: usize) -> Event {
+    let message = match count {
+        1 => "1 process that it had started was ended".to_owned(),
+        _ => format!("{count} processes that it had started were ended"),
+    };
+    Event::Warning { message }
 }
 
 /// Fails if the program has not reported everything that the manifest declares.
@@ -281,16 +294,33 @@ impl Watch<'_> {
     }
 
     fn event(&mut self, line: &str, emit: &mut Emit<'_>) {
-        if let Err(reason) = self.take(line, emit) {
-            self.fault = Some(format!("event {}: {reason}", self.events.line()));
+        let is_of_observer = self.run.spec.observe.is_some() && events::is_of_steps(line);
+        if is_of_observer && self.report.observed.is_wrong {
+            return;
+        }
+        let Err(reason) = self.take(line, emit) else {
+            return;
+        };
+        let reason = format!("event {}: {reason}", self.events.line());
+        if is_of_observer {
+            // The program itself has done nothing wrong: its run counts, without what was observed.
+            self.report.has_warned = true;
+            self.report.observed = Observed::wrong();
+            let message =
+                format!("nothing observed counts, because of an error of the observer: {reason}");
+            emit(Event::Warning { message });
+        } else {
+            self.fault = Some(reason);
         }
     }
 
     fn take(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), String> {
         match events::parse(line, self.run.spec)? {
             ProgramEvent::Reported(event) => {
-                if let Event::Started { parameters, .. } = event {
-                    self.report.parameters = parameters;
+                match event {
+                    Event::Started { parameters, .. } => self.report.parameters = parameters,
+                    Event::Warning { .. } => self.report.has_warned = true,
+                    _ => {}
                 }
                 emit(event);
             }

@@ -109,6 +109,9 @@ pub(super) struct StepsEvent {
     /// Number of micro-batches per step with gradient accumulation.
     #[serde(default, rename = "micro_batches")]
     _micro_batches: usize,
+    /// Number of processes that train together; the samples are those of this one.
+    #[serde(default)]
+    ranks: u64,
 }
 
 /// `phases`: phases of some steps, or of the run.
@@ -161,6 +164,7 @@ pub(super) struct Observed {
     steps: u64,
     samples: u64,
     startup: u64,
+    ranks: u64,
     /// Milliseconds and number of samples of each timed step.
     timed: Vec<(f64, u64)>,
     /// Milliseconds by phase, summed over `phase_steps`.
@@ -171,9 +175,18 @@ pub(super) struct Observed {
     of_run: PhasesEvent,
     operations: Option<OperationsEvent>,
     memory: Option<DeviceMemoryTimes>,
+    /// Whether an event of the observer was wrong: then nothing that it reports counts.
+    pub(super) is_wrong: bool,
 }
 
 impl Observed {
+    pub(super) fn wrong() -> Self {
+        Self {
+            is_wrong: true,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn steps(&mut self, told: &StepsEvent) -> Result<(), String> {
         if !told.samples.is_empty() && told.samples.len() != told.ms.len() {
             let (samples, steps) = (told.samples.len(), told.ms.len());
@@ -185,6 +198,7 @@ impl Observed {
         self.steps += told.ms.len() as u64;
         self.samples += told.samples.iter().sum::<u64>();
         self.startup += told.startup as u64;
+        self.ranks = self.ranks.max(told.ranks);
         let samples = told.samples.iter().copied().chain(std::iter::repeat(0));
         let all = told.ms.iter().zip(samples).skip(told.startup);
         let timed = all.filter_map(|(ms, samples)| Some(((*ms)?, samples)));
@@ -232,6 +246,11 @@ impl Observed {
         self.memory = Some(told);
     }
 
+    /// Whether no step was reported.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps == 0
+    }
+
     /// The operations, for `ops.csv`.
     pub(super) fn profile(&self) -> Option<Profile> {
         let told = self.operations.as_ref()?;
@@ -248,7 +267,7 @@ impl Observed {
 
     /// Adds the reported values to the results of a run; does nothing if no step was reported.
     pub(super) fn complete(&self, facts: &mut RunFacts, times: &mut RunTimes) {
-        if self.steps == 0 {
+        if self.is_empty() {
             return;
         }
         facts.steps = self.steps;
@@ -263,6 +282,7 @@ impl Observed {
         let sum: f64 = ms.iter().sum();
         let samples: u64 = self.timed.iter().map(|step| step.1).sum();
         times.is_observed = true;
+        times.ranks = Some(self.ranks).filter(|ranks| *ranks > 1);
         times.warmup_steps = self.startup;
         times.measured_steps = Some(ms.len() as u64);
         times.step_ms = median(&ms).unwrap_or_default();

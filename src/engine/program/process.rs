@@ -12,12 +12,16 @@ use crate::event::FailedStatus;
 /// Interval at which the memory of all processes is summed.
 const MEMORY_EVERY: Duration = Duration::from_millis(500);
 
+/// Time for processes that the program has left to end by themselves, like Python's resource tracker after `mp.spawn`.
+const LEAVE_TIME: Duration = Duration::from_secs(1);
+
 /// Time for killed processes to end.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
 /// Words in the last line of a program that ran out of memory.
-const OUT_OF_MEMORY: [&str; 4] = [
+const OUT_OF_MEMORY: [&str; 5] = [
     "MemoryError",
+    "DefaultCPUAllocator",
     "std::bad_alloc",
     "CUDA out of memory",
     "OutOfMemoryError",
@@ -106,8 +110,12 @@ impl Process {
         descendants::send_signal(&descendants::list(), EndSignal::Kill);
     }
 
-    /// Kills the descendants that the program has left running, and returns their number.
+    /// Kills the descendants that the program has left running and that do not end by themselves; returns their number.
     pub(super) fn end_descendants(&self) -> usize {
+        let began = Instant::now();
+        while descendants::collect_ended() && began.elapsed() < LEAVE_TIME {
+            thread::sleep(Duration::from_millis(2));
+        }
         let began = Instant::now();
         let mut left = 0;
         while descendants::collect_ended() && began.elapsed() < KILL_TIME {

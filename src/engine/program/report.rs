@@ -10,8 +10,8 @@ use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
 use crate::models::{Better, CommandSpec};
 use crate::plan::LimitsSpec;
 
-/// Metrics that decide the best epoch, the first that an epoch has.
-const DECIDING: [&str; 2] = ["val_loss", "test_loss"];
+/// Metrics that decide the best epoch and fill `best_loss`, the first that an epoch has.
+const DECIDING: [&str; 3] = ["val_loss", "test_loss", "loss"];
 
 /// A program's reports so far.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub(super) struct Report<'a> {
     losses: Vec<f64>,
     /// Steps that the program reported.
     pub(super) observed: Observed,
+    /// Whether the program, or its observer, has sent a warning.
+    pub(super) has_warned: bool,
 }
 
 impl<'a> Report<'a> {
@@ -56,6 +58,7 @@ impl<'a> Report<'a> {
             row: None,
             losses: Vec::new(),
             observed: Observed::default(),
+            has_warned: false,
         }
     }
 
@@ -233,7 +236,8 @@ impl<'a> Report<'a> {
                 Better::Lower => values.iter().copied().reduce(f64::min),
                 Better::Higher => values.iter().copied().reduce(f64::max),
             };
-            if values.len() > 1 {
+            // The best of `loss` is the fact `best_loss`.
+            if values.len() > 1 && name != "loss" {
                 metrics.insert(format!("best_{name}"), best);
             }
         }

@@ -223,6 +223,7 @@ impl Log {
         let best_epoch_s = best.and_then(|best| self.ends_s.get(best.epoch).copied());
         let times = RunTimes {
             is_observed: false,
+            ranks: None,
             warmup_steps: pace.warmup_steps as u64,
             measured_steps: Some(pace.measured_steps as u64),
             step_ms: 1e3 * pace.median_s,

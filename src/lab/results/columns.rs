@@ -51,7 +51,7 @@ pub(crate) const FACTS: &[Column<RunFacts>] = columns![RunFacts, show_fact;
     "best_epoch" "1" None "Number of the epoch with the best loss, from 0" => best_epoch;
     "first_loss" "1" Lower "Loss of the first step" => first_loss;
     "final_loss" "1" Lower "Mean training loss of the last epoch" => final_loss;
-    "best_loss" "1" Lower "Lowest loss of an epoch: validation loss if there is one, else training loss" => best_loss;
+    "best_loss" "1" Lower "Lowest loss of an epoch: validation loss if there is one, else a program's metric `loss`, else training loss" => best_loss;
     "eval_loss_before" "1" Lower "Loss on one fixed batch, before training" => eval_loss_before;
     "eval_loss_after" "1" Lower "Loss on the same batch, after training" => eval_loss_after;
     "weight_checksum" "" None "BLAKE3 hash of the names and bytes of the final weights: equal for equal weights" => weight_checksum;
@@ -133,6 +133,7 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![RunTimes, show_measured;
     "gpu_reading_ms" "ms" Lower "Mean time of one reading of the GPU's counters, in a thread of its own" => gpu.sample_ms;
     "convolutions" "" None "What computed each convolution on the GPU (forward/gradient of the input/gradient of the filter), by size" => convolutions;
     "resumed_after_s" "s" None "Time of the processes before the last one, where the run was interrupted and went on: then `train_s`, `validation_s` and `total_s` are of all of them, and no time of the run counts" => resumed_after_s;
+    "ranks" "1" None "Number of processes that trained a PyTorch program together: steps and samples are those of rank 0" => ranks;
 ];
 
 /// `blocks.csv`, after [`TIMES`]: expected and actual duration.

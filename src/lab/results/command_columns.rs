@@ -4,7 +4,7 @@ use crate::event::{RunFacts, RunTimes};
 use crate::models::Better;
 use crate::plan::CellSpec;
 
-use super::columns::{Column, TIMED, TIMES, fixed_column, metric_column};
+use super::columns::{Column, TIMED, TIMES, metric_column};
 use super::datatype::Datatype;
 use super::{ColumnInfo, Direction, PlanFile};
 
@@ -75,5 +75,32 @@ pub(crate) fn own_times(plan: &PlanFile) -> impl Iterator<Item = &str> {
     let times = plan.columns.iter().filter(|column| column.is_time);
     times
         .map(|column| &*column.name)
-        .filter(|name| fixed_column(name).is_none())
+        .filter(|name| !TIMES.iter().any(|column| column.name == *name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS};
+    use super::super::identity::IDENTITY;
+    use super::*;
+    use crate::plan::is_free_column;
+
+    /// Else a table would have two columns of one name.
+    #[test]
+    fn no_metric_has_the_name_of_a_fixed_column() {
+        fn names<R>(table: &[Column<R>]) -> impl Iterator<Item = &'static str> {
+            table.iter().map(|column| column.name)
+        }
+        let identity = IDENTITY.iter().map(|(name, ..)| *name);
+        let others = names(FACTS).chain(names(EPOCHS)).chain(names(RUN_ENDS));
+        let others = others.chain(names(RUN_COSTS)).chain(names(SESSIONS));
+        for name in others.chain(identity) {
+            let is_of_event = name == "epoch";
+            assert!(is_of_event || !is_free_column(name, true), "{name}");
+        }
+        for name in names(TIMES) {
+            assert!(!is_free_column(name, false), "{name}");
+        }
+        assert!(is_free_column("step_ms", true) && is_free_column("val_loss", false));
+    }
 }

@@ -69,7 +69,7 @@ pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option
 
 /// The column of the selecting loss, for an epoch that was evaluated or for which an evaluation was due.
 fn deciding_loss(every: usize, row: &EpochRow) -> Option<&'static str> {
-    let mut evaluated = ["val_loss", "test_loss"].into_iter();
+    let mut evaluated = ["val_loss", "test_loss", "loss"].into_iter();
     let found = evaluated.find(|name| row.validation.contains_key(*name));
     let is_due = (row.epoch + 1).is_multiple_of(every.max(1));
     found.or_else(|| is_due.then_some("train_loss"))

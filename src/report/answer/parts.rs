@@ -71,10 +71,11 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let found = cells.iter();
     let found = found.filter_map(|cell| Some((*cell, phases::breakdown(cell)?)));
     let found: Vec<(&Cell<'_>, phases::Breakdown)> = found.collect();
-    let waits: Vec<f64> = found.iter().map(|(_, found)| found.shares[0]).collect();
-    let Some((_, waits)) = range(&waits) else {
+    if found.is_empty() {
         return "Where the time of a step goes was not measured.".to_owned();
-    };
+    }
+    let waits = found.iter().filter(|(_, found)| found.is_known[0]);
+    let waits: Vec<f64> = waits.map(|(_, found)| found.shares[0]).collect();
     let phases = found.iter().map(|(cell, found)| (*cell, largest(found)));
     let mut groups = grouped(phases, |(_, (phase, _))| *phase);
     groups.sort_by_key(|cells| std::cmp::Reverse(cells.len()));
@@ -102,9 +103,12 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     });
     let told = told.collect::<Vec<_>>().join(", ");
     let most = if found.len() > 1 { "at most " } else { "" };
-    // Percentages are precise to tenths.
-    let waits = human(waits, if waits < 1.0 { 1 } else { 2 });
-    format!("The largest part of a step is {told}; waiting for data takes {most}{waits} %.")
+    let waits = range(&waits).map_or_else(String::new, |(_, waits)| {
+        // Percentages are precise to tenths.
+        let waits = human(waits, if waits < 1.0 { 1 } else { 2 });
+        format!("; waiting for data takes {most}{waits} %")
+    });
+    format!("The largest part of a step is {told}{waits}.")
 }
 
 /// The smallest and the largest value of a measure, with their cells.

@@ -54,6 +54,11 @@ impl Class {
         let own = shares.filter(|(place, _)| Self::of(*place) == self);
         own.map(|(_, share)| share).sum()
     }
+
+    fn is_known(self, found: &Breakdown) -> bool {
+        let mut known = found.is_known.iter().enumerate();
+        known.any(|(place, is_known)| *is_known && Self::of(place) == self)
+    }
 }
 
 /// The class with the largest share of the step.
@@ -112,9 +117,11 @@ fn verdict(
     cells: &[&(&Cell<'_>, Breakdown)],
     measured: usize,
 ) -> String {
-    let percent = |class: Class| {
-        let shares: Vec<f64> = cells.iter().map(|(_, found)| class.share(found)).collect();
-        format!("{} %", span(&shares, |share| fixed(share, 1)))
+    let share = |what: &str, class: Class| {
+        let known = cells.iter().filter(|(_, found)| class.is_known(found));
+        let shares: Vec<f64> = known.map(|(_, found)| class.share(found)).collect();
+        let told = || format!("{what} {} %", span(&shares, |share| fixed(share, 1)));
+        (!shares.is_empty()).then(told)
     };
     let names: Vec<String> = cells
         .iter()
@@ -131,14 +138,16 @@ fn verdict(
     let mut components: Vec<&str> = cells.iter().map(|(_, found)| largest(found).0).collect();
     components.sort_unstable();
     components.dedup();
+    let shares = [
+        share("computing takes", Class::Compute).map(|told| told + " of the step"),
+        share("waiting for data", Class::Input),
+        share("transfer", Class::Transfer),
+        share("everything else", Class::Overhead),
+    ];
     format!(
-        "{who} bound by {}{named}: computing takes {} of the step, waiting for data {}, transfer {}, everything else {}; \
-         the largest component is {}.",
+        "{who} bound by {}{named}: {}; the largest component is {}.",
         class.name(),
-        percent(Class::Compute),
-        percent(Class::Input),
-        percent(Class::Transfer),
-        percent(Class::Overhead),
+        shares.into_iter().flatten().collect::<Vec<_>>().join(", "),
         components.join(" or ")
     )
 }
@@ -165,8 +174,11 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
         let [bound_by, _] = words(&found);
         let mut fields = vec![Entry::text(bound_by)];
         fields.push(Entry::value(found.step_ms, human(found.step_ms, 4)));
-        let percent = |share: f64| Entry::value(share, fixed(share, 1));
-        fields.extend(present.iter().map(|&place| percent(found.shares[place])));
+        let percent = |&place: &usize| match (found.shares[place], found.is_known[place]) {
+            (share, true) => Entry::value(share, fixed(share, 1)),
+            (_, false) => Entry::text("–"),
+        };
+        fields.extend(present.iter().map(percent));
         Some(fields)
     });
     Section::judged(table, rule(), verdicts(view))
@@ -181,6 +193,7 @@ mod tests {
         Breakdown {
             step_ms: 100.0,
             shares: vec![wait, transfer, forward, 0.0, backward, 0.0, other],
+            is_known: vec![true; 7],
         }
     }
 

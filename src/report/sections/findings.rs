@@ -88,6 +88,11 @@ pub(crate) const RULES: [Rule; 13] = [
         |view| named(view, not_the_step),
     ),
     (
+        "one-rank",
+        "Several processes trained together, and steps, samples and throughput are those of one: {}.",
+        |view| named(view, one_rank),
+    ),
+    (
         "undeclared-difference",
         "Cells along the treatment differ in {}.",
         undeclared_difference,
@@ -143,6 +148,11 @@ fn named(view: &View<'_>, value: fn(&View<'_>, &Cell<'_>) -> Option<String>) -> 
 fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let share = breakdown(cell)?.shares[0];
     (share > WAIT).then(|| format!("{} %", fixed(share, 1)))
+}
+
+fn one_rank(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let ranks = cell.times().find_map(|times| times.ranks)?;
+    Some(format!("rank 0 of {ranks}"))
 }
 
 fn residual(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {

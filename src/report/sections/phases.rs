@@ -29,6 +29,8 @@ pub(crate) struct Breakdown {
     pub(crate) step_ms: f64,
     /// Percentage of each part, the residual last; rounded so that they sum to 100.0.
     pub(crate) shares: Vec<f64>,
+    /// Whether each part was measured: a program may report only some phases.
+    pub(crate) is_known: Vec<bool>,
 }
 
 /// Names of the parts of a [`Breakdown`].
@@ -65,9 +67,15 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
     }
     // The residual is 100 % minus the named phases, so that the whole is exactly the step.
     exact.push(100.0 - exact.iter().sum::<f64>());
+    let is_told = |phase: &Phase| {
+        let mut times = cell.times();
+        times.any(|times| !times.are_reported_by_program() || phase.1(&times.phases) > 0.0)
+    };
+    let is_known = PHASES.iter().map(is_told).chain([true]);
     Some(Breakdown {
         step_ms,
         shares: to_hundred(&exact),
+        is_known: is_known.collect(),
     })
 }
 

@@ -131,7 +131,9 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<CellColumn<'f, 'a>
         let others: Vec<_> = others
             .filter(|cell| cell.info.key != base.info.key)
             .collect();
-        let why = |cell: &Cell<'_>| not_comparable(view, cell, base);
+        let why = |cell: &Cell<'_>| {
+            not_comparable(view, cell, base).or_else(|| other_steps(pace, cell, base))
+        };
         // The column is left out if every row would be a dash.
         if others.iter().all(|cell| why(cell).is_some()) {
             let first = others.first().filter(|_| why_none.is_empty());
@@ -174,12 +176,20 @@ fn no_speed_up(view: &View<'_>, (base, other): (&Cell<'_>, &Cell<'_>), why: &str
     )
 }
 
+/// Why the times of two whole runs cannot be divided: the programs took different numbers of steps.
+fn other_steps(pace: Pace, a: &Cell<'_>, b: &Cell<'_>) -> Option<String> {
+    let steps = |cell: &Cell<'_>| cell.facts().next().map(|facts| facts.steps);
+    let differ = pace == Pace::Run && steps(a) != steps(b);
+    differ.then(|| "different numbers of steps".to_owned())
+}
+
 fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) -> Entry {
     let value = |cell: &Cell<'_>| timing_value(cell, pace.column());
     let Some((own, base_speed)) = value(cell).zip(value(base)) else {
         return Entry::text("–");
     };
-    if let Some(reason) = not_comparable(view, cell, base) {
+    if let Some(reason) = not_comparable(view, cell, base).or_else(|| other_steps(pace, cell, base))
+    {
         // The differing values are left out, since they would be wider than the page; the section on variants has them.
         let what = reason.split(" (").next().unwrap_or_default();
         return Entry::detailed("–", format!("not comparable: {what}"));

@@ -137,16 +137,7 @@ pub enum Better {
 }
 
 /// Reserved names of fields in events, which metrics cannot have.
-const EVENT_KEYS: [&str; 8] = [
-    "event",
-    "epoch",
-    "epochs",
-    "step",
-    "steps",
-    "steps_per_epoch",
-    "samples",
-    "parameters",
-];
+const EVENT_KEYS: [&str; 4] = ["event", "epoch", "step", "steps_per_epoch"];
 
 impl CommandSpec {
     /// The parameters with their values.

@@ -267,6 +267,7 @@ class Observer:
                 if is_compiling() or not self.trains_here():
                     return hooked(one, *arguments, **named)
                 self.safe(self.update_begins, one)
+                arguments, named = self.with_closure(arguments, named)
                 try:
                     return hooked(one, *arguments, **named)
                 finally:
@@ -276,6 +277,26 @@ class Observer:
 
         Optimizer.profile_hook_step = profile_hook_step
         self.undo.append(lambda: setattr(Optimizer, "profile_hook_step", staticmethod(original)))
+
+    def with_closure(self, arguments, named):
+        """The arguments of an optimizer's step, with a closure that tells when it runs: what it computes is no update."""
+        if arguments and callable(arguments[0]):
+            return (self.told_closure(arguments[0]), *arguments[1:]), named
+        if callable(named.get("closure")):
+            return arguments, {**named, "closure": self.told_closure(named["closure"])}
+        return arguments, named
+
+    def told_closure(self, closure):
+        @functools.wraps(closure, updated=())
+        def told(*arguments, **named):
+            if not self.trains_here() or not self.safe(self.steps.closure_begins):
+                return closure(*arguments, **named)
+            try:
+                return closure(*arguments, **named)
+            finally:
+                self.safe(self.steps.closure_ends)
+
+        return told
 
     def hook_scaler(self, torch):
         """A scaler that finds gradients beyond 16 bits leaves the optimizer's step out; it is a step all the same."""
@@ -316,6 +337,7 @@ class Observer:
         if number == 1:
             self.hook_instances()
             self.tell({"event": "started", "parameters": self.parameters()})
+            self.count_ranks()
             self.import_profile()
             self.tell_lacking()
         wanted = range(OPERATIONS_FROM, OPERATIONS_FROM + self.operations)
@@ -331,6 +353,12 @@ class Observer:
         if number == wanted.stop:
             # The step after them starts with cold caches.
             self.steps.leave_out()
+
+    def count_ranks(self):
+        """With `torch.distributed` this process trains with a share of the samples only."""
+        distributed = self.torch.distributed
+        if distributed.is_available() and distributed.is_initialized():
+            self.steps.ranks = distributed.get_world_size()
 
     def tell_lacking(self):
         for what in self.lacking:

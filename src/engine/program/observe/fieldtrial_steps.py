@@ -25,6 +25,7 @@ class Steps:
     def __init__(self, tell, phase_steps=20, clock=perf_counter):
         self.tell, self.now, self.phase_steps = tell, clock, phase_steps
         self.gpu = None  # set once the program has trained a step on a GPU
+        self.ranks = 1  # processes that train together
         self.count = 0  # finished steps
         self.spent = [0.0] * 5
         self.mark = None  # the end of the step before
@@ -39,7 +40,7 @@ class Steps:
         self.updates = {}  # optimizer steps since the last fetch
         self.needs_fetch = True
         self.active = None  # the phase that runs: (phase, start)
-        self.update_depth, self.update_from = 0, 0.0
+        self.update_depth, self.update_from = 0, 0.0  # `update_from` is None while the optimizer's closure runs
         self.in_evaluation = None  # [begin, end] of an evaluation that is not over
         self.unsure = 0.0  # forward in evaluation mode with gradients: training, if a backward follows
         self.rows = []  # finished steps that are not told yet
@@ -137,7 +138,7 @@ class Steps:
             self.backwards += 1
             self.spent[FORWARD] += self.unsure
             self.unsure = 0.0
-        if self.update_depth:
+        if self.update_depth and self.update_from is not None:
             self._spend(OPTIMIZER, self.update_from, time)
         self.active = (phase, time)
         return True
@@ -148,8 +149,19 @@ class Steps:
         phase, begin = self.active
         self.active = None
         self._spend(phase, begin, time)
-        if self.update_depth:
+        if self.update_depth and self.update_from is not None:
             self.update_from = time
+
+    def closure_begins(self):
+        """The optimizer's step calls its closure; False within another closure."""
+        if not self.update_depth or self.update_from is None:
+            return False
+        self._spend(OPTIMIZER, self.update_from, self.time())
+        self.update_from = None
+        return True
+
+    def closure_ends(self):
+        self.update_from = self.time()
 
     def evaluation_begins(self):
         """A model in evaluation mode, or without gradients, begins; None where it is part of a phase."""
@@ -179,7 +191,9 @@ class Steps:
             self.fetched.clear()
         self.in_evaluation = None
         self.evaluation_s += end - begin
-        self.without += end - begin
+        # Before the first step it is part of none.
+        if self.mark is not None:
+            self.without += end - begin
         self.unsure = 0.0
         if self.gpu is not None:
             self.is_timed = False
@@ -284,6 +298,8 @@ class Steps:
         micro = sorted(row[2] for row in rows)[len(rows) // 2]
         if micro > 1:
             event["micro_batches"] = micro
+        if self.ranks > 1:
+            event["ranks"] = self.ranks
         startup = 0
         if not self.told_startup:
             self.told_startup = True

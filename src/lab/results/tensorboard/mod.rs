@@ -120,6 +120,8 @@ fn at_the_end(run: RunScalars<'_>) -> Vec<(String, Option<f64>)> {
     let mut values: Vec<(String, Option<f64>)> = metrics.collect();
     if let Some(times) = run.times {
         let phases = &times.phases;
+        // A program does not report every time.
+        let is_whole = !times.are_reported_by_program();
         let times = [
             ("throughput/samples_per_s", times.samples_per_s),
             ("throughput/step_ms", times.step_ms),
@@ -131,6 +133,9 @@ fn at_the_end(run: RunScalars<'_>) -> Vec<(String, Option<f64>)> {
             ("phases/optimizer_ms", phases.optimizer_ms),
             ("phases/other_ms", phases.other_ms),
         ];
+        let times = times
+            .into_iter()
+            .filter(|(_, value)| is_whole || *value != 0.0);
         values.extend(times.map(|(tag, value)| (tag.to_owned(), Some(value))));
     }
     values

@@ -162,6 +162,26 @@ fn memory_cost_and_where_name_the_ends() {
     assert_eq!(told(set, &json!(["memory"])), ["Memory was not measured."]);
 }
 
+/// A PyTorch program without a loader reports neither samples nor waiting.
+#[test]
+fn what_a_program_does_not_report_is_no_zero() {
+    let mut set = timed(2, 6, |_| 100.0);
+    set.change_times(|_, times| {
+        let phases = &mut times.phases;
+        phases.other_ms += phases.data_wait_ms + phases.transfer_ms;
+        (phases.data_wait_ms, phases.transfer_ms) = (0.0, 0.0);
+        times.samples_per_s = 0.0;
+        times.is_observed = true;
+    });
+    set.timings = results::timings(&set.blocks);
+    assert_eq!(
+        told(set.clone(), &json!(["where"])),
+        ["The largest part of a step is backward in 2 cells (62 %)."]
+    );
+    let told = told(set, &json!(["samples_per_s"])).join(" ");
+    assert!(!told.contains("samples/s"), "{told}");
+}
+
 #[test]
 fn a_share_below_one_percent_has_no_more_digits_than_are_known() {
     let mut set = timed(2, 6, |_| 100.0);

@@ -101,7 +101,9 @@ fn table(
         totals.push(Total::sum(format!("{} more", rest.len()), &rest));
     }
     let [data, between] = profiled.residuals();
-    let named = [("waiting for data", data), ("residual", between)];
+    // A program without a loader of PyTorch waits for none.
+    let data = (data.time_ms() != 0.0).then_some(("waiting for data", data));
+    let named = data.into_iter().chain([("residual", between)]);
     totals.extend(named.map(|(name, total)| Total {
         name: name.to_owned(),
         ..total

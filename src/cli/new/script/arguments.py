@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import runpy
 import sys
@@ -13,16 +14,25 @@ def tell(parser, *_, **__):
         if isinstance(action, (argparse._HelpAction, argparse._VersionAction)):
             continue
         default = action.default if isinstance(action.default, (int, float, str, bool)) else None
+        if isinstance(default, float) and not math.isfinite(default):
+            default = None
+        options = [one for one in action.option_strings if one.startswith("--") or len(action.option_strings) == 1]
+        option = max(options or action.option_strings, key=len, default="")
+        # `--x` and `--no-x`: the one that changes the default.
+        is_pair = isinstance(action, getattr(argparse, "BooleanOptionalAction", ()))
+        if is_pair:
+            option = next(one for one in options if one.startswith("--no-") == bool(action.default))
         choices = [str(choice) for choice in action.choices] if action.choices else []
         found.append(
             {
-                "option": max(action.option_strings, key=len, default=""),
+                "option": option,
                 "name": action.dest,
                 "kind": getattr(action.type, "__name__", "") if action.type else "",
                 "default": default,
                 "choices": choices,
-                "is_flag": isinstance(action, argparse._StoreTrueAction),
+                "is_flag": is_pair or isinstance(action, (argparse._StoreTrueAction, argparse._StoreFalseAction)),
                 "is_required": bool(action.required),
+                "help": action.help or "",
             }
         )
     print("\n@arguments@" + json.dumps(found), flush=True)

@@ -1,0 +1,26 @@
+"""Prints the files that a script imports from its own folder, and the settings files that they name, as JSON after a mark. Runs none of them."""
+
+import ast
+import json
+import os
+import sys
+from modulefinder import ModuleFinder
+
+SETTINGS = (".yaml", ".yml", ".toml", ".ini", ".cfg")
+
+folder = os.path.dirname(os.path.abspath(sys.argv[1]))
+finder = ModuleFinder(path=[folder])
+finder.run_script(sys.argv[1])
+sources = {os.path.abspath(module.__file__) for module in finder.modules.values() if module.__file__}
+found = set(sources)
+for source in sources:
+    if not source.endswith(".py"):
+        continue
+    with open(source, "rb") as file:
+        tree = ast.parse(file.read())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(SETTINGS):
+            path = os.path.abspath(os.path.join(folder, node.value))
+            if os.path.isfile(path):
+                found.add(path)
+print("\n@files@" + json.dumps(sorted(os.path.relpath(path) for path in found)))
