@@ -9,7 +9,7 @@ use crate::report::view::View;
 
 use super::asked::has_parts;
 use super::choice::{self, Choice, ComparedToBest, Ranked};
-use super::{equal, gains};
+use super::{equal, gains, units};
 
 /// Fraction by which a further measure of another cell must be better than the best cell's to be mentioned.
 const LESS: f64 = 0.05;
@@ -30,6 +30,7 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         (_, 1) => gains::sentences(view, choice).unwrap_or_else(|| of_best(view, choice)),
         _ => of_front(view, choice),
     };
+    sentences.extend(units::caveat(view, choice));
     if let ([best, _, ..], [measure]) = (&*choice.cells, &*choice.measures) {
         let cells = count(choice.cells.len(), "cell");
         sentences.extend(optimistic(view, &cells, (best.cell, &[]), &measure.column));
