@@ -3,7 +3,7 @@
 //!
 //! They are computed in a separate process, so that running out of memory ends only that process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,12 +17,12 @@ use crate::base::text::count;
 use crate::baselines::{NAMES, VERSION, baselines};
 use crate::datasets::{DatasetSpec, Target};
 use crate::event::Metric;
-use crate::plan::{Feasibility, Plan, PlannedCell};
+use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
 use crate::progress::write_line;
-use crate::results::{BaselineRow, read_baselines, write_baselines};
+use crate::report::best_cells;
+use crate::results::{BaselineRow, ResultSet, read_baselines, write_baselines};
 
 use super::problem::mistake;
-use super::run_plan::selected;
 use super::{Outcome, Problem, exit_code};
 
 /// A request for the baselines of one split.
@@ -51,26 +51,35 @@ pub(super) fn answer_parent() -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-/// Completes `baselines.csv` for the data of the selected cells of a plan; returns its rows.
+/// Completes `baselines.csv` for the data of the selected cells of a plan, in a search for those of the best trials in
+/// `results`; returns its rows.
 pub(super) fn of_plan(
     plan: &Plan,
     cells: &[PlannedCell],
+    results: &ResultSet,
     says: bool,
 ) -> Result<Vec<BaselineRow>, Problem> {
-    if plan.search.is_some() {
-        let studies: Vec<PlannedCell> = plan.cells().collect();
-        return complete(&plan.results_folder, studies.iter(), says);
+    let folder = &plan.results_folder;
+    if plan.search.is_none() {
+        let cells = cells.iter().map(|cell| (cell, plan.is_selected(cell)));
+        return complete(folder, cells, says);
     }
-    let cells = selected(plan, cells).map(|(_, cell)| cell);
-    complete(&plan.results_folder, cells, says)
+    let best = best_cells(results, folder).keys;
+    let trials = results.plan.cells.iter().filter_map(|cell| {
+        let trial = cell.trial.as_ref().filter(|_| best.contains(&cell.key))?;
+        Some(plan.trial(trial.study, &trial.number.to_string(), &trial.point))
+    });
+    let trials: Vec<PlannedCell> = trials.collect();
+    complete(folder, trials.iter().map(|trial| (trial, true)), says)
 }
 
-/// Completes `baselines.csv` in `folder` for the data of `cells`; returns its rows. Rows of other data are kept.
+/// Completes `baselines.csv` in `folder` for the data of `cells`; returns its rows. Of cells that are not selected, known
+/// rows are kept; those of other data are dropped.
 ///
 /// Baselines that cannot be computed are left out with a warning. If the file is damaged, all are computed again.
 fn complete<'a>(
     folder: &Path,
-    cells: impl Iterator<Item = &'a PlannedCell>,
+    cells: impl Iterator<Item = (&'a PlannedCell, bool)>,
     says: bool,
 ) -> Result<Vec<BaselineRow>, Problem> {
     let known = read_baselines(folder).unwrap_or_else(|error| {
@@ -78,61 +87,86 @@ fn complete<'a>(
         Vec::new()
     });
     let mut rows: Vec<BaselineRow> = Vec::new();
-    let mut seen = BTreeSet::new();
-    for cell in cells.filter(|cell| is_supervised(cell)) {
+    // The key of the first cell with these data, and the seeds whose rows are there.
+    let mut found: BTreeMap<String, (String, BTreeSet<u64>)> = BTreeMap::new();
+    for (cell, is_selected) in cells.filter(|(cell, _)| is_supervised(cell)) {
         let spec = &cell.spec;
-        let task = (
-            spec.dataset_name.to_string(),
-            cell.task_signature.to_string(),
-        );
-        if !seen.insert(task.clone()) {
-            continue;
-        }
         let data = digest(cell);
+        let first = || (spec.key.clone(), BTreeSet::new());
+        let (key, seeds) = found.entry(data.clone()).or_insert_with(first);
         let mut missing = Vec::new();
         for &seed in &spec.measure.seeds {
-            let of_seed = known
-                .iter()
-                .filter(|row| row.data == data && row.seed == seed);
+            if seeds.contains(&seed) {
+                continue;
+            }
+            let of_seed = |row: &&BaselineRow| row.data == data && row.seed == seed;
             let before = rows.len();
-            rows.extend(of_seed.cloned());
-            if rows.len() == before {
+            rows.extend(known.iter().filter(of_seed).map(|row| BaselineRow {
+                dataset: spec.dataset_name.to_string(),
+                cell: key.clone(),
+                ..row.clone()
+            }));
+            if rows.len() == before && is_selected {
                 missing.push(seed);
             }
+            if rows.len() > before || is_selected {
+                seeds.insert(seed);
+            }
         }
-        if says && !missing.is_empty() {
-            let (name, seeds) = (&spec.dataset_name, count(missing.len(), "seed"));
-            let all = NAMES.join(", ");
-            eprintln!("baselines of dataset `{name}`, {seeds}: {all}");
-        }
-        for seed in missing {
-            let order = Order {
-                dataset: (*spec.dataset).clone(),
-                fraction: spec.validation.share(),
-                seed,
-            };
-            let found = match ask(&order) {
-                Ok(found) => found,
-                Err(reason) => {
-                    eprintln!("warning: no baselines of dataset `{}`: {reason}", task.0);
-                    break;
-                }
-            };
-            rows.extend(found.into_iter().map(|(baseline, metrics)| BaselineRow {
-                dataset: task.0.clone(),
-                task_signature: task.1.clone(),
-                data: data.clone(),
-                seed,
-                baseline,
-                metrics,
-            }));
-        }
+        let row = |seed, (baseline, metrics)| BaselineRow {
+            dataset: spec.dataset_name.to_string(),
+            cell: key.clone(),
+            data: data.clone(),
+            seed,
+            baseline,
+            metrics,
+        };
+        let computed = compute(spec, &missing, says).into_iter();
+        rows.extend(computed.map(|(seed, one)| row(seed, one)));
     }
-    let is_other =
-        |row: &BaselineRow| !seen.contains(&(row.dataset.clone(), row.task_signature.clone()));
-    rows.extend(known.into_iter().filter(is_other));
     write_baselines(folder, &rows).map_err(mistake)?;
     Ok(rows)
+}
+
+/// Computes the baselines of a cell's data for these seeds.
+fn compute(spec: &CellSpec, seeds: &[u64], says: bool) -> Vec<(u64, (String, Metric))> {
+    let name = &spec.dataset_name;
+    if says && !seeds.is_empty() {
+        eprintln!(
+            "baselines of dataset `{name}`, {}",
+            count(seeds.len(), "seed")
+        );
+    }
+    let mut all = Vec::new();
+    for &seed in seeds {
+        let order = Order {
+            dataset: (*spec.dataset).clone(),
+            fraction: spec.validation.share(),
+            seed,
+        };
+        match ask(&order) {
+            Ok(found) => all.extend(found.into_iter().map(|one| (seed, one))),
+            Err(reason) => {
+                eprintln!("warning: no baselines of dataset `{name}`: {reason}");
+                break;
+            }
+        }
+    }
+    let left_out = NAMES.into_iter().filter(|baseline| {
+        let mut own = all
+            .iter()
+            .map(|(_, one)| one)
+            .filter(|one| one.0 == *baseline);
+        own.any(|one| one.1.is_empty())
+    });
+    let left_out: Vec<&str> = left_out.collect();
+    if says && !left_out.is_empty() {
+        let left_out = left_out.join(", ");
+        eprintln!(
+            "note: without {left_out}: dataset `{name}` has too many rows or features for them"
+        );
+    }
+    all
 }
 
 /// Whether a cell predicts targets that baselines can predict.

@@ -58,7 +58,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let results = recorder.finish().map_err(record_problem)?;
     let is_missing = missing.runs > 0 || !missing.after.is_empty();
     if !is_missing {
-        baselines::of_plan(&chosen.plan, &chosen.cells, true)?;
+        baselines::of_plan(&chosen.plan, &chosen.cells, &results, true)?;
     }
     say_files(arguments, &chosen)?;
     // If no run is missing, the run of a damaged line was repeated.

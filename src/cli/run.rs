@@ -224,7 +224,7 @@ impl Invocation<'_> {
         let (arguments, plan) = (self.arguments, self.setup.plan);
         if arguments.shard.is_none() && summary.stopped.is_none() {
             let says = arguments.detail() > Detail::Quiet;
-            results.baselines = baselines::of_plan(plan, self.setup.cells, says)?;
+            results.baselines = baselines::of_plan(plan, self.setup.cells, &results, says)?;
         }
         // A shard has a journal, but no results files or report.
         let (folder, report) = match arguments.shard {

@@ -122,3 +122,56 @@ fn a_program_is_given_the_rows_and_ranked_with_the_models() {
     let runs = project.read("reports/own/runs.csv");
     assert!(runs.contains(",18"), "15 % of 120 rows: {runs}");
 }
+
+/// Two variants of the data, one without the column that tells the target, in both orders.
+#[test]
+fn every_variant_of_the_data_has_baselines_of_its_own() {
+    let rows = table("a,b,y", 120, |_, random| {
+        let x = [random.next(), random.next()];
+        format!(
+            "{:.4},{:.4},{:.4}",
+            x[0],
+            x[1],
+            3.0 * x[1] + 0.1 * random.next()
+        )
+    });
+    let judged = |values: &str| {
+        let project = project(
+            &rows,
+            &format!("[matrix]\n\"datasets.own.ignore\" = [{values}]"),
+        );
+        let told = answer(&project);
+        let rows = project.read("reports/own/baselines.csv");
+        assert_eq!(rows.lines().count(), 1 + 2 * 3 * 6, "{rows}");
+        assert!(
+            rows.contains(",own,\"ignore=[]\",") || rows.contains("ignore=[]"),
+            "{rows}"
+        );
+        let found = told
+            .split("\n\n")
+            .find(|part| part.starts_with("Baselines"));
+        found.unwrap_or_else(|| panic!("{told}")).to_owned()
+    };
+    let told = judged("[\"b\"], []");
+    assert_says(&told, "Baselines on the data of ");
+    assert_says(&told, "test R²: linear model 0.99");
+    assert_eq!(judged("[], [\"b\"]"), told);
+}
+
+#[test]
+fn of_too_many_rows_there_is_the_constant_and_the_reason() {
+    let row = |row: usize, _: &mut Random| format!("{},{}", row % 7, row % 5);
+    let project = project(&table("a,y", 20_001, row), "");
+    let short = [
+        "measure.seeds=[1]",
+        "train.epochs=1",
+        "train.batch-size=4096",
+    ];
+    let sets = short.map(|set| ["--set", set]).concat();
+    let ended = project.ends_with(0, &[&["run", "experiments/own.toml"], &sets[..]].concat());
+    assert_says(&ended.stderr, "baselines of dataset `own`, 1 seed");
+    assert_says(
+        &ended.stderr,
+        "without linear, nearest: dataset `own` has too many rows or features for them",
+    );
+}

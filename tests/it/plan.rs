@@ -331,11 +331,10 @@ fn a_plan_with_repeats_says_how_many_runs_a_comparison_takes() {
         "one run a cell is not made for comparing"
     );
     let found = line(&format!("{matrix}[measure]\nrepeats = 3\n"));
-    let expected =
-        "comparing commits: a single one of 8 cells can be called from 6 runs a side; here 3";
+    let expected = "comparing commits: a single one of 8 cells can be called faster or slower from 6 runs a side, here 3; better or worse from 6 seeds, here 1";
     assert_eq!(found.as_deref(), Some(expected));
     let found = line("[measure]\nrepeats = 2\nseeds = [1, 2]\n");
-    let expected = "comparing commits: the cell can be called from 4 runs a side; here 4";
+    let expected = "comparing commits: the cell can be called faster or slower from 4 runs a side, here 4; better or worse from 6 seeds, here 2";
     assert_eq!(found.as_deref(), Some(expected));
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::base::text::count;
-use crate::compare::needed_runs;
+use crate::compare::{needed_pairs, needed_runs};
 use crate::device::DeviceKind;
 use crate::execute::{Basis, Estimator, Expected};
 use crate::plan::{Feasibility, Plan, PlannedCell, Precision};
@@ -80,15 +80,24 @@ impl Summary {
         format!("{studies}\n{trials}{notes}")
     }
 
-    /// Writes how many runs per side a comparison needs for the verdict "faster" or "slower", and how many there are
-    /// (`have`).
-    fn write_comparing(&self, have: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (cells, needed) = (self.runnable, needed_runs(self.runnable));
-        match cells {
-            1 => f.write_str("\ncomparing commits: the cell"),
-            cells => write!(f, "\ncomparing commits: a single one of {cells} cells"),
-        }?;
-        write!(f, " can be called from {needed} runs a side; here {have}")
+    /// Writes how many runs per side a comparison needs for the verdict "faster" or "slower", how many seeds for "better"
+    /// or "worse", and how many there are.
+    fn write_comparing(
+        &self,
+        seeds: usize,
+        runs: usize,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        let cell = match self.runnable {
+            1 => "the cell".to_owned(),
+            cells => format!("a single one of {cells} cells"),
+        };
+        let needed = (needed_runs(self.runnable), needed_pairs(1));
+        write!(
+            f,
+            "\ncomparing commits: {cell} can be called faster or slower from {} runs a side, here {runs}; better or worse from {} seeds, here {seeds}",
+            needed.0, needed.1
+        )
     }
 
     /// Whether there are cells but none can run on any machine, which is a mistake of the user.
@@ -112,7 +121,7 @@ impl fmt::Display for Summary {
             let times = (count(seeds, "seed"), repeated);
             write!(f, ": {cells} × {} × {}", times.0, times.1)?;
             if seeds * repeats > 1 {
-                self.write_comparing(seeds * repeats, f)?;
+                self.write_comparing(seeds, seeds * repeats, f)?;
             }
         }
         f.write_str(&self.notes())

@@ -53,18 +53,59 @@ const RENAMED: [(&str, &str); 1] = [("summary", "analysis")];
 /// Largest number of cells whose metrics are checked.
 const LOOKED_AT: usize = 1024;
 
-/// Checks that every metric of `report.target`, and each that a search reads, is a column of `epochs.csv` for some cell.
+/// Checks that every metric of `report.target`, and each that a search reads, is a column of `epochs.csv` for some cell,
+/// and that some cell has each metric of `report.answer`.
 pub(super) fn targets(plan: &Plan) -> Vec<Diagnostic> {
     let report = plan.written.root.table("report");
     let target = report.and_then(|report| report.get("target"));
-    if target.is_none() && plan.search.is_none() {
+    let answer = report.map_or(&[][..], |report| report.list("answer"));
+    if target.is_none() && answer.is_empty() && plan.search.is_none() {
         return Vec::new();
     }
-    let cells = plan.cells().take(LOOKED_AT);
-    let known: BTreeSet<String> = cells.flat_map(|cell| metrics(&cell)).collect();
+    let cells: Vec<PlannedCell> = plan.cells().take(LOOKED_AT).collect();
+    let known: BTreeSet<String> = cells.iter().flat_map(metrics).collect();
     let mut mistakes = search::names_of_metrics(plan, &known);
     mistakes.extend(target.map_or_else(Vec::new, |target| unknown_metrics(target, &known)));
+    mistakes.extend(unknown_answers(answer, &cells));
     mistakes
+}
+
+/// Metrics of the validation or test split in `report.answer` that no cell has. Nothing is known of the metrics of
+/// programs, nor of cells whose data cannot be read.
+fn unknown_answers(answer: &[Node], cells: &[PlannedCell]) -> Vec<Diagnostic> {
+    let is_open =
+        |cell: &PlannedCell| cell.spec.model.command().is_some() || cell.facts.samples == 0;
+    if cells.iter().any(is_open) {
+        return Vec::new();
+    }
+    let of_cell = |cell: &PlannedCell| {
+        let (facts, names) = (&cell.facts, metric_names(cell));
+        let rows = [
+            ("val", facts.validation_samples),
+            ("test", facts.test_samples),
+        ];
+        let splits = rows.into_iter().filter(|(_, rows)| *rows > 0);
+        let all =
+            splits.flat_map(|(split, _)| names.iter().map(move |name| format!("{split}_{name}")));
+        all.collect::<Vec<String>>()
+    };
+    let known: BTreeSet<String> = cells.iter().flat_map(of_cell).collect();
+    let unknown = answer.iter().filter_map(|node| {
+        let column = node.as_str()?;
+        let metric = column.strip_prefix("best_").unwrap_or(column);
+        let is_of_split = metric.starts_with("val_") || metric.starts_with("test_");
+        if !is_of_split || metric.ends_with("_epoch") || known.contains(metric) {
+            return None;
+        }
+        let title = format!("`report.answer` names `{column}`, which no cell has");
+        let mistake = Diagnostic::error(title).at(node.place, "no cell can have a value");
+        Some(mistake.among(
+            metric,
+            "the held-out rows have",
+            known.iter().map(String::as_str),
+        ))
+    });
+    unknown.collect()
 }
 
 /// Metrics of `report.target` that no cell has.
@@ -80,17 +121,27 @@ fn unknown_metrics(target: &Node, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     unknown.collect()
 }
 
+/// Metrics of every epoch of a cell.
 fn metrics(cell: &PlannedCell) -> Vec<String> {
-    let (cell, facts) = (&cell.spec, &cell.facts);
-    if let Some(command) = cell.model.command() {
+    let spec = &cell.spec;
+    if let Some(command) = spec.model.command() {
         let own = command.metrics.iter().filter(|(_, metric)| !metric.time);
         let own = own.map(|(name, _)| name.clone());
         return own.chain(["train_loss".to_owned()]).collect();
     }
-    let split = match cell.validation.split {
+    let split = match spec.validation.split {
         WatchedSplit::Validation => "val",
         WatchedSplit::Test => "test",
     };
+    let watched = metric_names(cell)
+        .into_iter()
+        .map(|name| format!("{split}_{name}"));
+    watched.chain(["train_loss".to_owned()]).collect()
+}
+
+/// Loss and metrics of a model on held-out rows, without the name of the split.
+fn metric_names(cell: &PlannedCell) -> Vec<&'static str> {
+    let (cell, facts) = (&cell.spec, &cell.facts);
     let mut names = vec!["loss"];
     match &*cell.loss {
         LossSpec::CrossEntropy(_) => {
@@ -109,8 +160,7 @@ fn metrics(cell: &PlannedCell) -> Vec<String> {
     if matches!(&*cell.model, ModelSpec::Equilibrium(_)) {
         names.push("solver_iterations");
     }
-    let watched = names.into_iter().map(|name| format!("{split}_{name}"));
-    watched.chain(["train_loss".to_owned()]).collect()
+    names
 }
 
 /// Checks that every template of `[report]` is built in or a user's own.

@@ -12,7 +12,9 @@ use super::write::csv_text;
 
 const NAME: &str = "baselines.csv";
 /// Columns of `baselines.csv` before the metrics.
-const FIXED: [&str; 5] = ["dataset", "task_signature", "data", "seed", "baseline"];
+const FIXED: [&str; 5] = ["dataset", "cell", "data", "seed", "baseline"];
+/// The same of earlier builds, whose second column is no key: the rows are of no cell until `run` names it.
+const EARLIER: [&str; 5] = ["dataset", "task_signature", "data", "seed", "baseline"];
 
 /// Writes `baselines.csv`; without rows there is no file.
 ///
@@ -29,7 +31,7 @@ pub fn write_baselines(folder: &Path, rows: &[BaselineRow]) -> Result<(), Result
     let fields = rows.iter().map(|row| {
         let mut fields = vec![
             row.dataset.clone(),
-            row.task_signature.clone(),
+            row.cell.clone(),
             row.data.clone(),
             row.seed.show(),
             row.baseline.clone(),
@@ -50,11 +52,12 @@ pub fn read_baselines(folder: &Path) -> Result<Vec<BaselineRow>, ResultsError> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let table = Table::read(&path, &FIXED.map(str::to_owned), true)?;
+    let read = |fixed: [&str; 5]| Table::read(&path, &fixed.map(str::to_owned), true);
+    let table = read(FIXED).or_else(|error| read(EARLIER).map_err(|_| error))?;
     let rows = table.rows().map(|mut cursor| {
         let mut row = BaselineRow {
             dataset: cursor.next_text()?,
-            task_signature: cursor.next_text()?,
+            cell: cursor.next_text()?,
             data: cursor.next_text()?,
             seed: cursor.next()?,
             baseline: cursor.next_text()?,
@@ -78,7 +81,7 @@ mod tests {
     fn rows_are_read_as_they_were_written() {
         let row = |baseline: &str, metrics: &[(&str, f64)]| BaselineRow {
             dataset: "houses, \"old\"".to_owned(),
-            task_signature: "ab".to_owned(),
+            cell: "model=mlp,ignore=\"a\"".to_owned(),
             data: "cd".to_owned(),
             seed: 7,
             baseline: baseline.to_owned(),
@@ -94,6 +97,10 @@ mod tests {
         ];
         let folder = tempfile::tempdir().unwrap();
         write_baselines(folder.path(), &rows).unwrap();
+        assert_eq!(read_baselines(folder.path()).unwrap(), rows);
+        let path = folder.path().join(NAME);
+        let earlier = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, earlier.replacen("cell", "task_signature", 1)).unwrap();
         assert_eq!(read_baselines(folder.path()).unwrap(), rows);
         write_baselines(folder.path(), &[]).unwrap();
         assert_eq!(read_baselines(folder.path()).unwrap(), []);

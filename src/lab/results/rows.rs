@@ -379,8 +379,8 @@ pub struct Environment {
 pub struct BaselineRow {
     /// Name of the dataset in the manifest.
     pub dataset: String,
-    /// Task signature of the cells that the baseline is for.
-    pub task_signature: String,
+    /// Key of the first cell with these data; others have the same dataset settings and share for validation.
+    pub cell: String,
     /// Digest over everything except the seed that the baseline's values depend on.
     pub data: String,
     /// Seed of the split.

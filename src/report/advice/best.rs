@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::base::text::kebab_case;
+use crate::plan::AnswerPart;
 use crate::report::names;
 use crate::report::search::{Search, best_trials};
 use crate::report::view::View;
@@ -110,12 +111,22 @@ fn put(at: &mut Value, path: &str, value: &Value) {
     }
 }
 
-/// Section `[report]`: the templates of reports and the prices of computing.
+/// Section `[report]`: the templates of reports and the parts of their answer, and the prices of computing.
 fn report(view: &View<'_>) -> String {
     let plan = &view.set.plan;
     let mut fields = Map::from_iter([("templates".to_owned(), json!(["analysis"]))]);
     let target = plan.report.get("target").filter(|target| !target.is_null());
     fields.extend(target.map(|target| ("target".to_owned(), target.clone())));
+    // Parts about an axis are left out: the search varied it, and these cells do not.
+    let is_kept = |part: &AnswerPart| {
+        use AnswerPart::{Along, Gain, Scaling};
+        !matches!(part, Along(_) | Gain(_) | Scaling(_))
+    };
+    let mut answer: Vec<AnswerPart> = plan.reported("answer");
+    answer.retain(is_kept);
+    if !answer.is_empty() {
+        fields.insert("answer".to_owned(), json!(answer));
+    }
     let mut out = section("[report]", &fields);
     if let Value::Object(cost) = &plan.cost
         && ["core-hour", "gpu-hour"]

@@ -1,5 +1,9 @@
 //! Compares the best cell of a task with the baselines on the same rows.
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{against_best, runs_to_choose};
@@ -13,11 +17,18 @@ use crate::report::view::{Cell, View};
 use crate::results::BaselineRow;
 
 use super::asked::named;
+use super::best::BestCells;
 use super::choice::{self, ALPHA};
 use super::context::NAMED;
 
 /// Name of the only cell of a task.
 const ONLY: &str = "the model";
+/// The baselines, and their names in sentences.
+const NAMES: [(&str, &str); 3] = [
+    ("linear", "linear model"),
+    ("nearest", "nearest neighbour"),
+    ("constant", "constant"),
+];
 
 /// The best cell, or a baseline.
 struct Competitor {
@@ -45,41 +56,17 @@ pub(super) fn sentences(view: &View<'_>) -> Vec<String> {
 }
 
 fn of_task(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
-    let first = cells.first()?;
-    let dataset = part(view, first, "dataset_name")?.as_str()?;
-    let is_own = |row: &&BaselineRow| {
-        row.dataset == dataset && row.task_signature == first.info.task_signature
-    };
-    let rows: Vec<&BaselineRow> = view.set.baselines.iter().filter(is_own).collect();
-    let asked = named(view)
-        .into_iter()
-        .find(|name| !of_cell(first, name).is_empty());
-    let chosen_by = match asked.unwrap_or_else(|| column(view, cells)) {
-        loss if loss == "best_loss" => loss_column(view).to_owned(),
-        other => other,
-    };
-    let cost = |cell: &&&Cell<'_>| {
-        let measure = Measure::of(&chosen_by);
-        let number = of_seeds(&of_cell(cell, &chosen_by));
-        number.map_or(f64::INFINITY, |number| measure.cost(number.value))
-    };
-    let best = cells.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
-    // The metric on the test split, if it exists: those rows chose neither cell nor epoch.
-    let tested = chosen_by.replacen("val_", "test_", 1);
-    let told = [&tested, &chosen_by].into_iter().find(|name| {
-        !of_cell(best, name).is_empty()
-            && rows
-                .iter()
-                .any(|row| row.metrics.contains_key(name.as_str()))
+    let decides = deciding(view, cells);
+    let best = best_of(view, cells, &decides)?;
+    let rows = on_data_of(view, best);
+    let told = told(view, &decides, cells).into_iter().find(|name| {
+        let is_known = rows.iter().any(|row| row.metrics.contains_key(name));
+        is_known && !of_cell(best, name).is_empty()
     })?;
-    let names = [
-        ("linear", "linear model"),
-        ("nearest", "nearest neighbour"),
-        ("constant", "constant"),
-    ];
-    let baselines = names.into_iter().filter_map(|(baseline, words)| {
-        let own = rows.iter().filter(|row| row.baseline == baseline);
-        let values = own.filter_map(|row| row.metrics.get(told).copied().flatten());
+    let told = told.as_str();
+    let own = |baseline: &'static str| rows.iter().filter(move |row| row.baseline == baseline);
+    let baselines = NAMES.into_iter().filter_map(|(baseline, words)| {
+        let values = own(baseline).filter_map(|row| row.metrics.get(told).copied().flatten());
         let values: Vec<f64> = values.collect();
         (!values.is_empty()).then(|| Competitor {
             name: words.to_owned(),
@@ -91,20 +78,104 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
         .iter()
         .map(|one| format!("{} {}", one.name, shown(&one.values)));
     let shown = shown.collect::<Vec<_>>().join(", ");
-    let measure = Measure::of(told);
-    let name = match cells.len() {
-        1 => ONLY.to_owned(),
-        _ => view.name(best, None),
+    let too_large = NAMES.into_iter().filter_map(|(baseline, words)| {
+        let mut own = own(baseline);
+        own.any(|row| row.metrics.is_empty()).then_some(words)
+    });
+    let too_large: Vec<&str> = too_large.collect();
+    let left_out = match &too_large[..] {
+        [] => String::new(),
+        names => format!(" (too many rows or features for {})", names.join(" and ")),
+    };
+    let measure = Measure::of_plan(&view.set.plan, told);
+    let cell = view.name(best, None);
+    let is_same = |cell: &&Cell<'_>| data_of(view, cell) == data_of(view, best);
+    let which = if cells.iter().all(is_same) {
+        "same rows".to_owned()
+    } else {
+        format!("data of {cell}")
     };
     let best = Competitor {
-        name,
+        name: if cells.len() == 1 {
+            ONLY.to_owned()
+        } else {
+            cell
+        },
         values: of_cell(best, told),
     };
     Some(format!(
-        "Baselines on the same rows, {}: {shown}. {}",
+        "Baselines on the {which}, {}: {shown}{left_out}. {}",
         measure.name,
         verdict(&measure, &best, &baselines)
     ))
+}
+
+/// The cell with the best median; of a search, only of the trials that the answer calls the best: others may have an
+/// equal value.
+fn best_of<'v, 'a>(view: &View<'_>, cells: &[&'v Cell<'a>], decides: &str) -> Option<&'v Cell<'a>> {
+    let measure = Measure::of_plan(&view.set.plan, decides);
+    let cost = |cell: &Cell<'_>| {
+        let number = of_seeds(&of_cell(cell, decides));
+        number.map_or(f64::INFINITY, |number| measure.cost(number.value))
+    };
+    let trials = view.set.plan.search.as_ref();
+    let trials = trials.map(|_| BestCells::of(view).keys);
+    let is_best_trial = |cell: &&Cell<'_>| {
+        let mut trials = trials.iter();
+        trials.all(|keys| keys.contains(&cell.info.key))
+    };
+    let cells = cells.iter().copied().filter(is_best_trial);
+    cells.min_by(|a, b| cost(a).total_cmp(&cost(b)))
+}
+
+/// The metric that chooses the best cell: an objective of a search, else one of `report.answer`, else the usual one.
+fn deciding(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+    let objectives = view.set.plan.search.iter();
+    let objectives = objectives.flat_map(|search| &search.objectives);
+    let objectives = objectives.map(|objective| objective.column.clone());
+    let has = |name: &String| cells.iter().any(|cell| !of_cell(cell, name).is_empty());
+    let mut asked = objectives.chain(named(view)).map(|name| plain(view, name));
+    let found = asked.find(has);
+    found.unwrap_or_else(|| plain(view, column(view, cells)))
+}
+
+/// Metrics by which the best cell may be compared with the baselines: the deciding one, which is no loss if there is
+/// another metric (losses may have weights), on the test split if it exists: those rows chose neither cell nor epoch.
+fn told(view: &View<'_>, decides: &str, cells: &[&Cell<'_>]) -> Vec<String> {
+    let usual = plain(view, column(view, cells));
+    let is_metric = |name: &&str| !name.ends_with("_loss");
+    let metrics = [decides]
+        .into_iter()
+        .filter(is_metric)
+        .chain([&*usual, decides]);
+    let metrics = metrics.map(|name| name.strip_prefix("best_").unwrap_or(name));
+    metrics
+        .flat_map(|name| [name.replacen("val_", "test_", 1), name.to_owned()])
+        .collect()
+}
+
+/// The name that `runs.csv` has for a column: `val_loss` for `best_loss`.
+fn plain(view: &View<'_>, name: String) -> String {
+    if name == "best_loss" {
+        return loss_column(view).to_owned();
+    }
+    name
+}
+
+/// What a baseline's values depend on beside the seed: the settings of the data, and the share for validation.
+fn data_of<'a>(view: &View<'a>, cell: &Cell<'a>) -> [Option<&'a Value>; 2] {
+    ["dataset", "validation.fraction"].map(|path| part(view, cell, path))
+}
+
+/// The baselines on a cell's data.
+fn on_data_of<'a>(view: &View<'a>, cell: &Cell<'a>) -> Vec<&'a BaselineRow> {
+    let same = view
+        .cells
+        .iter()
+        .filter(|other| data_of(view, other) == data_of(view, cell));
+    let keys: BTreeSet<&str> = same.map(|cell| &*cell.info.key).collect();
+    let rows = view.set.baselines.iter();
+    rows.filter(|row| keys.contains(&*row.cell)).collect()
 }
 
 /// Values of a metric, one for each seed that has it.
@@ -126,6 +197,10 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
         return String::new();
     };
     let own = format!("{}, {}", best.name, shown(&best.values));
+    let better = match baselines {
+        [only] => format!("Better than the {}: {own}", only.name),
+        _ => format!("Better than all of them: {own}"),
+    };
     let best_own = match &*best.name {
         ONLY => format!("the only one, {}", shown(&best.values)),
         _ => format!("the best, {own}"),
@@ -136,7 +211,7 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
     let needed = runs_to_choose(baselines.len());
     if n < needed {
         let how = if is_ahead {
-            format!("Better than all of them: {own}")
+            better
         } else {
             format!("Not better than the {name}: {own}")
         };
@@ -153,7 +228,7 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
     let to_all = p.iter().copied().fold(0.0, f64::max);
     let test = |p: f64| format!("({}, p = {})", choice::test(n), human(p, 2));
     if is_ahead && to_all <= ALPHA {
-        return format!("Better than all of them: {own} {}.", test(to_all));
+        return format!("{better} {}.", test(to_all));
     }
     let p = test(to_strongest);
     if !is_ahead && to_strongest <= ALPHA {

@@ -1,7 +1,7 @@
 //! [`BestCells`]: the cells that the answer calls the best, so that commands can use their weights.
 
 use super::choice::{Choice, ComparedToBest};
-use crate::report::search::Search;
+use crate::report::search::{Search, best_trials};
 use crate::report::view::{Cell, View};
 
 /// The best cell and the cells that no test separates from it, the best first.
@@ -23,10 +23,8 @@ impl BestCells {
     }
 
     fn of_search(search: &Search<'_, '_>) -> Self {
-        let first = search.first();
-        let studies = search.studies.iter();
-        let best = studies.filter_map(|study| study.best_first(first).first().copied());
-        let keys: Vec<String> = best.map(|trial| trial.cell.info.key.clone()).collect();
+        let best = best_trials(search).into_iter();
+        let keys: Vec<String> = best.map(|(_, trial)| key(trial.cell)).collect();
         Self {
             why: if keys.len() > 1 {
                 "each is the best of a study"
@@ -34,18 +32,23 @@ impl BestCells {
                 ""
             },
             keys,
-            by: first.name.clone(),
+            by: search.first().name.clone(),
         }
     }
 
     fn of_cells(view: &View<'_>) -> Self {
         let choices = Choice::all(view);
-        let [choice] = &choices[..] else {
+        let choice = match &choices[..] {
+            [choice] => Some(choice).filter(|choice| !choice.cells.is_empty()),
+            _ => None,
+        };
+        let Some(choice) = choice else {
             let keys: Vec<String> = view.measured().map(key).collect();
             return Self {
                 why: match (keys.len(), choices.len()) {
                     (..=1, _) => "",
                     (_, 0) => "nothing decides between them",
+                    (_, 1) => "none has a value of what decides",
                     _ => "they learn different tasks",
                 },
                 keys,

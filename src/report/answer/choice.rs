@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::pareto;
 use crate::base::statistics::mean;
+use crate::base::text::count;
 use crate::compare::{QualityChange, against_best, runs_to_choose};
 use crate::report::number::Number;
 use crate::report::quality::{NotComparableQuality, are_silent, column, told};
@@ -158,6 +159,20 @@ impl<'v, 'a> Choice<'v, 'a> {
         let (behind, front): (Vec<_>, Vec<_>) = self.cells.iter().partition(is_behind);
         let all = front.into_iter().chain(behind);
         all.map(|one| one.cell).collect()
+    }
+
+    /// Numbers of values that the cells have: `5 seeds`, `1 to 5 runs`.
+    pub(super) fn runs(&self) -> String {
+        let what = if self.measures[0].is_clock {
+            "run"
+        } else {
+            "seed"
+        };
+        let most = self.cells.iter().map(|one| one.values.len()).max();
+        match most {
+            Some(most) if most > self.n => format!("{} to {}", self.n, count(most, what)),
+            _ => count(self.n, what),
+        }
     }
 
     fn ranked(

@@ -23,6 +23,7 @@ mod sentences;
 mod table;
 #[cfg(test)]
 mod tests;
+mod units;
 
 use super::advice::Advice;
 use super::section::Theme;

@@ -9,7 +9,7 @@ use crate::report::view::View;
 
 use super::asked::has_parts;
 use super::choice::{self, Choice, ComparedToBest, Ranked};
-use super::{equal, gains};
+use super::{equal, gains, units};
 
 /// Fraction by which a further measure of another cell must be better than the best cell's to be mentioned.
 const LESS: f64 = 0.05;
@@ -30,6 +30,7 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         (_, 1) => gains::sentences(view, choice).unwrap_or_else(|| of_best(view, choice)),
         _ => of_front(view, choice),
     };
+    sentences.extend(units::caveat(view, choice));
     if let ([best, _, ..], [measure]) = (&*choice.cells, &*choice.measures) {
         let cells = count(choice.cells.len(), "cell");
         sentences.extend(optimistic(view, &cells, (best.cell, &[]), &measure.column));
@@ -118,11 +119,15 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
             "Fastest" => "which cell is fastest".to_owned(),
             by => format!("which cell has the {}", lowered(by)),
         };
-        let runs = if measure.is_clock { "run" } else { "seed" };
-        let runs = count(n, runs);
         let overlap = with(|standing| *standing == ComparedToBest::Untested(Some(true)));
+        let apart = with(|standing| *standing == ComparedToBest::Untested(Some(false)));
         let beside = match overlap.len() {
-            _ if n < 2 => "a single value has no range to hold others against".to_owned(),
+            _ if best.values.len() < 2 => {
+                "a single value has no range to hold others against".to_owned()
+            }
+            0 if apart.len() + 1 < choice.cells.len() => {
+                "a cell with a single value has no range to hold against it".to_owned()
+            }
             0 => "no other range overlaps with this one".to_owned(),
             1 => format!(
                 "one range overlaps with it: {}",
@@ -135,7 +140,8 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         };
         return vec![
             format!(
-                "The data do not show {which}: {runs} per cell, {} are needed.",
+                "The data do not show {which}: {} per cell, {} are needed.",
+                choice.runs(),
                 choice.needed
             ),
             format!("{by} seen: {best_text}; {beside}."),

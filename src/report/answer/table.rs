@@ -1,6 +1,5 @@
 //! The decision table: the cells of a task, the best first, with deciding and further measures, compared with the best.
 
-use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::measure::Measure;
 use crate::report::number::interval_name;
@@ -65,9 +64,9 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
     let about = format!(
         "Best first, by median over {}.{}",
         if choice.measures[0].is_clock {
-            format!("{} of a cell{}", count(choice.n, "run"), interval(choice))
+            format!("{} of a cell{}", choice.runs(), interval(choice))
         } else {
-            format!("{} of a cell, with their range", count(choice.n, "seed"))
+            format!("{} of a cell, with their range", choice.runs())
         },
         variants(view, &cells)
     );

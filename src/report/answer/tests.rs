@@ -1,5 +1,6 @@
 //! Answers by kind of question, and of results that tell nothing.
 
+mod data;
 mod parts;
 
 use serde_json::json;

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use super::fixture::{ONE, Shape, TWO, searched};
 use crate::compare::golden::side;
 use crate::compare::{Comparison, Options};
@@ -198,16 +200,21 @@ fn no_rule_recommends_anything_of_a_search() {
 #[test]
 fn best_toml_is_a_manifest_of_the_best_configurations() {
     for (shape, cells) in [(ONE, 1), (TWO, 2)] {
-        let (_root, folder) = written(
-            &searched(shape),
-            if cells == 1 { "best-one" } else { "best-two" },
-        );
+        let mut set = searched(shape);
+        set.plan.report["answer"] = json!(["best_loss", "cost", { "along": "trial" }]);
+        let (_root, folder) = written(&set, if cells == 1 { "best-one" } else { "best-two" });
         let text = fs::read_to_string(folder.join("best.toml")).expect("best.toml");
         let read: toml::Table = text
             .parse()
             .unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert!(!read.contains_key("search"), "{text}");
         assert_eq!(read["train"]["epochs"].as_integer(), Some(50), "{text}");
+        let kept: Vec<&str> = vec!["best_loss", "cost"];
+        assert_eq!(
+            read["report"]["answer"],
+            vec!["best_loss", "cost"].into(),
+            "{text}"
+        );
         let name = folder
             .file_name()
             .expect("a name")

@@ -45,7 +45,7 @@ def front(c, names, on, of, told, dominated):
             c.shown(value, key, column)
 
 
-@kind(r"The data do not show which cell (?:is fastest|has the best .+): (\d+) (?:runs?|seeds?) per cell, (\d+) are needed\.$")
+@kind(r"The data do not show which cell (?:is fastest|has the .+): (\d+)(?: to \d+)? (?:runs?|seeds?) per cell, (\d+) are needed\.$")
 @kind(r"The front is that of medians over (\d+); telling each cell from all others needs (\d+)\.$")
 def few(c, n, enough):
     c.count("n", n, min(len(c.values(k, c.decides[0])) for k in c.keys))
@@ -288,20 +288,20 @@ def places(c, told, waits):
 METRICS = {"R²": "r2", "accuracy": "accuracy", "balanced accuracy": "balanced_accuracy"}
 
 
-@kind(r"(?:(.+): )?Baselines on the same rows, (test|validation) (.+?): (.+?)\. (Better than all of them|No model beats the .+?|Not better than the .+?): (.+)\.$")
+@kind(r"(?:(.+): )?Baselines on (?:the same rows|the data of .+?), (test|validation) (.+?): (.+?)(?: \(too many .+?\))?\. (Better than all of them|Better than the .+?|No model beats the .+?|Not better than the .+?): (.+)\.$")
 def baselines(c, scope, split, metric, told, verdict, best):
-    tasks = {cell["key"]: cell["task_signature"] for cell in c.plan["cells"]}
     named = scope.replace("samples ", "samples=").replace(",", "").split() if scope else []
     keys = [key for key in c.keys if all(re.search(rf"[=.]{part}(,|$)", key) for part in named)]
     for number in re.findall(r"samples ([\d,]+)", scope or ""):
         c.count("samples", number, next(cell["spec"]["dataset"]["samples"] for cell in c.plan["cells"] if cell["key"] == keys[0]))
-    files = pandas.read_csv(c.path / "baselines.csv")
-    files = files[files.task_signature == tasks[keys[0]]]
     chosen, shown = (f"{of}_{METRICS[metric]}" for of in ("val", {"test": "test", "validation": "val"}[split]))
+    decides = c.plan["search"]["objectives"][0]["column"] if c.is_search else chosen
+    key = min(keys, key=lambda key: [c.cost(column, c.median(key, column)) for column in (decides, chosen)])
+    files = pandas.read_csv(c.path / "baselines.csv")
+    files = files[files.cell.map(c.data) == c.data(key)]
     own = {name: files[files.baseline == name.split()[0]][shown] for name in re.findall(r"(?:^|, )([a-z ]+?) (?=-?\d)", told)}
     for text, (name, values) in zip(re.split(r", (?=[a-z])", told), own.items()):
         c.spread(name, text[len(name) + 1:], values)
-    key = min(keys, key=lambda key: -c.median(key, chosen))
     values = [c.rows(key)[shown].dropna(), *own.values()]
     strongest = max(own, key=lambda name: own[name].median())
     name, value, rest = re.match(r"(?:the best, )?(.+), (-?\d\.\d+(?: \([^)]*\))?)[;,]? ?(.*)$", best).groups()

@@ -155,6 +155,12 @@ class Folder:
         cell = next(cell for cell in self.plan["cells"] if cell["key"] == key)
         return dict(zip([axis["name"] for axis in self.plan["axes"]], cell["axes"]))
 
+    def data(self, key):
+        """What the baselines of a cell depend on beside the seed, as text."""
+        spec = next((cell["spec"] for cell in self.plan["cells"] if cell["key"] == key), {})
+        dataset, validation = (spec.get(section, self.specs[0].get(section)) for section in ("dataset", "validation"))
+        return json.dumps([dataset, validation["fraction"]], sort_keys=True)
+
     def axis(self, told):
         """The axis that a page calls so: by its name or the end of it."""
         return next(axis["name"] for axis in self.plan["axes"] if told in (axis["name"], axis["name"].rsplit(".", 1)[-1]))
