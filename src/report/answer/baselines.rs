@@ -7,6 +7,7 @@ use crate::event::RunFacts;
 use crate::report::measure::Measure;
 use crate::report::number::of_seeds;
 use crate::report::quality::{column, loss_column};
+use crate::report::search::Search;
 use crate::report::sections::difference::part;
 use crate::report::sections::tasks::tasks;
 use crate::report::view::{Cell, View};
@@ -64,6 +65,7 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
         number.map_or(f64::INFINITY, |number| measure.cost(number.value))
     };
     let best = cells.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    let best = best_trial(view, cells).unwrap_or(best);
     // The metric on the test split, if it exists: those rows chose neither cell nor epoch.
     let tested = chosen_by.replacen("val_", "test_", 1);
     let told = [&tested, &chosen_by].into_iter().find(|name| {
@@ -105,6 +107,21 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
         measure.name,
         verdict(&measure, &best, &baselines)
     ))
+}
+
+/// The best trial of a search by its first objective; `None` without a search.
+fn best_trial<'c, 'v, 'a>(view: &View<'_>, cells: &'c [&'v Cell<'a>]) -> Option<&'c &'v Cell<'a>> {
+    let search = Search::of(view)?;
+    let objective = search.first();
+    let studies = search.studies.iter();
+    let best = studies.filter_map(|study| {
+        let trial = *study.best_first(objective).first()?;
+        Some((objective.loss(&trial)?, &*trial.cell.info.key))
+    });
+    let mut best: Vec<(f64, &str)> = best.collect();
+    best.retain(|(_, key)| cells.iter().any(|cell| cell.info.key == *key));
+    let (_, key) = best.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    cells.iter().find(|cell| cell.info.key == key)
 }
 
 /// Values of a metric, one for each seed that has it.
@@ -165,6 +182,8 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::answer::BestCells;
+    use crate::report::search::fixture::{ONE, searched};
 
     fn told(own: &[f64], linear: &[f64], constant: &[f64]) -> String {
         let of = |name: &str, values: &[f64]| Competitor {
@@ -206,5 +225,16 @@ mod tests {
         assert!(told(&[0.4, 0.45], &[0.5, 0.5], &[0.0, 0.0]).starts_with(
             "Not better than the linear model: the model, 0.4250 (0.4000–0.4500); 2 seeds"
         ));
+    }
+
+    #[test]
+    fn the_trial_beside_the_baselines_is_the_best_by_the_objective() {
+        let set = searched(ONE);
+        let view = View::of(&set);
+        let cells: Vec<&Cell<'_>> = view.measured().collect();
+        let best = best_trial(&view, &cells).expect("a trial");
+        assert_eq!(BestCells::of(&view).keys, [best.info.key.clone()]);
+        assert_ne!(cells[0].info.key, best.info.key, "not the first one");
+        assert!(best_trial(&View::of(&crate::results::golden::ddpm()), &cells).is_none());
     }
 }
