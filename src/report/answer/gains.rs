@@ -236,11 +236,8 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         let column = &*self.time.measure.column;
         let is_judged = column == "step_ms" || self.time.name != self.time.measure.name;
         let of_run = |info: &CellInfo, run: &BlockRow| {
-            if is_judged {
-                plan.sample_ms(info, run)
-            } else {
-                value(run, column)
-            }
+            let judged = is_judged.then(|| plan.sample_ms(info, run)).flatten();
+            judged.or_else(|| value(run, column))
         };
         let keys = [self.baseline, place].map(|at| &*self.cells[at].info.key);
         let ratio = ratio_of_cells(self.view.set, keys, &of_run)?;

@@ -371,7 +371,7 @@ fn treatments_are_told_against_their_baseline() {
     set.plan.report = json!({});
     assert_begins(
         text(&set),
-        "No treatment is shown to differ from workers 4 (79.",
+        "No treatment is shown to differ from workers 4 (100.",
     );
     // Too few runs to tell: the fastest is only seen.
     let mut set = timed(2, 2, |cell| [100.0, 200.0][cell]);
