@@ -53,7 +53,6 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let setup = Setup::of(&chosen.plan, &chosen.cells, &conditions, &environment);
     let previous = setup.previous(&store)?;
     let mut recorder = setup.recorder(store, previous, Session::begin());
-    recorder.has_measured = collected.taken > 0;
     let missing = missing(&chosen, &conditions, &mut recorder)?;
     let results = recorder.finish().map_err(record_problem)?;
     let is_missing = missing.runs > 0 || !missing.after.is_empty();

@@ -88,11 +88,17 @@ impl Measure {
         }
     }
 
+    /// Whether this is a time or a rate of training.
+    pub(crate) fn is_time(&self) -> bool {
+        matches!(&*self.unit, "s" | "ms" | "samples/s")
+    }
+
     /// Title of the best cell: `Fastest`, `Highest validation accuracy`, `Lowest memory`.
     pub(crate) fn superlative(&self) -> String {
-        match &*self.unit {
-            "s" | "ms" | "samples/s" => "Fastest".to_owned(),
-            _ => superlative(&self.name, self.is_higher_better()),
+        if self.is_time() {
+            "Fastest".to_owned()
+        } else {
+            superlative(&self.name, self.is_higher_better())
         }
     }
 

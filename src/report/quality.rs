@@ -112,6 +112,12 @@ pub(crate) fn has_learned(facts: &RunFacts) -> Option<bool> {
     Some(has_fallen(facts)? || overfits(facts))
 }
 
+/// Whether more than half of a cell's runs learned.
+fn has_mostly_learned(cell: &Cell<'_>) -> bool {
+    let runs: Vec<bool> = cell.facts().filter_map(has_learned).collect();
+    2 * runs.iter().filter(|learned| **learned).count() > runs.len()
+}
+
 /// Whether a run fits its training data, but not other data: its training loss fell to less than half, and its loss on
 /// the evaluation batch did not fall.
 pub(crate) fn overfits(facts: &RunFacts) -> bool {
@@ -128,10 +134,20 @@ fn has_fallen(facts: &RunFacts) -> Option<bool> {
 /// Why the quality of cells cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotComparableQuality {
-    /// Some run did not learn, or was not evaluated before and after.
+    /// In no cell did most runs learn, or some run was not evaluated before and after.
     NotLearned,
     /// The runs were trained on different numbers of samples.
     OtherSamples,
+}
+
+impl NotComparableQuality {
+    /// The reason as a phrase.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::NotLearned => "in no cell did the evaluation loss fall by 1 % in most runs",
+            Self::OtherSamples => "the runs saw different numbers of samples",
+        }
+    }
 }
 
 /// Whether the quality of cells can be compared.
@@ -140,9 +156,12 @@ pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), NotComparableQuality> {
         // A metric that a command declares can always be compared.
         return Ok(());
     }
-    let own = cells.iter().filter(|cell| !cell.is_of_command);
-    let facts: Vec<&RunFacts> = own.flat_map(|cell| cell.facts()).collect();
-    if facts.is_empty() || !facts.iter().all(|facts| has_learned(facts) == Some(true)) {
+    let own = || cells.iter().filter(|cell| !cell.is_of_command);
+    let facts: Vec<&RunFacts> = own().flat_map(|cell| cell.facts()).collect();
+    // A run that did not learn is a bad result of its cell, beside which others can be better. Where no cell learned,
+    // differences are by chance.
+    let is_unknown = facts.iter().any(|facts| has_learned(facts).is_none());
+    if is_unknown || !own().any(|cell| has_mostly_learned(cell)) {
         return Err(NotComparableQuality::NotLearned);
     }
     let is_other = |own: &&RunFacts| own.samples != facts[0].samples;

@@ -75,7 +75,7 @@ fn of_speed(view: &View<'_>) -> Vec<Section> {
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
     let pace = match ranking::Pace::of(&cells) {
         ranking::Pace::Run => "total_s",
-        ranking::Pace::Epoch | ranking::Pace::Throughput => "samples_per_s",
+        _ => "samples_per_s",
     };
     let plots = over_axis::plots(view, &Measure::of(pace));
     let mut all = vec![

@@ -141,10 +141,12 @@ impl<'a> View<'a> {
         axes.position(|axis| axis.is_called(name))
     }
 
-    /// Index of the treatment's axis, and the value that the manifest declares as the baseline, if any.
+    /// Index of the treatment's axis, and its baseline: the value that the manifest declares, else the first one.
     pub(crate) fn baseline(&self) -> Option<(usize, &'a str)> {
-        let value = self.set.plan.compare.get("baseline")?.as_str()?;
-        Some((self.treatment()?, value))
+        let (plan, place) = (&self.set.plan, self.treatment()?);
+        let declared = plan.compare.get("baseline").and_then(Value::as_str);
+        let first = || plan.axes[place].values.first().map(|value| &**value);
+        Some((place, declared.or_else(first)?))
     }
 
     /// A top-level section of a cell's resolved specification (`dataset`, `train`).
@@ -232,6 +234,11 @@ impl<'a> View<'a> {
             "all cells"
         };
         self.on_axes(cell, places, none)
+    }
+
+    /// Name of a cell from the axes that distinguish it from all cells, measured or not.
+    pub(crate) fn name_in_plan(&self, cell: &Cell<'_>) -> String {
+        self.on_axes(cell, self.varying.iter(), "one cell")
     }
 
     /// The name of a cell beside its bar: that of a trial without its parameters, `trial 7`.

@@ -560,7 +560,8 @@ fn the_pairs_of_a_cell_end_when_it_is_sure() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<&str>>().join(" ");
     for said in [
         answer,
-        "By phase of a step: data wait 2.00 ms → 2.40 ms (1.200×",
+        "By phase of the mean step, ",
+        "data wait 2.00 ms → 2.40 ms (1.200×",
         "100 % of the change.",
         "differs: code",
     ] {

@@ -62,5 +62,6 @@ pub use source::{Experiment, Source};
 #[cfg(test)]
 pub(crate) use statistics::mann_whitney;
 pub use statistics::student_quantile;
+pub use timings::ratio_of_cells;
 pub use unclear_reason::UnclearReason;
 pub use verdict::{is_sure, needed_pairs, needed_runs, session_threshold};

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::base::statistics::median;
-use crate::results::{BlockRow, Direction, fixed_column, timed_columns, value};
+use crate::results::{
+    BlockRow, CellInfo, Direction, ResultSet, fixed_column, timed_columns, value,
+};
 
-use super::cells::Cell;
-use super::verdict::ratio;
-use super::{Design, TimingChange};
+use super::cells::{Cell, cells};
+use super::environment::differing_fields;
+use super::verdict::{VERDICT_STREAM, ratio};
+use super::{Design, Ratio, TimingChange};
 
 /// The compared runs of two cells, sorted by seed and block.
 pub(super) struct Runs<'a> {
@@ -60,6 +63,25 @@ impl<'a> Runs<'a> {
             after,
         }
     }
+}
+
+/// The ratio of a value of the runs of two cells of a result, `after / before`, with its interval, as their comparison has
+/// it; `None` if a run has no positive value.
+pub fn ratio_of_cells(
+    set: &ResultSet,
+    [before, after]: [&str; 2],
+    value: &dyn Fn(&CellInfo, &BlockRow) -> Option<f64>,
+) -> Option<Ratio> {
+    let all = cells(set);
+    let find = |key: &str| all.iter().find(|cell| cell.info.key == key);
+    let (before, after) = (find(before)?, find(after)?);
+    let is_one_machine = differing_fields(before, after).is_empty();
+    let runs = Runs::of(before, after, is_one_machine, &BTreeSet::new());
+    let values = |cell: &Cell<'_>, runs: &[&BlockRow]| -> Option<Vec<f64>> {
+        runs.iter().map(|run| value(cell.info, run)).collect()
+    };
+    let (old, new) = (values(before, &runs.before)?, values(after, &runs.after)?);
+    ratio(&after.info.key, VERDICT_STREAM, &old, &new, runs.design)
 }
 
 /// The ratio of every timing that all runs of both cells have.

@@ -61,8 +61,6 @@ pub struct Recorder<'a> {
     previous: Option<ResultSet>,
     last_write: Instant,
     is_behind: bool,
-    /// Whether the store has runs that the results files lack, from this recorder or added by others.
-    pub has_measured: bool,
     manifest_folder: PathBuf,
     session: Session,
     /// Start time of each running run, in seconds of the session.
@@ -103,7 +101,6 @@ impl<'a> Recorder<'a> {
             previous,
             last_write: Instant::now(),
             is_behind: false,
-            has_measured: false,
             manifest_folder,
             session,
             starts: HashMap::new(),
@@ -197,7 +194,6 @@ impl<'a> Recorder<'a> {
             header: &self.header,
             previous: self.previous.as_ref(),
             manifest_folder: &self.manifest_folder,
-            has_measured: self.has_measured,
         }
     }
 
@@ -225,7 +221,6 @@ impl<'a> Recorder<'a> {
             source,
         })?;
         self.store_code_and_environment(&keys, &cell.spec)?;
-        self.has_measured = true;
         let (facts, epochs, samples) = match self.measured_before(&keys) {
             Some(run) if outcome.status == Status::Timeout => {
                 forget_samples(outcome);
@@ -293,12 +288,13 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Stores the current environment if the store has an older version of it.
+    /// Stores the current environment, as that of this session's runs, if the store has an older version of it.
     fn keep_environment(&mut self) -> Result<(), StoreError> {
         if !self.has_environment {
             let environment = self.environment.clone();
             let id = env_id(&environment);
-            self.store.put_environment(&id, environment)?;
+            let of_session = (&*id, self.session.id());
+            self.store.put_environment_of(of_session, environment)?;
             self.has_environment = true;
         }
         Ok(())

@@ -1,12 +1,13 @@
 //! Results of searches: rows of trials that just ended and of kept trials.
 
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::Recorder;
 use crate::event::{EpochRow, Job, Pruned, RunEvent, RunFacts, RunId, RunOutcome, Status};
 use crate::plan::Plan;
 use crate::plan::search::{Point, PrunedInfo, TrialInfo, TrialRole, Value};
+use crate::results::environment::env_id;
 use crate::results::store::{RunConditions, Store};
 use crate::results::testing::{conditions, job, plan};
 use crate::results::{self, Environment, ResultSet, Session, plan_header};
@@ -44,16 +45,28 @@ impl Lab {
 
     /// Content of the files after an invocation with `events`.
     fn recorded(&self, events: impl FnOnce(&mut Recorder<'_>)) -> ResultSet {
+        self.recorded_at(("0", 0), None, events)
+    }
+
+    /// The same at a commit, this many seconds after 1970, with the files as they were before.
+    fn recorded_at(
+        &self,
+        (commit, seconds): (&str, u64),
+        previous: Option<ResultSet>,
+        events: impl FnOnce(&mut Recorder<'_>),
+    ) -> ResultSet {
         let store = Store::open(self.folder.path()).unwrap();
+        let mut environment = Environment::default();
+        environment.info.insert("commit".into(), commit.into());
         let mut recorder = Recorder::new(
             self.folder.path(),
             store,
             &[],
             &self.conditions,
             plan_header(&self.plan),
-            Environment::default(),
-            None,
-            Session::at(UNIX_EPOCH),
+            environment,
+            previous,
+            Session::at(UNIX_EPOCH + Duration::from_secs(seconds)),
         );
         events(&mut recorder);
         let told = recorder.finish().unwrap();
@@ -234,4 +247,28 @@ fn a_trial_that_cannot_run_is_a_row_without_facts() {
     let expected = [("4", Status::Infeasible, 0, "batch of 128 of 64 samples")];
     assert_eq!(rows(&results), expected);
     assert!(results.blocks.is_empty());
+}
+
+#[test]
+fn results_keep_the_commit_of_the_session_that_measured_them() {
+    let mut lab = Lab::new();
+    lab.conditions.env_id = env_id(&Environment::default());
+    let commit = |results: &ResultSet| {
+        let found = results.environments.values().next().expect("one");
+        found.info["commit"].clone()
+    };
+    let measure = |trial: usize| {
+        let job = lab.trial(trial, trial);
+        move |recorder: &mut Recorder<'_>| see_end(recorder, job, &end(1, None))
+    };
+    let first = lab.recorded_at(("a", 0), None, measure(0));
+    let second = lab.recorded_at(("b", 9), Some(first.clone()), measure(1));
+    assert_eq!((&*commit(&first), &*commit(&second)), ("a", "b"));
+    // The runs of the first session again, measured by nobody since: also where the files are those of the second.
+    for previous in [None, Some(first), Some(second)] {
+        let again = lab.recorded_at(("c", 99), previous, |recorder| {
+            see_kept(recorder, &lab.trial(0, 0), Status::Done, None);
+        });
+        assert_eq!(commit(&again), "a");
+    }
 }

@@ -36,8 +36,6 @@ pub struct View<'a> {
     pub previous: Option<&'a ResultSet>,
     /// Absolute folder of the manifest: paths below it are stored as written in the manifest.
     pub manifest_folder: &'a Path,
-    /// Whether this invocation measured anything.
-    pub has_measured: bool,
 }
 
 #[derive(Default)]
@@ -206,19 +204,25 @@ impl View<'_> {
     fn add_environments(&self, all: &mut ResultSet) {
         let used: BTreeSet<&String> = all.blocks.iter().map(|block| &block.env_id).collect();
         for id in used {
+            // Sessions of one environment can have different commits: the newest one with runs in these results counts,
+            // even if the store has a later one, of another branch for example.
+            let newest = newest_session(&all.blocks, id);
+            let measured = newest.and_then(|session| self.store.environment_of(id, session));
             let before = self.previous.and_then(|before| before.environments.get(id));
-            let stored = self.store.environments().get(id);
-            // The store has the latest environment of an ID, perhaps with the commit of another branch; rows that were
-            // not measured again keep the environment with their own commit.
-            let found = if self.has_measured {
-                stored.or(before)
-            } else {
-                before.or(stored)
-            };
+            let is_same = |before: &ResultSet| newest_session(&before.blocks, id) == newest;
+            let unchanged = before.filter(|_| self.previous.is_some_and(is_same));
+            let latest = self.store.environments().get(id);
+            let found = measured.or(unchanged).or(latest).or(before);
             let found = found.map(|environment| (id.clone(), environment.clone()));
             all.environments.extend(found);
         }
     }
+}
+
+/// The newest session of some runs in an environment.
+fn newest_session<'b>(blocks: &'b [BlockRow], env_id: &str) -> Option<&'b str> {
+    let own = blocks.iter().filter(|block| block.env_id == env_id);
+    own.filter_map(|block| block.session.as_deref()).max()
 }
 
 /// The rows of a trial: one for its single seed, with status and reason from the search.

@@ -102,6 +102,11 @@ pub fn interval_over_runs(key: &str, values: &[f64]) -> Option<Interval> {
     interval(key, TIMED.len(), values)
 }
 
+/// Like [`interval_over_runs`], but not rounded.
+pub fn exact_interval_over_runs(key: &str, values: &[f64]) -> Option<Interval> {
+    exact_interval(key, TIMED.len(), values)
+}
+
 /// The random stream for resampling `column` of the cell `key`, so that no cell and no column changes another's interval.
 pub(crate) fn bootstrap_stream(key: &str, column: usize) -> ChaCha8Rng {
     let place = (*blake3::hash(key.as_bytes()).as_bytes()).map(u64::from);
@@ -112,6 +117,20 @@ pub(crate) fn bootstrap_stream(key: &str, column: usize) -> ChaCha8Rng {
 /// seeded by `key` and `column`; rounded to two significant digits of the interval, or to three significant digits without
 /// one.
 pub fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
+    let exact = exact_interval(key, column, values)?;
+    let round = |value: f64| match exact.high - exact.low {
+        width if width > 0.0 => round_to_exponent(value, exponent_of(width) - 1),
+        _ => round_significant(value, SINGLE_DIGITS),
+    };
+    Some(Interval {
+        median: round(exact.median),
+        low: round(exact.low),
+        high: round(exact.high),
+        kind: exact.kind,
+    })
+}
+
+fn exact_interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
     let median = statistics::median(values)?;
     let (kind, (low, high)) = match values.len() {
         1 => (IntervalKind::Single, (median, median)),
@@ -122,14 +141,10 @@ pub fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
             (IntervalKind::Bootstrap95, ends)
         }
     };
-    let round = |value: f64| match high - low {
-        width if width > 0.0 => round_to_exponent(value, exponent_of(width) - 1),
-        _ => round_significant(value, SINGLE_DIGITS),
-    };
     Some(Interval {
-        median: round(median),
-        low: round(low),
-        high: round(high),
+        median,
+        low,
+        high,
         kind,
     })
 }

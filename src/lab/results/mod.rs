@@ -61,7 +61,10 @@ pub use files::{create_folder, write_if_changed};
 pub(crate) use folder::nearest_or_all;
 pub use folder::{from_here, has_results, names_below, no_results, results_folder};
 pub(crate) use intervals::bootstrap_stream;
-pub use intervals::{BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, timings, value};
+pub use intervals::{
+    BOOTSTRAP_FROM, counted_runs, exact_interval_over_runs, interval, interval_over_runs, timings,
+    value,
+};
 pub use joined::{Joined, Origin};
 pub use json::{json_line, pretty_json};
 pub use noise::{NoiseRow, noise_csv, read_noise};

@@ -49,7 +49,7 @@ fn of_several(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
 fn of_one(view: &View<'_>, cell: &Cell<'_>) -> Vec<String> {
     let told = in_short(view, cell).map(|told| {
         if view.cells.len() > 1 {
-            format!("Only {} was measured: {told}.", view.name(cell, None))
+            format!("Only {} was measured: {told}.", view.name_in_plan(cell))
         } else {
             format!("{}.", crate::base::text::capitalised(&told))
         }

@@ -27,6 +27,15 @@ struct Pair<'v, 'a> {
 /// A sentence for each value of an axis except its first, at most [`NAMED`] sentences; none if no two measured cells
 /// differ only in that axis.
 pub(in crate::report) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
+    told(view, axis, false)
+}
+
+/// The same sentences for an axis whose values are treatments: by the time of a step, and always with the quality.
+pub(super) fn of_treatments(view: &View<'_>, axis: &str) -> Vec<String> {
+    told(view, axis, true)
+}
+
+fn told(view: &View<'_>, axis: &str, are_treatments: bool) -> Vec<String> {
     let Some(place) = view.axis_called(axis) else {
         return Vec::new();
     };
@@ -38,9 +47,13 @@ pub(in crate::report) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
     if pairs.is_empty() {
         return Vec::new();
     }
-    let pace = Measure::of(Pace::of(&cells).column());
-    let mut measures = vec![pace];
-    measures.extend(choice::quality(view, &cells).ok());
+    let pace = if are_treatments {
+        Pace::of_treatments(view, &cells)
+    } else {
+        Pace::of(&cells)
+    };
+    let mut measures = vec![Measure::of(pace.column())];
+    measures.extend(choice::judged_quality(view, &cells).ok());
     let by_value = grouped(0..pairs.len(), |&at| {
         pairs[at].cell.info.axes[place].clone()
     });
@@ -54,8 +67,9 @@ pub(in crate::report) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
             .map(|cell| view.value(&cell.info.axes[place]))
             .into();
         let parts = measures.iter().zip(&verdicts).enumerate();
-        let parts = parts
-            .filter_map(|(number, (measure, verdicts))| verdicts.words(measure, own, number == 0));
+        let parts = parts.filter_map(|(number, (measure, verdicts))| {
+            verdicts.words(measure, own, number == 0 || are_treatments)
+        });
         let parts: Vec<String> = parts.collect();
         let name = view.axis_name(place);
         let test = verdicts[0].test();
@@ -139,8 +153,8 @@ impl Verdicts {
         }
     }
 
-    /// The effect as text: `0.93× to 1.02× the epoch time in 3 pairs of cells, in none shown to differ`; for quality
-    /// only differences that a test shows.
+    /// The effect as text: `0.93× to 1.02× the epoch time in 3 pairs of cells, in none shown to differ`; unless it
+    /// `is_always` told, only differences that a test shows.
     fn words(&self, measure: &Measure, own: &[usize], is_always: bool) -> Option<String> {
         let ratios = own
             .iter()
@@ -169,6 +183,7 @@ impl Verdicts {
             .count();
         let worse = shown.len() - better;
         let verdict = match (is_tested, better, worse) {
+            (false, ..) if !measure.is_clock => format!(", not tested (n = {})", self.n.0),
             (false, ..) => String::new(),
             (_, 0, 0) if own.len() == 1 => ", not shown to differ".to_owned(),
             (_, 0, 0) => format!(", in none of {pairs} of cells shown to differ"),

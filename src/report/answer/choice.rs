@@ -76,12 +76,7 @@ impl Why {
     /// Why quality cannot decide, as text; `None` if quality decides or cannot differ.
     pub(super) fn untold(self) -> Option<&'static str> {
         match self {
-            Self::NotComparableQuality(NotComparableQuality::NotLearned) => {
-                Some("in some run the evaluation loss did not fall by 1 %")
-            }
-            Self::NotComparableQuality(NotComparableQuality::OtherSamples) => {
-                Some("the runs saw different numbers of samples")
-            }
+            Self::NotComparableQuality(why) => Some(why.words()),
             _ => None,
         }
     }
@@ -300,10 +295,11 @@ impl Ranked<'_, '_> {
 
 /// The measure that decides between cells of one task, and why it does.
 fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
-    let pace = Measure::of(Pace::of(cells).column());
     if view.treatment().is_some() {
-        return (pace, Why::Treatments);
+        let pace = Pace::of_treatments(view, cells);
+        return (Measure::of(pace.column()), Why::Treatments);
     }
+    let pace = Measure::of(Pace::of(cells).column());
     if changes_only_speed(view, cells) {
         return (pace, Why::OnlySpeed);
     }
@@ -340,6 +336,25 @@ pub(in crate::report) fn deciding_metric(
     let quality = || Some(quality(view, &cells).ok()?.column);
     let mut columns = named.into_iter().chain(objectives).chain(quality());
     columns.find(|column| compared.iter().any(|metric| metric.column == *column))
+}
+
+/// The metric by which the quality of cells is judged beside another measure: the first one that `[report] answer` names,
+/// else [`quality`].
+pub(super) fn judged_quality(
+    view: &View<'_>,
+    cells: &[&Cell<'_>],
+) -> Result<Measure, NotComparableQuality> {
+    let plan = &view.set.plan;
+    let is_metric = |name: &String| {
+        let name = name.strip_prefix("best_").unwrap_or(name);
+        let mut facts = cells.iter().flat_map(|cell| cell.facts());
+        name.ends_with("loss") || facts.any(|facts| facts.metrics.contains_key(name))
+    };
+    let asked = named(view).into_iter().find(is_metric);
+    asked.map_or_else(
+        || quality(view, cells),
+        |name| Ok(Measure::of_plan(plan, &name)),
+    )
 }
 
 /// The metric by which cells can be compared, or why there is none.

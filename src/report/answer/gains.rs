@@ -1,14 +1,17 @@
 //! If treatments are compared: the change of time and quality of each against the baseline.
 
-use crate::base::statistics::median;
+use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::against_best;
+use crate::compare::{against_best, ratio_of_cells, runs_to_choose};
 use crate::report::judged::distinct;
 use crate::report::measure::Measure;
-use crate::report::sections::ranking::is_baseline;
+use crate::report::number::between;
+use crate::report::quality::{NotComparableQuality, are_silent, loss_column};
+use crate::report::sections::ranking::{Pace, is_baseline};
 use crate::report::view::{Cell, View};
+use crate::results::{BlockRow, CellInfo, value};
 
-use super::choice::{self, ALPHA, Choice, Ranked, Why};
+use super::choice::{self, ALPHA, Choice, Why};
 
 /// Largest number of treatments that a sentence names.
 const NAMED: usize = 4;
@@ -33,97 +36,186 @@ pub(super) fn along(
 }
 
 fn of_axis(view: &View<'_>, choice: &Choice<'_, '_>, axis: usize) -> Option<Vec<String>> {
-    if !choice.measures[0].is_clock {
-        return None;
-    }
-    let value = |one: &Ranked<'_, '_>| one.cell.info.axes[axis].clone();
+    let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
+    let value = |cell: &Cell<'_>| cell.info.axes[axis].clone();
     let first = view.set.plan.cells.first().map(|cell| &cell.axes[axis]);
-    let place = |is: &dyn Fn(&Ranked<'_, '_>) -> bool| choice.cells.iter().position(is);
-    let named = place(&|one| is_baseline(view, one.cell));
-    let baseline = named.or_else(|| place(&|one| Some(&value(one)) == first))?;
-    let values = distinct(choice.cells.iter().map(value));
-    if values.len() < choice.cells.len() || choice.n < choice.needed {
+    let place = |is: &dyn Fn(&Cell<'_>) -> bool| cells.iter().position(|cell| is(cell));
+    let named = place(&|cell| is_baseline(view, cell));
+    let baseline = named.or_else(|| place(&|cell| Some(&value(cell)) == first))?;
+    if distinct(cells.iter().map(|cell| value(cell))).len() < cells.len() {
         return None;
     }
-    Some(Against::of(view, choice, baseline).sentences(view, choice))
+    let against = Against::of(view, choice, cells, baseline)?;
+    Some(against.sentences())
 }
 
-/// Tests of every cell of a choice against the baseline.
-struct Against {
-    baseline: usize,
-    /// The measure of quality, if there is one.
-    quality: Option<Measure>,
-    /// Adjusted p-values of times and of quality, by cell; 1 without a test.
-    p: [Vec<f64>; 2],
+/// The values of a measure, and the test of every cell against the baseline.
+struct Tested {
+    measure: Measure,
+    /// The measure's name beside a ratio.
+    name: String,
+    /// Adjusted p-values by cell; 1 without a test.
+    p: Vec<f64>,
+    /// Smallest number of values of a cell.
+    n: usize,
+    /// Whether all cells have the same values.
+    is_equal: bool,
 }
 
-impl Against {
-    fn of(view: &View<'_>, choice: &Choice<'_, '_>, baseline: usize) -> Self {
-        let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
-        let quality = choice::quality(view, &cells).ok();
-        let times: Vec<Vec<f64>> = choice.cells.iter().map(|one| one.values.clone()).collect();
-        let own = |measure: &Measure| -> Vec<Vec<f64>> {
-            cells.iter().map(|cell| measure.values(cell)).collect()
-        };
-        let of_quality = match &quality {
-            Some(measure) => against_best(&own(measure), baseline),
-            None => vec![1.0; cells.len()],
-        };
+impl Tested {
+    fn of(measure: Measure, values: &[Vec<f64>], baseline: usize) -> Self {
         Self {
-            baseline,
-            p: [against_best(&times, baseline), of_quality],
-            quality,
+            name: measure.name.clone(),
+            measure,
+            p: against_best(values, baseline),
+            n: values.iter().map(Vec::len).min().unwrap_or(0),
+            is_equal: values.iter().all(|own| *own == values[baseline]),
         }
     }
 
-    fn sentences(&self, view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
-        let pace = &choice.measures[0];
-        let others = || (0..choice.cells.len()).filter(|place| *place != self.baseline);
-        let differs = |place: &usize| self.p.iter().any(|p| p[*place] <= ALPHA);
-        let name = |place: usize| view.name(choice.cells[place].cell, None);
+    fn differs(&self, place: usize) -> bool {
+        self.p[place] <= ALPHA
+    }
+}
+
+/// Every cell of a task against the baseline.
+struct Against<'c, 'v, 'a> {
+    view: &'c View<'a>,
+    cells: Vec<&'v Cell<'a>>,
+    baseline: usize,
+    /// Number of values that a test needs.
+    needed: usize,
+    time: Tested,
+    /// The quality, or why it cannot be compared.
+    quality: Result<Tested, Option<NotComparableQuality>>,
+    /// The best loss, if the quality is another metric: told only where a test shows that it differs.
+    loss: Option<Tested>,
+}
+
+impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
+    /// `None` if there are too few runs for a test of the time.
+    fn of(
+        view: &'c View<'a>,
+        choice: &Choice<'v, 'a>,
+        cells: Vec<&'v Cell<'a>>,
+        baseline: usize,
+    ) -> Option<Self> {
+        let asked = choice.measures.iter().find(|measure| measure.is_time());
+        let asked = asked.filter(|_| choice.why == Why::Named).cloned();
+        let is_asked = asked.is_some();
+        let usual = || Measure::of(Pace::of_treatments(view, &cells).column());
+        let of = |measure: Measure| {
+            let values: Vec<_> = cells.iter().map(|cell| measure.values(cell)).collect();
+            Tested::of(measure, &values, baseline)
+        };
+        let mut time = of(asked.unwrap_or_else(usual));
+        if !is_asked && time.measure.column == "samples_per_s" {
+            // The steps differ in size.
+            time.name = "time per sample".to_owned();
+        }
+        let needed = runs_to_choose(cells.len() - 1);
+        if time.n < needed {
+            return None;
+        }
+        let quality = choice::judged_quality(view, &cells).map(of);
+        // Losses of training are not comparable where treatments change what is trained on.
+        let of_loss = |quality: &Tested| {
+            let is_other = !quality.measure.column.ends_with("loss");
+            (is_other && loss_column(view) != "train_loss").then(|| of(Measure::of("best_loss")))
+        };
+        let loss = quality.as_ref().ok().and_then(of_loss);
+        let is_silent = are_silent(&cells);
+        let is_told = choice.why.untold().is_some();
+        Some(Self {
+            quality: quality.map_err(|why| Some(why).filter(|_| !is_silent && !is_told)),
+            loss: loss.filter(|loss| loss.n >= needed),
+            view,
+            cells,
+            baseline,
+            needed,
+            time,
+        })
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let others = || (0..self.cells.len()).filter(|place| *place != self.baseline);
+        let all = || self.tested().chain(&self.loss);
+        let differs = |place: &usize| all().any(|tested| tested.differs(*place));
         let told: Vec<String> = others()
             .filter(differs)
             .take(NAMED)
-            .map(|place| format!("{} has {}", name(place), self.change(choice, place)))
+            .map(|place| format!("{} has {}", self.name(place), self.change(place)))
             .collect();
-        let alike: Vec<String> = others().filter(|place| !differs(place)).map(name).collect();
-        let own = &choice.cells[self.baseline];
-        let quality = self.quality.as_ref();
-        let quality = quality.and_then(|measure| Some(measure.told(&measure.number(own.cell)?)));
-        let start: Vec<String> = std::iter::once(pace.told(&own.numbers[0]))
-            .chain(quality)
-            .collect();
-        let start = format!("{} ({})", name(self.baseline), start.join(", "));
-        let test = choice::test(choice.n);
+        let own = self.cells[self.baseline];
+        let start = [Some(&self.time), self.quality.as_ref().ok()].into_iter();
+        let start = start.flatten().filter_map(|tested| {
+            let number = tested.measure.number(own)?;
+            Some(tested.measure.told(&number))
+        });
+        let start = start.collect::<Vec<_>>().join(", ");
+        let start = format!("{} ({start})", self.name(self.baseline));
+        let test = choice::test(self.time.n);
+        let names: Vec<&str> = self.tested().map(|tested| &*tested.name).collect();
         let mut sentences = Vec::new();
         if told.is_empty() {
+            let names = names.join(" or ");
             sentences.push(format!(
-                "No treatment is shown to differ from {start} ({test})."
+                "No treatment is shown to differ from {start} in {names} ({test})."
             ));
         } else {
             sentences.push(format!("Against {start}: {} ({test}).", told.join("; ")));
+            let alike = self.tested().filter_map(|tested| {
+                let alike = others().filter(|place| !tested.differs(*place));
+                let alike: Vec<String> = alike.map(|place| self.name(place)).collect();
+                (!alike.is_empty()).then(|| format!("in {}: {}", tested.name, alike.join(", ")))
+            });
+            let alike = alike.collect::<Vec<_>>().join("; ");
             if !alike.is_empty() {
-                sentences.push(format!(
-                    "Not shown to differ from it: {}.",
-                    alike.join(", ")
-                ));
+                sentences.push(format!("Not shown to differ from it {alike}."));
             }
         }
+        sentences.extend(self.untested());
         sentences
     }
 
-    /// The change against the baseline as text: `3.65× the epoch time, best loss 0.8751 (0.87–0.88)`; only differences
-    /// that a test shows.
-    fn change(&self, choice: &Choice<'_, '_>, place: usize) -> String {
-        let pace = &choice.measures[0];
-        let middle = |place: usize| median(&choice.cells[place].values);
-        let ratio = middle(place).zip(middle(self.baseline));
-        let ratio = ratio.filter(|_| self.p[0][place] <= ALPHA);
-        let ratio = ratio.map(|(own, base)| format!("{}× the {}", human(own / base, 3), pace.name));
-        let quality = self.quality.as_ref().filter(|_| self.p[1][place] <= ALPHA);
-        let quality = quality.and_then(|measure| {
-            let [own, base] =
-                [place, self.baseline].map(|at| measure.number(choice.cells[at].cell));
+    /// The measures that are always told: the time, and the quality if it could be tested.
+    fn tested(&self) -> impl Iterator<Item = &Tested> {
+        let quality = self.quality.as_ref().ok();
+        let quality = quality.filter(|quality| quality.n >= self.needed);
+        std::iter::once(&self.time).chain(quality)
+    }
+
+    /// Sentence: why the quality was not tested.
+    fn untested(&self) -> Option<String> {
+        match &self.quality {
+            Err(why) => Some(format!("Quality cannot be compared: {}.", (*why)?.words())),
+            Ok(quality) if quality.n >= self.needed => None,
+            Ok(quality) if quality.is_equal => None,
+            Ok(quality) => Some(format!(
+                "Whether {} differs was not tested: {} per cell, {} are needed.",
+                quality.name,
+                count(quality.n, "seed"),
+                self.needed
+            )),
+        }
+    }
+
+    fn name(&self, place: usize) -> String {
+        self.view.name(self.cells[place], None)
+    }
+
+    /// The change against the baseline as text: `3.65× the step time (3.60–3.71), best loss 0.8751 (0.87–0.88), worse`;
+    /// only differences that a test shows.
+    fn change(&self, place: usize) -> String {
+        let time = self
+            .time
+            .differs(place)
+            .then(|| self.ratio(place))
+            .flatten();
+        let metrics = self.tested().skip(1).chain(&self.loss);
+        let metrics = metrics.filter(|tested| tested.differs(place));
+        let metrics = metrics.filter_map(|Tested { measure, .. }| {
+            let [own, base] = [place, self.baseline].map(|at| measure.number(self.cells[at]));
             let (own, base) = own.zip(base)?;
             let how = if measure.cost(own.value) < measure.cost(base.value) {
                 "better"
@@ -132,10 +224,32 @@ impl Against {
             };
             Some(format!("{}, {how}", measure.told(&own)))
         });
-        ratio
-            .into_iter()
-            .chain(quality)
+        time.into_iter()
+            .chain(metrics)
             .collect::<Vec<_>>()
             .join(", ")
+    }
+
+    /// The ratio of the times, as the comparison of both has it.
+    fn ratio(&self, place: usize) -> Option<String> {
+        let plan = &self.view.set.plan;
+        let column = &*self.time.measure.column;
+        let is_judged = column == "step_ms" || self.time.name != self.time.measure.name;
+        let of_run = |info: &CellInfo, run: &BlockRow| {
+            let judged = is_judged.then(|| plan.sample_ms(info, run)).flatten();
+            judged.or_else(|| value(run, column))
+        };
+        let keys = [self.baseline, place].map(|at| &*self.cells[at].info.key);
+        let ratio = ratio_of_cells(self.view.set, keys, &of_run)?;
+        let ends = ratio.ends().map(|(low, high)| {
+            let [low, high] = [low, high].map(|end| human(end, 3));
+            format!(" ({})", between(&low, &high))
+        });
+        Some(format!(
+            "{}× the {}{}",
+            human(ratio.value, 3),
+            self.time.name,
+            ends.unwrap_or_default()
+        ))
     }
 }

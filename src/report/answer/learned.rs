@@ -47,7 +47,8 @@ pub(super) fn not_learned(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String
         learned.filter(|learned| !learned).count()
     };
     let not = cells.iter().map(|cell| (*cell, count_in(cell)));
-    let not: Vec<(&Cell<'_>, usize)> = not.filter(|(_, not)| *not > 0).collect();
+    let mut not: Vec<(&Cell<'_>, usize)> = not.filter(|(_, not)| *not > 0).collect();
+    not.sort_by_key(|(_, not)| std::cmp::Reverse(*not));
     let failed: usize = not.iter().map(|(_, not)| not).sum();
     let names = not.iter().take(NAMED);
     let names: Vec<String> = names.map(|(cell, _)| view.name(cell, None)).collect();

@@ -1,5 +1,6 @@
 //! Sentences about cells without a result.
 
+use crate::report::judged::some_of;
 use crate::report::view::{Cell, View};
 use crate::results::{Status, grouped};
 
@@ -43,6 +44,23 @@ pub(super) fn not_run(view: &View<'_>) -> String {
         view.cells.len(),
         reasons(left)
     )
+}
+
+/// Sentence on the cells that diverged, if other cells have a result; none for the trials of a search.
+pub(super) fn diverged(view: &View<'_>) -> Option<String> {
+    let is_lost = |cell: &&Cell<'_>| {
+        cell.status == Status::Diverged && !cell.is_measured() && cell.info.trial.is_none()
+    };
+    let lost: Vec<&Cell<'_>> = view.cells.iter().filter(is_lost).collect();
+    if lost.is_empty() || lost.len() == view.cells.len() {
+        return None;
+    }
+    let names = lost.iter().map(|cell| match cell.reason {
+        "" => view.name(cell, None),
+        reason => format!("{} ({reason})", view.name(cell, None)),
+    });
+    let names: Vec<String> = names.collect();
+    Some(format!("Diverged: {}.", some_of(&names, NAMED, "; ")))
 }
 
 /// `8 skipped (no CUDA device); 1 oom (needed 12 GiB)`: numbers of cells by status and reason.

@@ -26,6 +26,7 @@ mod tests;
 mod units;
 
 use super::advice::Advice;
+use super::judged::distinct;
 use super::section::Theme;
 use super::sections::tasks::tasks;
 use super::sections::{scaling, targets};
@@ -52,6 +53,7 @@ impl Answer {
         let mut answer = nothing(view)
             .or_else(|| of_search(view))
             .unwrap_or_else(|| of_cells(view));
+        answer.sentences.extend(missing::diverged(view));
         answer.sentences.extend(baselines::sentences(view));
         answer.not_run = not_run(view);
         answer
@@ -113,6 +115,8 @@ impl Answer {
                     .extend(parts::sentences(view, &part, choices, cells));
             }
         }
+        // The usual answer for a single cell has sentences of parts, too.
+        self.sentences = distinct(std::mem::take(&mut self.sentences));
         self
     }
 }
@@ -206,9 +210,9 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
 fn beside(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Vec<String> {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let is_of_steps = choices.iter().any(table::has_phases);
-    let names_quality = choices.iter().any(|choice| {
-        choice.why == choice::Why::Named && choice.measures.iter().any(|own| !own.is_clock)
-    });
+    let names_quality = choices
+        .iter()
+        .any(|choice| choice.measures.iter().any(|own| !own.is_clock));
     let phases = is_of_steps.then(|| parts::place(view, &cells));
     let not_learned = learned::not_learned(view, &cells).filter(|_| names_quality);
     phases.into_iter().chain(not_learned).collect()

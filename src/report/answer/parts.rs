@@ -49,7 +49,7 @@ pub(super) fn sentences(
         }
         AnswerPart::Gain(axis) => {
             let told = gains::along(view, axis, choices);
-            let told = told.unwrap_or_else(|| along::sentences(view, axis));
+            let told = told.unwrap_or_else(|| along::of_treatments(view, axis));
             or(told, no_pair(axis))
         }
         AnswerPart::Along(axis) if batch_curve::is_axis(view, axis) => or(
@@ -193,7 +193,10 @@ fn costs(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<String> {
 fn size(view: &View<'_>, cell: &Cell<'_>, of: usize) -> Option<String> {
     let facts = cell.facts().next().filter(|facts| facts.parameters > 0)?;
     let flops = facts.flops_forward_per_sample + facts.flops_backward_per_sample;
-    let flops = (flops > 0.0).then(|| format!(" and takes {} a sample", human_si(flops, "FLOP")));
+    let flops = (flops > 0.0).then(|| {
+        let flops = human_si(flops, "FLOP");
+        format!(" and takes {flops} of training a sample")
+    });
     let name = if of == 1 {
         "Its model".to_owned()
     } else {

@@ -2,6 +2,7 @@
 
 mod data;
 mod parts;
+mod treatments;
 
 use serde_json::json;
 
@@ -72,6 +73,22 @@ fn fastest_is_told_where_a_test_tells_it() {
     assert_says(&alike, "1 cell is not distinguishable from it (n = 6");
 }
 
+#[test]
+fn what_diverged_is_named() {
+    let mut set = timed(3, 6, |_| 100.0);
+    let lost = set.plan.cells[2].key.clone();
+    set.blocks.retain(|run| run.key != lost);
+    set.timings.retain(|row| row.key != lost);
+    for row in set.runs.iter_mut().filter(|row| row.key == lost) {
+        (row.status, row.facts) = (Status::Diverged, None);
+        row.reason = "loss became NaN at step 3".into();
+    }
+    assert_says(
+        text(&set),
+        "Diverged: batch-size 16, workers 0 (loss became NaN at step 3).",
+    );
+}
+
 /// Cells that learned, with an accuracy for each of five seeds.
 fn with_accuracy(values: &[[f64; 5]]) -> ResultSet {
     let mut set = timed(values.len(), 2, |_| 100.0);
@@ -139,16 +156,30 @@ fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
         "workers 0 is behind it, 0.8200 (0.8000–0.8400) (n = 5",
     );
     let mut idle = set.clone();
-    let facts = idle.runs[3].facts.as_mut().expect("facts");
-    // A fall of half a percent is none.
-    (facts.eval_loss_after, facts.final_loss) = (Some(0.995), facts.first_loss);
+    let stand_still = |set: &mut ResultSet, place: usize| {
+        let facts = set.runs[place].facts.as_mut().expect("facts");
+        // A fall of half a percent is none.
+        (facts.eval_loss_after, facts.final_loss) = (Some(0.995), facts.first_loss);
+    };
+    // A cell that did not learn is named; the others can be better than it.
+    (0..5).for_each(|place| stand_still(&mut idle, place));
+    let found = answer(&idle);
+    assert_eq!(found.by, "validation accuracy, as the axes can change it");
+    assert_begins(
+        &found.sentences[0],
+        "Highest validation accuracy: workers 4",
+    );
+    assert_says(
+        found.sentences.join(" "),
+        "In 5 of 10 runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned (workers 0).",
+    );
+    // Where none learned, differences are by chance.
+    (5..8).for_each(|place| stand_still(&mut idle, place));
     let found = answer(&idle);
     assert_eq!(found.by, "throughput, as quality cannot be compared");
-    assert!(
-        found.sentences.contains(
-            &"Quality cannot be compared: in some run the evaluation loss did not fall by 1 %."
-                .to_owned()
-        )
+    assert_says(
+        found.sentences.join(" "),
+        "Quality cannot be compared: in no cell did the evaluation loss fall by 1 % in most runs.",
     );
     let mut other = set;
     other.runs[3].facts.as_mut().expect("facts").samples += 1;
@@ -273,6 +304,14 @@ fn one_cell_is_a_result_too_and_tasks_of_one_cell_are_not_ranked() {
         &told,
         "(1.00 before, 0.995 after 4 epochs): nothing shows that the model learned.",
     );
+    // One of several cells is named by what sets it apart from those that were not measured.
+    let mut only = timed(2, 2, |_| 100.0);
+    let left = only.plan.cells[1].key.clone();
+    only.runs.retain(|row| row.key != left);
+    only.blocks.retain(|row| row.key != left);
+    only.timings.retain(|row| row.key != left);
+    only.plan.report = json!({});
+    assert_begins(text(&only), "Only workers 0 was measured: ");
     let mut set = timed(2, 2, |_| 100.0);
     set.plan.cells[1].task_signature = "another".into();
     assert!(text(&set).starts_with("Each of the 2 measured cells is a task of its own"));
@@ -322,17 +361,18 @@ fn treatments_are_told_against_their_baseline() {
     let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
     set.plan.compare = json!({"treatment": "workers", "baseline": "0"});
     set.plan.report = json!({});
-    assert_eq!(
-        text(&set),
-        "Against workers 0 (79.80 samples/s (79.64–79.96), best loss 0.08070): workers 4 has 0.500× the throughput (n = 6, \
-         Mann–Whitney, Holm)."
+    let told = answer(&set).sentences;
+    assert_begins(
+        &told[0],
+        "Against workers 0 (100.25 ms (100.05–100.45) a step, best loss 0.08070): workers 4 has 2.00× the step time (2.00–2.00) \
+         (n = 6, Mann–Whitney, Holm).",
     );
     let mut set = timed(2, 6, |_| 100.0);
     set.plan.compare = json!({"treatment": "workers", "baseline": "4"});
     set.plan.report = json!({});
     assert_begins(
         text(&set),
-        "No treatment is shown to differ from workers 4 (79.",
+        "No treatment is shown to differ from workers 4 (100.",
     );
     // Too few runs to tell: the fastest is only seen.
     let mut set = timed(2, 2, |cell| [100.0, 200.0][cell]);

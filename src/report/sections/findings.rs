@@ -80,7 +80,7 @@ pub(crate) const RULES: [Rule; 13] = [
     (
         "below-noise-floor",
         "Better than the noise of the data allows, which only a leak explains: {}.",
-        |view| named(view, leak::of_cell),
+        |view| named(view, below_noise_floor),
     ),
     (
         "phases-are-not-the-step",
@@ -129,57 +129,64 @@ pub(crate) fn found(view: &View<'_>) -> Vec<Finding> {
     found.collect()
 }
 
-/// Cells with their values as text: "batch-size 8, workers 0 (2.5 %); …", or `None` without cells.
-fn named(view: &View<'_>, value: fn(&View<'_>, &Cell<'_>) -> Option<String>) -> Option<String> {
-    let hits: Vec<String> = view
-        .cells
-        .iter()
-        .filter_map(|cell| {
-            Some(format!(
-                "{} ({})",
-                view.name(cell, None),
-                value(view, cell)?
-            ))
-        })
-        .collect();
+/// What a rule found in a cell: how bad it is, and its values as text.
+type Hit = Option<(f64, String)>;
+
+/// Cells with their values as text, the worst first: "batch-size 8, workers 0 (2.5 %); …", or `None` without cells.
+fn named(view: &View<'_>, value: fn(&View<'_>, &Cell<'_>) -> Hit) -> Option<String> {
+    let hits = view.cells.iter().filter_map(|cell| {
+        let (badness, value) = value(view, cell)?;
+        Some((badness, format!("{} ({value})", view.name(cell, None))))
+    });
+    let mut hits: Vec<(f64, String)> = hits.collect();
+    // Equally bad ones stay in plan order.
+    hits.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let hits: Vec<String> = hits.into_iter().map(|(_, hit)| hit).collect();
     (!hits.is_empty()).then(|| some_of(&hits, NAMED, "; "))
 }
 
-fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let share = breakdown(cell)?.shares[0];
-    (share > WAIT).then(|| format!("{} %", fixed(share, 1)))
+    (share > WAIT).then(|| (share, format!("{} %", fixed(share, 1))))
 }
 
-fn one_rank(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+fn one_rank(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let ranks = cell.times().find_map(|times| times.ranks)?;
-    Some(format!("rank 0 of {ranks}"))
+    Some((0.0, format!("rank 0 of {ranks}")))
 }
 
-fn residual(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+fn residual(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let share = breakdown(cell)?.shares[PHASES.len()];
-    (!(-0.1..=RESIDUAL).contains(&share)).then(|| format!("{} %", fixed(share, 1)))
+    let is_large = !(-0.1..=RESIDUAL).contains(&share);
+    is_large.then(|| (share.abs(), format!("{} %", fixed(share, 1))))
 }
 
-fn spread(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+fn spread(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let step = cell.timing?.values.get("step_ms")?;
     let percent = (step.high - step.low) / step.median * 100.0;
-    (percent > SPREAD).then(|| format!("{} %", human(percent, 2)))
+    (percent > SPREAD).then(|| (percent, format!("{} %", human(percent, 2))))
 }
 
-fn outliers(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+fn outliers(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let row = cell.timing?;
-    (row.outliers > 0).then(|| format!("{} of {} runs", row.outliers, row.n))
+    let share = row.outliers as f64 / row.n as f64;
+    (row.outliers > 0).then(|| (share, format!("{} of {} runs", row.outliers, row.n)))
 }
 
-fn no_learning(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
-    let found = cell
+/// The run of a cell whose loss rose most.
+fn no_learning(_: &View<'_>, cell: &Cell<'_>) -> Hit {
+    let idle = cell
         .facts()
-        .find(|facts| has_learned(facts) == Some(false))?;
-    let (before, after) = (found.eval_loss_before?, found.eval_loss_after?);
-    Some(format!("{} → {}", human(before, 4), human(after, 4)))
+        .filter(|facts| has_learned(facts) == Some(false));
+    let found = idle.filter_map(|facts| {
+        let (before, after) = (facts.eval_loss_before?, facts.eval_loss_after?);
+        let rise = (after - before) / before.abs().max(f64::MIN_POSITIVE);
+        Some((rise, format!("{} → {}", human(before, 4), human(after, 4))))
+    });
+    found.max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-fn overtrained(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+fn overtrained(view: &View<'_>, cell: &Cell<'_>) -> Hit {
     let column = loss_column(view);
     let losses: Vec<(f64, f64)> = cell
         .facts()
@@ -194,22 +201,29 @@ fn overtrained(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
         .collect();
     let over = |get: fn(&(f64, f64)) -> f64| median(&losses.iter().map(get).collect::<Vec<f64>>());
     let (kept, best) = (over(|both| both.0)?, over(|both| both.1)?);
-    (kept - best > RISEN * best.abs()).then(|| format!("{} → {}", human(best, 4), human(kept, 4)))
+    let rise = (kept - best) / best.abs().max(f64::MIN_POSITIVE);
+    (rise > RISEN).then(|| (rise, format!("{} → {}", human(best, 4), human(kept, 4))))
 }
 
-fn not_the_step(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+/// The first of a cell's results that is below the noise floor.
+fn below_noise_floor(view: &View<'_>, cell: &Cell<'_>) -> Hit {
+    Some((0.0, leak::of_cell(view, cell)?))
+}
+
+fn not_the_step(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let sum = phases::not_the_step(cell).filter(|sum| sum.is_finite())?;
-    Some(format!("{} %", fixed(sum, 1)))
+    Some(((sum - 100.0).abs(), format!("{} %", fixed(sum, 1))))
 }
 
-fn far_off(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+fn far_off(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let done = cell.blocks.iter().filter(|run| run.status == Status::Done);
     let pairs = done.filter_map(|run| run.estimated_s.zip(run.wall_s));
     let (estimated, measured) = pairs.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
     let ratio: f64 = measured / estimated;
     // Differences below a second are the variation of process starts.
-    let is_far = ratio.max(1.0 / ratio) > FAR && (measured - estimated).abs() >= 1.0;
-    (estimated > 0.0 && is_far).then(|| times(ratio))
+    let factor = ratio.max(1.0 / ratio);
+    let is_far = factor > FAR && (measured - estimated).abs() >= 1.0;
+    (estimated > 0.0 && is_far).then(|| (factor, times(ratio)))
 }
 
 fn undeclared_difference(view: &View<'_>) -> Option<String> {
@@ -229,6 +243,23 @@ fn several<'v, 'a>(view: &'v View<'a>, get: fn(&'v Cell<'a>) -> Option<&'v str>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::golden::ddpm;
+
+    #[test]
+    fn the_worst_cells_are_named() {
+        let mut set = ddpm();
+        set.timings.iter_mut().for_each(|row| row.outliers = 0);
+        let shown = [1, 2, 4, 3];
+        for (row, outliers) in set.timings.iter_mut().zip(shown) {
+            (row.n, row.outliers) = (10, outliers);
+        }
+        let text = named(&View::of(&set), outliers).expect("cells");
+        let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+        assert!(
+            place("4 of 10") < place("3 of 10") && text.ends_with("and 2 more"),
+            "{text}"
+        );
+    }
 
     /// Pages do not list the rules, so their documentation has to.
     #[test]

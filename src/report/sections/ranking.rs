@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::report::judged::distinct;
 use crate::report::number::times;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
@@ -16,6 +17,8 @@ use crate::report::timing::timing_value;
 /// The measure by which cells are ranked by speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
+    /// Milliseconds per step, between values of a treatment.
+    Step,
     /// Seconds per epoch, if every measured cell ran whole epochs.
     Epoch,
     /// Samples per second, if epochs were cut short.
@@ -40,9 +43,28 @@ impl Pace {
         }
     }
 
+    /// The measure between values of a treatment, that of a comparison: the step, without validation; throughput if steps
+    /// differ in size.
+    pub(crate) fn of_treatments(view: &View<'_>, cells: &[&Cell<'_>]) -> Self {
+        let measured = || cells.iter().filter(|cell| cell.is_measured());
+        let has = |column| {
+            let has =
+                |cell: &&Cell<'_>| !cell.is_of_command && timing_value(cell, column).is_some();
+            measured().all(has)
+        };
+        let plan = &view.set.plan;
+        let sizes = distinct(measured().map(|cell| plan.samples_per_step(cell.info)));
+        match sizes.len() {
+            1 if has("step_ms") => Self::Step,
+            2.. if has("samples_per_s") => Self::Throughput,
+            _ => Self::of(cells),
+        }
+    }
+
     /// The column of `timings.csv`.
     pub(crate) fn column(self) -> &'static str {
         match self {
+            Self::Step => "step_ms",
             Self::Epoch => "epoch_s",
             Self::Throughput => "samples_per_s",
             Self::Run => "total_s",
@@ -52,6 +74,7 @@ impl Pace {
     /// The formula of a speed-up.
     fn formula(self) -> &'static str {
         match self {
+            Self::Step => "step time of the baseline ÷ own",
             Self::Epoch => "epoch time of the baseline ÷ own",
             Self::Throughput => "throughput ÷ that of the baseline",
             Self::Run => "time of the baseline's run ÷ own",
@@ -67,7 +90,7 @@ pub(crate) fn fastest_first<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<(&'v Cell<'a>
     let mut ordered: Vec<_> = timed.collect();
     ordered.sort_by(|a, b| match pace {
         Pace::Throughput => b.1.total_cmp(&a.1),
-        Pace::Epoch | Pace::Run => a.1.total_cmp(&b.1),
+        Pace::Step | Pace::Epoch | Pace::Run => a.1.total_cmp(&b.1),
     });
     ordered
 }
@@ -93,7 +116,12 @@ pub(crate) fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
 
 /// Why two cells' times cannot be compared; `None` if they can.
 pub(crate) fn not_comparable(view: &View<'_>, a: &Cell<'_>, b: &Cell<'_>) -> Option<String> {
-    if a.info.work_signature == b.info.work_signature {
+    // Values of a declared treatment are to be compared, although their work differs.
+    let are_treatments =
+        |place: usize| a.is_measured() && b.is_measured() && a.axes_but(place) == b.axes_but(place);
+    if a.info.work_signature == b.info.work_signature
+        || view.treatment().is_some_and(are_treatments)
+    {
         return measured_apart(a, b).map(str::to_owned);
     }
     let differs = difference::of_work(view, &[a], &[b]);
@@ -124,8 +152,12 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<CellColumn<'f, 'a>
     let (mut bases, mut formulas) = (BTreeMap::new(), Vec::new());
     let (mut names, mut why_none) = (Vec::new(), String::new());
     for task in tasks(view) {
-        let (pace, Some(base)) = (Pace::of(&task.cells), baseline(view, &task.cells)) else {
+        let Some(base) = baseline(view, &task.cells) else {
             continue;
+        };
+        let pace = match view.treatment() {
+            Some(_) => Pace::of_treatments(view, &task.cells),
+            None => Pace::of(&task.cells),
         };
         let others = task.cells.iter().filter(|cell| cell.is_measured());
         let others: Vec<_> = others
@@ -149,10 +181,13 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<CellColumn<'f, 'a>
         if !formulas.contains(&pace.formula()) {
             formulas.push(pace.formula());
         }
-        let how = if is_baseline(view, base) {
-            "named by the manifest"
-        } else {
-            "the slowest"
+        let plan = &view.set.plan;
+        let declared = [&plan.report, &plan.compare].map(|section| section.get("baseline"));
+        let is_named = declared.into_iter().flatten().any(|value| !value.is_null());
+        let how = match is_baseline(view, base) {
+            true if is_named => "named by the manifest",
+            true => "the treatment's first value",
+            false => "the slowest",
         };
         names.push(format!("{} ({how})", view.name(base, None)));
     }
@@ -195,7 +230,7 @@ fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) ->
         return Entry::detailed("–", format!("not comparable: {what}"));
     }
     let ratio = match pace {
-        Pace::Epoch | Pace::Run => base_speed / own,
+        Pace::Step | Pace::Epoch | Pace::Run => base_speed / own,
         Pace::Throughput => own / base_speed,
     };
     Entry::value(ratio, times(ratio))

@@ -4,11 +4,13 @@ use crate::base::units::{human, human_bytes};
 use crate::event::{PhaseTimes, RunTimes};
 use crate::plan::TargetSpec;
 use crate::report::measure::Measure;
-use crate::report::number::{Provenance, with_unit};
+use crate::report::number::{Number, Provenance, with_unit};
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
-use crate::results::{BlockRow, Interval, IntervalKind, fixed_unit, interval_over_runs, value};
+use crate::results::{
+    BlockRow, Interval, IntervalKind, exact_interval_over_runs, fixed_unit, value,
+};
 
 use super::machine;
 use super::phases::PHASES;
@@ -164,7 +166,7 @@ fn figure(view: &View<'_>, cell: &Cell<'_>, column: &str) -> Option<(Interval, u
     } else {
         measure.values(cell)
     };
-    if let Some(found) = interval_over_runs(&cell.info.key, &seeds) {
+    if let Some(found) = exact_interval_over_runs(&cell.info.key, &seeds) {
         return Some((found, seeds.len()));
     }
     let row = cell.timing.filter(|_| cell.is_measured())?;
@@ -179,7 +181,7 @@ fn figure(view: &View<'_>, cell: &Cell<'_>, column: &str) -> Option<(Interval, u
                 None => value(run, column),
             };
             let values: Option<Vec<f64>> = runs.map(of_run).collect();
-            interval_over_runs(&cell.info.key, &values?)
+            exact_interval_over_runs(&cell.info.key, &values?)
         }
     };
     Some((found?, cell.counted.len()))
@@ -209,7 +211,17 @@ fn phase_of(column: &str) -> Option<fn(&PhaseTimes) -> f64> {
 }
 
 fn entry(column: &str, figure: &Interval) -> Entry {
-    let entry = Entry::between(figure.median, figure.ends(), |value| show(column, value));
+    let unit = fixed_unit(column);
+    let entry = if ["ms", "s", "samples/s"].contains(&unit) {
+        // Times are rounded in timings.csv: more digits are not known.
+        let number = Number::timing(figure, "");
+        Entry {
+            text: with_unit(&number.text, unit),
+            ..Entry::number(Some(&number))
+        }
+    } else {
+        Entry::between(figure.median, figure.ends(), |value| show(column, value))
+    };
     if figure.kind == IntervalKind::Single {
         let detail = "n = 1".to_owned();
         return Entry { detail, ..entry };
@@ -274,6 +286,32 @@ mod tests {
             .as_deref()
             .expect("a reason");
         assert_begins(missing, "not measured: not run: device");
+    }
+
+    #[test]
+    fn a_figure_has_the_digits_of_its_value() {
+        let mut set = ddpm();
+        let key = set.plan.cells[0].key.clone();
+        let golden = set.runs.iter().find(|row| row.key == key).cloned();
+        let golden = golden.expect("a run");
+        set.runs.retain(|row| row.key != key);
+        for (seed, loss) in [0.15281, 0.23333, 0.46112].into_iter().enumerate() {
+            let mut row = golden.clone();
+            row.seed = seed as u64;
+            row.facts.as_mut().expect("facts").best_loss = Some(loss);
+            set.runs.push(row);
+        }
+        let view = View::of(&set);
+        let shown = |column| {
+            let (figure, _) = figure(&view, &view.cells[0], column).expect("a figure");
+            let entry = entry(column, &figure);
+            (entry.text, entry.detail)
+        };
+        let loss = shown("best_loss");
+        assert_eq!(loss, ("0.2333".into(), "0.1528–0.4611".into()));
+        // Times are rounded where they are stored, and get no zeros here.
+        let step = crate::report::timing::timing(&view.cells[0], "step_ms").expect("a time");
+        assert_eq!(shown("step_ms").0, format!("{} ms", step.text));
     }
 
     #[test]

@@ -129,7 +129,7 @@ def run(c, time, phase, share):
         c.number("its share", share, shares.max())
 
 
-@kind(r"(.+) has (\S+) parameters and takes (.+) a sample\.$")
+@kind(r"(.+) has (\S+) parameters and takes (.+) of training a sample\.$")
 def size(c, name, parameters, flops):
     key = c.best_trials()[0] if c.is_search else c.keys[0] if name == "Its model" else c.ranking(c.decides[0])[0]
     if name != "Its model":
@@ -219,20 +219,25 @@ def gains(c, name, start, told, n):
             is_better = c.median(key, "best_loss") < c.median(base, "best_loss")
             c.same(f"{other} is", how[1], "better" if is_better else "worse")
         for item in re.split(r", (?=best)", parts):
-            column = "epoch_s" if "×" in item else "best_loss"
+            column = "step_ms" if "×" in item else "best_loss"
             c.same(f"{other}, {column} differs", "yes", "yes" if p[column == "best_loss"][key] <= 0.05 else "no")
-            if column == "epoch_s":
-                c.number("ratio", item.split("×")[0], c.median(key, column) / c.median(base, column))
+            if column == "step_ms":
+                ratio, low, high = re.match(r"(.+)× the step time \((.+)–(.+)\)$", item).groups()
+                c.number("ratio", ratio, c.median(key, column) / c.median(base, column))
+                c.count("ends, of the bootstrap, around the ratio", "1", float(low) <= float(ratio) <= float(high))
+                c.told += [("end, not recomputed", end, end, True) for end in (low, high)]
             else:
                 c.items([item], key)
-    c.count("n", n, min(len(c.values(k, "epoch_s")) for k in order))
+    c.count("n", n, min(len(c.values(k, "step_ms")) for k in order))
 
 
-@kind(r"Not shown to differ from it: (.+)\.$")
-def not_shown(c, names):
+@kind(r"Not shown to differ from it (in .+)\.$")
+def not_shown(c, told):
     order, p = c.treatments(c.plan["compare"]["baseline"])
-    left = {k for k in order[1:] if min(p[0][k], p[1][k]) > 0.05}
-    c.same("treatments", str(sorted(names.split(", "))), str(sorted(k.split("=")[1] for k in left)))
+    for text in told.split("; "):
+        measure, names = re.match(r"in (step time|best loss): (.+)$", text).groups()
+        left = {k for k in order[1:] if p[measure == "best loss"][k] > 0.05}
+        c.same(f"treatments, {measure}", str(sorted(names.split(", "))), str(sorted(k.split("=")[1] for k in left)))
 
 
 @kind(r"The (validation|training) loss that every cell reaches, (.+?), is reached soonest by (.+), in (.+) s; (\d+) cells are not distinguishable from it " + N + r"\)\.$")

@@ -260,7 +260,7 @@ class Folder:
         """The baseline and the others, with their adjusted p-values of times and of losses."""
         base = f"variant={baseline}"
         order = [base, *(key for key in self.keys if key != base)]
-        p = [dict(zip(order, against_best([self.values(key, column) for key in order], 0))) for column in ["epoch_s", "best_loss"]]
+        p = [dict(zip(order, against_best([self.values(key, column) for key in order], 0))) for column in ["step_ms", "best_loss"]]
         return order, p
 
     def pair_values(self, spec):
@@ -356,13 +356,13 @@ class Check:
 
     def items(self, parts, key):
         for part in filter(None, parts):
-            units = {"MiB": self.memory(), "samples/s": "samples_per_s", "an epoch": "epoch_s"}
+            units = {"MiB": self.memory(), "samples/s": "samples_per_s", "an epoch": "epoch_s", "a step": "step_ms"}
             column = next((column for unit, column in units.items() if re.search(rf" {unit}(?: \(.*)?$", part)), None)
             named = next((name for name in COLUMNS if part.lower().startswith(name.lower() + " ")), None)
             if named:
                 part, column = part[len(named) + 1:], COLUMNS[named]
             if re.match(r"-?\d", part):
-                self.shown(part.replace(" an epoch", ""), key, column or self.decides[0])
+                self.shown(part.replace(" an epoch", "").replace(" a step", ""), key, column or self.decides[0])
             else:
                 self.add("figure", part, "unknown", False)
 

@@ -26,7 +26,7 @@ use choice::CellTest;
 use samples::{EFFORT, Effort, Family};
 
 pub(super) use quality::judge_quality;
-pub(super) use samples::{ALPHA, Samples, Verdicts, fewest, threshold};
+pub(super) use samples::{ALPHA, Samples, VERDICT_STREAM, Verdicts, fewest, threshold};
 pub use samples::{needed_pairs, needed_runs, session_threshold};
 pub use sequential::is_sure;
 

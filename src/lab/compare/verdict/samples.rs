@@ -20,7 +20,7 @@ pub(super) const SAME_AT_MOST: f64 = 0.10;
 
 /// Column number of the random streams of verdicts, and the next of those of detectable effects; timing columns use numbers
 /// from 0.
-pub(super) const VERDICT_STREAM: usize = 1000;
+pub(in crate::compare) const VERDICT_STREAM: usize = 1000;
 
 /// Numbers of random draws.
 pub(super) const EFFORT: Effort = Effort {

@@ -9,7 +9,8 @@
 //! .store/spans/<cell hash>/<the same name>      time spans of the profiled steps, for the trace
 //! .store/samples/<digest>.png                   images of costly evaluations, by digest of their content
 //! .store/codes/<code hash>.json                 the parts of a code hash, for `plan --explain`
-//! .store/environments/<env id>.json
+//! .store/environments/<env id>.json             the latest one with this ID
+//! .store/environments/<env id>-<session>.json   that of a session's runs, with their commit
 //! .store/damaged/                               files that could not be read, or whose checksum was wrong: for inspection by the user
 //! .store/tmp/                                   temporary files; emptied at every start
 //! shards/<i>-of-<n>.jsonl                       outside `.store`: finished runs of the shares of a plan (`journal`)
@@ -185,6 +186,25 @@ impl Store {
         Ok(())
     }
 
+    /// Stores the environment of the runs that a session measures, as that of the session and as the latest one with this ID.
+    ///
+    /// # Errors
+    /// [`StoreError::System`].
+    pub fn put_environment_of(
+        &mut self,
+        (id, session): (&str, &str),
+        environment: Environment,
+    ) -> Result<(), StoreError> {
+        self.put_environment(&of_session(id, session), environment.clone())?;
+        self.put_environment(id, environment)
+    }
+
+    /// The environment of the runs that a session measured, with the commit that they were measured at; `None` if an
+    /// earlier version stored them.
+    pub fn environment_of(&self, id: &str, session: &str) -> Option<&Environment> {
+        self.environments.get(&of_session(id, session))
+    }
+
     /// Stores the current environment.
     ///
     /// # Errors
@@ -238,6 +258,11 @@ fn push(runs: &mut Vec<StoredRun>, mut run: StoredRun) {
         run.share_with(last);
     }
     runs.push(run);
+}
+
+/// The name of a session's environment. Names of files may not contain colons everywhere.
+fn of_session(id: &str, session: &str) -> String {
+    format!("{id}-{}", session.replace(':', ""))
 }
 
 /// The name of a file without its ending.

@@ -78,8 +78,12 @@ impl Store {
         if let Some(parts) = entry.code.take() {
             self.put_code(&keys.code_hash, parts)?;
         }
-        if let Some(environment) = entry.environment.take() {
-            self.put_environment(&keys.conditions.env_id, environment)?;
+        // A line without an environment has that of an earlier line.
+        let env_id = &keys.conditions.env_id;
+        let known = || self.environments.get(&**env_id).cloned();
+        if let Some(environment) = entry.environment.take().or_else(known) {
+            let session = entry.run.session.as_deref().unwrap_or_default();
+            self.put_environment_of((env_id, session), environment)?;
         }
         let runs = self.runs_of(&keys.cell_hash);
         let old = runs.iter().find(|other| other.keys == keys);

@@ -67,7 +67,10 @@ fn a_treatment_that_gains_nothing_is_told_so() {
     );
     let gains = told(timed(2, 6, |cell| [100.0, 50.0][cell]), &parts);
     assert_begins(&gains[0], "Against workers 0 (");
-    assert_says(&gains[0], "workers 4 has 2.00× the throughput");
+    assert_says(
+        &gains[0],
+        "workers 4 has 0.500× the step time (0.500–0.500)",
+    );
     // Where cells differ in more, pairs of them do not.
     let pairs = told(four([100.0, 50.0, 200.0, 100.0]), &parts);
     assert_begins(&pairs[0], "workers 4 instead of 0: 2.00×");
@@ -132,6 +135,11 @@ fn a_model_that_learned_nothing_is_told_so() {
         not[0].starts_with("In 1 of 4 runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned ("),
         "{not:?}"
     );
+    let mut one = timed(1, 1, |_| 100.0);
+    let facts = one.runs[0].facts.as_mut().expect("facts");
+    (facts.eval_loss_after, facts.final_loss) = (facts.eval_loss_before, facts.first_loss);
+    let once = told(one, &json!(["best_loss", "learned"])).join(" ");
+    assert_eq!(once.matches("did not fall by 1 %").count(), 1, "{once}");
     for row in &mut set.runs {
         row.facts.as_mut().expect("facts").eval_loss_before = None;
     }

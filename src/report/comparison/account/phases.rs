@@ -32,8 +32,8 @@ const NAMES: [fn(Words) -> String; 7] = [
 messages! {
     phases_title() = "Throughput by phase" | "Durchsatz nach Phasen";
     phases_about(of) = "{of} Shares are exclusive and sum to 100 %. At most: how many times as fast the step could become by this phase (Amdahl’s bound)." | "{of} Die Anteile schließen einander aus und ergeben 100 %. Höchstens: wievielmal so schnell der Schritt durch diese Phase werden könnte (Amdahls Schranke).";
-    phases_per_step() = "Times of a training step." | "Zeiten eines Trainingsschritts.";
-    phases_per_sample() = "Times of a sample, since the steps of both sides differ in size." | "Zeiten je Sample, da die Schritte beider Seiten verschieden groß sind.";
+    phases_per_step() = "Mean times of a run’s training steps; the verdict is about their median." | "Mittlere Zeiten der Trainingsschritte eines Laufs; das Urteil gilt ihrem Median.";
+    phases_per_sample() = "Mean times of a sample, since the steps of both sides differ in size; the verdict is about the median step." | "Mittlere Zeiten je Sample, da die Schritte beider Seiten verschieden groß sind; das Urteil gilt dem Median der Schritte.";
     phases_phase() = "phase" | "Phase";
     phases_share(side) = "share {side}" | "Anteil {side}";
     phases_bound() = "at most" | "höchstens";
@@ -41,9 +41,9 @@ messages! {
     phases_share_how() = "mean of the phase ÷ mean step" | "Mittel der Phase ÷ mittlerer Schritt";
     phases_ratio_how() = "median after ÷ median before, below it the interval" | "Median nachher ÷ Median vorher, darunter das Intervall";
     phases_bound_how() = "1 ÷ (1 − share before)" | "1 ÷ (1 − Anteil vorher)";
-    phases_step() = "step" | "Schritt";
-    phases_of_a_step(phases) = "By phase of a step: {phases}." | "Nach Phasen eines Schritts: {phases}.";
-    phases_of_a_sample(phases) = "By phase, per sample: {phases}." | "Nach Phasen, je Sample: {phases}.";
+    phases_step() = "mean step" | "mittlerer Schritt";
+    phases_of_a_step(before, after, phases) = "By phase of the mean step, {before} → {after}: {phases}." | "Nach Phasen des mittleren Schritts, {before} → {after}: {phases}.";
+    phases_of_a_sample(before, after, phases) = "By phase of the mean step, per sample, {before} → {after}: {phases}." | "Nach Phasen des mittleren Schritts, je Sample, {before} → {after}: {phases}.";
     phases_changed(phase, before, after, ends, percent) = "{phase} {before} → {after}{ends}, {percent} of the change" | "{phase} {before} → {after}{ends}, {percent} der Änderung";
     phases_none_alone() = "By phase: none alone shows the change." | "Nach Phasen: Keine zeigt die Änderung für sich.";
     phases_of_cells(phase, cells) = "{phase} ({cells} cells)" | "{phase} ({cells} Zellen)";
@@ -226,8 +226,9 @@ struct Changed {
 }
 
 /// The phases whose own test shows the direction of the step's change and that make up at least a tenth of it, the
-/// largest first; `None` if the cell has no verdict on its time, or the runs were not interleaved.
-fn changed(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<Vec<Changed>> {
+/// largest first, and the mean step of both sides; `None` if the cell has no verdict on its time, or the runs were not
+/// interleaved.
+fn changed(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<(Vec<Changed>, [f64; 2])> {
     let judgement = &matched.pair.judgement;
     let wanted = match judgement.verdict {
         Verdict::Faster => RatioTest::Less,
@@ -254,13 +255,14 @@ fn changed(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<Vec<Chan
     });
     let mut named: Vec<Changed> = named.collect();
     named.sort_by(|a, b| b.part.total_cmp(&a.part));
-    Some(named)
+    Some((named, [before, after]))
 }
 
 /// Sentence for one cell: which phases explain the change of its time.
 pub(crate) fn sentence(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<String> {
     let words = scene.words;
-    let named = changed(scene, matched)?;
+    let (named, step) = changed(scene, matched)?;
+    let [before, after] = step.map(|time| words.seconds(time / 1e3));
     let texts = named.into_iter().map(|found| {
         let [before, after] = found.medians.map(|time| words.seconds(time / 1e3));
         let ratio = found.phase.ratio.as_ref();
@@ -281,9 +283,9 @@ pub(crate) fn sentence(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Opt
     Some(if texts.is_empty() {
         words.phases_none_alone()
     } else if step_sizes(matched).is_some() {
-        words.phases_of_a_sample(texts.join("; "))
+        words.phases_of_a_sample(before, after, texts.join("; "))
     } else {
-        words.phases_of_a_step(texts.join("; "))
+        words.phases_of_a_step(before, after, texts.join("; "))
     })
 }
 
@@ -292,7 +294,7 @@ pub(crate) fn sentence_of_cells(scene: &Scene<'_>) -> Option<String> {
     let words = scene.words;
     let found = scene
         .matched_cells()
-        .filter_map(|matched| changed(scene, &matched));
+        .filter_map(|matched| Some(changed(scene, &matched)?.0));
     let found: Vec<Vec<Changed>> = found.collect();
     let named = NAMES.map(|name| name(words)).map(|name| {
         let cells = found.iter();

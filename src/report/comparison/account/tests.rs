@@ -156,8 +156,8 @@ fn a_phase_can_do_no_more_than_its_share_of_the_step() {
     is_near(value(table, "forward", 5), 1.65);
     is_near(value(table, "forward", 6), 2.0);
     is_near(value(table, "optimizer", 6), 1.0 / 0.95);
-    assert_eq!(texts(table, "step")[1], "100.0");
-    assert_eq!(texts(table, "step")[5..], ["–"]);
+    assert_eq!(texts(table, "mean step")[1], "100.0");
+    assert_eq!(texts(table, "mean step")[5..], ["–"]);
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn steps_of_other_size_are_held_against_each_other_by_sample() {
     let all = sections(&set, "before", "after");
     let table = table(&all, "phases");
     // 33 ÷ 64 against 20 ÷ 32.
-    is_near(value(table, "step", 5), 33.0 / 64.0 / (20.0 / 32.0));
-    assert_begins(&table.about, "Times of a sample");
+    is_near(value(table, "mean step", 5), 33.0 / 64.0 / (20.0 / 32.0));
+    assert_begins(&table.about, "Mean times of a sample");
 }
 
 #[test]

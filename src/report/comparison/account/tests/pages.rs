@@ -71,7 +71,7 @@ fn the_answer_names_the_phases_that_the_change_is_in() {
     // 10 × 1.025 and 8 × 1.025 ms before; all are 33 ÷ 20 of it; what makes up 5 % of the change is not named.
     assert_eq!(
         said(&results()),
-        "By phase of a step: forward 10.2 ms → 16.9 ms (1.650×, 95 % interval 1.650–1.650), 50 % of the change; backward \
+        "By phase of the mean step, 20.5 ms → 33.8 ms: forward 10.2 ms → 16.9 ms (1.650×, 95 % interval 1.650–1.650), 50 % of the change; backward \
          8.20 ms → 13.5 ms (1.650×, 95 % interval 1.650–1.650), 40 % of the change."
     );
     // 10 × 1.025 ÷ 32 and 16.5 × 1.025 ÷ 64: steps of both sides differ in size.
@@ -80,7 +80,7 @@ fn the_answer_names_the_phases_that_the_change_is_in() {
     let mut comparison = compared(&set, "before", "after");
     comparison.cells[0].judgement.verdict = Verdict::Faster;
     let by_sample = answer::sentences(&Scene::of(&comparison, Language::English))[2].clone();
-    let start = "By phase, per sample: forward 0.320 ms → 0.264 ms (0.825×";
+    let start = "By phase of the mean step, per sample, 0.641 ms → 0.529 ms: forward 0.320 ms → 0.264 ms (0.825×";
     assert!(by_sample.starts_with(start), "{by_sample}");
     // After waits for data for 2 ms a step, and has the other phases of before.
     let slower = |waits: f64| {
@@ -98,7 +98,8 @@ fn the_answer_names_the_phases_that_the_change_is_in() {
         set
     };
     let only_data = said(&slower(2.0));
-    assert_begins(&only_data, "By phase of a step: data wait ");
+    assert_begins(&only_data, "By phase of the mean step, ");
+    assert!(only_data.contains(": data wait "), "{only_data}");
     assert!(only_data.ends_with("100 % of the change."), "{only_data}");
     assert!(!only_data.contains(';'), "{only_data}");
     assert_eq!(said(&slower(0.0)), "By phase: none alone shows the change.");
