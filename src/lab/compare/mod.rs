@@ -17,7 +17,6 @@ mod environment;
 mod facts;
 mod files;
 mod floor;
-mod gate;
 #[cfg(any(test, feature = "testing"))]
 pub mod golden;
 mod history;
@@ -48,7 +47,6 @@ pub use comparison::{
 pub use cost::{Cost, CostChange, CostOverCells};
 pub use files::write_files;
 pub use floor::{Floor, Floors, SESSIONS};
-pub use gate::{FailOn, Finding, Violation, violations};
 pub use history::{
     CellHistory, Histories, History, HistoryPoint, HistoryQuestion, MeasuredSession,
     SESSIONS_FOR_A_CHANGE, Shift,
