@@ -10,9 +10,6 @@ use super::ResultsError;
 use super::files::read_csv;
 use super::write::csv_of;
 
-/// Digits of predicted and measured ratios.
-const DIGITS: usize = 5;
-
 /// A row of `recommendations.csv`; its fields are named as the columns. Ratios are the value of `column` with the
 /// change divided by that without.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -32,32 +29,36 @@ pub struct RecommendationRow {
     /// `gain`, `no-worse` or `value`.
     pub claim: String,
     /// Predicted ratio; empty if only bounds are known.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub predicted: Option<f64>,
     /// Lower end, or lower bound, of the predicted ratio.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub low: f64,
     /// Upper end, or upper bound, of the predicted ratio.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub high: f64,
     /// Why, in a sentence.
     pub reasoning: String,
     /// `proposed`, `tested`, or `dropped` if earlier results refuted it.
     pub status: String,
     /// Measured ratio.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub measured: Option<f64>,
     /// Lower end of the measured interval.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub measured_low: Option<f64>,
     /// Upper end of the measured interval.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub measured_high: Option<f64>,
     /// `confirmed`, `refuted` or `unclear`; empty until it is measured.
     pub verdict: String,
 }
 
-fn rounded<V, S>(value: &V, serializer: S) -> Result<S::Ok, S::Error>
+/// Writes a number with this many digits; a missing one as an empty field.
+pub(super) fn rounded<const DIGITS: usize, V, S>(
+    value: &V,
+    serializer: S,
+) -> Result<S::Ok, S::Error>
 where
     V: Into<Option<f64>> + Copy,
     S: Serializer,
