@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::event::OpWork;
 use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
@@ -10,8 +10,8 @@ use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
 use super::cost::{CostChange, CostOverCells};
 use super::judgement::{Judgement, MatrixJudgement, NotComparableReason, Ratio, Verdict};
 
-/// Two sides, compared cell by cell.
-#[derive(Debug, Clone, PartialEq)]
+/// Two sides, compared cell by cell; its fields are those of `comparison.json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// Name of the experiment.
     pub name: String,
@@ -25,20 +25,23 @@ pub struct Comparison {
     pub environment: EnvironmentChange,
     /// Axes and values that exist on one side only.
     pub axes: Vec<AxisChange>,
-    /// Matched cells, in the plan order of `after`.
-    pub cells: Vec<CellPair>,
-    /// Cells that exist only in `after`.
-    pub added: Vec<CellInfo>,
-    /// Cells that exist only in `before`.
-    pub removed: Vec<CellInfo>,
-    /// Groups of added and removed cells with more than one possible pairing; none of them is paired.
-    pub ambiguous: Vec<Ambiguity>,
     /// One test over all cells with comparable times; `None` if there are too few of them.
     pub matrix: Option<MatrixJudgement>,
     /// One test over all cells for each cost that was measured in some cell.
     pub costs: Vec<CostOverCells>,
     /// Runs per side that a matrix of this size and design needs before the verdict on a single cell can be an effect.
     pub needed_runs: usize,
+    /// Cells that exist only in `after`.
+    #[serde(serialize_with = "identified")]
+    pub added: Vec<CellInfo>,
+    /// Cells that exist only in `before`.
+    #[serde(serialize_with = "identified")]
+    pub removed: Vec<CellInfo>,
+    /// Groups of added and removed cells with more than one possible pairing; none of them is paired.
+    pub ambiguous: Vec<Ambiguity>,
+    /// Matched cells, in the plan order of `after`.
+    #[serde(skip)]
+    pub cells: Vec<CellPair>,
 }
 
 impl Comparison {
@@ -62,23 +65,50 @@ impl Comparison {
     }
 }
 
+/// Key, hash and axis values of cells.
+fn identified<S: Serializer>(cells: &[CellInfo], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Identity<'a> {
+        key: &'a str,
+        cell_hash: &'a str,
+        axes: &'a [String],
+    }
+    serializer.collect_seq(cells.iter().map(|cell| Identity {
+        key: &cell.key,
+        cell_hash: &cell.cell_hash,
+        axes: &cell.axes,
+    }))
+}
+
 /// One of two sides.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
     /// Display name: a git ref, a folder, a value of an axis.
     pub name: String,
     /// Origin of the side's results.
     pub origin: Origin,
     /// The side's results; when comparing along an axis, both sides contain the whole result.
+    #[serde(flatten, serialize_with = "titled")]
     pub set: ResultSet,
     /// A/A results (a build compared with itself): `noise.csv` beside the results.
+    #[serde(skip)]
     pub noise: Vec<NoiseRow>,
     /// Results of the searches that `[report] searches` of its manifest names, in that order; those without results are
     /// left out.
+    #[serde(skip)]
     pub searches: Vec<ResultSet>,
     /// Sessions in which `ab` stopped a cell's pairs as soon as its verdict was significant, according to
     /// `sessions.json` beside the folder.
+    #[serde(skip)]
     pub until_sure: BTreeSet<String>,
+}
+
+fn titled<S: Serializer>(set: &ResultSet, serializer: S) -> Result<S::Ok, S::Error> {
+    let plan = &set.plan;
+    serializer.collect_map([
+        ("title", &plan.title),
+        ("manifest_path", &plan.manifest_path),
+    ])
 }
 
 /// Where a side's results come from.
