@@ -351,18 +351,6 @@ pub enum IntervalKind {
     Single,
 }
 
-impl IntervalKind {
-    /// The kind as written in `timings.csv`.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Bootstrap95 => "bootstrap95",
-            Self::Anytime95 => "anytime95",
-            Self::Range => "range",
-            Self::Single => "single",
-        }
-    }
-}
-
 /// A machine and build, as `env.toml` stores it: fields by class.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Environment {
