@@ -35,18 +35,11 @@ impl SearchRun<'_> {
         let mut out = io::stdout().lock();
         let mut kept = 0;
         while let Some(next) = search.next() {
-            let Next::Kept {
-                job,
-                status,
-                reason,
-                ..
-            } = next
-            else {
-                continue;
-            };
+            let Next::Kept(trial) = next else { continue };
             kept += 1;
+            let (key, status, reason) = (&trial.job.spec.key, trial.status, trial.reason);
             let colon = if reason.is_empty() { "" } else { ": " };
-            writeln!(out, "{}: keep ({status}{colon}{reason})", job.spec.key)?;
+            writeln!(out, "{key}: keep ({status}{colon}{reason})")?;
         }
         for key in &search.missing {
             writeln!(out, "{key}: run, and what follows from it")?;

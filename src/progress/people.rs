@@ -55,12 +55,10 @@ impl HumanOutput {
             RunEvent::RunEnded { job, outcome } => self.end(job, outcome),
             RunEvent::Stopping { reason, running } => self.say(&reason.sentence(*running)),
             RunEvent::Tick => self.show_place(),
-            RunEvent::Kept {
-                job, status, info, ..
-            } => {
+            RunEvent::Kept(trial) => {
                 let tally = self.search.iter_mut();
-                tally.for_each(|tally| tally.keep(job, *status, info));
-                self.eta.skip(job.id.cell);
+                tally.for_each(|tally| tally.keep(trial));
+                self.eta.skip(trial.job.id.cell);
                 self.show_place();
             }
             RunEvent::NotNeeded { job } => {

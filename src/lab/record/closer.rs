@@ -13,10 +13,10 @@ use crate::results::{
     write_events, write_if_changed, write_ops,
 };
 
-use super::View;
+use super::Recorder;
 use super::trials::ShownCell;
 
-impl View<'_> {
+impl Recorder<'_> {
     /// Updates the outdated files in `folder`, and removes files of runs that no longer exist.
     ///
     /// # Errors

@@ -1,44 +1,22 @@
-//! [`View`]: generates the results files from the store, the plan and the previous files.
+//! Generates the results files from the store, the plan and the previous files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::device::DeviceKind;
 use crate::event::Status;
 use crate::plan::{Feasibility, PlannedCell};
-use crate::results::store::{RunConditions, RunKeys, Store, StoredRun};
+use crate::results::store::{RunKeys, Store, StoredRun};
 use crate::results::{
-    BlockRow, CellInfo, ColumnInfo, ConfusionRecord, EpochRecord, PlanFile, ResultSet, RunRow,
-    RunSteps, SampleInfo, WorkRecord, by_key, declared_column, metric_column, timings,
+    BlockRow, CellInfo, ColumnInfo, ConfusionRecord, EpochRecord, ResultSet, RunRow, RunSteps,
+    SampleInfo, WorkRecord, by_key, declared_column, metric_column, timings,
 };
 
-use super::TrialRow;
 use super::disagreement::{Disagreement, check_agreement};
 use super::plan_file::{cell_info, spec_difference};
 use super::row::{confusion_rows, differing, empty_row, epoch_rows, leading, run_row, work_rows};
 use super::trials::ShownCell;
-
-/// Everything from which the results files are generated.
-#[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
-    /// All cells of the manifest, selected or not, in row order.
-    pub cells: &'a [PlannedCell],
-    /// Finished trials of a search by row; a search has no other cells.
-    pub trials: &'a BTreeMap<usize, TrialRow>,
-    /// The store.
-    pub store: &'a Store,
-    /// Machine, build and run settings of this invocation.
-    pub conditions: &'a RunConditions,
-    /// `plan.json` without cells and columns.
-    pub header: &'a PlanFile,
-    /// The current content of the files.
-    pub previous: Option<&'a ResultSet>,
-    /// Absolute folder of the manifest: paths below it are stored as written in the manifest.
-    pub manifest_folder: &'a Path,
-    /// Whether this invocation measured anything.
-    pub has_measured: bool,
-}
+use super::{Recorder, TrialRow};
 
 #[derive(Default)]
 struct CellRows {
@@ -53,21 +31,18 @@ struct CellRows {
     measured: Option<(Arc<str>, Arc<str>)>,
 }
 
-impl View<'_> {
-    /// All results, in plan order.
-    ///
-    /// # Errors
-    /// [`Disagreement`], if two CPU runs that must be equal are not.
-    pub fn results(&self) -> Result<ResultSet, Disagreement> {
+impl Recorder<'_> {
+    /// All results, in plan order. Fails if two CPU runs that must be equal are not.
+    pub(super) fn results(&self) -> Result<ResultSet, Disagreement> {
         let mut all = ResultSet {
             plan: self.header.clone(),
             ..ResultSet::default()
         };
         let mut first = None;
-        let previous = self.previous.map(Previous::of);
+        let previous = self.previous.as_ref().map(Previous::of);
         for shown in self.shown() {
             let rows = self.rows(shown, previous.as_ref())?;
-            let mut info = cell_info(shown, self.manifest_folder, rows.measured, rows.samples);
+            let mut info = cell_info(shown, &self.manifest_folder, rows.measured, rows.samples);
             // Only the first cell's specification is stored in full.
             match &first {
                 Some(first) => info.spec = spec_difference(first, &info.spec),
@@ -109,7 +84,7 @@ impl View<'_> {
 
     /// All cells that have rows, in row order.
     pub(super) fn shown(&self) -> impl Iterator<Item = ShownCell<'_>> {
-        ShownCell::all(self.cells, self.trials)
+        ShownCell::all(self.cells, &self.trials)
     }
 
     /// Keys of a row's run in the store; for a pruned trial, those of the partial run.
@@ -145,7 +120,10 @@ impl View<'_> {
     }
 
     /// Steps of the runs that `results` shows in `blocks.csv`, in its order; read from the store one by one.
-    pub fn steps<'r>(&'r self, results: &'r ResultSet) -> impl Iterator<Item = RunSteps<'r>> {
+    pub(super) fn steps<'r>(
+        &'r self,
+        results: &'r ResultSet,
+    ) -> impl Iterator<Item = RunSteps<'r>> {
         self.runs(results, |_| true).map(|(row, run)| RunSteps {
             key: &row.key,
             seed: row.seed,
@@ -165,7 +143,7 @@ impl View<'_> {
         results.blocks.iter().filter_map(move |row| {
             let shown = cells.get(row.key.as_str())?;
             let keys = self.keys(*shown, row.seed, row.block);
-            Some((row, best(self.store, &keys, &is_wanted)?))
+            Some((row, best(&self.store, &keys, &is_wanted)?))
         })
     }
 
@@ -174,11 +152,11 @@ impl View<'_> {
         let mut rows = CellRows::default();
         let cell = shown.cell;
         for &seed in &cell.spec.measure.seeds {
-            let stored = |block| best(self.store, &self.keys(shown, seed, block), |_| true);
+            let stored = |block| best(&self.store, &self.keys(shown, seed, block), |_| true);
             let blocks = (0..cell.spec.measure.most_repeats()).filter_map(stored);
             let blocks: Vec<&StoredRun> = blocks.collect();
             if cell.spec.program.is_none() && cell.spec.train.device == DeviceKind::Cpu {
-                check_agreement(cell, &blocks, self.store)?;
+                check_agreement(cell, &blocks, &self.store)?;
             }
             let Some(run) = leading(&blocks) else {
                 continue;
@@ -206,7 +184,8 @@ impl View<'_> {
     fn add_environments(&self, all: &mut ResultSet) {
         let used: BTreeSet<&String> = all.blocks.iter().map(|block| &block.env_id).collect();
         for id in used {
-            let before = self.previous.and_then(|before| before.environments.get(id));
+            let before = self.previous.as_ref();
+            let before = before.and_then(|before| before.environments.get(id));
             let stored = self.store.environments().get(id);
             // The store has the latest environment of an ID, perhaps with the commit of another branch; rows that were
             // not measured again keep the environment with their own commit.

@@ -126,13 +126,12 @@ fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
         while running.len() < slots {
             match search.next() {
                 Some(Next::Run(job)) => running.push(RunningTrial { job, epoch: 0 }),
-                Some(Next::Kept {
-                    job,
-                    status,
-                    reason,
-                    ..
-                }) => {
-                    ends.insert(job.id.cell, (job.spec.key.clone(), status, reason));
+                Some(Next::Kept(kept)) => {
+                    let job = kept.job;
+                    ends.insert(
+                        job.id.cell,
+                        (job.spec.key.clone(), kept.status, kept.reason),
+                    );
                 }
                 Some(Next::NotNeeded(_)) => panic!("every trial is needed"),
                 None => break,
