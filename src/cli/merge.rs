@@ -6,13 +6,14 @@ use clap::Args;
 
 use crate::base::shell;
 use crate::base::text::count;
-use crate::cluster::{self, Collected, RunNumbers, TrialShare};
+use crate::cluster::{self, Collected, RunNumbers};
 use crate::diag::Failure;
 use crate::execute::Decision;
 use crate::progress::counts;
 use crate::record::Recorder;
 use crate::results::store::{RunConditions, Store, journals};
 use crate::results::{Session, from_here};
+use crate::search::share_of_trial;
 
 use super::after_run::render;
 use super::baselines;
@@ -132,7 +133,7 @@ fn missing(
         });
         let replay = replay.map_err(record_problem)?;
         for name in replay.missing {
-            let index = TrialShare::index(search, plan.len(), of, name);
+            let index = share_of_trial(search, plan.len(), of, name);
             let (study, number) = name;
             missing.add(index, format!("study {study} trial {number}"));
         }

@@ -1,88 +1,52 @@
-//! [`TrialShare`]: divides the trials of a search into shards.
+//! Divides the trials of a search into shares.
 
 use crate::base::text::count;
-use crate::plan::search::{PrunerSpec, SamplerSpec, SearchSpec};
+use crate::plan::search::{SamplerSpec, SearchSpec};
 use crate::results::Share;
 
-/// The trials of a search that belong to a shard.
+/// Index (from 1) of the share, out of `of`, for trial `number` of study `study` (both from 0) in a search with `studies`
+/// studies.
 ///
 /// Trials that are independent of each other are dealt one by one, by number first, then by study, so that increasing
 /// `trials` does not move earlier trials. If trials depend on earlier ones of their study, whole studies are dealt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrialShare {
-    share: Share,
-    /// Number of studies of the search, if single trials are dealt.
-    studies: Option<usize>,
-}
-
-/// The error of a search with dependent trials that has fewer studies than shards.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this search {learns}, so that its studies can be shared among machines and the trials of one study cannot: it has {}, \
-     fewer than {shares} shares", count(*studies, "study")
-)]
-pub struct TooFewStudies {
-    learns: &'static str,
+pub fn share_of_trial(
+    search: &SearchSpec,
     studies: usize,
-    shares: usize,
+    of: usize,
+    (study, number): (usize, usize),
+) -> usize {
+    let place = if search.learns() {
+        study
+    } else {
+        number * studies + study
+    };
+    Share::owner(place, of)
 }
 
-impl TrialShare {
-    /// The trials of `search`, with `studies` studies, that belong to `share`.
-    ///
-    /// # Errors
-    /// [`TooFewStudies`], if a shard would never have anything to do.
-    pub fn of(search: &SearchSpec, studies: usize, share: Share) -> Result<Self, TooFewStudies> {
-        let learns = what_learns(search);
-        let shares = share.of();
-        match learns.filter(|_| studies < shares) {
-            Some(learns) => Err(TooFewStudies {
-                learns,
-                studies,
-                shares,
-            }),
-            None => Ok(Self {
-                share,
-                studies: learns.is_none().then_some(studies),
-            }),
-        }
+/// Refuses to divide a search with dependent trials that has fewer studies than shares: a share would never have anything
+/// to do.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn check_shares(search: &SearchSpec, studies: usize, shares: usize) -> Result<(), String> {
+    if !search.learns() || studies >= shares {
+        return Ok(());
     }
-
-    /// Index (from 1) of the shard, out of `of`, for trial `number` of study `study` in a search with `studies` studies.
-    pub fn index(
-        search: &SearchSpec,
-        studies: usize,
-        of: usize,
-        (study, number): (usize, usize),
-    ) -> usize {
-        let studies = what_learns(search).is_none().then_some(studies);
-        Share::owner(place(studies, study, number), of)
-    }
-
-    /// Whether trial `number` of study `study`, both from 0, belongs to the shard.
-    pub fn owns(self, study: usize, number: usize) -> bool {
-        self.share.owns(place(self.studies, study, number))
-    }
-}
-
-/// Number by which a trial is dealt.
-fn place(studies: Option<usize>, study: usize, number: usize) -> usize {
-    studies.map_or(study, |studies| number * studies + study)
-}
-
-/// The part of a search that makes trials depend on earlier ones; `None` if they are independent.
-fn what_learns(search: &SearchSpec) -> Option<&'static str> {
-    match (&search.sampler, &search.pruner) {
-        (SamplerSpec::Tpe(_) | SamplerSpec::Nsga2(_), _) => Some("learns from earlier trials"),
-        (_, PrunerSpec::None(_)) => None,
-        _ => Some("prunes trials by earlier ones"),
-    }
+    let learns = match search.sampler {
+        SamplerSpec::Tpe(_) | SamplerSpec::Nsga2(_) => "learns from earlier trials",
+        _ => "prunes trials by earlier ones",
+    };
+    Err(format!(
+        "this search {learns}, so that its studies can be shared among machines and the trials of one study cannot: it has \
+         {}, fewer than {shares} shares",
+        count(studies, "study")
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::search::{FailedTrials, MedianSection, NoSettings, Space};
+    use crate::plan::search::{FailedTrials, MedianSection, NoSettings, PrunerSpec, Space};
 
     const RANDOM: SamplerSpec = SamplerSpec::Random(NoSettings {});
 
@@ -106,11 +70,14 @@ mod tests {
     }
 
     fn owned(search: &SearchSpec, studies: usize, share: &str) -> Vec<(usize, usize)> {
-        let share = TrialShare::of(search, studies, share.parse().unwrap()).unwrap();
+        let share: Share = share.parse().unwrap();
+        check_shares(search, studies, share.of()).unwrap();
         let all =
             (0..search.trials).flat_map(|number| (0..studies).map(move |study| (study, number)));
-        all.filter(|&(study, number)| share.owns(study, number))
-            .collect()
+        all.filter(|&(study, number)| {
+            share_of_trial(search, studies, share.of(), (study, number)) == share.index()
+        })
+        .collect()
     }
 
     #[test]
@@ -123,7 +90,7 @@ mod tests {
         assert!(
             second
                 .iter()
-                .all(|&name| TrialShare::index(&random, 1, 2, name) == 2)
+                .all(|&name| share_of_trial(&random, 1, 2, name) == 2)
         );
     }
 
@@ -143,13 +110,12 @@ mod tests {
         assert!(
             owned
                 .iter()
-                .all(|&name| TrialShare::index(&pruned, 3, 2, name) == 1)
+                .all(|&name| share_of_trial(&pruned, 3, 2, name) == 1)
         );
         let studies: std::collections::BTreeSet<usize> = owned.iter().map(|t| t.0).collect();
         assert_eq!(owned.len(), studies.len() * 6);
-        let error = TrialShare::of(&pruned, 1, "1/2".parse().unwrap()).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            check_shares(&pruned, 1, 2).unwrap_err(),
             "this search prunes trials by earlier ones, so that its studies can be shared among machines and the trials \
              of one study cannot: it has 1 study, fewer than 2 shares"
         );

@@ -9,6 +9,7 @@ use rand_chacha::rand_core::SeedableRng;
 use crate::event::{EpochRow, Job, Pruned, RunFacts, RunOutcome, Status, Verdict};
 use crate::execute::{Next, Source};
 use crate::plan::Plan;
+use crate::results::Share;
 use crate::results::store::Store;
 use crate::results::testing;
 
@@ -155,14 +156,14 @@ fn ends(plan: &Plan, slots: usize, dice: u64) -> Ends {
 
 /// The trials of several shares of a search, each of which draws the trials of the others too.
 fn shared(plan: &Plan, of: usize) -> Ends {
-    let share = |index| {
+    let share = |share| {
         let options = SearchOptions {
-            owns: Some(Box::new(move |_, number| number % of == index)),
+            share: Some(share),
             ..SearchOptions::default()
         };
         searching(plan, options, |search| drive(search, 2, 0))
     };
-    let shares: Vec<Ends> = (0..of).map(share).collect();
+    let shares: Vec<Ends> = Share::all(of).map(share).collect();
     let all: usize = shares.iter().map(BTreeMap::len).sum();
     let ends: Ends = shares.into_iter().flatten().collect();
     assert_eq!(ends.len(), all, "they are disjoint");
