@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::base::hash::{Digest, short_hash};
 use crate::base::text::{count, one_line};
+use crate::compare::leaves;
 use crate::results::{
     CellInfo, ColumnInfo, Datatype, EpochRecord, Joined, Origin, ResultSet, by_key, millis_of,
     pretty_json,
@@ -170,30 +171,22 @@ impl<'a> Run<'a> {
 
     /// Seed, axes by their names, and every setting of the cell by its path.
     fn params(&self) -> BTreeMap<String, String> {
-        let mut params = BTreeMap::new();
-        if let Some(cell) = self.cell {
-            let first = self
-                .set
-                .plan
-                .cells
-                .first()
-                .and_then(|first| first.spec.as_object());
-            let names = first
-                .into_iter()
-                .chain(cell.spec.as_object())
-                .flat_map(|spec| spec.keys());
-            for name in names {
-                let section = self.set.plan.section(cell, name);
-                flatten(name.clone(), section.unwrap_or(&Value::Null), &mut params);
-            }
+        let spec = self.cell.map(|cell| self.set.plan.spec(cell));
+        let spec = spec.unwrap_or_default();
+        let mut settings = BTreeMap::new();
+        for (name, section) in &spec {
+            leaves(name, section, &mut settings);
         }
-        for (column, text) in self
-            .values(&[Origin::Identity])
-            .filter(|(column, _)| column.name != "key")
-        {
-            params.insert(column.name.clone(), one_line(text));
-        }
-        params
+        let shown = |value: &Value| {
+            let text = value.as_str().map_or_else(|| value.to_string(), one_line);
+            text.chars().take(LONGEST_VALUE).collect()
+        };
+        let settings = settings.into_iter();
+        let settings = settings.map(|(path, value)| (path, shown(value)));
+        let identity = self.values(&[Origin::Identity]);
+        let identity = identity.filter(|(column, _)| column.name != "key");
+        let identity = identity.map(|(column, text)| (column.name.clone(), one_line(text)));
+        settings.chain(identity).collect()
     }
 
     fn tags(&self, key: &str, seed: &str) -> BTreeMap<String, String> {
@@ -276,22 +269,6 @@ impl<'a> Run<'a> {
             .map(|(name, steps)| (name.to_owned(), lines(steps)))
             .collect()
     }
-}
-
-/// Flattens settings to dotted paths such as `train.optimizer.lr`; unset values are left out, lists become JSON.
-fn flatten(path: String, value: &Value, params: &mut BTreeMap<String, String>) {
-    let text = match value {
-        Value::Null => return,
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                flatten(format!("{path}.{name}"), value, params);
-            }
-            return;
-        }
-        Value::String(text) => one_line(text),
-        other => other.to_string(),
-    };
-    params.insert(path, text.chars().take(LONGEST_VALUE).collect());
 }
 
 /// A name as MLflow allows it, which is also a file name: other characters than letters, digits, `_`, `-`, `.` become `_`. A name
