@@ -48,8 +48,7 @@ pub use cost::{Cost, CostChange, CostOverCells};
 pub use files::write_files;
 pub use floor::{Floor, Floors, SESSIONS};
 pub use history::{
-    CellHistory, Histories, History, HistoryPoint, HistoryQuestion, MeasuredSession,
-    SESSIONS_FOR_A_CHANGE, Shift,
+    CellHistory, Histories, History, HistoryPoint, MeasuredSession, SESSIONS_FOR_A_CHANGE, Shift,
 };
 pub use judgement::{
     Design, Judgement, MatrixJudgement, NotComparableReason, Ratio, Test, Threshold,
