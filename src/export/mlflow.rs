@@ -14,11 +14,11 @@ use crate::base::hash::{Digest, short_hash};
 use crate::base::text::{count, one_line};
 use crate::compare::leaves;
 use crate::results::{
-    CellInfo, ColumnInfo, Datatype, EpochRecord, Joined, Origin, ResultSet, by_key, millis_of,
-    pretty_json,
+    CellInfo, ColumnInfo, Datatype, EpochRecord, Joined, Origin, ResultSet, ResultsError, by_key,
+    create_folder, millis_of, pretty_json,
 };
 
-use super::{ExportError, unwritable};
+use super::ExportError;
 
 /// Largest number of characters of a value: MLflow's limit for parameters.
 const LONGEST_VALUE: usize = 6000;
@@ -39,13 +39,13 @@ pub fn export_mlflow(set: &ResultSet, folder: &Path) -> Result<String, ExportErr
     let experiment = folder.join(&id);
     match fs::remove_dir_all(&experiment) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(unwritable(&experiment)(error));
+            return Err(ResultsError::unwritable(&experiment)(error).into());
         }
         _ => {}
     }
     let tags = experiment.join("tags");
-    make(&tags)?;
-    let whole = fs::canonicalize(&experiment).map_err(unwritable(&experiment))?;
+    create_folder(&tags)?;
+    let whole = fs::canonicalize(&experiment).map_err(ResultsError::unwritable(&experiment))?;
     let joined = Joined::of(set);
     let epochs = by_key(&set.epochs, |row| &row.key);
     let cells = by_key(&plan.cells, |cell| &cell.key);
@@ -77,11 +77,7 @@ pub fn export_mlflow(set: &ResultSet, folder: &Path) -> Result<String, ExportErr
 
 /// Writes a file. Files are not synced individually: after an interruption the next export replaces all of them.
 fn write(path: &Path, bytes: &str) -> Result<(), ExportError> {
-    fs::write(path, bytes).map_err(unwritable(path))
-}
-
-fn make(folder: &Path) -> Result<(), ExportError> {
-    fs::create_dir_all(folder).map_err(unwritable(folder))
+    Ok(fs::write(path, bytes).map_err(ResultsError::unwritable(path))?)
 }
 
 /// The file that describes an experiment or a run to MLflow.
@@ -97,10 +93,10 @@ fn experiment_id(name: &str) -> String {
 fn check_store(folder: &Path, own: &str) -> Result<(), ExportError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(unwritable(folder))?,
+        entries => entries.map_err(ResultsError::unwritable(folder))?,
     };
     for entry in entries {
-        let entry = entry.map_err(unwritable(folder))?;
+        let entry = entry.map_err(ResultsError::unwritable(folder))?;
         let mut known = NO_EXPERIMENTS.iter().chain([&own]);
         let is_known = known.any(|name| entry.file_name() == *name);
         if !is_known && !entry.path().join(META).is_file() {
@@ -152,10 +148,10 @@ impl<'a> Run<'a> {
             ("metrics", self.metrics(epochs)),
         ];
         // MLflow recognises a run by its folders, including `artifacts`.
-        make(&folder.join("artifacts"))?;
+        create_folder(&folder.join("artifacts"))?;
         for (part, files) in parts {
             let part = folder.join(part);
-            make(&part)?;
+            create_folder(&part)?;
             for (name, text) in files {
                 write(&part.join(file_name(&name)), &text)?;
             }

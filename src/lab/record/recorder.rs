@@ -29,17 +29,9 @@ pub enum RecordError {
     /// Error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Error of the results files.
+    /// Error of the results files, or of a log in `failures/`.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// Error writing a log in `failures/`.
-    #[error("cannot write to `{}`: {source}", folder.display())]
-    Log {
-        /// The folder.
-        folder: PathBuf,
-        /// The operating system's reason.
-        source: std::io::Error,
-    },
     /// Two runs that must agree do not.
     #[error(transparent)]
     Disagreement(#[from] Disagreement),
@@ -215,10 +207,8 @@ impl<'a> Recorder<'a> {
             until: outcome.pruned.as_ref().map(|pruned| pruned.info.step + 1),
             ..self.conditions.keys(cell, job.id.seed, job.id.block)
         };
-        keep_log(self.folder, &keys, outcome).map_err(|source| RecordError::Log {
-            folder: self.folder.join("failures"),
-            source,
-        })?;
+        let logs = self.folder.join("failures");
+        keep_log(self.folder, &keys, outcome).map_err(ResultsError::unwritable(&logs))?;
         self.store_code_and_environment(&keys, &cell.spec)?;
         self.has_measured = true;
         let (facts, epochs, samples) = match self.measured_before(&keys) {
