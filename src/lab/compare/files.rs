@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::results::{ResultsError, comparison_csv, create_folder, with_cells, write_if_changed};
+use crate::results::{ResultsError, create_folder, csv_of, with_cells, write_if_changed};
 
 use super::Comparison;
 use super::rows::rows;
@@ -19,7 +19,7 @@ const COMPARISON_FORMAT: u32 = 1;
 pub fn write_files(folder: &Path, comparison: &Comparison) -> Result<(), ResultsError> {
     create_folder(folder)?;
     let [csv, json] = ["comparison.csv", "comparison.json"].map(|name| folder.join(name));
-    write_if_changed(&csv, &comparison_csv(&rows(comparison)))?;
+    write_if_changed(&csv, &csv_of(&rows(comparison)))?;
     write_if_changed(&json, comparison_json(comparison).as_bytes())?;
     Ok(())
 }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn csv_has_a_row_for_every_figure() {
-        let text = String::from_utf8(comparison_csv(&rows(&comparison()))).unwrap();
+        let text = String::from_utf8(csv_of(&rows(&comparison()))).unwrap();
         insta::assert_snapshot!(text);
     }
 }

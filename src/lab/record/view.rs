@@ -124,12 +124,8 @@ impl Recorder<'_> {
         &'r self,
         results: &'r ResultSet,
     ) -> impl Iterator<Item = RunSteps<'r>> {
-        self.runs(results, |_| true).map(|(row, run)| RunSteps {
-            key: &row.key,
-            seed: row.seed,
-            block: row.block,
-            epochs: self.store.steps_of(&run.keys),
-        })
+        let runs = self.runs(results, |_| true);
+        runs.map(|(row, run)| (row, self.store.steps_of(&run.keys)))
     }
 
     /// Rows of `blocks.csv`, each with the best-fitting stored run that `is_wanted` accepts.

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::ResultsError;
+use super::read::rows_if_there;
 use super::recommendations::rounded;
-use super::table::{Cursor, Table};
-use super::write::csv_of;
+use super::table::Cursor;
 
 const HEADER: [&str; 9] = [
     "env_id",
@@ -49,25 +49,16 @@ pub struct NoiseRow {
     pub ratio_high: f64,
 }
 
-/// Returns the file's text.
-pub fn noise_csv(rows: &[NoiseRow]) -> Vec<u8> {
-    csv_of(rows)
-}
-
 /// Reads the file in `folder`; no rows if it does not exist.
 ///
 /// # Errors
 /// [`ResultsError`]: an unreadable or damaged file.
 pub fn read_noise(folder: &Path) -> Result<Vec<NoiseRow>, ResultsError> {
-    let path = folder.join("noise.csv");
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let table = Table::read(&path, &HEADER.map(str::to_owned), false)?;
-    table.rows().map(row).collect()
+    let header = HEADER.map(str::to_owned);
+    rows_if_there(&folder.join("noise.csv"), &header, row)
 }
 
-fn row(mut row: Cursor<'_>) -> Result<NoiseRow, ResultsError> {
+fn row(row: &mut Cursor<'_>) -> Result<NoiseRow, ResultsError> {
     Ok(NoiseRow {
         env_id: row.next_text()?,
         session: row.next_text()?,
@@ -84,6 +75,7 @@ fn row(mut row: Cursor<'_>) -> Result<NoiseRow, ResultsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::csv_of;
 
     fn example() -> NoiseRow {
         NoiseRow {
@@ -109,7 +101,7 @@ mod tests {
             },
         ];
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("noise.csv"), noise_csv(&rows)).expect("writes");
+        std::fs::write(folder.path().join("noise.csv"), csv_of(&rows)).expect("writes");
         assert_eq!(read_noise(folder.path()).expect("reads"), rows);
     }
 
@@ -121,7 +113,7 @@ mod tests {
 
     #[test]
     fn damage_is_named_with_its_line() {
-        let whole = String::from_utf8(noise_csv(&[example()])).expect("text");
+        let whole = String::from_utf8(csv_of(&[example()])).expect("text");
         let folder = tempfile::tempdir().expect("a folder");
         for (damaged, place, word) in [
             (

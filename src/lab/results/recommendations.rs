@@ -8,7 +8,6 @@ use crate::base::units::{round_significant, shortest};
 
 use super::ResultsError;
 use super::files::read_csv;
-use super::write::csv_of;
 
 /// A row of `recommendations.csv`; its fields are named as the columns. Ratios are the value of `column` with the
 /// change divided by that without.
@@ -68,11 +67,6 @@ where
     serializer.serialize_str(&text.unwrap_or_default())
 }
 
-/// Returns the file's text.
-pub fn recommendations_csv(rows: &[RecommendationRow]) -> Vec<u8> {
-    csv_of(rows)
-}
-
 /// Reads the file in `folder`; no rows if it does not exist.
 ///
 /// # Errors
@@ -96,6 +90,7 @@ pub fn read_recommendations(folder: &Path) -> Result<Vec<RecommendationRow>, Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::csv_of;
 
     #[test]
     fn rows_are_read_as_they_were_written() {
@@ -126,11 +121,7 @@ mod tests {
             },
         ];
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(
-            folder.path().join("recommendations.csv"),
-            recommendations_csv(&rows),
-        )
-        .expect("writes");
+        std::fs::write(folder.path().join("recommendations.csv"), csv_of(&rows)).expect("writes");
         assert_eq!(read_recommendations(folder.path()).expect("reads"), rows);
     }
 

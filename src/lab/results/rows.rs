@@ -193,7 +193,7 @@ pub struct EpochRecord {
 }
 
 /// A row of `blocks.csv`: one run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct BlockRow {
     /// Readable key of the cell.
     pub key: String,
