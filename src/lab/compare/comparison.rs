@@ -45,8 +45,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether both sides are equal: the same cells, each with the same runs, or without runs on both sides; no other
-    /// difference.
+    /// Whether both sides are equal: the same cells, each with the same runs or none on both sides; no other difference.
     pub fn is_without_difference(&self) -> bool {
         let is_one_sided = !self.added.is_empty() || !self.removed.is_empty();
         !self.cells.is_empty()
@@ -93,12 +92,10 @@ pub struct Side {
     /// A/A results (a build compared with itself): `noise.csv` beside the results.
     #[serde(skip)]
     pub noise: Vec<NoiseRow>,
-    /// Results of the searches that `[report] searches` of its manifest names, in that order; those without results are
-    /// left out.
+    /// Results of the searches that `[report] searches` of its manifest names, in that order; none for those without.
     #[serde(skip)]
     pub searches: Vec<ResultSet>,
-    /// Sessions in which `ab` stopped a cell's pairs as soon as its verdict was significant, according to
-    /// `sessions.json` beside the folder.
+    /// Sessions in which `ab` ended a cell's pairs at the first significant verdict, by `sessions.json` beside the folder.
     #[serde(skip)]
     pub until_sure: BTreeSet<String>,
 }
@@ -227,8 +224,7 @@ pub struct CellPair {
     pub timings: Vec<TimingChange>,
     /// Verdict on the time per sample.
     pub judgement: Judgement,
-    /// Verdicts on each cost of the runs (CPU time, memory, energy) that a side has measured; empty if the times cannot
-    /// be compared.
+    /// Verdicts on each cost of the runs (CPU time, memory, energy) that a side has measured; empty without comparable times.
     pub costs: Vec<CostChange>,
     /// Wall time of the runs that their CPU time does not explain; `None` if the runs do not wait.
     pub waiting: Option<Waiting>,
@@ -244,8 +240,7 @@ impl CellPair {
             && self.changes.is_empty()
     }
 
-    /// Whether the pair's times need no verdict: both sides contain the same runs, or neither has measured the cell
-    /// (for example without its device).
+    /// Whether the pair's times need no verdict: the same runs on both sides, or measured on neither (without its device).
     pub fn needs_no_verdict(&self) -> bool {
         let Verdict::NotComparable(reasons) = &self.judgement.verdict else {
             return false;
