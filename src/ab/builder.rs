@@ -13,17 +13,6 @@ use super::output::{Output, Outputs};
 /// Name of the package and of its program.
 const PACKAGE: &str = "fieldtrial";
 
-/// What to build.
-#[derive(Debug, Clone, Copy)]
-pub struct Build<'a> {
-    /// Name in messages.
-    pub label: &'a str,
-    /// Root of the working tree.
-    pub folder: &'a Path,
-    /// Whether the source is a checkout: it gets a separate `target/`, and its `Cargo.lock` is not changed.
-    pub is_checkout: bool,
-}
-
 /// Whether the working tree at `folder` is a clone of this program.
 pub fn has_package(folder: &Path) -> bool {
     let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
@@ -32,17 +21,19 @@ pub fn has_package(folder: &Path) -> bool {
     package.and_then(|package| package.get("name")?.as_str()) == Some(PACKAGE)
 }
 
-/// Builds the release program with this program's features, and returns its path. Every line that cargo prints is
-/// passed to `say`.
+/// Builds the release program of the working tree at `folder` with this program's features, and returns its path; `label`
+/// is its name in messages. A checkout gets a separate `target/`, and its `Cargo.lock` is not changed. Every line that cargo
+/// prints is passed to `say`.
 ///
 /// # Errors
 /// A failed build, with its last output lines; an interruption by Ctrl-C.
 pub fn build(
-    what: Build<'_>,
+    label: &str,
+    (folder, is_checkout): (&Path, bool),
     interrupted: &AtomicBool,
     say: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, AbError> {
-    let mut cargo = command(what);
+    let mut cargo = command(folder, is_checkout);
     let mut child = cargo.spawn().map_err(|error| {
         let help = "`ab` builds with cargo: https://rustup.rs".to_owned();
         AbError::mistake(format!("cannot start cargo: {error}"), help)
@@ -55,26 +46,26 @@ pub fn build(
     }
     program.filter(|_| status.success()).ok_or_else(|| {
         let last = outputs.stderr_tail.join("\n");
-        let title = format!("cannot build {}:\n{last}", what.label);
-        let folder = what.folder.display();
+        let title = format!("cannot build {label}:\n{last}");
+        let folder = folder.display();
         let help = format!("`cargo build --release` in `{folder}` shows all of it");
         AbError::mistake(title, help)
     })
 }
 
-fn command(what: Build<'_>) -> Command {
+fn command(folder: &Path, is_checkout: bool) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .args(["build", "--release", "--bin", PACKAGE])
         .arg("--no-default-features")
         .args(["--message-format", "json-render-diagnostics"])
         .arg(format!("--features={}", features()))
-        .current_dir(what.folder)
+        .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    if what.is_checkout {
-        let target = what.folder.join("target");
+    if is_checkout {
+        let target = folder.join("target");
         cargo.args(["--locked", "--target-dir"]).arg(target);
     }
     cargo
@@ -144,15 +135,16 @@ mod tests {
         fs::write(folder.path().join("src/main.rs"), "fn main() { nothing }").unwrap();
         let manifest = "[package]\nname = \"fieldtrial\"\nedition = \"2024\"\n[workspace]\n[features]\nx86-v4 = []\ncuda = []\ncuda-stand-in = []\n";
         fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
-        let what = Build {
-            label: "HEAD~1 at 0150c8c",
-            folder: folder.path(),
-            is_checkout: false,
-        };
         let mut said = Vec::new();
-        let failed = build(what, &AtomicBool::new(false), &mut |line| {
-            said.push(line.to_owned());
-        });
+        let label = "HEAD~1 at 0150c8c";
+        let failed = build(
+            label,
+            (folder.path(), false),
+            &AtomicBool::new(false),
+            &mut |line| {
+                said.push(line.to_owned());
+            },
+        );
         let Err(AbError::Mistake(failure)) = failed else {
             panic!("{failed:?}");
         };

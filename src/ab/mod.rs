@@ -20,11 +20,11 @@ mod turns;
 mod until_sure;
 
 pub use crate::progress::{Ended, RunName};
-pub use builder::{Build, build, has_package};
+pub use builder::{build, has_package};
 pub use checkout::Checkout;
 pub use error::AbError;
 pub use protocol::{Hello, OfferedRun, SIDE_PROTOCOL, SideMessage, SideRequest};
 pub use run_pairs::{PairEvent, Score, run_pairs};
-pub use side::{Side, SideOrder};
+pub use side::Side;
 pub use turns::{BeforeOrAfter, Order, Pair, Turns};
 pub use until_sure::UntilSure;

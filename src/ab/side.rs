@@ -1,7 +1,5 @@
 //! [`Side`]: the process of one side of a comparison.
 
-use std::ffi::OsStr;
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -25,29 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Exit code of a side whose manifest has a mistake; the same in every build.
 const MISTAKE: i32 = 2;
 
-/// Everything that is needed to start a side.
-#[derive(Debug, Clone)]
-pub struct SideOrder {
-    /// Name in messages: `HEAD~1 at 0150c8c`.
-    pub label: String,
-    /// Program of the side.
-    pub program: PathBuf,
-    /// Manifest of the side.
-    pub manifest: PathBuf,
-    /// The path against which the manifest's paths are resolved.
-    pub located_at: PathBuf,
-    /// Folder of the side's results.
-    pub results: PathBuf,
-    /// The session.
-    pub session: String,
-    /// Overrides (`--set`).
-    pub set: Vec<String>,
-    /// Selection of cells (`--only`).
-    pub only: Option<String>,
-    /// Whether to repeat runs that the results have.
-    pub fresh: bool,
-}
-
 /// A side that has planned and waits for requests.
 #[derive(Debug)]
 pub struct Side {
@@ -59,30 +34,31 @@ pub struct Side {
 }
 
 impl Side {
-    /// Starts a side and waits until it has planned; its messages are passed to `say`.
+    /// Starts a side by its `command` and waits until it has planned; its messages are passed to `say`.
     ///
     /// # Errors
     /// A mistake in its manifest, another version of the protocol or of the results, Ctrl-C.
     pub fn start(
-        order: &SideOrder,
+        label: &str,
+        command: Command,
         interrupted: &AtomicBool,
         say: &mut dyn FnMut(&str),
     ) -> Result<Self, AbError> {
-        let mut process = Process::start(order)?;
+        let mut process = Process::start(command)?;
         loop {
             match process.outputs.next() {
                 Output::Line(line) => {
-                    let hello = greeting(&line, &order.label)?;
+                    let hello = greeting(&line, label)?;
                     process.has_greeted = true;
                     return Ok(Self {
-                        label: order.label.clone(),
+                        label: label.to_owned(),
                         hello,
                         process,
                     });
                 }
                 Output::Words(text) => say(&text),
                 Output::Silence => {}
-                Output::End => return Err(process.no_greeting(&order.label)),
+                Output::End => return Err(process.no_greeting(label)),
             }
             if interrupted.load(Ordering::SeqCst) {
                 return Err(AbError::Interrupted);
@@ -179,17 +155,15 @@ struct Process {
 }
 
 impl Process {
-    fn start(order: &SideOrder) -> Result<Self, AbError> {
-        let mut command = Command::new(&order.program);
+    fn start(mut command: Command) -> Result<Self, AbError> {
         command
-            .args(arguments(order))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         // Ctrl-C reaches only the parent, which ends the sides in an orderly manner.
         os::in_own_group(&mut command);
         let mut child = command.spawn().map_err(|error| {
-            let program = order.program.display();
+            let program = command.get_program().display();
             AbError::mistake(format!("cannot start `{program}`: {error}"), None)
         })?;
         Ok(Self {
@@ -255,18 +229,4 @@ impl Drop for Process {
             let _ = self.child.wait();
         }
     }
-}
-
-fn arguments(order: &SideOrder) -> Vec<&OsStr> {
-    let mut words: Vec<&OsStr> = vec!["side".as_ref(), order.manifest.as_ref()];
-    words.extend(["--located-at".as_ref(), order.located_at.as_os_str()]);
-    words.extend(["--results".as_ref(), order.results.as_os_str()]);
-    words.extend(["--session", &order.session].map(OsStr::new));
-    let sets = order.set.iter().map(|set| ("--set", set));
-    let only = order.only.iter().map(|only| ("--only", only));
-    for (name, value) in sets.chain(only) {
-        words.extend([name, value].map(OsStr::new));
-    }
-    words.extend(order.fresh.then_some(OsStr::new("--fresh")));
-    words
 }

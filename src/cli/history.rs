@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::base::text::{count, wrapped};
-use crate::compare::{CellHistory, Histories, History, HistoryQuestion, SESSIONS_FOR_A_CHANGE};
+use crate::compare::{CellHistory, Histories, History, SESSIONS_FOR_A_CHANGE};
 use crate::plan::Only;
 use crate::report::{
     ReportError, first_and_newest, history_commit, history_sentences, history_summary,
@@ -57,12 +57,9 @@ pub(super) struct HistoryArguments {
 }
 
 pub(super) fn history(arguments: &HistoryArguments) -> Outcome {
-    let question = HistoryQuestion {
-        name: arguments.name.clone(),
-        since: arguments.since.clone(),
-        only: arguments.only.as_deref().map(Only::parse).transpose()?,
-    };
-    let found = Histories::read(&question)?;
+    let only = arguments.only.as_deref().map(Only::parse).transpose()?;
+    let (name, since) = (arguments.name.as_deref(), arguments.since.as_deref());
+    let found = Histories::read(name, since, only.as_ref())?;
     for why in &found.unreadable {
         eprintln!("note: left out: {why}");
     }

@@ -6,13 +6,14 @@ use clap::Args;
 
 use crate::base::shell;
 use crate::base::text::count;
-use crate::cluster::{self, Collected, RunNumbers, TrialShare};
+use crate::cluster::{self, Collected, RunNumbers};
 use crate::diag::Failure;
 use crate::execute::Decision;
 use crate::progress::counts;
 use crate::record::Recorder;
 use crate::results::store::{RunConditions, Store, journals};
 use crate::results::{Session, from_here};
+use crate::search::share_of_trial;
 
 use super::after_run::render;
 use super::baselines;
@@ -55,7 +56,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let mut recorder = setup.recorder(store, previous, Session::begin());
     let missing = missing(&chosen, &conditions, &mut recorder)?;
     let results = recorder.finish().map_err(record_problem)?;
-    let is_missing = missing.runs > 0 || !missing.after.is_empty();
+    let is_missing = !missing.runs.is_empty() || !missing.after.is_empty();
     if !is_missing {
         baselines::of_plan(&chosen.plan, &chosen.cells, &results, true)?;
     }
@@ -131,7 +132,7 @@ fn missing(
         });
         let replay = replay.map_err(record_problem)?;
         for name in replay.missing {
-            let index = TrialShare::index(search, plan.len(), of, name);
+            let index = share_of_trial(search, plan.len(), of, name);
             let (study, number) = name;
             missing.add(index, format!("study {study} trial {number}"));
         }
@@ -154,9 +155,8 @@ struct Missing {
     of: usize,
     /// Number of missing runs by shard index.
     by_share: BTreeMap<usize, usize>,
-    /// Names of the first few.
-    examples: Vec<String>,
-    runs: usize,
+    /// Names of the missing runs.
+    runs: Vec<String>,
     /// Keys of missing runs after the last trial of a search, which belong to no shard.
     after: Vec<String>,
 }
@@ -164,15 +164,12 @@ struct Missing {
 impl Missing {
     fn add(&mut self, index: usize, name: String) {
         *self.by_share.entry(index).or_default() += 1;
-        self.runs += 1;
-        if self.examples.len() < EXAMPLES {
-            self.examples.push(name);
-        }
+        self.runs.push(name);
     }
 
     /// Prints which runs are missing, and the commands that run them, by shard.
     fn say(&self, words: &str) {
-        if self.runs > 0 {
+        if !self.runs.is_empty() {
             self.say_runs(words);
         }
         for key in &self.after {
@@ -185,17 +182,17 @@ impl Missing {
     }
 
     fn say_runs(&self, words: &str) {
-        eprintln!("missing  {}:", count(self.runs, "run"));
+        eprintln!("missing  {}:", count(self.runs.len(), "run"));
         for (index, runs) in &self.by_share {
             let (share, runs) = (format!("{index}/{}", self.of), count(*runs, "run"));
             let run = shell::command(&format!("run {words} --shard {share}"));
             eprintln!("  shard {share}: {runs}  `{run}`");
         }
-        for name in &self.examples {
+        for name in self.runs.iter().take(EXAMPLES) {
             eprintln!("  {name}");
         }
-        if self.runs > self.examples.len() {
-            eprintln!("  … and {} more", self.runs - self.examples.len());
+        if let Some(more @ 1..) = self.runs.len().checked_sub(EXAMPLES) {
+            eprintln!("  … and {more} more");
         }
         let merge = shell::command(&format!("merge {words}"));
         eprintln!("next     `{merge}` when they are there");

@@ -2,9 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::cluster::{
-    self, Jobs, RunNumbers, ShardProgress, SlurmError, Task, TrialShare, changed, slurm,
-};
+use crate::cluster::{self, Jobs, RunNumbers, ShardProgress, SlurmError, Task, changed, slurm};
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status};
 use crate::execute::Decision;
@@ -12,6 +10,7 @@ use crate::plan::Feasibility;
 use crate::plan::search::SearchSpec;
 use crate::results::Share;
 use crate::results::store::{RunConditions, Store, journals};
+use crate::search::share_of_trial;
 
 use super::Problem;
 use super::choice::Chosen;
@@ -73,7 +72,7 @@ fn shards_progress(chosen: &Chosen, shards: usize) -> Result<Vec<ShardProgress>,
     let runs = match &plan.search {
         None => runs(chosen, shards, &store, &conditions),
         Some(search) => {
-            let index = |name| TrialShare::index(search, plan.len(), shards, name);
+            let index = |name| share_of_trial(search, plan.len(), shards, name);
             let trials = trials(chosen, search, &store, &conditions).into_iter();
             trials.map(|(name, trial)| (index(name), trial)).collect()
         }

@@ -182,7 +182,7 @@ impl Invocation<'_> {
         let mut kept = 0;
         let mut live = self.live();
         let mut sink = |event: RunEvent<'_>| {
-            kept += usize::from(matches!(event, RunEvent::Kept { .. }));
+            kept += usize::from(matches!(event, RunEvent::Kept(_)));
             // Store the run first, so that runs shown as done are on disk.
             let stored = recorder.handle(&event);
             live.take_if(|live| could_not_write(&live.handle(&event, progress)));

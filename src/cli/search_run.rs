@@ -3,13 +3,12 @@
 use std::io::{self, Write};
 
 use crate::base::text::count;
-use crate::cluster::TrialShare;
 use crate::execute::{Next, Source};
 use crate::plan::search::SearchSpec;
 use crate::progress::{Detail, Progress};
 use crate::results::Session;
 use crate::results::store::Store;
-use crate::search::{Search, SearchOptions};
+use crate::search::{Search, SearchOptions, check_shares};
 
 use super::problem::mistake;
 use super::run_arguments::Invocation;
@@ -35,18 +34,11 @@ impl SearchRun<'_> {
         let mut out = io::stdout().lock();
         let mut kept = 0;
         while let Some(next) = search.next() {
-            let Next::Kept {
-                job,
-                status,
-                reason,
-                ..
-            } = next
-            else {
-                continue;
-            };
+            let Next::Kept(trial) = next else { continue };
             kept += 1;
+            let (key, status, reason) = (&trial.job.spec.key, trial.status, trial.reason);
             let colon = if reason.is_empty() { "" } else { ": " };
-            writeln!(out, "{}: keep ({status}{colon}{reason})", job.spec.key)?;
+            writeln!(out, "{key}: keep ({status}{colon}{reason})")?;
         }
         for key in &search.missing {
             writeln!(out, "{key}: run, and what follows from it")?;
@@ -85,15 +77,13 @@ impl SearchRun<'_> {
 
     fn options(&self) -> Result<SearchOptions, Problem> {
         let (arguments, plan) = (self.invocation.arguments, self.invocation.setup.plan);
-        let share = arguments.shard;
-        let share = share.map(|share| TrialShare::of(self.spec, plan.len(), share));
-        let share = share.transpose().map_err(mistake)?;
+        if let Some(share) = arguments.shard {
+            check_shares(self.spec, plan.len(), share.of()).map_err(mistake)?;
+        }
         Ok(SearchOptions {
             fresh: arguments.fresh,
             retry: arguments.retry,
-            owns: share.map(|share| -> Box<dyn Fn(usize, usize) -> bool> {
-                Box::new(move |study, number| share.owns(study, number))
-            }),
+            share: arguments.shard,
             ..SearchOptions::default()
         })
     }

@@ -36,23 +36,13 @@ impl Replay {
         let mut search = Search::new(plan, spec, store, conditions, options);
         let mut replay = Self::default();
         while let Some(next) = search.next() {
-            if let Next::Kept {
-                ref job,
-                status,
-                ref info,
-                ref reason,
-            } = next
-            {
-                if info.role.is_trial() {
-                    replay.ended.push(((info.study, info.number), status));
-                }
-                see(&RunEvent::Kept {
-                    job,
-                    status,
-                    info,
-                    reason,
-                })?;
-            }
+            let Next::Kept(kept) = next else { continue };
+            let trial = kept.job.trial.iter().map(|trial| &trial.info);
+            let trial = trial.filter(|info| info.role.is_trial());
+            replay
+                .ended
+                .extend(trial.map(|info| ((info.study, info.number), kept.status)));
+            see(&RunEvent::Kept(&kept))?;
         }
         replay.find_missing(plan, spec, &search.missing);
         Ok(replay)

@@ -11,7 +11,6 @@ mod script;
 mod shard_progress;
 pub mod slurm;
 mod state;
-mod trials;
 
 pub use crate::results::{NoShare, Share};
 pub use answers::{Phase, Task};
@@ -22,4 +21,3 @@ pub use script::{Scripts, array_text};
 pub use shard_progress::{ShardProgress, changed, classes, decisions, everything, shards_progress};
 pub use slurm::SlurmError;
 pub use state::{is_active, is_stuck, merging, state, task_of};
-pub use trials::{TooFewStudies, TrialShare};

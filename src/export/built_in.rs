@@ -5,8 +5,7 @@ use std::fmt::Write;
 use crate::datasets::{Features, ImageSize, PathProcess, Target};
 use crate::losses::LossSpec;
 use crate::models::{
-    CannedNetSpec, DdpmUnetSpec, DetectorAltSpec, DetectorNeuSpec, EquilibriumAttention,
-    EquilibriumSpec, ModelSpec,
+    CannedNetSpec, DdpmUnetSpec, EquilibriumAttention, EquilibriumSpec, ModelSpec,
 };
 use crate::trained::Trained;
 
@@ -26,10 +25,17 @@ pub(super) fn code(trained: &Trained) -> Result<PlainCode, String> {
             Ok(unet(spec, size, run.target, steps))
         }
         (ModelSpec::DetectorAlt(spec), Features::Vector { len }) => {
-            Ok(detector_alt(spec, len, run.target.values_len(), steps))
+            let sizes = [len, run.target.values_len(), steps];
+            let widths = [spec.hidden, spec.layers, spec.time_embedding];
+            let model = include_str!("python/detector_alt.py");
+            Ok(detector("", sizes, widths, model))
         }
         (ModelSpec::DetectorNeu(spec), Features::Vector { len }) => {
-            Ok(detector_neu(spec, len, run.target.values_len(), steps))
+            let sizes = [len, run.target.values_len(), steps];
+            let widths = [spec.hidden, spec.layers, spec.time_embedding];
+            let model = include_str!("python/detector_neu.py");
+            let dropout = format!("DROPOUT = {}\n", spec.dropout);
+            Ok(detector(&dropout, sizes, widths, model))
         }
         (ModelSpec::NeuralSde(spec), Features::Path { points }) => Ok(PlainCode {
             body: format!(
@@ -71,36 +77,15 @@ fn unet(spec: &DdpmUnetSpec, size: ImageSize, target: Target, steps: usize) -> P
     PlainCode { body, inputs }
 }
 
-/// Example inputs of both detector models, as Python code.
-const SIGNALS: &str =
-    "torch.randn(batch, VALUES), torch.randint(STEPS, (batch,)), torch.randn(batch, NUMBERS)";
-
-fn detector_alt(spec: &DetectorAltSpec, numbers: usize, values: usize, steps: usize) -> PlainCode {
-    let sizes = [numbers, values, steps];
-    let widths = [spec.hidden, spec.layers, spec.time_embedding];
-    PlainCode {
-        body: detector(sizes, widths, include_str!("python/detector_alt.py")),
-        inputs: SIGNALS.to_owned(),
-    }
-}
-
-fn detector_neu(spec: &DetectorNeuSpec, numbers: usize, values: usize, steps: usize) -> PlainCode {
-    let sizes = [numbers, values, steps];
-    let widths = [spec.hidden, spec.layers, spec.time_embedding];
-    let body = detector(sizes, widths, include_str!("python/detector_neu.py"));
-    PlainCode {
-        body: format!("DROPOUT = {}\n{body}", spec.dropout),
-        inputs: SIGNALS.to_owned(),
-    }
-}
-
-fn detector(sizes: [usize; 3], widths: [usize; 3], model: &str) -> String {
+fn detector(first: &str, sizes: [usize; 3], widths: [usize; 3], model: &str) -> PlainCode {
     let list = |all: [usize; 3]| all.map(|one| one.to_string()).join(", ");
-    format!(
-        "NUMBERS, VALUES, STEPS = {}\nHIDDEN, LAYERS, TIME = {}\n\n\n{model}",
-        list(sizes),
-        list(widths)
-    )
+    let (sizes, widths) = (list(sizes), list(widths));
+    PlainCode {
+        body: format!(
+            "{first}NUMBERS, VALUES, STEPS = {sizes}\nHIDDEN, LAYERS, TIME = {widths}\n\n\n{model}"
+        ),
+        inputs: "torch.randn(batch, VALUES), torch.randint(STEPS, (batch,)), torch.randn(batch, NUMBERS)".to_owned(),
+    }
 }
 
 fn canned_net(spec: &CannedNetSpec, points: usize) -> Result<PlainCode, String> {

@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 
 use crate::base::hash::{Digest, short_hash};
 use crate::base::text::{count, one_line};
+use crate::compare::leaves;
 use crate::results::{
-    CellInfo, ColumnInfo, Datatype, EpochRecord, Joined, Origin, ResultSet, by_key, millis_of,
-    pretty_json,
+    CellInfo, ColumnInfo, Datatype, EpochRecord, Joined, Origin, ResultSet, ResultsError, by_key,
+    create_folder, millis_of, pretty_json,
 };
 
-use super::{ExportError, unwritable};
+use super::ExportError;
 
 /// Largest number of characters of a value: MLflow's limit for parameters.
 const LONGEST_VALUE: usize = 6000;
@@ -38,13 +39,13 @@ pub fn export_mlflow(set: &ResultSet, folder: &Path) -> Result<String, ExportErr
     let experiment = folder.join(&id);
     match fs::remove_dir_all(&experiment) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(unwritable(&experiment)(error));
+            return Err(ResultsError::unwritable(&experiment)(error).into());
         }
         _ => {}
     }
     let tags = experiment.join("tags");
-    make(&tags)?;
-    let whole = fs::canonicalize(&experiment).map_err(unwritable(&experiment))?;
+    create_folder(&tags)?;
+    let whole = fs::canonicalize(&experiment).map_err(ResultsError::unwritable(&experiment))?;
     let joined = Joined::of(set);
     let epochs = by_key(&set.epochs, |row| &row.key);
     let cells = by_key(&plan.cells, |cell| &cell.key);
@@ -76,11 +77,7 @@ pub fn export_mlflow(set: &ResultSet, folder: &Path) -> Result<String, ExportErr
 
 /// Writes a file. Files are not synced individually: after an interruption the next export replaces all of them.
 fn write(path: &Path, bytes: &str) -> Result<(), ExportError> {
-    fs::write(path, bytes).map_err(unwritable(path))
-}
-
-fn make(folder: &Path) -> Result<(), ExportError> {
-    fs::create_dir_all(folder).map_err(unwritable(folder))
+    Ok(fs::write(path, bytes).map_err(ResultsError::unwritable(path))?)
 }
 
 /// The file that describes an experiment or a run to MLflow.
@@ -96,10 +93,10 @@ fn experiment_id(name: &str) -> String {
 fn check_store(folder: &Path, own: &str) -> Result<(), ExportError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(unwritable(folder))?,
+        entries => entries.map_err(ResultsError::unwritable(folder))?,
     };
     for entry in entries {
-        let entry = entry.map_err(unwritable(folder))?;
+        let entry = entry.map_err(ResultsError::unwritable(folder))?;
         let mut known = NO_EXPERIMENTS.iter().chain([&own]);
         let is_known = known.any(|name| entry.file_name() == *name);
         if !is_known && !entry.path().join(META).is_file() {
@@ -151,10 +148,10 @@ impl<'a> Run<'a> {
             ("metrics", self.metrics(epochs)),
         ];
         // MLflow recognises a run by its folders, including `artifacts`.
-        make(&folder.join("artifacts"))?;
+        create_folder(&folder.join("artifacts"))?;
         for (part, files) in parts {
             let part = folder.join(part);
-            make(&part)?;
+            create_folder(&part)?;
             for (name, text) in files {
                 write(&part.join(file_name(&name)), &text)?;
             }
@@ -170,30 +167,22 @@ impl<'a> Run<'a> {
 
     /// Seed, axes by their names, and every setting of the cell by its path.
     fn params(&self) -> BTreeMap<String, String> {
-        let mut params = BTreeMap::new();
-        if let Some(cell) = self.cell {
-            let first = self
-                .set
-                .plan
-                .cells
-                .first()
-                .and_then(|first| first.spec.as_object());
-            let names = first
-                .into_iter()
-                .chain(cell.spec.as_object())
-                .flat_map(|spec| spec.keys());
-            for name in names {
-                let section = self.set.plan.section(cell, name);
-                flatten(name.clone(), section.unwrap_or(&Value::Null), &mut params);
-            }
+        let spec = self.cell.map(|cell| self.set.plan.spec(cell));
+        let spec = spec.unwrap_or_default();
+        let mut settings = BTreeMap::new();
+        for (name, section) in &spec {
+            leaves(name, section, &mut settings);
         }
-        for (column, text) in self
-            .values(&[Origin::Identity])
-            .filter(|(column, _)| column.name != "key")
-        {
-            params.insert(column.name.clone(), one_line(text));
-        }
-        params
+        let shown = |value: &Value| {
+            let text = value.as_str().map_or_else(|| value.to_string(), one_line);
+            text.chars().take(LONGEST_VALUE).collect()
+        };
+        let settings = settings.into_iter();
+        let settings = settings.map(|(path, value)| (path, shown(value)));
+        let identity = self.values(&[Origin::Identity]);
+        let identity = identity.filter(|(column, _)| column.name != "key");
+        let identity = identity.map(|(column, text)| (column.name.clone(), one_line(text)));
+        settings.chain(identity).collect()
     }
 
     fn tags(&self, key: &str, seed: &str) -> BTreeMap<String, String> {
@@ -276,22 +265,6 @@ impl<'a> Run<'a> {
             .map(|(name, steps)| (name.to_owned(), lines(steps)))
             .collect()
     }
-}
-
-/// Flattens settings to dotted paths such as `train.optimizer.lr`; unset values are left out, lists become JSON.
-fn flatten(path: String, value: &Value, params: &mut BTreeMap<String, String>) {
-    let text = match value {
-        Value::Null => return,
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                flatten(format!("{path}.{name}"), value, params);
-            }
-            return;
-        }
-        Value::String(text) => one_line(text),
-        other => other.to_string(),
-    };
-    params.insert(path, text.chars().take(LONGEST_VALUE).collect());
 }
 
 /// A name as MLflow allows it, which is also a file name: other characters than letters, digits, `_`, `-`, `.` become `_`. A name

@@ -12,12 +12,11 @@ mod pytorch;
 mod tables;
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::base::temporary;
 use crate::layers::checkpoint::{self, CheckpointError, Metadata};
-use crate::results::{ResultsError, pretty_json};
+use crate::results::{ResultsError, create_folder, pretty_json, write_if_changed};
 use crate::trained::Trained;
 
 pub use mlflow::export_mlflow;
@@ -40,17 +39,9 @@ pub enum ExportError {
     /// The weights cannot be read or written.
     #[error(transparent)]
     Weights(#[from] CheckpointError),
-    /// The results cannot be read.
+    /// The results cannot be read, or a file cannot be written.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// A file cannot be written.
-    #[error("cannot write `{}`: {reason}", path.display())]
-    Unwritable {
-        /// The file or folder.
-        path: PathBuf,
-        /// The system's reason.
-        reason: io::Error,
-    },
 }
 
 /// Writes PyTorch code and weights into a folder, which must be absent, empty or an earlier export. Returns the names
@@ -87,18 +78,12 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
     Ok(names.chain([WEIGHTS]).collect())
 }
 
-fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> ExportError {
-    let path = path.to_owned();
-    move |reason| ExportError::Unwritable { path, reason }
-}
-
 /// Writes a file below a folder, and creates missing folders.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ExportError> {
     let path = folder.join(name);
-    let parent = path.parent().unwrap_or(folder);
-    fs::create_dir_all(parent).map_err(unwritable(parent))?;
-    let written = temporary::replace(&path, |file| file.write_all(bytes));
-    written.map_err(unwritable(&path))
+    create_folder(path.parent().unwrap_or(folder))?;
+    write_if_changed(&path, bytes)?;
+    Ok(())
 }
 
 /// Checks that no other files would be overwritten: the folder is empty, or contains the files of an earlier export of
@@ -108,7 +93,7 @@ fn check(folder: &Path, own: &[&str]) -> Result<(), ExportError> {
     let is_empty = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-        Err(error) => return Err(unwritable(folder)(error)),
+        Err(error) => return Err(ResultsError::unwritable(folder)(error).into()),
     };
     if is_export || is_empty {
         return Ok(());

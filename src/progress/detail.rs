@@ -1,11 +1,8 @@
-//! [`Show`]: how much of a run is printed, and the lines that are printed only on request.
+//! [`Show`]: how much of a run is printed.
 
-use std::collections::HashMap;
+use crate::event::RunOutcome;
 
-use crate::base::units::{human, human_seconds};
-use crate::event::{EpochRow, Event, RunEvent, RunId, RunOutcome};
-
-use super::line::{Names, stderr_lines, stderr_tail};
+use super::line::{stderr_lines, stderr_tail};
 
 /// Output during runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,58 +34,4 @@ impl Detail {
             stderr_lines(outcome)
         }
     }
-}
-
-/// Formats starts of runs and epochs, if they are requested.
-#[derive(Debug)]
-pub(super) struct Details {
-    detail: Detail,
-    names: HashMap<RunId, String>,
-}
-
-impl Details {
-    pub(super) fn new(detail: Detail) -> Self {
-        Self {
-            detail,
-            names: HashMap::new(),
-        }
-    }
-
-    pub(super) fn line(&mut self, event: &RunEvent<'_>, names: &Names) -> Option<String> {
-        if self.detail < Detail::Verbose {
-            return None;
-        }
-        match event {
-            RunEvent::RunStarted { job, .. } => {
-                let name = names.name(job);
-                let expected = job.estimated_s.map_or_else(
-                    || "no estimate".to_owned(),
-                    |seconds| format!("estimated {}", human_seconds(seconds)),
-                );
-                self.names.insert(job.id, name.clone());
-                Some(format!("starts  {name}  {expected}"))
-            }
-            RunEvent::Worker {
-                id,
-                event: Event::Epoch(row),
-            } => {
-                let name = self.names.get(id)?;
-                Some(format!("epoch {}  {name}  {}", row.epoch + 1, losses(row)))
-            }
-            RunEvent::RunEnded { job, .. } => {
-                self.names.remove(&job.id);
-                None
-            }
-            _ => None,
-        }
-    }
-}
-
-/// `train_loss 0.118  val_loss 0.121`
-fn losses(row: &EpochRow) -> String {
-    let shown = |value: Option<f64>| value.map_or("not finite".to_owned(), |v| human(v, 3));
-    let mut all = vec![format!("train_loss {}", shown(row.train_loss))];
-    let validation = row.validation.iter();
-    all.extend(validation.map(|(name, value)| format!("{name} {}", shown(*value))));
-    all.join("  ")
 }

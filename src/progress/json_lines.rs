@@ -140,15 +140,10 @@ impl<W: Write> JsonLines<W> {
                     times: outcome.times.as_ref(),
                 });
             }
-            RunEvent::Kept {
-                job,
-                status,
-                reason,
-                ..
-            } => self.write(&Line::Kept {
-                run: RunName::of(&job.spec.key, job.id),
-                status: *status,
-                reason,
+            RunEvent::Kept(trial) => self.write(&Line::Kept {
+                run: RunName::of(&trial.job.spec.key, trial.job.id),
+                status: trial.status,
+                reason: &trial.reason,
             }),
             RunEvent::NotNeeded { job } => self.write(&Line::NotNeeded {
                 run: RunName::of(&job.spec.key, job.id),

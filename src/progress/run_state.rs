@@ -14,11 +14,6 @@ pub struct RunState {
     /// Finished epochs, and finished steps of the current epoch.
     at: (usize, usize),
     loss: Option<f64>,
-    /// Every `2^halvings`-th of the reported losses.
-    losses: Vec<f64>,
-    halvings: u32,
-    /// Number of reported losses.
-    told: usize,
     curve: Vec<EpochLoss>,
     /// Name of the current evaluation after training.
     assessing: Option<String>,
@@ -35,10 +30,7 @@ pub struct EpochLoss {
     pub validation: Option<f64>,
 }
 
-/// Largest number of losses of a run that are stored.
-const LOSSES: usize = 128;
-
-/// Number of characters of a sparkline, and smallest number of losses for one.
+/// Number of characters of a sparkline, and smallest number of epochs for one.
 const WIDTH: usize = 12;
 const ENOUGH: usize = 4;
 
@@ -55,12 +47,12 @@ impl RunState {
                 self.steps_per_epoch = *steps_per_epoch;
             }
             Event::Progress { epoch, step, loss } => {
-                self.add_loss(*loss);
+                self.see_loss(*loss);
                 self.at = (*epoch, *step);
             }
             Event::Resumed { epoch, step } => self.at = (*epoch, *step),
             Event::Epoch(row) => {
-                self.add_loss(row.train_loss);
+                self.see_loss(row.train_loss);
                 let validation = row.validation.iter();
                 let mut validation = validation.filter(|(name, _)| name.ends_with("_loss"));
                 self.curve.push(EpochLoss {
@@ -77,23 +69,8 @@ impl RunState {
         }
     }
 
-    fn add_loss(&mut self, loss: Option<f64>) {
-        let Some(loss) = loss.filter(|loss| loss.is_finite()) else {
-            return;
-        };
-        self.loss = Some(loss);
-        if self.told.is_multiple_of(1 << self.halvings) {
-            self.losses.push(loss);
-        }
-        self.told += 1;
-        if self.losses.len() > LOSSES {
-            let mut index = 0;
-            self.losses.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            self.halvings += 1;
-        }
+    fn see_loss(&mut self, loss: Option<f64>) {
+        self.loss = loss.filter(|loss| loss.is_finite()).or(self.loss);
     }
 
     /// The losses of the finished epochs.
@@ -101,18 +78,20 @@ impl RunState {
         &self.curve
     }
 
-    /// The course of the loss in a few characters, `█▆▄▃▂▁`, on a logarithmic scale; empty for few values.
+    /// The course of the epochs' loss in a few characters, `█▆▄▃▂▁`, on a logarithmic scale; empty for few values.
     fn sparkline(&self) -> String {
         const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-        if self.losses.len() < ENOUGH {
+        let losses = self.curve.iter().filter_map(|epoch| epoch.train);
+        let losses: Vec<f64> = losses.filter(|loss| loss.is_finite()).collect();
+        if losses.len() < ENOUGH {
             return String::new();
         }
-        let count = WIDTH.min(self.losses.len());
-        let is_positive = self.losses.iter().all(|loss| *loss > 0.0);
+        let count = WIDTH.min(losses.len());
+        let is_positive = losses.iter().all(|loss| *loss > 0.0);
         let place = |loss: f64| if is_positive { loss.ln() } else { loss };
         let means = (0..count).map(|index| {
-            let part = |index: usize| index * self.losses.len() / count;
-            let part = &self.losses[part(index)..part(index + 1)];
+            let part = |index: usize| index * losses.len() / count;
+            let part = &losses[part(index)..part(index + 1)];
             part.iter().map(|loss| place(*loss)).sum::<f64>() / part.len() as f64
         });
         let means: Vec<f64> = means.collect();
@@ -188,11 +167,15 @@ mod tests {
     }
 
     fn told(losses: impl IntoIterator<Item = f64>) -> RunState {
-        let mut state = RunState::default();
-        losses
-            .into_iter()
-            .for_each(|loss| state.add_loss(Some(loss)));
-        state
+        let curve = losses.into_iter().map(|loss| EpochLoss {
+            epoch: 0,
+            train: Some(loss),
+            validation: None,
+        });
+        RunState {
+            curve: curve.collect(),
+            ..RunState::default()
+        }
     }
 
     #[test]
@@ -202,17 +185,5 @@ mod tests {
         assert_eq!(told([1.0, 2.0, 3.0]).sparkline(), "");
         assert_eq!(told([1.0; 20]).sparkline(), "", "there is no course");
         assert_eq!(told([-1.0, 0.0, 1.0, 2.0]).sparkline(), "▁▃▆█");
-    }
-
-    #[test]
-    fn losses_of_a_long_run_are_thinned_out_evenly() {
-        let state = told((0..100_000).map(f64::from));
-        assert!(state.losses.len() <= LOSSES);
-        let gaps: Vec<f64> = state.losses.windows(2).map(|two| two[1] - two[0]).collect();
-        assert!(
-            gaps.windows(2).all(|two| two[0].total_cmp(&two[1]).is_eq()),
-            "{gaps:?}"
-        );
-        assert!(state.losses.last().unwrap() / 100_000.0 > 0.98);
     }
 }

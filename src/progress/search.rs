@@ -2,7 +2,7 @@
 
 use crate::base::text::count;
 use crate::base::units::{human, human_integer, human_seconds};
-use crate::event::{Job, RunOutcome, Status};
+use crate::event::{Job, KeptTrial, RunOutcome, Status};
 use crate::plan::key_parts;
 use crate::plan::search::{ObjectiveSpec, SearchSpec, TrialInfo, TrialRole};
 
@@ -50,22 +50,21 @@ impl Tally {
     }
 
     /// Counts a trial that was finished earlier.
-    pub(super) fn keep(&mut self, job: &Job, status: Status, info: &TrialInfo) {
-        if info.role.is_trial() {
-            self.kept += 1;
-            self.add(job, status, info);
-        }
+    pub(super) fn keep(&mut self, kept: &KeptTrial) {
+        let before = self.ended;
+        self.add(&kept.job, kept.status);
+        self.kept += self.ended - before;
     }
 
     pub(super) fn end(&mut self, job: &Job, status: Status) {
         self.running = self.running.saturating_sub(1);
-        let trial = job.trial.as_ref().filter(|_| status != Status::NotRun);
-        if let Some(trial) = trial.filter(|trial| trial.info.role.is_trial()) {
-            self.add(job, status, &trial.info);
-        }
+        self.add(job, status);
     }
 
-    fn add(&mut self, job: &Job, status: Status, info: &TrialInfo) {
+    fn add(&mut self, job: &Job, status: Status) {
+        let info = job.trial.as_ref().map(|trial| &trial.info);
+        let info = info.filter(|info| info.role.is_trial() && status != Status::NotRun);
+        let Some(info) = info else { return };
         self.ended += 1;
         self.pruned += usize::from(status == Status::Pruned);
         self.failed += usize::from(status.is_failure());
@@ -223,8 +222,12 @@ sampler = "random"
         tally.start(10);
         assert_eq!((tally.counts(), tally.best()), (String::new(), None));
         let own = TrialRole::Trial;
-        let kept = trial(&plan, 0, 0, &[0.5, 300.0], own);
-        tally.keep(&kept, Status::Done, &kept.trial.as_ref().unwrap().info);
+        let kept = KeptTrial {
+            job: trial(&plan, 0, 0, &[0.5, 300.0], own),
+            status: Status::Done,
+            reason: String::new(),
+        };
+        tally.keep(&kept);
         let ends = [
             (1, 1, [0.75, 400.0], Status::Done, own),
             (0, 2, [0.9, 1.0], Status::Pruned, own),

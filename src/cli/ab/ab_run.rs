@@ -1,11 +1,10 @@
 //! [`AbRun`]: starts both sides, runs the pairs, compares the results.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
 
-use crate::ab::{
-    AbError, Order, PairEvent, Score, Side, SideMessage, SideOrder, Turns, UntilSure, run_pairs,
-};
+use crate::ab::{AbError, Order, PairEvent, Score, Side, SideMessage, Turns, UntilSure, run_pairs};
 use crate::base::text::count;
 use crate::compare::{Floors, session_threshold};
 use crate::diag::Failure;
@@ -76,20 +75,23 @@ impl AbRun<'_> {
 
     fn start(&self, side: usize, session: &Session) -> Result<Side, AbError> {
         let planned = &self.sides[side];
-        let order = SideOrder {
-            label: planned.label.clone(),
-            program: planned.program.clone(),
-            manifest: planned.manifest.clone(),
-            located_at: self.frame.manifest.clone(),
-            results: self.results(side),
-            session: session.id().to_owned(),
-            set: self.frame.set.clone(),
-            only: self.arguments.only.clone(),
-            // Each comparison of a build with itself is a separate session.
-            fresh: self.arguments.fresh || self.arguments.aa,
-        };
+        // Each comparison of a build with itself is a separate session.
+        let is_fresh = self.arguments.fresh || self.arguments.aa;
+        let set = self.frame.set.iter().flat_map(|set| ["--set", set]);
+        let only = self.arguments.only.iter();
+        let mut command = Command::new(&planned.program);
+        command
+            .arg("side")
+            .arg(&planned.manifest)
+            .arg("--located-at")
+            .arg(&self.frame.manifest)
+            .arg("--results")
+            .arg(self.results(side))
+            .args(["--session", session.id()])
+            .args(set.chain(only.flat_map(|only| ["--only", only])))
+            .args(is_fresh.then_some("--fresh"));
         let say = &mut |line: &str| eprintln!("{line}");
-        Side::start(&order, self.interrupt.is_asked(), say)
+        Side::start(&planned.label, command, self.interrupt.is_asked(), say)
     }
 
     fn turns(

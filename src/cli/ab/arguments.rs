@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::gate::FailOnArgument;
+use crate::cli::gate::FailOn;
 use crate::cli::language::language;
 use crate::cli::words::Words;
 use crate::report::Language;
@@ -67,7 +67,7 @@ pub(in crate::cli) struct AbArguments {
         value_delimiter = ',',
         conflicts_with = "aa"
     )]
-    pub(super) fail_on: Vec<FailOnArgument>,
+    pub(super) fail_on: Vec<FailOn>,
     /// Languages of the comparison's pages, separated by commas; without it, those that the manifest names
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = language, conflicts_with = "aa")]
     pub(super) lang: Vec<Language>,

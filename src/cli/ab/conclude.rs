@@ -11,7 +11,7 @@ use crate::compare::{Comparison, Floors, Options, Origin, SESSIONS, Side, search
 use crate::diag::Failure;
 use crate::plan::Only;
 use crate::results::{
-    NoiseRow, PairSessions, from_here, noise_csv, read, read_noise, write_if_changed,
+    NoiseRow, PairSessions, csv_of, from_here, read, read_noise, write_if_changed,
 };
 
 use super::ab_run::AbRun;
@@ -71,7 +71,7 @@ impl AbRun<'_> {
         rows.extend(new.iter().cloned());
         fs::create_dir_all(&self.frame.results)?;
         let path = self.frame.results.join("noise.csv");
-        write_if_changed(&path, &noise_csv(&rows))?;
+        write_if_changed(&path, &csv_of(&rows))?;
         let text = noise_text(&new, &rows, &from_here(&path));
         Stdout::new().write_all(text.as_bytes())?;
         Ok(exit_code::GOOD)

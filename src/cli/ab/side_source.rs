@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use crate::ab::{AbError, Build, Checkout, build, has_package};
+use crate::ab::{AbError, Checkout, build, has_package};
 use crate::base::shell;
 use crate::diag::Failure;
 use crate::manifest::{self, Node};
@@ -90,43 +90,40 @@ impl Builder<'_> {
             let title = format!("there is no package `fieldtrial` at {label} to build");
             return Err(Failure::plain(title, None).into());
         }
-        let what = Build {
-            label: &label,
-            folder: &commit.folder,
-            is_checkout: true,
-        };
         let manifest = self.manifest_of(commit, &label)?;
         build_commands(&manifest, &label)?;
         Ok(SideSource {
-            program: self.program(what, program)?,
+            program: self.program(&label, (&commit.folder, true), program)?,
             manifest,
             label,
         })
     }
 
     fn of_tree(&self, label: &str, program: Option<&PathBuf>) -> Result<SideSource, AbError> {
-        let what = Build {
-            label: "the working tree",
-            folder: self.root,
-            is_checkout: false,
-        };
         build_commands(self.manifest, label)?;
         Ok(SideSource {
             label: label.to_owned(),
-            program: self.program(what, program)?,
+            program: self.program("the working tree", (self.root, false), program)?,
             manifest: self.manifest.to_owned(),
         })
     }
 
-    fn program(&self, what: Build<'_>, given: Option<&PathBuf>) -> Result<PathBuf, AbError> {
+    fn program(
+        &self,
+        label: &str,
+        source: (&Path, bool),
+        given: Option<&PathBuf>,
+    ) -> Result<PathBuf, AbError> {
         if let Some(given) = given {
             return Ok(given.clone());
         }
         if !self.is_own {
             return Ok(std::env::current_exe()?);
         }
-        let spinner = Spinner::new(&format!("building {}", what.label));
-        let built = build(what, self.interrupted, &mut |line| spinner.say(line));
+        let spinner = Spinner::new(&format!("building {label}"));
+        let built = build(label, source, self.interrupted, &mut |line| {
+            spinner.say(line)
+        });
         match &built {
             Ok(_) => spinner.end(),
             Err(_) => spinner.clear(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::gate::FailOnArgument;
+use crate::cli::gate::FailOn;
 use crate::cli::language::language;
 use crate::report::Language;
 
@@ -62,7 +62,7 @@ pub(in crate::cli) struct CompareArguments {
     pub(super) all: bool,
     /// End with exit code 1 where one of these is found, each in one line on standard error
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
-    pub(super) fail_on: Vec<FailOnArgument>,
+    pub(super) fail_on: Vec<FailOn>,
     /// Write `comparison.md`, `.html` (with the language before the ending), `.csv` and `.json` there, in a folder for each
     /// comparison where there are several
     #[arg(long, value_name = "FOLDER")]

@@ -22,7 +22,7 @@ use crate::diag::{Failure, list};
 use crate::plan::Only;
 use crate::report::{Language, ReportError, languages, render_comparison};
 
-use super::gate::{FailOnArgument, gate};
+use super::gate::{FailOn, gate};
 use super::output::{Stdout, print_failure};
 use super::{Outcome, exit_code};
 pub(in crate::cli) use arguments::CompareArguments;
@@ -60,7 +60,7 @@ pub(in crate::cli) struct Pages {
 pub(in crate::cli) fn told(
     comparison: Comparison,
     pages: &Pages,
-    fail_on: &[FailOnArgument],
+    fail_on: &[FailOn],
 ) -> io::Result<u8> {
     let found = Found {
         comparisons: vec![comparison],
@@ -190,7 +190,7 @@ impl Found {
         is_all: bool,
         pages: Option<&Pages>,
         refusal: Option<Failure>,
-        fail_on: &[FailOnArgument],
+        fail_on: &[FailOn],
     ) -> io::Result<u8> {
         let mut out = Stdout::new();
         self.print(&mut out, is_all)?;
@@ -249,7 +249,7 @@ impl Found {
     }
 
     /// The exit code: findings of the gate take precedence over results that cannot be compared.
-    fn judged(&self, fail_on: &[FailOnArgument]) -> u8 {
+    fn judged(&self, fail_on: &[FailOn]) -> u8 {
         let gate = gate(&self.comparisons, fail_on);
         match self.exit_code() {
             exit_code::MISTAKE => exit_code::MISTAKE,

@@ -1,5 +1,6 @@
 //! `plan --explain`: the meaning of axes, and the settings of one cell.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -10,6 +11,7 @@ use crate::base::text::visible_lines;
 use crate::base::units::human_seconds;
 use crate::cli::run_plan::{self, StoredRuns};
 use crate::cli::{Outcome, Problem, exit_code};
+use crate::compare::leaves;
 use crate::datasets::DatasetSpec;
 use crate::diag::{Failure, did_you_mean};
 use crate::execute::{Basis, Expected};
@@ -157,13 +159,11 @@ fn resolved(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
 
 /// One line per value, by its full path; unset values are left out.
 fn lines(out: &mut impl Write, path: &str, section: &impl Serialize) -> io::Result<()> {
-    match serde_json::to_value(section).unwrap_or_default() {
-        Value::Null => Ok(()),
-        Value::Object(map) => map
-            .iter()
-            .try_for_each(|(key, value)| lines(out, &format!("{path}.{key}"), value)),
-        other => writeln!(out, "  {path} = {other}"),
-    }
+    let section = serde_json::to_value(section).unwrap_or_default();
+    let mut settings = BTreeMap::new();
+    leaves(path, &section, &mut settings);
+    let mut settings = settings.iter();
+    settings.try_for_each(|(path, value)| writeln!(out, "  {path} = {value}"))
 }
 
 pub(super) fn cell_json(cell: &PlannedCell, expected: Option<Expected>) -> Value {

@@ -30,7 +30,7 @@ pub use job::{Job, Pruned, RunId, Trial, Verdict};
 pub use numeric_class::{numeric_class, numeric_class_of};
 pub use outcome::RunOutcome;
 pub use profile::{OpRow, Profile, Span};
-pub use run_event::{RunEvent, StopReason};
+pub use run_event::{KeptTrial, RunEvent, StopReason};
 pub use sample::Sample;
 pub use status::Status;
 

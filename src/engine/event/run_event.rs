@@ -7,8 +7,6 @@
 
 use crate::base::text::count;
 
-use crate::plan::search::TrialInfo;
-
 use super::{Event, Job, RunId, RunOutcome, Status};
 
 /// An event.
@@ -43,16 +41,7 @@ pub enum RunEvent<'a> {
         outcome: &'a RunOutcome,
     },
     /// A trial of a search is finished already, from an earlier invocation; it is not run.
-    Kept {
-        /// The trial as a job.
-        job: &'a Job,
-        /// Status of the run.
-        status: Status,
-        /// The trial with its values, and why the search pruned it, if it did.
-        info: &'a TrialInfo,
-        /// Reason of the status, one line; empty for `done`.
-        reason: &'a str,
-    },
+    Kept(&'a KeptTrial),
     /// A run is not needed, since the times of its cell are already precise (`measure.until`).
     NotNeeded {
         /// The run.
@@ -72,6 +61,17 @@ pub enum RunEvent<'a> {
         /// Number of runs that were not started.
         left: usize,
     },
+}
+
+/// A finished trial of a search.
+#[derive(Debug)]
+pub struct KeptTrial {
+    /// The job that would run the trial; its trial has the values, and why the search pruned it, if it did.
+    pub job: Job,
+    /// Status of the run.
+    pub status: Status,
+    /// Reason of the status, one line; empty for `done`.
+    pub reason: String,
 }
 
 /// Why no further run starts.

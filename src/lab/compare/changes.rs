@@ -91,10 +91,7 @@ pub fn is_within(path: &str, section: &str) -> bool {
 
 /// Every scalar of a specification as a manifest would contain it, strings without quotes.
 fn texts((plan, cell): (&PlanFile, &CellInfo)) -> BTreeMap<String, String> {
-    let sections = |info: &CellInfo| info.spec.as_object().cloned().unwrap_or_default();
-    // A cell stores only the sections that differ from the first cell's.
-    let mut spec = plan.cells.first().map(sections).unwrap_or_default();
-    spec.extend(sections(cell));
+    let spec = plan.spec(cell);
     let mut found = BTreeMap::new();
     for (section, value) in &spec {
         let home = HOMES.iter().find(|(name, _)| *name == section.as_str());

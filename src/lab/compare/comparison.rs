@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::event::OpWork;
 use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
@@ -10,8 +10,8 @@ use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
 use super::cost::{CostChange, CostOverCells};
 use super::judgement::{Judgement, MatrixJudgement, NotComparableReason, Ratio, Verdict};
 
-/// Two sides, compared cell by cell.
-#[derive(Debug, Clone, PartialEq)]
+/// Two sides, compared cell by cell; its fields are those of `comparison.json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// Name of the experiment.
     pub name: String,
@@ -25,25 +25,27 @@ pub struct Comparison {
     pub environment: EnvironmentChange,
     /// Axes and values that exist on one side only.
     pub axes: Vec<AxisChange>,
-    /// Matched cells, in the plan order of `after`.
-    pub cells: Vec<CellPair>,
-    /// Cells that exist only in `after`.
-    pub added: Vec<CellInfo>,
-    /// Cells that exist only in `before`.
-    pub removed: Vec<CellInfo>,
-    /// Groups of added and removed cells with more than one possible pairing; none of them is paired.
-    pub ambiguous: Vec<Ambiguity>,
     /// One test over all cells with comparable times; `None` if there are too few of them.
     pub matrix: Option<MatrixJudgement>,
     /// One test over all cells for each cost that was measured in some cell.
     pub costs: Vec<CostOverCells>,
     /// Runs per side that a matrix of this size and design needs before the verdict on a single cell can be an effect.
     pub needed_runs: usize,
+    /// Cells that exist only in `after`.
+    #[serde(serialize_with = "identified")]
+    pub added: Vec<CellInfo>,
+    /// Cells that exist only in `before`.
+    #[serde(serialize_with = "identified")]
+    pub removed: Vec<CellInfo>,
+    /// Groups of added and removed cells with more than one possible pairing; none of them is paired.
+    pub ambiguous: Vec<Ambiguity>,
+    /// Matched cells, in the plan order of `after`.
+    #[serde(skip)]
+    pub cells: Vec<CellPair>,
 }
 
 impl Comparison {
-    /// Whether both sides are equal: the same cells, each with the same runs, or without runs on both sides; no other
-    /// difference.
+    /// Whether both sides are equal: the same cells, each with the same runs or none on both sides; no other difference.
     pub fn is_without_difference(&self) -> bool {
         let is_one_sided = !self.added.is_empty() || !self.removed.is_empty();
         !self.cells.is_empty()
@@ -62,23 +64,48 @@ impl Comparison {
     }
 }
 
+/// Key, hash and axis values of cells.
+fn identified<S: Serializer>(cells: &[CellInfo], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Identity<'a> {
+        key: &'a str,
+        cell_hash: &'a str,
+        axes: &'a [String],
+    }
+    serializer.collect_seq(cells.iter().map(|cell| Identity {
+        key: &cell.key,
+        cell_hash: &cell.cell_hash,
+        axes: &cell.axes,
+    }))
+}
+
 /// One of two sides.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
     /// Display name: a git ref, a folder, a value of an axis.
     pub name: String,
     /// Origin of the side's results.
     pub origin: Origin,
     /// The side's results; when comparing along an axis, both sides contain the whole result.
+    #[serde(flatten, serialize_with = "titled")]
     pub set: ResultSet,
     /// A/A results (a build compared with itself): `noise.csv` beside the results.
+    #[serde(skip)]
     pub noise: Vec<NoiseRow>,
-    /// Results of the searches that `[report] searches` of its manifest names, in that order; those without results are
-    /// left out.
+    /// Results of the searches that `[report] searches` of its manifest names, in that order; none for those without.
+    #[serde(skip)]
     pub searches: Vec<ResultSet>,
-    /// Sessions in which `ab` stopped a cell's pairs as soon as its verdict was significant, according to
-    /// `sessions.json` beside the folder.
+    /// Sessions in which `ab` ended a cell's pairs at the first significant verdict, by `sessions.json` beside the folder.
+    #[serde(skip)]
     pub until_sure: BTreeSet<String>,
+}
+
+fn titled<S: Serializer>(set: &ResultSet, serializer: S) -> Result<S::Ok, S::Error> {
+    let plan = &set.plan;
+    serializer.collect_map([
+        ("title", &plan.title),
+        ("manifest_path", &plan.manifest_path),
+    ])
 }
 
 /// Where a side's results come from.
@@ -197,8 +224,7 @@ pub struct CellPair {
     pub timings: Vec<TimingChange>,
     /// Verdict on the time per sample.
     pub judgement: Judgement,
-    /// Verdicts on each cost of the runs (CPU time, memory, energy) that a side has measured; empty if the times cannot
-    /// be compared.
+    /// Verdicts on each cost of the runs (CPU time, memory, energy) that a side has measured; empty without comparable times.
     pub costs: Vec<CostChange>,
     /// Wall time of the runs that their CPU time does not explain; `None` if the runs do not wait.
     pub waiting: Option<Waiting>,
@@ -214,8 +240,7 @@ impl CellPair {
             && self.changes.is_empty()
     }
 
-    /// Whether the pair's times need no verdict: both sides contain the same runs, or neither has measured the cell
-    /// (for example without its device).
+    /// Whether the pair's times need no verdict: the same runs on both sides, or measured on neither (without its device).
     pub fn needs_no_verdict(&self) -> bool {
         let Verdict::NotComparable(reasons) = &self.judgement.verdict else {
             return false;

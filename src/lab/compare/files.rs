@@ -4,15 +4,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::results::{
-    CellInfo, ResultsError, comparison_csv, create_folder, with_cells, write_if_changed,
-};
+use crate::results::{ResultsError, create_folder, csv_of, with_cells, write_if_changed};
 
+use super::Comparison;
 use super::rows::rows;
-use super::{
-    Ambiguity, AxisChange, Comparison, CostOverCells, EnvironmentChange, MatrixJudgement, Origin,
-    Side,
-};
 
 /// Version of `comparison.json`.
 const COMPARISON_FORMAT: u32 = 1;
@@ -24,81 +19,26 @@ const COMPARISON_FORMAT: u32 = 1;
 pub fn write_files(folder: &Path, comparison: &Comparison) -> Result<(), ResultsError> {
     create_folder(folder)?;
     let [csv, json] = ["comparison.csv", "comparison.json"].map(|name| folder.join(name));
-    write_if_changed(&csv, &comparison_csv(&rows(comparison)))?;
+    write_if_changed(&csv, &csv_of(&rows(comparison)))?;
     write_if_changed(&json, comparison_json(comparison).as_bytes())?;
     Ok(())
 }
 
 /// Returns the comparison as JSON without the result sets, one line per pair of cells.
 fn comparison_json(comparison: &Comparison) -> String {
+    #[derive(Serialize)]
+    struct Frame<'a> {
+        format_version: u32,
+        #[serde(flatten)]
+        comparison: &'a Comparison,
+        cells: [(); 0],
+    }
     let frame = Frame {
         format_version: COMPARISON_FORMAT,
-        name: &comparison.name,
-        before: side(&comparison.before),
-        after: side(&comparison.after),
-        along: comparison.along.as_deref(),
-        environment: &comparison.environment,
-        axes: &comparison.axes,
-        matrix: comparison.matrix.as_ref(),
-        costs: &comparison.costs,
-        needed_runs: comparison.needed_runs,
-        added: comparison.added.iter().map(cell).collect(),
-        removed: comparison.removed.iter().map(cell).collect(),
-        ambiguous: &comparison.ambiguous,
+        comparison,
         cells: [],
     };
     with_cells(&frame, &comparison.cells)
-}
-
-/// `comparison.json` without its list of pairs of cells.
-#[derive(Serialize)]
-struct Frame<'a> {
-    format_version: u32,
-    name: &'a str,
-    before: SideFrame<'a>,
-    after: SideFrame<'a>,
-    along: Option<&'a str>,
-    environment: &'a EnvironmentChange,
-    axes: &'a [AxisChange],
-    matrix: Option<&'a MatrixJudgement>,
-    costs: &'a [CostOverCells],
-    needed_runs: usize,
-    added: Vec<CellFrame<'a>>,
-    removed: Vec<CellFrame<'a>>,
-    ambiguous: &'a [Ambiguity],
-    cells: [(); 0],
-}
-
-#[derive(Serialize)]
-struct SideFrame<'a> {
-    name: &'a str,
-    origin: &'a Origin,
-    title: &'a str,
-    manifest_path: &'a str,
-}
-
-#[derive(Serialize)]
-struct CellFrame<'a> {
-    key: &'a str,
-    cell_hash: &'a str,
-    axes: &'a [String],
-}
-
-fn side(side: &Side) -> SideFrame<'_> {
-    SideFrame {
-        name: &side.name,
-        origin: &side.origin,
-        title: &side.set.plan.title,
-        manifest_path: &side.set.plan.manifest_path,
-    }
-}
-
-fn cell(cell: &CellInfo) -> CellFrame<'_> {
-    CellFrame {
-        key: &cell.key,
-        cell_hash: &cell.cell_hash,
-        axes: &cell.axes,
-    }
 }
 
 #[cfg(test)]
@@ -148,7 +88,7 @@ mod tests {
 
     #[test]
     fn csv_has_a_row_for_every_figure() {
-        let text = String::from_utf8(comparison_csv(&rows(&comparison()))).unwrap();
+        let text = String::from_utf8(csv_of(&rows(&comparison()))).unwrap();
         insta::assert_snapshot!(text);
     }
 }

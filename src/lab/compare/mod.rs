@@ -17,7 +17,6 @@ mod environment;
 mod facts;
 mod files;
 mod floor;
-mod gate;
 #[cfg(any(test, feature = "testing"))]
 pub mod golden;
 mod history;
@@ -48,10 +47,8 @@ pub use comparison::{
 pub use cost::{Cost, CostChange, CostOverCells};
 pub use files::write_files;
 pub use floor::{Floor, Floors, SESSIONS};
-pub use gate::{FailOn, Finding, Violation, violations};
 pub use history::{
-    CellHistory, Histories, History, HistoryPoint, HistoryQuestion, MeasuredSession,
-    SESSIONS_FOR_A_CHANGE, Shift,
+    CellHistory, Histories, History, HistoryPoint, MeasuredSession, SESSIONS_FOR_A_CHANGE, Shift,
 };
 pub use judgement::{
     Design, Judgement, MatrixJudgement, NotComparableReason, Ratio, Test, Threshold,

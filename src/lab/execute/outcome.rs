@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::base::os::Ended;
 use crate::base::text::one_line;
 use crate::base::units::human_bytes;
-use crate::event::{FailedStatus, NO_THREAD, PANIC_MARK, RunFacts, RunTimes, Status};
+use crate::event::{FailedStatus, NO_THREAD, PANIC_MARK, Pruned, RunFacts, RunTimes, Status};
 
 /// Why the parent killed a worker.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,12 +20,12 @@ pub(super) enum EndedByParent {
     Protocol(String),
 }
 
-/// Facts about a worker that has ended.
+/// What decides the status of a run.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) by_parent: Option<EndedByParent>,
-    /// Why a search pruned the run, in one line.
-    pub(super) pruned: Option<String>,
+    /// Why a search pruned the run.
+    pub(super) pruned: Option<Pruned>,
     pub(super) finished: Option<(RunFacts, RunTimes)>,
     pub(super) failed: Option<(FailedStatus, String)>,
     pub(super) ended: Ended,
@@ -60,7 +60,7 @@ fn status_and_reason(evidence: &Evidence) -> (Status, String) {
         // The search's verdict takes precedence even if the last epoch diverged: a resumed search repeats it from the
         // stored loss curve.
         return match (&evidence.pruned, &facts.diverged) {
-            (Some(reason), _) => (Status::Pruned, reason.clone()),
+            (Some(pruned), _) => (Status::Pruned, pruned.reason.clone()),
             (None, Some(reason)) => (Status::Diverged, reason.clone()),
             (None, None) => (Status::Done, String::new()),
         };
@@ -173,6 +173,7 @@ fn short_place(place: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::search::PrunedInfo;
 
     /// The status and the reason of a worker on a machine of 100 bytes, of which it used 80.
     fn end(change: impl FnOnce(&mut Evidence)) -> (Status, String) {
@@ -265,13 +266,25 @@ mod tests {
         assert_eq!(interrupted.0, Status::NotRun);
     }
 
+    fn pruned() -> Pruned {
+        let info = PrunedInfo {
+            step: 1,
+            metric: "val_loss".into(),
+            value: 2.0,
+            threshold: 1.0,
+            trials: Vec::new(),
+        };
+        let reason = "pruned after epoch 2".into();
+        Pruned { info, reason }
+    }
+
     #[test]
     fn a_run_that_was_told_to_stop_is_pruned_only_where_it_came_to_an_end() {
         assert_end(Status::Killed, "killed: signal 9", |it| {
-            (it.ended.signal, it.pruned) = (Some(9), Some("pruned after epoch 2".into()));
+            (it.ended.signal, it.pruned) = (Some(9), Some(pruned()));
         });
         assert_end(Status::Pruned, "pruned after epoch 2", |it| {
-            (it.ended.signal, it.pruned) = (Some(9), Some("pruned after epoch 2".into()));
+            (it.ended.signal, it.pruned) = (Some(9), Some(pruned()));
             let facts = RunFacts {
                 diverged: Some("loss 9 at step 4".into()),
                 ..RunFacts::default()

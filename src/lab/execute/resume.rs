@@ -159,7 +159,7 @@ fn decision(
     if let Some(run) = profiled.or_else(|| serving.next()) {
         return if options.retry && run.status.is_failure() {
             Decision::Run(Why::Retry(run.status))
-        } else if !run.is_valid_under(&cell.spec.limits) {
+        } else if !StoredRun::ends_same(run.status, &run.limits, &cell.spec.limits) {
             Decision::Run(Why::Limits(run.status))
         } else if lacks_profile(run) {
             Decision::Run(Why::Profile)

@@ -199,18 +199,8 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                     sink(RunEvent::RunStarted { job: &job, slot })?;
                     self.start(job, slot);
                 }
-                Some(Next::Kept {
-                    job,
-                    status,
-                    info,
-                    reason,
-                }) => {
-                    sink(RunEvent::Kept {
-                        job: &job,
-                        status,
-                        info: &info,
-                        reason: &reason,
-                    })?;
+                Some(Next::Kept(trial)) => {
+                    sink(RunEvent::Kept(&trial))?;
                     return Ok(true);
                 }
                 Some(Next::NotNeeded(job)) => {

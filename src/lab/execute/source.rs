@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::event::{EpochRow, Job, RunId, RunOutcome, Status, Verdict};
-use crate::plan::search::TrialInfo;
+use crate::event::{EpochRow, Job, KeptTrial, RunId, RunOutcome, Status, Verdict};
 
 use super::UntilPrecise;
 
@@ -32,16 +31,7 @@ pub enum Next {
     /// A run to execute.
     Run(Job),
     /// A trial that is already finished.
-    Kept {
-        /// The job that would run the trial.
-        job: Job,
-        /// Status of the run.
-        status: Status,
-        /// The trial's values, and why the search ended the trial.
-        info: TrialInfo,
-        /// One-line reason for the trial's row.
-        reason: String,
-    },
+    Kept(KeptTrial),
     /// A run that is not needed: the times of its cell are precise.
     NotNeeded(Job),
 }

@@ -277,7 +277,7 @@ fn seen(
             RunEvent::Stopping { reason, running } => format!("stop {reason:?} {running}"),
             RunEvent::End { left } => format!("end, {left} left"),
             RunEvent::NotNeeded { job } => format!("not needed {} {}", job.id.cell, job.id.block),
-            RunEvent::Worker { .. } | RunEvent::Kept { .. } | RunEvent::Tick => return Ok(()),
+            RunEvent::Worker { .. } | RunEvent::Kept(_) | RunEvent::Tick => return Ok(()),
         });
         Ok::<(), ()>(())
     });

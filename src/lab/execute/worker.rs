@@ -13,8 +13,8 @@ use crate::base::os::{self, Ended};
 use crate::base::text::count;
 use crate::device::DeviceKind;
 use crate::event::{
-    EpochRow, Event, Job, Profile, ProgramFiles, Pruned, Reply, RunOutcome, RunTimes, Sample,
-    Status, Verdict,
+    EpochRow, Event, Job, Profile, ProgramFiles, Reply, RunOutcome, RunTimes, Sample, Status,
+    Verdict,
 };
 use crate::results::{cell_slug, fold_own_times};
 
@@ -168,9 +168,7 @@ impl Launch for WorkerProgram {
 /// What the worker has reported so far, and the deadlines that depend on it.
 #[derive(Default)]
 struct WorkerOutput {
-    by_parent: Option<EndedByParent>,
-    pruned: Option<Pruned>,
-    last: Option<Event>,
+    evidence: Evidence,
     has_said_hello: bool,
     /// Whether the worker is writing its training state to a file.
     is_saving: bool,
@@ -249,7 +247,7 @@ impl Watch<'_> {
     }
 
     fn end_if_due(&mut self) {
-        if self.heard.by_parent.is_some() {
+        if self.heard.evidence.by_parent.is_some() {
             if self.kill_at.is_some_and(|time| Instant::now() >= time) {
                 self.kill_at = None;
                 os::kill_group(&mut self.child);
@@ -275,7 +273,7 @@ impl Watch<'_> {
         let saves = self.heard.is_saving && !matches!(why, EndedByParent::Silence(_));
         let grace = self.grace.or(saves.then_some(Duration::ZERO));
         let grace = grace.filter(|_| !matches!(why, EndedByParent::Protocol(_)));
-        self.heard.by_parent = Some(why);
+        self.heard.evidence.by_parent = Some(why);
         match (grace, &self.replies) {
             (Some(grace), Some(replies)) => {
                 replies.send(&Reply::End);
@@ -286,7 +284,7 @@ impl Watch<'_> {
     }
 
     fn hear(&mut self, line: &[u8], emit: &mut dyn FnMut(Event) -> Verdict) {
-        if self.heard.by_parent.is_some() {
+        if self.heard.evidence.by_parent.is_some() {
             return;
         }
         self.last_heard = Instant::now();
@@ -308,7 +306,7 @@ impl Watch<'_> {
                         replies.send(&verdict.reply());
                     }
                     if let Verdict::Prune(why) = verdict {
-                        self.heard.pruned = Some(why);
+                        self.heard.evidence.pruned = Some(why);
                     }
                 }
             }
@@ -326,7 +324,13 @@ impl WorkerOutput {
             Event::Sample(sample) => self.samples.push(sample.clone()),
             Event::Profile(profile) => self.profile = Some(profile.as_ref().clone()),
             Event::Warning { .. } => self.warnings += 1,
-            Event::Finished { .. } | Event::Failed { .. } => self.last = Some(event.clone()),
+            Event::Finished { facts, times } => {
+                self.evidence.finished = Some((facts.as_ref().clone(), times.as_ref().clone()));
+            }
+            Event::Failed { status, reason } => {
+                let failed = Some((*status, reason.clone()));
+                (self.evidence.finished, self.evidence.failed) = (None, failed);
+            }
             Event::Started { .. }
             | Event::Resumed { .. }
             | Event::Progress { .. }
@@ -344,25 +348,18 @@ fn outcome(
     began: Instant,
 ) -> RunOutcome {
     let mut evidence = Evidence {
-        by_parent: heard.by_parent,
-        pruned: heard.pruned.as_ref().map(|pruned| pruned.reason.clone()),
         ended,
         stderr,
         limit_bytes,
         machine_bytes,
-        ..Evidence::default()
+        ..heard.evidence
     };
-    match heard.last {
-        Some(Event::Finished { facts, mut times }) => {
-            times.log_bytes = Some(heard.bytes);
-            fold_own_times(&mut times);
-            evidence.finished = Some((*facts, *times));
-        }
-        Some(Event::Failed { status, reason }) => evidence.failed = Some((status, reason)),
-        _ => {}
+    if let Some((_, times)) = &mut evidence.finished {
+        times.log_bytes = Some(heard.bytes);
+        fold_own_times(times);
     }
     let (status, reason) = judge(&evidence);
-    let pruned = heard.pruned.filter(|_| status == Status::Pruned);
+    let pruned = evidence.pruned.filter(|_| status == Status::Pruned);
     let (facts, times) = evidence.finished.unzip();
     let of_worker = ended.peak_rss_bytes;
     let earlier_s = times.as_ref().and_then(|times| times.resumed_after_s);

@@ -5,11 +5,11 @@ use std::path::Path;
 use crate::event::Status;
 use crate::results::CheckpointRow;
 
-use super::View;
+use super::Recorder;
 use super::trials::ShownCell;
 use super::view::best;
 
-impl View<'_> {
+impl Recorder<'_> {
     /// Existing checkpoints, below `results`, in the order of cells and seeds.
     pub(super) fn checkpoints(&self, results: &Path) -> Vec<CheckpointRow> {
         let rows = self
@@ -24,7 +24,7 @@ impl View<'_> {
         let trial = shown.trial;
         let is_pruned = trial.is_some_and(|trial| trial.status == Status::Pruned);
         let seeds = spec.measure.seeds.iter().filter(|seed| {
-            let run = best(self.store, &self.keys(shown, **seed, 0), |_| true);
+            let run = best(&self.store, &self.keys(shown, **seed, 0), |_| true);
             !is_pruned && run.is_some_and(|run| run.facts.is_some())
         });
         let files = seeds.flat_map(|seed| {

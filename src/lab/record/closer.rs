@@ -8,15 +8,15 @@ use std::time::SystemTime;
 use crate::event::Status;
 use crate::results::store::{RunKeys, StoredRun};
 use crate::results::{
-    BlockRow, OpRecord, ProfiledRun, ResultSet, ResultsError, RunScalars, create_folder,
-    event_file, op_records, read_ops, remove_other_events, remove_others, trace_file, trace_json,
-    write_events, write_if_changed, write_ops,
+    BlockRow, OpRecord, ResultSet, ResultsError, RunScalars, create_folder, event_file, op_records,
+    read_ops, remove_other_events, remove_others, trace_file, trace_json, write_events,
+    write_if_changed, write_ops,
 };
 
-use super::View;
+use super::Recorder;
 use super::trials::ShownCell;
 
-impl View<'_> {
+impl Recorder<'_> {
     /// Updates the outdated files in `folder`, and removes files of runs that no longer exist.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl View<'_> {
             let place = (&*row.key, row.seed, row.block);
             let of_run = |run: &&StoredRun| {
                 let profile = self.store.profile_of(&run.keys)?;
-                Some(op_records(profiled_run(row, run), &profile))
+                Some(op_records(row, &run.keys.code_hash, &profile))
             };
             let is_own = |old: &&OpRecord| {
                 (&*old.key, old.seed, old.block) == place
@@ -71,7 +71,7 @@ impl View<'_> {
                 };
                 create_folder(folder)?;
                 let spans = self.store.spans_of(&run.keys);
-                let text = trace_json(profiled_run(row, run), &profile, &spans);
+                let text = trace_json(row, &run.keys.code_hash, &profile, &spans);
                 write_if_changed(&path, text.as_bytes())?;
             }
             known.insert(path);
@@ -119,14 +119,5 @@ impl View<'_> {
     fn is_behind(&self, path: &Path, keys: &RunKeys) -> bool {
         let written = fs::metadata(path).and_then(|data| data.modified()).ok();
         written < self.store.stored_at(keys).or(Some(SystemTime::UNIX_EPOCH))
-    }
-}
-
-fn profiled_run<'a>(row: &'a BlockRow, run: &'a StoredRun) -> ProfiledRun<'a> {
-    ProfiledRun {
-        key: &row.key,
-        seed: row.seed,
-        block: row.block,
-        code_hash: &run.keys.code_hash,
     }
 }

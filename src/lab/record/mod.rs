@@ -23,4 +23,3 @@ pub use recorder::{RecordError, Recorder};
 pub use reproduce::not_reproduced;
 pub use stale::Staleness;
 pub use trials::TrialRow;
-pub use view::View;

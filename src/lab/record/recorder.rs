@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::event::{Job, RunEvent, RunId, RunOutcome, Sample, Status};
+use crate::event::{Job, KeptTrial, RunEvent, RunId, RunOutcome, Sample, Status};
 use crate::plan::{CellSpec, PlannedCell, project_folder};
 use crate::results::environment::{GitStatus, env_id};
 use crate::results::store::{
@@ -15,7 +15,7 @@ use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, Sampl
 
 use super::failures::keep_log;
 use super::trials::Trials;
-use super::{Disagreement, TrialRow, View};
+use super::{Disagreement, TrialRow};
 
 /// Longest time that the CSV files may lag behind the store.
 const WRITE_EVERY: Duration = Duration::from_secs(10);
@@ -29,17 +29,9 @@ pub enum RecordError {
     /// Error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Error of the results files.
+    /// Error of the results files, or of a log in `failures/`.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// Error writing a log in `failures/`.
-    #[error("cannot write to `{}`: {source}", folder.display())]
-    Log {
-        /// The folder.
-        folder: PathBuf,
-        /// The operating system's reason.
-        source: std::io::Error,
-    },
     /// Two runs that must agree do not.
     #[error(transparent)]
     Disagreement(#[from] Disagreement),
@@ -51,21 +43,27 @@ pub struct Recorder<'a> {
     folder: &'a Path,
     /// The store that receives the runs.
     pub store: Store,
-    cells: &'a [PlannedCell],
-    conditions: &'a RunConditions,
-    header: PlanFile,
+    /// All cells of the manifest, selected or not, in row order.
+    pub(super) cells: &'a [PlannedCell],
+    /// Machine, build and run settings of this invocation.
+    pub(super) conditions: &'a RunConditions,
+    /// `plan.json` without cells and columns.
+    pub(super) header: PlanFile,
     environment: Environment,
     /// The background `git status` whose result completes the environment; `None` once it was read. Runs do not wait
     /// for it.
     pub tree: Option<GitStatus>,
-    previous: Option<ResultSet>,
+    /// The content of the files at the start.
+    pub(super) previous: Option<ResultSet>,
     last_write: Instant,
     is_behind: bool,
-    manifest_folder: PathBuf,
+    /// Absolute folder of the manifest: paths below it are stored as written in the manifest.
+    pub(super) manifest_folder: PathBuf,
     session: Session,
     /// Start time of each running run, in seconds of the session.
     starts: HashMap<RunId, f64>,
-    trials: Trials,
+    /// Finished trials of a search by row; a search has no other cells.
+    pub(super) trials: Trials,
     writing: Duration,
     /// Code hashes whose parts this invocation has stored.
     known_codes: HashSet<Arc<str>>,
@@ -123,17 +121,16 @@ impl<'a> Recorder<'a> {
             }
             RunEvent::RunEnded { job, outcome } if outcome.is_finished() => {
                 self.keep(job, outcome)?;
-                self.note(job.id, TrialRow::ended(job, outcome));
+                self.note(job, outcome.status, &outcome.reason);
                 self.write_if_due()?;
             }
             RunEvent::RunEnded { outcome, .. } => forget_samples(outcome),
-            RunEvent::Kept {
+            RunEvent::Kept(KeptTrial {
                 job,
                 status,
-                info,
                 reason,
-            } => {
-                self.note(job.id, TrialRow::kept(job, *status, info, reason));
+            }) => {
+                self.note(job, *status, reason);
                 self.is_behind = true;
             }
             RunEvent::Tick => self.write_if_due()?,
@@ -142,12 +139,15 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    fn note(&mut self, id: RunId, trial: Option<TrialRow>) {
-        let Some(mut trial) = trial else { return };
+    /// Notes a trial that has ended, now or in an earlier invocation.
+    fn note(&mut self, job: &Job, status: Status, reason: &str) {
+        let Some(mut trial) = TrialRow::of(job, status, reason) else {
+            return;
+        };
         if let Some((_, first)) = self.trials.first_key_value() {
             trial.share_with(first);
         }
-        self.trials.insert(id.cell, trial);
+        self.trials.insert(job.id.cell, trial);
     }
 
     /// Writes all files and returns their content; unchanged files are not touched. A shard's store writes no files, only
@@ -161,21 +161,21 @@ impl<'a> Recorder<'a> {
             self.keep_environment()?;
         }
         if self.store.is_shard() {
-            return Ok(self.view().results()?);
+            return Ok(self.results()?);
         }
         let results = self.write()?;
         // Written only at the end, since a long run has a million steps.
         if results::steps_are_behind(self.folder) {
-            results::write_steps(self.folder, self.view().steps(&results))?;
+            results::write_steps(self.folder, self.steps(&results))?;
         }
-        self.view().write_closer(self.folder, &results)?;
-        results::write_checkpoint_index(self.folder, &self.view().checkpoints(self.folder))?;
+        self.write_closer(self.folder, &results)?;
+        results::write_checkpoint_index(self.folder, &self.checkpoints(self.folder))?;
         Ok(results)
     }
 
     fn write(&mut self) -> Result<ResultSet, RecordError> {
         let began = Instant::now();
-        let results = self.view().results()?;
+        let results = self.results()?;
         results::write(self.folder, &results)?;
         let bytes_of = |sample: &SampleInfo| self.store.sample(&sample.digest);
         results::write_samples(self.folder, &results, bytes_of)?;
@@ -183,18 +183,6 @@ impl<'a> Recorder<'a> {
         self.writing = began.elapsed();
         self.is_behind = false;
         Ok(results)
-    }
-
-    fn view(&self) -> View<'_> {
-        View {
-            cells: self.cells,
-            trials: &self.trials,
-            store: &self.store,
-            conditions: self.conditions,
-            header: &self.header,
-            previous: self.previous.as_ref(),
-            manifest_folder: &self.manifest_folder,
-        }
     }
 
     fn write_if_due(&mut self) -> Result<(), RecordError> {
@@ -216,10 +204,8 @@ impl<'a> Recorder<'a> {
             until: outcome.pruned.as_ref().map(|pruned| pruned.info.step + 1),
             ..self.conditions.keys(cell, job.id.seed, job.id.block)
         };
-        keep_log(self.folder, &keys, outcome).map_err(|source| RecordError::Log {
-            folder: self.folder.join("failures"),
-            source,
-        })?;
+        let logs = self.folder.join("failures");
+        keep_log(self.folder, &keys, outcome).map_err(ResultsError::unwritable(&logs))?;
         self.store_code_and_environment(&keys, &cell.spec)?;
         let (facts, epochs, samples) = match self.measured_before(&keys) {
             Some(run) if outcome.status == Status::Timeout => {

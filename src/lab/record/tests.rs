@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::Recorder;
-use crate::event::{EpochRow, Job, Pruned, RunEvent, RunFacts, RunId, RunOutcome, Status};
+use crate::event::{
+    EpochRow, Job, KeptTrial, Pruned, RunEvent, RunFacts, RunId, RunOutcome, Status,
+};
 use crate::plan::Plan;
 use crate::plan::search::{Point, PrunedInfo, TrialInfo, TrialRole, Value};
 use crate::results::environment::env_id;
@@ -144,20 +146,15 @@ fn see_end(recorder: &mut Recorder<'_>, mut job: Job, outcome: &RunOutcome) {
         .unwrap();
 }
 
-fn see_kept(recorder: &mut Recorder<'_>, job: &Job, status: Status, why: Option<&Pruned>) {
-    let info = &job.trial.as_ref().unwrap().info;
-    let info = TrialInfo {
-        pruned: why.map(|why| why.info.clone()),
-        ..info.clone()
-    };
-    let reason = why.map_or("", |why| why.reason.as_str());
-    let event = RunEvent::Kept {
+fn see_kept(recorder: &mut Recorder<'_>, mut job: Job, why: &Pruned) {
+    let trial = Arc::make_mut(job.trial.as_mut().unwrap());
+    trial.info.pruned = Some(why.info.clone());
+    let kept = KeptTrial {
         job,
-        status,
-        info: &info,
-        reason,
+        status: Status::Pruned,
+        reason: why.reason.clone(),
     };
-    recorder.handle(&event).unwrap();
+    recorder.handle(&RunEvent::Kept(&kept)).unwrap();
 }
 
 /// Value of the axis `trial`, status, epochs and reason of every row.
@@ -222,7 +219,7 @@ fn a_pruned_trial_is_shown_by_its_beginning_beside_a_whole_run_of_the_same_point
     // A pruner that sees other trials ends it at the same step for another reason: the search's reason is used.
     let results = lab.recorded(|recorder| {
         let why = pruned(1, "pruned: another reason");
-        see_kept(recorder, &lab.trial(3, 3), Status::Pruned, Some(&why));
+        see_kept(recorder, lab.trial(3, 3), &why);
     });
     assert_eq!(
         rows(&results),
@@ -234,15 +231,12 @@ fn a_pruned_trial_is_shown_by_its_beginning_beside_a_whole_run_of_the_same_point
 fn a_trial_that_cannot_run_is_a_row_without_facts() {
     let lab = Lab::new();
     let results = lab.recorded(|recorder| {
-        let job = lab.trial(4, 4);
-        let info = &job.trial.as_ref().unwrap().info;
-        let event = RunEvent::Kept {
-            job: &job,
+        let kept = KeptTrial {
+            job: lab.trial(4, 4),
             status: Status::Infeasible,
-            info,
-            reason: "batch of 128 of 64 samples",
+            reason: "batch of 128 of 64 samples".into(),
         };
-        recorder.handle(&event).unwrap();
+        recorder.handle(&RunEvent::Kept(&kept)).unwrap();
     });
     let expected = [("4", Status::Infeasible, 0, "batch of 128 of 64 samples")];
     assert_eq!(rows(&results), expected);

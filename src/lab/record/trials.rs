@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::{Job, RunOutcome, Status};
+use crate::event::{Job, Status};
 use crate::plan::PlannedCell;
 use crate::plan::search::TrialInfo;
 
@@ -20,20 +20,15 @@ pub struct TrialRow {
 }
 
 impl TrialRow {
-    /// A trial that was finished in an earlier invocation.
-    pub(super) fn kept(job: &Job, status: Status, info: &TrialInfo, reason: &str) -> Option<Self> {
+    /// A finished trial; `None` if the run belongs to no trial.
+    pub(super) fn of(job: &Job, status: Status, reason: &str) -> Option<Self> {
+        let trial = job.trial.as_ref()?;
         Some(Self {
-            cell: job.trial.as_ref()?.cell.clone(),
-            info: info.clone(),
+            cell: trial.cell.clone(),
+            info: trial.info.clone(),
             status,
             reason: reason.to_owned(),
         })
-    }
-
-    /// A trial that has just ended; `None` if the run belongs to no trial.
-    pub(super) fn ended(job: &Job, outcome: &RunOutcome) -> Option<Self> {
-        let info = &job.trial.as_ref()?.info;
-        Self::kept(job, outcome.status, info, &outcome.reason)
     }
 
     /// Shares equal parts of the specification with `other` to save memory: thousands of trials differ in a few settings.

@@ -1,42 +1,22 @@
-//! [`View`]: generates the results files from the store, the plan and the previous files.
+//! Generates the results files from the store, the plan and the previous files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::device::DeviceKind;
 use crate::event::Status;
 use crate::plan::{Feasibility, PlannedCell};
-use crate::results::store::{RunConditions, RunKeys, Store, StoredRun};
+use crate::results::store::{RunKeys, Store, StoredRun};
 use crate::results::{
-    BlockRow, CellInfo, ColumnInfo, ConfusionRecord, EpochRecord, PlanFile, ResultSet, RunRow,
-    RunSteps, SampleInfo, WorkRecord, by_key, declared_column, metric_column, timings,
+    BlockRow, CellInfo, ColumnInfo, ConfusionRecord, EpochRecord, ResultSet, RunRow, RunSteps,
+    SampleInfo, WorkRecord, by_key, declared_column, metric_column, timings,
 };
 
-use super::TrialRow;
 use super::disagreement::{Disagreement, check_agreement};
 use super::plan_file::{cell_info, spec_difference};
 use super::row::{confusion_rows, differing, empty_row, epoch_rows, leading, run_row, work_rows};
 use super::trials::ShownCell;
-
-/// Everything from which the results files are generated.
-#[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
-    /// All cells of the manifest, selected or not, in row order.
-    pub cells: &'a [PlannedCell],
-    /// Finished trials of a search by row; a search has no other cells.
-    pub trials: &'a BTreeMap<usize, TrialRow>,
-    /// The store.
-    pub store: &'a Store,
-    /// Machine, build and run settings of this invocation.
-    pub conditions: &'a RunConditions,
-    /// `plan.json` without cells and columns.
-    pub header: &'a PlanFile,
-    /// The current content of the files.
-    pub previous: Option<&'a ResultSet>,
-    /// Absolute folder of the manifest: paths below it are stored as written in the manifest.
-    pub manifest_folder: &'a Path,
-}
+use super::{Recorder, TrialRow};
 
 #[derive(Default)]
 struct CellRows {
@@ -51,21 +31,18 @@ struct CellRows {
     measured: Option<(Arc<str>, Arc<str>)>,
 }
 
-impl View<'_> {
-    /// All results, in plan order.
-    ///
-    /// # Errors
-    /// [`Disagreement`], if two CPU runs that must be equal are not.
-    pub fn results(&self) -> Result<ResultSet, Disagreement> {
+impl Recorder<'_> {
+    /// All results, in plan order. Fails if two CPU runs that must be equal are not.
+    pub(super) fn results(&self) -> Result<ResultSet, Disagreement> {
         let mut all = ResultSet {
             plan: self.header.clone(),
             ..ResultSet::default()
         };
         let mut first = None;
-        let previous = self.previous.map(Previous::of);
+        let previous = self.previous.as_ref().map(Previous::of);
         for shown in self.shown() {
             let rows = self.rows(shown, previous.as_ref())?;
-            let mut info = cell_info(shown, self.manifest_folder, rows.measured, rows.samples);
+            let mut info = cell_info(shown, &self.manifest_folder, rows.measured, rows.samples);
             // Only the first cell's specification is stored in full.
             match &first {
                 Some(first) => info.spec = spec_difference(first, &info.spec),
@@ -107,7 +84,7 @@ impl View<'_> {
 
     /// All cells that have rows, in row order.
     pub(super) fn shown(&self) -> impl Iterator<Item = ShownCell<'_>> {
-        ShownCell::all(self.cells, self.trials)
+        ShownCell::all(self.cells, &self.trials)
     }
 
     /// Keys of a row's run in the store; for a pruned trial, those of the partial run.
@@ -143,13 +120,12 @@ impl View<'_> {
     }
 
     /// Steps of the runs that `results` shows in `blocks.csv`, in its order; read from the store one by one.
-    pub fn steps<'r>(&'r self, results: &'r ResultSet) -> impl Iterator<Item = RunSteps<'r>> {
-        self.runs(results, |_| true).map(|(row, run)| RunSteps {
-            key: &row.key,
-            seed: row.seed,
-            block: row.block,
-            epochs: self.store.steps_of(&run.keys),
-        })
+    pub(super) fn steps<'r>(
+        &'r self,
+        results: &'r ResultSet,
+    ) -> impl Iterator<Item = RunSteps<'r>> {
+        let runs = self.runs(results, |_| true);
+        runs.map(|(row, run)| (row, self.store.steps_of(&run.keys)))
     }
 
     /// Rows of `blocks.csv`, each with the best-fitting stored run that `is_wanted` accepts.
@@ -163,7 +139,7 @@ impl View<'_> {
         results.blocks.iter().filter_map(move |row| {
             let shown = cells.get(row.key.as_str())?;
             let keys = self.keys(*shown, row.seed, row.block);
-            Some((row, best(self.store, &keys, &is_wanted)?))
+            Some((row, best(&self.store, &keys, &is_wanted)?))
         })
     }
 
@@ -172,11 +148,11 @@ impl View<'_> {
         let mut rows = CellRows::default();
         let cell = shown.cell;
         for &seed in &cell.spec.measure.seeds {
-            let stored = |block| best(self.store, &self.keys(shown, seed, block), |_| true);
+            let stored = |block| best(&self.store, &self.keys(shown, seed, block), |_| true);
             let blocks = (0..cell.spec.measure.most_repeats()).filter_map(stored);
             let blocks: Vec<&StoredRun> = blocks.collect();
             if cell.spec.program.is_none() && cell.spec.train.device == DeviceKind::Cpu {
-                check_agreement(cell, &blocks, self.store)?;
+                check_agreement(cell, &blocks, &self.store)?;
             }
             let Some(run) = leading(&blocks) else {
                 continue;
@@ -208,9 +184,9 @@ impl View<'_> {
             // even if the store has a later one, of another branch for example.
             let newest = newest_session(&all.blocks, id);
             let measured = newest.and_then(|session| self.store.environment_of(id, session));
-            let before = self.previous.and_then(|before| before.environments.get(id));
+            let before = self.previous.as_ref().and_then(|before| before.environments.get(id));
             let is_same = |before: &ResultSet| newest_session(&before.blocks, id) == newest;
-            let unchanged = before.filter(|_| self.previous.is_some_and(is_same));
+            let unchanged = before.filter(|_| self.previous.as_ref().is_some_and(is_same));
             let latest = self.store.environments().get(id);
             let found = measured.or(unchanged).or(latest).or(before);
             let found = found.map(|environment| (id.clone(), environment.clone()));

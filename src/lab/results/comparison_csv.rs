@@ -4,8 +4,6 @@ use serde::Serialize;
 
 use crate::base::units::{round_significant, shortest};
 
-use super::write::csv_of;
-
 /// Digits of ratios, tests and medians: as many as times of a single run have.
 const DIGITS: usize = 6;
 
@@ -71,14 +69,10 @@ pub fn comparison_number(value: impl Into<Option<f64>>) -> String {
     rounded.and_then(shortest).unwrap_or_default()
 }
 
-/// Returns the file's text.
-pub fn comparison_csv(rows: &[ComparisonRow]) -> Vec<u8> {
-    csv_of(rows)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::csv_of;
 
     #[test]
     fn what_is_missing_is_empty_and_what_is_no_number_too() {
@@ -91,11 +85,11 @@ mod tests {
             n_after: Some(6),
             ..ComparisonRow::default()
         };
-        let text = String::from_utf8(comparison_csv(&[row])).unwrap();
+        let text = String::from_utf8(csv_of(&[row])).unwrap();
         let header = "key,key_before,kind,figure,seed,direction,before,after,ratio,ratio_low,ratio_high,interval,n_before,\
                       n_after,design,test,p,p_holm,detectable,threshold,threshold_source,tolerance,verdict,needed,reason\n";
         let expected = "\"model=mlp,workers=0\",,timing,step_ms,,,,,1.12346,,,,,6,,,,,,,,,,,\n";
         assert_eq!(text, format!("{header}{expected}"));
-        assert_eq!(comparison_csv(&[]), header.as_bytes());
+        assert_eq!(csv_of(&[]), header.as_bytes());
     }
 }

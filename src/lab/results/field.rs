@@ -113,18 +113,13 @@ impl Field for IntervalKind {
     const DATATYPE: Datatype = Datatype::Text;
 
     fn show(&self) -> String {
-        self.text().to_owned()
+        let word = serde_json::to_value(self).unwrap_or_default();
+        word.as_str().unwrap_or_default().to_owned()
     }
 
     fn read(text: &str) -> Result<Self, Expected> {
-        let kinds = [
-            Self::Bootstrap95,
-            Self::Anytime95,
-            Self::Range,
-            Self::Single,
-        ];
-        let found = kinds.into_iter().find(|kind| kind.text() == text);
-        found.ok_or("`bootstrap95`, `anytime95`, `range` or `single`")
+        serde_json::from_value(text.into())
+            .map_err(|_| "`bootstrap95`, `anytime95`, `range` or `single`")
     }
 }
 

@@ -52,7 +52,7 @@ pub use baselines::{read_baselines, write_baselines};
 pub use checkpoints::{CheckpointRow, write_checkpoint_index};
 pub use columns::{TIMED, fixed_column, fixed_unit, is_added_column, metric_column};
 pub use command_columns::{declared_column, fold_own_times, timed_columns};
-pub use comparison_csv::{ComparisonRow, comparison_csv, comparison_number};
+pub use comparison_csv::{ComparisonRow, comparison_number};
 pub use csvw::{csvw, described_files};
 pub use datatype::Datatype;
 pub use error::ResultsError;
@@ -67,13 +67,13 @@ pub use intervals::{
 };
 pub use joined::{Joined, Origin};
 pub use json::{json_line, pretty_json};
-pub use noise::{NoiseRow, noise_csv, read_noise};
-pub use ops::{ProfiledRun, RESIDUAL, op_records, read_ops, write_ops};
+pub use noise::{NoiseRow, read_noise};
+pub use ops::{RESIDUAL, op_records, read_ops, write_ops};
 pub use pair_sessions::{PairPrograms, PairSessions};
 pub use plan_file::{last_plan, plan_header, run_sample_ms, with_cells};
 pub use predictions::PredictionFile;
 pub use read::{read, read_times};
-pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};
+pub use recommendations::{RecommendationRow, read_recommendations};
 pub use samples::{sample_file, write_samples};
 pub use session::{Session, millis_of};
 pub use share::{NoShare, Share};
@@ -82,7 +82,7 @@ pub use steps::{RunSteps, steps_are_behind, write_steps};
 pub use tensorboard::{RunScalars, event_file, remove_other_events, write_events};
 pub use textconv::diff_text;
 pub use trace::{trace_file, trace_json};
-pub use write::{axis_columns, fact_texts, write};
+pub use write::{axis_columns, csv_of, fact_texts, write};
 
 pub use rows::{
     BaselineRow, BlockRow, CellInfo, ColumnInfo, ConfusionRecord, Direction, Environment,

@@ -9,7 +9,7 @@ use super::columns::OPS;
 use super::files::{remove, write_if_changed};
 use super::table::Table;
 use super::write::{Order, csv_text, ops_header};
-use super::{OpRecord, PlanFile, ResultsError};
+use super::{BlockRow, OpRecord, PlanFile, ResultsError};
 
 const NAME: &str = "ops.csv";
 /// Digits of times and shares: more would change from run to run, and the file is in git.
@@ -23,21 +23,8 @@ pub const RESIDUAL: &str = "residual";
 /// Phase that backward times belong to.
 const BACKWARD: &str = "backward";
 
-/// The run that a profile belongs to.
-#[derive(Debug, Clone, Copy)]
-pub struct ProfiledRun<'a> {
-    /// Readable key of the run's cell.
-    pub key: &'a str,
-    /// Seed.
-    pub seed: u64,
-    /// Block, from 0.
-    pub block: usize,
-    /// Code hash of the run.
-    pub code_hash: &'a str,
-}
-
-/// The rows of a profile: its operations, then the residual of every phase, so that all rows sum to the step's time.
-pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
+/// The rows of the profile of a run with this code hash: its operations, then the residual of every phase, so that all rows sum to the step's time.
+pub fn op_records(run: &BlockRow, code_hash: &str, profile: &Profile) -> Vec<OpRecord> {
     let step_ms = profile.step_ms;
     let rows = profile.ops.iter().cloned().chain(residuals(profile));
     let record = |mut row: OpRow| {
@@ -45,10 +32,10 @@ pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
         row.forward_ms = round_significant(row.forward_ms, DIGITS);
         row.backward_ms = round_significant(row.backward_ms, DIGITS);
         OpRecord {
-            key: run.key.to_owned(),
+            key: run.key.clone(),
             seed: run.seed,
             block: run.block,
-            code_hash: run.code_hash.to_owned(),
+            code_hash: code_hash.to_owned(),
             profiled_steps: profile.steps,
             samples_per_step: profile.samples,
             share: round_significant(if step_ms > 0.0 { share } else { 0.0 }, DIGITS),
@@ -187,14 +174,7 @@ mod tests {
     use super::*;
 
     fn records() -> Vec<OpRecord> {
-        let key = &ddpm().plan.cells[0].key;
-        let run = ProfiledRun {
-            key,
-            seed: 42,
-            block: 0,
-            code_hash: "7a11ab1e",
-        };
-        op_records(run, &profile())
+        op_records(&ddpm().blocks[0], "7a11ab1e", &profile())
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::base::text::{into_visible, visible};
 use crate::event::RunTimes;
@@ -52,6 +52,14 @@ impl PlanFile {
         // A cell stores only the sections that differ from the first cell's.
         let own = cell.spec.get(name);
         own.or_else(|| self.cells.first()?.spec.get(name))
+    }
+
+    /// A cell's whole resolved specification, by section.
+    pub fn spec(&self, cell: &CellInfo) -> Map<String, Value> {
+        let sections = |info: &CellInfo| info.spec.as_object().cloned().unwrap_or_default();
+        let mut spec = self.cells.first().map(sections).unwrap_or_default();
+        spec.extend(sections(cell));
+        spec
     }
 
     /// Whether a program of the user (`kind = "command"`) trains the cell.

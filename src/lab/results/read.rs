@@ -151,7 +151,7 @@ fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, Results
 }
 
 /// The rows of an optional file; none if it does not exist.
-fn rows_if_there<R>(
+pub(super) fn rows_if_there<R>(
     path: &Path,
     header: &[String],
     row: impl Fn(&mut Cursor<'_>) -> Result<R, ResultsError>,
@@ -197,18 +197,7 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
         let row = BlockRow {
             key: cursor.next_text()?,
             seed: cursor.next()?,
-            block: 0,
-            status: Status::NotRun,
-            reason: String::new(),
-            env_id: String::new(),
-            exclusive: false,
-            times: None,
-            peak_rss_bytes: None,
-            cpu_s: None,
-            wall_s: None,
-            estimated_s: None,
-            session: None,
-            start_s: None,
+            ..BlockRow::default()
         };
         cursor.skip(plan.axes.len());
         let mut row = cursor.next_group(RUN_ENDS, row, false)?;

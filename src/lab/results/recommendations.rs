@@ -8,10 +8,6 @@ use crate::base::units::{round_significant, shortest};
 
 use super::ResultsError;
 use super::files::read_csv;
-use super::write::csv_of;
-
-/// Digits of predicted and measured ratios.
-const DIGITS: usize = 5;
 
 /// A row of `recommendations.csv`; its fields are named as the columns. Ratios are the value of `column` with the
 /// change divided by that without.
@@ -32,32 +28,36 @@ pub struct RecommendationRow {
     /// `gain`, `no-worse` or `value`.
     pub claim: String,
     /// Predicted ratio; empty if only bounds are known.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub predicted: Option<f64>,
     /// Lower end, or lower bound, of the predicted ratio.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub low: f64,
     /// Upper end, or upper bound, of the predicted ratio.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub high: f64,
     /// Why, in a sentence.
     pub reasoning: String,
     /// `proposed`, `tested`, or `dropped` if earlier results refuted it.
     pub status: String,
     /// Measured ratio.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub measured: Option<f64>,
     /// Lower end of the measured interval.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub measured_low: Option<f64>,
     /// Upper end of the measured interval.
-    #[serde(serialize_with = "rounded")]
+    #[serde(serialize_with = "rounded::<5, _, _>")]
     pub measured_high: Option<f64>,
     /// `confirmed`, `refuted` or `unclear`; empty until it is measured.
     pub verdict: String,
 }
 
-fn rounded<V, S>(value: &V, serializer: S) -> Result<S::Ok, S::Error>
+/// Writes a number with this many digits; a missing one as an empty field.
+pub(super) fn rounded<const DIGITS: usize, V, S>(
+    value: &V,
+    serializer: S,
+) -> Result<S::Ok, S::Error>
 where
     V: Into<Option<f64>> + Copy,
     S: Serializer,
@@ -65,11 +65,6 @@ where
     let value: Option<f64> = (*value).into();
     let text = value.and_then(|value| shortest(round_significant(value, DIGITS)));
     serializer.serialize_str(&text.unwrap_or_default())
-}
-
-/// Returns the file's text.
-pub fn recommendations_csv(rows: &[RecommendationRow]) -> Vec<u8> {
-    csv_of(rows)
 }
 
 /// Reads the file in `folder`; no rows if it does not exist.
@@ -95,6 +90,7 @@ pub fn read_recommendations(folder: &Path) -> Result<Vec<RecommendationRow>, Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::csv_of;
 
     #[test]
     fn rows_are_read_as_they_were_written() {
@@ -125,11 +121,7 @@ mod tests {
             },
         ];
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(
-            folder.path().join("recommendations.csv"),
-            recommendations_csv(&rows),
-        )
-        .expect("writes");
+        std::fs::write(folder.path().join("recommendations.csv"), csv_of(&rows)).expect("writes");
         assert_eq!(read_recommendations(folder.path()).expect("reads"), rows);
     }
 

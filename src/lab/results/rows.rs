@@ -193,7 +193,7 @@ pub struct EpochRecord {
 }
 
 /// A row of `blocks.csv`: one run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct BlockRow {
     /// Readable key of the cell.
     pub key: String,
@@ -349,18 +349,6 @@ pub enum IntervalKind {
     Range,
     /// A single run.
     Single,
-}
-
-impl IntervalKind {
-    /// The kind as written in `timings.csv`.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Bootstrap95 => "bootstrap95",
-            Self::Anytime95 => "anytime95",
-            Self::Range => "range",
-            Self::Single => "single",
-        }
-    }
 }
 
 /// A machine and build, as `env.toml` stores it: fields by class.

@@ -6,27 +6,17 @@ use std::path::Path;
 
 use crate::event::StepRow;
 
-use super::ResultsError;
 use super::field::Field;
 use super::files::{remove, replace};
+use super::{BlockRow, ResultsError};
 
 const NAME: &str = "steps.csv";
 
 /// The columns of `steps.csv`. `step` counts over the whole run, from 0; times are wall milliseconds, warm-up included.
 const HEADER: [&str; 7] = ["key", "seed", "block", "epoch", "step", "loss", "step_ms"];
 
-/// The steps of one run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunSteps<'a> {
-    /// Readable key of the run's cell.
-    pub key: &'a str,
-    /// Seed.
-    pub seed: u64,
-    /// Block, from 0.
-    pub block: usize,
-    /// Steps of the run, epoch by epoch.
-    pub epochs: Vec<Vec<StepRow>>,
-}
+/// A run with its steps, epoch by epoch.
+pub type RunSteps<'a> = (&'a BlockRow, Vec<Vec<StepRow>>);
 
 /// Whether `steps.csv` of `folder` is older than the runs in `blocks.csv`.
 pub fn steps_are_behind(folder: &Path) -> bool {
@@ -46,7 +36,7 @@ pub fn write_steps<'a>(
     runs: impl Iterator<Item = RunSteps<'a>>,
 ) -> Result<(), ResultsError> {
     let path = folder.join(NAME);
-    let mut runs = runs.filter(|run| !run.epochs.is_empty()).peekable();
+    let mut runs = runs.filter(|(_, epochs)| !epochs.is_empty()).peekable();
     if runs.peek().is_some() {
         return replace(&path, |file| write_rows(file, runs));
     }
@@ -56,14 +46,14 @@ pub fn write_steps<'a>(
 fn write_rows<'a>(file: &mut File, runs: impl Iterator<Item = RunSteps<'a>>) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(file);
     table.write_record(HEADER)?;
-    for run in runs {
+    for (run, epochs) in runs {
         let (seed, block) = (run.seed.show(), run.block.show());
-        let epochs = run.epochs.iter().enumerate();
+        let epochs = epochs.iter().enumerate();
         let steps = epochs.flat_map(|(epoch, steps)| steps.iter().map(move |step| (epoch, step)));
         for (number, (epoch, step)) in steps.enumerate() {
             let (epoch, number) = (epoch.show(), number.show());
             let (loss, ms) = (step.loss.show(), step.step_ms.show_measured());
-            table.write_record([run.key, &seed, &block, &epoch, &number, &loss, &ms])?;
+            table.write_record([&run.key, &seed, &block, &epoch, &number, &loss, &ms])?;
         }
     }
     table.flush()
@@ -72,15 +62,7 @@ fn write_rows<'a>(file: &mut File, runs: impl Iterator<Item = RunSteps<'a>>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn run(epochs: Vec<Vec<StepRow>>) -> RunSteps<'static> {
-        RunSteps {
-            key: "model=mlp,batch-size=8",
-            seed: 42,
-            block: 1,
-            epochs,
-        }
-    }
+    use crate::results::golden;
 
     fn step(loss: Option<f64>) -> StepRow {
         StepRow { loss, step_ms: 1.5 }
@@ -91,14 +73,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let epochs = vec![vec![step(Some(0.5)), step(None)], vec![step(Some(0.25))]];
         assert!(steps_are_behind(folder.path()));
-        write_steps(folder.path(), [run(Vec::new()), run(epochs)].into_iter()).unwrap();
+        let mut run = golden::ddpm().blocks[0].clone();
+        (run.key, run.seed, run.block) = ("model=mlp,batch-size=8".into(), 42, 1);
+        let runs = [(&run, Vec::new()), (&run, epochs)];
+        write_steps(folder.path(), runs.into_iter()).unwrap();
         let expected = "key,seed,block,epoch,step,loss,step_ms\n\
              \"model=mlp,batch-size=8\",42,1,0,0,0.5,1.5\n\
              \"model=mlp,batch-size=8\",42,1,0,1,,1.5\n\
              \"model=mlp,batch-size=8\",42,1,1,2,0.25,1.5\n";
         let text = fs::read_to_string(folder.path().join(NAME)).unwrap();
         assert_eq!(text, expected);
-        write_steps(folder.path(), [run(Vec::new())].into_iter()).unwrap();
+        write_steps(folder.path(), [(&run, Vec::new())].into_iter()).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -140,6 +140,16 @@ impl Cursor<'_> {
         Ok(text)
     }
 
+    /// Reads the next field, a number above 0.
+    pub(crate) fn next_positive(&mut self) -> Result<f64, ResultsError> {
+        let value: f64 = self.next()?;
+        if value <= 0.0 {
+            self.column -= 1;
+            return Err(self.error("a number above 0", &value.to_string()));
+        }
+        Ok(value)
+    }
+
     /// Reads the fields of the given columns into `row`; with `is_partial`, an empty field is allowed in any column and
     /// means a missing value.
     pub(crate) fn next_group<R>(

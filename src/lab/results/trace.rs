@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::event::{Profile, Span};
 
-use super::ProfiledRun;
+use super::BlockRow;
 use super::slug::cell_slug;
 
 const PROCESS: u64 = 1;
@@ -22,9 +22,9 @@ pub fn trace_file(key: &str, seed: u64) -> String {
 
 /// The trace of a profiled run: one lane each for steps, phases and operations, one per loader thread, and a counter of busy
 /// loader threads. Time 0 is the start of the earliest span.
-pub fn trace_json(run: ProfiledRun<'_>, profile: &Profile, spans: &[Span]) -> String {
+pub fn trace_json(run: &BlockRow, code_hash: &str, profile: &Profile, spans: &[Span]) -> String {
     let lanes = lanes(spans);
-    let ProfiledRun { seed, block, .. } = run;
+    let (seed, block) = (run.seed, run.block);
     let label = format!("seed {seed}, block {block}");
     let mut events = vec![
         meta("process_name", 0, &json!({"name": run.key})),
@@ -40,7 +40,7 @@ pub fn trace_json(run: ProfiledRun<'_>, profile: &Profile, spans: &[Span]) -> St
     }
     events.extend(loader_counts(&lanes));
     let about = json!({
-        "cell": run.key, "seed": seed, "block": block, "code_hash": run.code_hash,
+        "cell": run.key, "seed": seed, "block": block, "code_hash": code_hash,
         "profiled_steps": profile.steps, "samples_per_step": profile.samples,
     });
     document(&events, &about)
@@ -190,6 +190,7 @@ fn loader_counts(lanes: &[Lane<'_>]) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::golden;
 
     fn span(lane: &str, name: &str, start_us: f64, end_us: f64) -> Span {
         Span {
@@ -202,13 +203,9 @@ mod tests {
     }
 
     fn trace(spans: &[Span]) -> Value {
-        let run = ProfiledRun {
-            key: "model=\"ünet\"",
-            seed: 42,
-            block: 0,
-            code_hash: "c",
-        };
-        serde_json::from_str(&trace_json(run, &Profile::default(), spans)).unwrap()
+        let mut run = golden::ddpm().blocks[0].clone();
+        run.key = "model=\"ünet\"".into();
+        serde_json::from_str(&trace_json(&run, "c", &Profile::default(), spans)).unwrap()
     }
 
     fn names(trace: &Value) -> BTreeMap<u64, String> {

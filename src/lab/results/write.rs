@@ -330,7 +330,7 @@ pub(super) fn csv_text(
 }
 
 /// CSV text of rows; the names of the fields are the column names.
-pub(super) fn csv_of<R: Serialize + Default>(rows: &[R]) -> Vec<u8> {
+pub fn csv_of<R: Serialize + Default>(rows: &[R]) -> Vec<u8> {
     if rows.is_empty() {
         // The serializer writes the header with the first row, so a default row is written and cut off.
         let mut lines = csv_of(&[R::default()]);

@@ -126,20 +126,10 @@ impl Memory {
         let matches = |known: &&Known| {
             let mut whole = known.keys.clone();
             whole.until = None;
-            whole.share_facts(keys) && known.is_valid_under(limits)
+            whole.share_facts(keys) && StoredRun::ends_same(known.status, &known.limits, limits)
         };
         let mut found: Vec<&Known> = runs.filter(matches).collect();
         found.sort_by_key(|known| std::cmp::Reverse(known.keys.until.unwrap_or(usize::MAX)));
         found
-    }
-}
-
-impl Known {
-    fn is_valid_under(&self, limits: &LimitsSpec) -> bool {
-        match self.status {
-            Status::Timeout => limits.time == self.limits.time,
-            Status::Oom => limits.memory == self.limits.memory,
-            _ => true,
-        }
     }
 }

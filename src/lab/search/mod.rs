@@ -11,11 +11,13 @@ mod follow_ups;
 mod memory;
 mod record;
 mod settle;
+mod shares;
 mod source;
 mod study;
 mod values;
 
 pub use record::{Ending, Record};
+pub use shares::{check_shares, share_of_trial};
 pub use source::{Search, SearchOptions};
 
 #[cfg(test)]

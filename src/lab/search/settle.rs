@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{EpochRow, Job, Pruned, RunId, Status, Trial};
+use crate::event::{EpochRow, Job, KeptTrial, Pruned, RunId, Status, Trial};
 use crate::execute::Next;
 use crate::plan::search::PrunedInfo;
 use crate::plan::{Feasibility, Resume};
@@ -48,7 +48,7 @@ impl Search<'_> {
                     settled.ending,
                     settled.curve,
                 );
-                Some(self.kept(proposal, settled.status, settled.reason))
+                Some(self.kept(&proposal, settled.status, settled.reason))
             }
             (None, Some((status, reason))) => {
                 let looks_on = self.options.only_kept && !self.spec.learns();
@@ -57,7 +57,7 @@ impl Search<'_> {
                     self.studies[proposal.study].close();
                 }
                 self.note(proposal.study, &proposal.trial, Ending::Failed, Vec::new());
-                Some(self.kept(proposal, status, reason))
+                Some(self.kept(&proposal, status, reason))
             }
             (None, None) if self.options.only_kept => {
                 self.leave_out(&proposal);
@@ -200,13 +200,12 @@ impl Search<'_> {
         trial.cell.resume(seed, 0).filter(|_| trains)
     }
 
-    fn kept(&self, proposal: Proposal, status: Status, reason: String) -> Next {
-        Next::Kept {
-            job: self.job(&proposal),
+    fn kept(&self, proposal: &Proposal, status: Status, reason: String) -> Next {
+        Next::Kept(KeptTrial {
+            job: self.job(proposal),
             status,
-            info: proposal.trial.info,
             reason,
-        }
+        })
     }
 
     /// Records a trial that has ended.

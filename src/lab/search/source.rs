@@ -13,12 +13,14 @@ use crate::event::{EpochRow, Job, Member, RunId, RunOutcome, Trial, Verdict};
 use crate::execute::{Next, Source};
 use crate::plan::search::{Point, SearchSpec, TrialInfo, TrialRole};
 use crate::plan::{CellSpec, Plan, PlannedCell};
+use crate::results::Share;
 use crate::results::store::{RunConditions, RunKeys, Store};
 
 use super::Ending;
 use super::follow_ups::{self, Weights};
 use super::memory::Memory;
 use super::sampler::Sampler;
+use super::shares::share_of_trial;
 use super::study::{FollowUpRun, Study, info};
 use super::values::Reader;
 
@@ -31,9 +33,13 @@ pub struct SearchOptions {
     pub retry: bool,
     /// Whether to run nothing; then a study ends at the first trial without a stored run.
     pub only_kept: bool,
-    /// Whether this invocation owns a trial, given by study and number; without it, all trials. Searches whose sampler or
-    /// pruner learns are divided by study: the function is then called only for the first trial of each study.
-    pub owns: Option<Box<dyn Fn(usize, usize) -> bool>>,
+    /// The share of the trials that this invocation runs; without it, all of them.
+    pub share: Option<Share>,
+}
+
+/// Whether a trial, given by study and number, belongs to this invocation.
+fn is_own(plan: &Plan, spec: &SearchSpec, share: Option<Share>, trial: (usize, usize)) -> bool {
+    share.is_none_or(|share| share_of_trial(spec, plan.len(), share.of(), trial) == share.index())
 }
 
 /// The source of a search's runs.
@@ -80,10 +86,7 @@ impl<'a> Search<'a> {
         if !options.fresh {
             memory.add_store(store, options.retry);
         }
-        let is_own = |study: usize| {
-            let owns = options.owns.as_ref().filter(|_| spec.learns());
-            owns.is_none_or(|owns| owns(study, 0))
-        };
+        let is_own = |study: usize| !spec.learns() || is_own(plan, spec, options.share, (study, 0));
         let study = |index: usize| Study::new(index, plan.space_of(index), plan.trials_of(index));
         let studies = (0..plan.len()).filter(|study| is_own(*study)).map(study);
         Self {
@@ -147,8 +150,12 @@ impl<'a> Search<'a> {
         let lag = self.lag();
         let study = &mut self.studies[position];
         let number = study.next()?;
-        let owns = self.options.owns.as_ref().filter(|_| !self.spec.learns());
-        let is_own = owns.is_none_or(|owns| owns(study.index, number));
+        let is_own = is_own(
+            self.plan,
+            self.spec,
+            self.options.share,
+            (study.index, number),
+        );
         if !is_own && self.spec.sampler.is_grid() {
             study.advance();
             return None;
@@ -223,7 +230,7 @@ impl<'a> Search<'a> {
         let mut left = match &study.follow_ups {
             Some(follow_ups) => follow_ups.clone(),
             None if !study.is_over() => return None,
-            None if self.options.owns.is_some() && !self.spec.learns() => Vec::new(),
+            None if self.options.share.is_some() && !self.spec.learns() => Vec::new(),
             None => self.follow_up_runs(study),
         };
         let waits = left.last() == Some(&FollowUpRun::Ensemble) && study.running > 0;

@@ -9,6 +9,7 @@ use rand_chacha::rand_core::SeedableRng;
 use crate::event::{EpochRow, Job, Pruned, RunFacts, RunOutcome, Status, Verdict};
 use crate::execute::{Next, Source};
 use crate::plan::Plan;
+use crate::results::Share;
 use crate::results::store::Store;
 use crate::results::testing;
 
@@ -126,13 +127,12 @@ fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
         while running.len() < slots {
             match search.next() {
                 Some(Next::Run(job)) => running.push(RunningTrial { job, epoch: 0 }),
-                Some(Next::Kept {
-                    job,
-                    status,
-                    reason,
-                    ..
-                }) => {
-                    ends.insert(job.id.cell, (job.spec.key.clone(), status, reason));
+                Some(Next::Kept(kept)) => {
+                    let job = kept.job;
+                    ends.insert(
+                        job.id.cell,
+                        (job.spec.key.clone(), kept.status, kept.reason),
+                    );
                 }
                 Some(Next::NotNeeded(_)) => panic!("every trial is needed"),
                 None => break,
@@ -156,14 +156,14 @@ fn ends(plan: &Plan, slots: usize, dice: u64) -> Ends {
 
 /// The trials of several shares of a search, each of which draws the trials of the others too.
 fn shared(plan: &Plan, of: usize) -> Ends {
-    let share = |index| {
+    let share = |share| {
         let options = SearchOptions {
-            owns: Some(Box::new(move |_, number| number % of == index)),
+            share: Some(share),
             ..SearchOptions::default()
         };
         searching(plan, options, |search| drive(search, 2, 0))
     };
-    let shares: Vec<Ends> = (0..of).map(share).collect();
+    let shares: Vec<Ends> = Share::all(of).map(share).collect();
     let all: usize = shares.iter().map(BTreeMap::len).sum();
     let ends: Ends = shares.into_iter().flatten().collect();
     assert_eq!(ends.len(), all, "they are disjoint");

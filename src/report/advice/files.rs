@@ -7,7 +7,7 @@ use crate::plan::PredictionSpec;
 use crate::report::ReportError;
 use crate::report::names;
 use crate::report::view::View;
-use crate::results::{self, RecommendationRow, ResultSet, recommendations_csv, write_if_changed};
+use crate::results::{self, RecommendationRow, ResultSet, csv_of, write_if_changed};
 
 use super::advice_data::{AdviceData, outperformed_values};
 use super::best::best_file;
@@ -92,7 +92,7 @@ impl AdviceFiles {
             remove(&self.csv)?;
             None
         } else {
-            write_if_changed(&self.csv, &recommendations_csv(&self.rows))?;
+            write_if_changed(&self.csv, &csv_of(&self.rows))?;
             Some(self.csv)
         };
         let best = self.best.write()?;

@@ -3,9 +3,7 @@
 
 use super::*;
 use crate::compare::golden::main;
-use crate::compare::{
-    CellPair, Comparison, Design, FailOn, Finding, Options, Side, Test, ThresholdSource, violations,
-};
+use crate::compare::{CellPair, Comparison, Design, Options, Side, Test, ThresholdSource};
 use crate::results::IntervalKind;
 
 const FIRST: &str = "model=unet,device=cpu,batch-size=8,workers=0";
@@ -306,39 +304,4 @@ fn energy_and_memory_of_a_gpu_are_costs_too() {
             "{found:?}"
         );
     }
-    let kinds = [FailOn::Energy];
-    let found = violations(&comparison, &kinds);
-    assert!(
-        found.len() == 8 && found[0].cell.is_none(),
-        "all cells together first"
-    );
-}
-
-#[test]
-fn a_gate_fails_on_a_cost_only_where_it_is_asked_for() {
-    let comparison = between(side(0, |_| {}), side(1, costly));
-    let cells = |kinds: &[FailOn]| -> Vec<(FailOn, Option<String>)> {
-        let found = violations(&comparison, kinds).into_iter();
-        found
-            .map(|violation| (violation.what, violation.cell))
-            .collect()
-    };
-    assert_eq!(cells(&[FailOn::Regression, FailOn::Change]), []);
-    let expected = |what, key: &str| (what, Some(key.to_owned()));
-    assert_eq!(
-        cells(&[FailOn::CpuTime]),
-        [expected(FailOn::CpuTime, FIRST)]
-    );
-    assert_eq!(cells(&[FailOn::Memory]), [expected(FailOn::Memory, SECOND)]);
-    assert_eq!(cells(&[FailOn::Energy]), []);
-    let found = violations(&comparison, &[FailOn::Memory]);
-    assert!(matches!(
-        found[0].finding,
-        Finding::CostsMore {
-            cost: Cost::Memory,
-            ..
-        }
-    ));
-    let less = between(side(0, costly), side(1, |_| {}));
-    assert_eq!(violations(&less, &[FailOn::CpuTime, FailOn::Memory]), []);
 }

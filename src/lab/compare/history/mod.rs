@@ -19,17 +19,6 @@ pub use series::{
     CellHistory, History, HistoryPoint, MeasuredSession, SESSIONS_FOR_A_CHANGE, Shift,
 };
 
-/// Which results, commits and cells a history covers.
-#[derive(Debug, Clone, Default)]
-pub struct HistoryQuestion {
-    /// Name or folder of one result; all results of the newest commit if missing.
-    pub name: Option<String>,
-    /// The commit at which the history begins; the first one if missing.
-    pub since: Option<String>,
-    /// Cells; all if missing.
-    pub only: Option<Only>,
-}
-
 /// The histories of results.
 #[derive(Debug, Clone, Default)]
 pub struct Histories {
@@ -42,24 +31,27 @@ pub struct Histories {
 }
 
 impl Histories {
-    /// Reads the committed results of every commit; nothing is checked out.
+    /// Reads the committed results of every commit; nothing is checked out. `name` is the name or folder of one result (all
+    /// results of the newest commit if missing), `since` the commit at which the history begins, and `only` the cells.
     ///
     /// # Errors
     /// No repository, no such result or ref, no result with the chosen cells.
-    pub fn read(question: &HistoryQuestion) -> Result<Self, Failure> {
-        let given = question.name.as_deref().unwrap_or("HEAD");
-        let name = question.name.as_ref().map(|name| format!("HEAD:{name}"));
-        let source = of_ref(given, name.as_deref().unwrap_or("HEAD"))?;
+    pub fn read(
+        name: Option<&str>,
+        since: Option<&str>,
+        only: Option<&Only>,
+    ) -> Result<Self, Failure> {
+        let path = name.map(|name| format!("HEAD:{name}"));
+        let source = of_ref(name.unwrap_or("HEAD"), path.as_deref().unwrap_or("HEAD"))?;
         let mut found = Self::default();
         let mut refused = None;
         for experiment in &source.experiments {
             let newest = experiment.read("HEAD").and_then(|newest| {
-                let chosen = question.only.as_ref();
-                let chosen = chosen.map(|only| only.select(&newest.set.plan.axes));
+                let chosen = only.map(|only| only.select(&newest.set.plan.axes));
                 chosen.transpose().map(|_| newest)
             });
             match newest {
-                Ok(newest) => found.add(experiment, &newest, question)?,
+                Ok(newest) => found.add(experiment, &newest, since, only)?,
                 Err(failure) => {
                     let titles = failure.diagnostics.iter();
                     let titles = titles.map(|one| format!("{}: {}", experiment.name, one.title));
@@ -78,7 +70,8 @@ impl Histories {
         &mut self,
         experiment: &Experiment,
         newest: &Side,
-        question: &HistoryQuestion,
+        since: Option<&str>,
+        only: Option<&Only>,
     ) -> Result<(), Failure> {
         let Place::Commit {
             repository,
@@ -91,8 +84,8 @@ impl Histories {
         };
         self.advice = repository.shallow_advice();
         let mut gathered = Gathered::default();
-        for commit in commits(repository, commit, folder, question.since.as_deref())? {
-            let added = gathered.add((repository, folder), &commit, question.only.as_ref());
+        for commit in commits(repository, commit, folder, since)? {
+            let added = gathered.add((repository, folder), &commit, only);
             self.unreadable.extend(added.err());
         }
         self.all.extend(gathered.finish(&experiment.name, newest));

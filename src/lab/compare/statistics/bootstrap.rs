@@ -79,7 +79,7 @@ pub(in crate::compare) fn log_ratios(
     if !sides.is_usable() {
         return Vec::new();
     }
-    let mut dice = Dice::new(bootstrap_stream(key, column));
+    let mut dice = Dice(bootstrap_stream(key, column));
     let is_turned = sorted(sides.before) > sorted(sides.after);
     let (mut first, mut second) = (sides.before.to_vec(), sides.after.to_vec());
     if is_turned {

@@ -1,32 +1,15 @@
 //! [`Dice`]: many small random integers from one stream.
 
-use rand::Rng;
+use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 
-/// Draws integers below a bound. Resampling draws millions of them, so random words are generated in blocks.
-pub(in crate::compare) struct Dice {
-    rng: ChaCha8Rng,
-    words: [u32; 256],
-    next: usize,
-}
+/// Draws integers below a bound.
+pub(in crate::compare) struct Dice(pub(in crate::compare) ChaCha8Rng);
 
 impl Dice {
-    pub(in crate::compare) fn new(rng: ChaCha8Rng) -> Self {
-        Self {
-            rng,
-            words: [0; 256],
-            next: 256,
-        }
-    }
-
     /// Returns a number from 0 to `bound − 1`, each with probability `1 / bound` up to 2⁻³².
     pub(super) fn below(&mut self, bound: usize) -> usize {
-        if self.next == self.words.len() {
-            self.rng.fill(&mut self.words[..]);
-            self.next = 0;
-        }
-        let word = u64::from(self.words[self.next]);
-        self.next += 1;
+        let word = u64::from(self.0.next_u32());
         ((word * bound as u64) >> 32) as usize
     }
 }
@@ -38,7 +21,7 @@ mod tests {
 
     #[test]
     fn every_number_below_the_bound_comes_about_equally_often() {
-        let mut dice = Dice::new(Seed(1).stream(Purpose::Bootstrap));
+        let mut dice = Dice(Seed(1).stream(Purpose::Bootstrap));
         let mut counts = [0; 6];
         for _ in 0..6000 {
             counts[dice.below(6)] += 1;

@@ -133,7 +133,7 @@ mod tests {
     };
 
     fn run(strata: &[Stratum], observed: f64) -> Permuted {
-        let mut dice = Dice::new(Seed(1).stream(Purpose::Bootstrap));
+        let mut dice = Dice(Seed(1).stream(Purpose::Bootstrap));
         permute(strata, observed, DRAWS, &mut dice)
     }
 
@@ -175,7 +175,7 @@ mod tests {
             most: 9_999,
             enough: 20,
         };
-        let mut dice = Dice::new(Seed(1).stream(Purpose::Bootstrap));
+        let mut dice = Dice(Seed(1).stream(Purpose::Bootstrap));
         let found = permute(&pairs(40), 0.0, draws, &mut dice);
         assert_eq!((found.p, found.patterns), (1.0, 20));
     }

@@ -120,7 +120,7 @@ mod tests {
     use crate::compare::statistics::{mann_whitney, sign_flip};
 
     fn dice() -> Dice {
-        Dice::new(Seed(1).stream(Purpose::Bootstrap))
+        Dice(Seed(1).stream(Purpose::Bootstrap))
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Family {
             };
             let half_width = (ratio.high / ratio.low).ln() / 2.0;
             let least = half_width.max(threshold.value.ln_1p());
-            let mut dice = Dice::new(bootstrap_stream(&cell.key, VERDICT_STREAM + 1));
+            let mut dice = Dice(bootstrap_stream(&cell.key, VERDICT_STREAM + 1));
             detectable(sides, self.alpha, least, &mut dice)
         });
         let finding = ratio.zip(p_holm).map(|(ratio, p_holm)| Finding {

@@ -36,7 +36,7 @@ pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<Permuted> {
         keys.push('\0');
         observed += add_strata(cell, &mut strata);
     }
-    let mut dice = Dice::new(bootstrap_stream(&keys, VERDICT_STREAM));
+    let mut dice = Dice(bootstrap_stream(&keys, VERDICT_STREAM));
     Some(permute(&strata, observed, draws, &mut dice))
 }
 

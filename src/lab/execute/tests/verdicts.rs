@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::event::{EpochRow, Event, Pruned, Trial};
+use crate::event::{EpochRow, Event, KeptTrial, Pruned, Trial};
 use crate::plan::PlannedCell;
 use crate::plan::search::{Point, PrunedInfo, TrialInfo, TrialRole};
 
@@ -49,12 +49,11 @@ fn trial(number: usize, limits: LimitsSpec) -> Job {
 }
 
 fn kept(number: usize) -> Next {
-    Next::Kept {
+    Next::Kept(KeptTrial {
         job: trial(number, LimitsSpec::default()),
         status: Status::Done,
-        info: info(number),
         reason: String::new(),
-    }
+    })
 }
 
 fn pruned(step: usize) -> Pruned {
@@ -191,7 +190,7 @@ fn an_interruption_comes_through_between_trials_that_are_kept() {
         &options(1, Some(9)),
         &interrupted,
         &mut |event| {
-            if let RunEvent::Kept { .. } = event {
+            if let RunEvent::Kept(_) = event {
                 shown += 1;
                 interrupted.store(shown == 10, Ordering::SeqCst);
             }

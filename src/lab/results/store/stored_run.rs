@@ -134,13 +134,11 @@ impl StoredRun {
         }
     }
 
-    /// Whether the run would end with the same status under `limits`.
-    pub fn is_valid_under(&self, limits: &LimitsSpec) -> bool {
-        match self.status {
-            Status::Timeout => {
-                limits.time == self.limits.time && limits.silence == self.limits.silence
-            }
-            Status::Oom => limits.memory == self.limits.memory,
+    /// Whether a run that ended with this status under the limits `own` would end with it under `limits` too.
+    pub fn ends_same(status: Status, own: &LimitsSpec, limits: &LimitsSpec) -> bool {
+        match status {
+            Status::Timeout => limits.time == own.time && limits.silence == own.silence,
+            Status::Oom => limits.memory == own.memory,
             _ => true,
         }
     }

@@ -2,19 +2,16 @@ use super::*;
 use crate::event::OpRow;
 use crate::results::golden::{ddpm, profile};
 use crate::results::testing::assert_ends;
-use crate::results::{ProfiledRun, ResultSet, op_records};
+use crate::results::{BlockRow, ResultSet, op_records};
 
 /// The golden set with a profile of its first cells.
 fn set(cells: usize) -> ResultSet {
     let mut set = ddpm();
     for cell in &set.plan.cells[..cells] {
-        let run = ProfiledRun {
-            key: &cell.key,
-            seed: 42,
-            block: 0,
-            code_hash: cell.code_hash.as_deref().unwrap(),
-        };
-        set.ops.extend(op_records(run, &profile()));
+        let of_cell = |run: &&BlockRow| run.key == cell.key && run.seed == 42 && run.block == 0;
+        let run = set.blocks.iter().find(of_cell).unwrap();
+        let code_hash = cell.code_hash.as_deref().unwrap();
+        set.ops.extend(op_records(run, code_hash, &profile()));
     }
     set
 }

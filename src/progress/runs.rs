@@ -1,24 +1,30 @@
-//! [`HumanOutput`]: displays runs for users: bars on a terminal, else one plain line for every run, for logs and pipes.
+//! [`Progress`]: displays runs: for users, bars on a terminal, else one plain line for every run, for logs and pipes; for
+//! programs, JSON lines.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Stdout};
 use std::time::Instant;
 
-use crate::event::{Event, Job, RunEvent, RunId, RunOutcome};
+use crate::base::units::{human, human_seconds};
+use crate::event::{EpochRow, Event, Job, RunEvent, RunId, RunOutcome};
+use crate::plan::search::SearchSpec;
 
 use super::bars::{Bars, console_dim, mark, time_left};
-use super::detail::{Detail, Details};
+use super::detail::{Detail, Show};
 use super::eta::Eta;
+use super::json_lines::JsonLines;
 use super::line::{Names, columns, counts, fitted, place, result_text};
 use super::run_state::RunState;
 use super::search::{Tally, is_counted};
+use super::summary::Ending;
 
+/// Displays the progress of runs.
 #[derive(Debug)]
-pub(super) struct HumanOutput {
+pub struct Progress {
+    programs: Option<JsonLines<Stdout>>,
     names: Names,
     search: Option<Tally>,
     detail: Detail,
-    details: Details,
     bars: Option<Bars>,
     running: BTreeMap<RunId, (String, RunState)>,
     eta: Eta,
@@ -27,14 +33,27 @@ pub(super) struct HumanOutput {
     failed: usize,
 }
 
-impl HumanOutput {
-    pub(super) fn new(names: Names, eta: Eta, search: Option<Tally>, detail: Detail) -> Self {
-        let draws = io::stderr().is_terminal() && detail > Detail::Quiet;
+impl Progress {
+    /// Bars if standard error is a terminal, else one line per run; JSON lines if requested. Parts that the keys of all
+    /// jobs share are left out.
+    pub fn new(jobs: &[Job], show: Show) -> Self {
+        let names = Names::new(jobs.iter().map(|job| job.spec.key.as_str()));
+        Self::of(names, Eta::of(jobs), None, show)
+    }
+
+    /// Progress of a search of `studies` studies, whose trials are known only when they start.
+    pub fn searching(search: &SearchSpec, studies: usize, show: Show) -> Self {
+        let tally = Tally::new(search, studies);
+        Self::of(Names::default(), Eta::default(), Some(tally), show)
+    }
+
+    fn of(names: Names, eta: Eta, search: Option<Tally>, show: Show) -> Self {
+        let draws = io::stderr().is_terminal() && show.detail > Detail::Quiet;
         Self {
+            programs: show.events.then(|| JsonLines::new(io::stdout())),
             names,
             search,
-            detail,
-            details: Details::new(detail),
+            detail: show.detail,
             bars: draws.then(Bars::default),
             running: BTreeMap::new(),
             eta,
@@ -44,23 +63,38 @@ impl HumanOutput {
         }
     }
 
-    pub(super) fn handle(&mut self, event: &RunEvent<'_>) {
-        if let Some(line) = self.details.line(event, &self.names) {
-            self.say(&fitted(&line, 8));
+    /// Displays that there is nothing to run.
+    pub fn see_nothing_to_do(&mut self, slots: usize) {
+        self.handle(&RunEvent::Start { runs: 0, slots });
+        self.handle(&RunEvent::End { left: 0 });
+    }
+
+    /// Displays the summary.
+    pub fn end(&mut self, ending: &Ending<'_>, detail: Detail) {
+        if let Some(lines) = &mut self.programs {
+            lines.write(&ending.line());
         }
+        if detail > Detail::Quiet {
+            eprint!("{}", ending.text());
+        } else if ending.ended == 0 {
+            // Runs that failed earlier are kept, and determine the exit code.
+            eprint!("{}", ending.failed_text());
+        }
+    }
+
+    /// Displays an event.
+    pub fn handle(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Start { runs, slots } => self.start(*runs, *slots),
             RunEvent::RunStarted { job, .. } => self.begin(job),
-            RunEvent::Worker { id, event } => self.hear(*id, event),
-            RunEvent::RunEnded { job, outcome } => self.end(job, outcome),
+            RunEvent::Worker { id, event } => self.see_worker(*id, event),
+            RunEvent::RunEnded { job, outcome } => self.end_run(job, outcome),
             RunEvent::Stopping { reason, running } => self.say(&reason.sentence(*running)),
             RunEvent::Tick => self.show_place(),
-            RunEvent::Kept {
-                job, status, info, ..
-            } => {
+            RunEvent::Kept(trial) => {
                 let tally = self.search.iter_mut();
-                tally.for_each(|tally| tally.keep(job, *status, info));
-                self.eta.skip(job.id.cell);
+                tally.for_each(|tally| tally.keep(trial));
+                self.eta.skip(trial.job.id.cell);
                 self.show_place();
             }
             RunEvent::NotNeeded { job } => {
@@ -69,6 +103,9 @@ impl HumanOutput {
                 self.show_place();
             }
             RunEvent::End { .. } => self.finish(),
+        }
+        if let Some(lines) = &mut self.programs {
+            lines.handle(event);
         }
     }
 
@@ -88,15 +125,28 @@ impl HumanOutput {
         self.eta.begin(job.id, Instant::now());
         self.search.iter_mut().for_each(Tally::begin);
         let name = self.names.name(job);
+        if self.detail == Detail::Verbose {
+            let expected = job.estimated_s.map_or_else(
+                || "no estimate".to_owned(),
+                |seconds| format!("estimated {}", human_seconds(seconds)),
+            );
+            self.say(&fitted(&format!("starts  {name}  {expected}"), 8));
+        }
         if let Some(bars) = &mut self.bars {
             bars.begin(job.id, name.clone());
         }
         self.running.insert(job.id, (name, RunState::default()));
     }
 
-    fn hear(&mut self, id: RunId, event: &Event) {
+    fn see_worker(&mut self, id: RunId, event: &Event) {
         if let Event::Warning { message } = event {
             return self.say(&fitted(&format!("warning: {message}"), 2));
+        }
+        if let (Event::Epoch(row), Detail::Verbose) = (event, self.detail)
+            && let Some((name, _)) = self.running.get(&id)
+        {
+            let line = format!("epoch {}  {name}  {}", row.epoch + 1, losses(row));
+            self.say(&fitted(&line, 8));
         }
         let Some((name, state)) = self.running.get_mut(&id) else {
             return;
@@ -116,7 +166,7 @@ impl HumanOutput {
 
     /// Prints the line of an ended run, `[ 3/20] trial=7 lr=0.003  done  best_loss 0.1180  in 4.1 s`, with the last
     /// lines of a failed run below it.
-    fn end(&mut self, job: &Job, outcome: &RunOutcome) {
+    fn end_run(&mut self, job: &Job, outcome: &RunOutcome) {
         if let Some(bars) = &mut self.bars {
             bars.end(job.id);
         }
@@ -165,7 +215,8 @@ impl HumanOutput {
         search.map_or((self.ended, self.runs), Tally::place)
     }
 
-    pub(super) fn result_text(&self, job: &Job, outcome: &RunOutcome) -> String {
+    /// The result of a run in one line.
+    pub fn result_text(&self, job: &Job, outcome: &RunOutcome) -> String {
         match &self.search {
             None => result_text(outcome),
             Some(tally) => tally.result_text(job, outcome),
@@ -173,7 +224,7 @@ impl HumanOutput {
     }
 
     /// The current state of all runs.
-    pub(super) fn now(&self) -> ProgressSnapshot<'_> {
+    pub fn now(&self) -> ProgressSnapshot<'_> {
         let (goes_on, rest) = match &self.search {
             None => (self.ended < self.runs, counts(&[(self.failed, "failed")])),
             Some(tally) => (tally.goes_on(), tally.counts()),
@@ -193,8 +244,8 @@ impl HumanOutput {
         }
     }
 
-    /// The name of a run, and its progress.
-    pub(super) fn run(&self, job: &Job) -> (String, Option<&RunState>) {
+    /// The name of a run; during its execution, also its progress.
+    pub fn run(&self, job: &Job) -> (String, Option<&RunState>) {
         let state = self.running.get(&job.id).map(|(_, state)| state);
         (self.names.name(job), state)
     }
@@ -229,6 +280,15 @@ impl HumanOutput {
             None => eprintln!("{line}"),
         }
     }
+}
+
+/// `train_loss 0.118  val_loss 0.121`
+fn losses(row: &EpochRow) -> String {
+    let shown = |value: Option<f64>| value.map_or("not finite".to_owned(), |v| human(v, 3));
+    let mut all = vec![format!("train_loss {}", shown(row.train_loss))];
+    let validation = row.validation.iter();
+    all.extend(validation.map(|(name, value)| format!("{name} {}", shown(*value))));
+    all.join("  ")
 }
 
 /// State of all runs.
