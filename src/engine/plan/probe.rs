@@ -71,7 +71,7 @@ fn ask_child(program: &Path, device: DeviceKind) -> DeviceAnswer {
     let program = program.to_string_lossy().into_owned();
     let command = [program, "probe".to_owned(), device.to_string()];
     let cannot = |why| format!("cannot ask for `{device}`: {why}");
-    let (_, text) = output(Path::new("."), &command, PATIENCE).map_err(cannot)?;
+    let (_, text) = output(Path::new("."), &command, PATIENCE, &|| ()).map_err(cannot)?;
     let mut lines = text.lines();
     let answer = lines.find_map(|line| serde_json::from_str::<DeviceAnswer>(line).ok());
     answer.unwrap_or_else(|| {

@@ -146,13 +146,13 @@ fn see_end(recorder: &mut Recorder<'_>, mut job: Job, outcome: &RunOutcome) {
         .unwrap();
 }
 
-fn see_kept(recorder: &mut Recorder<'_>, mut job: Job, why: &Pruned) {
+fn see_kept(recorder: &mut Recorder<'_>, mut job: Job, why: Option<&Pruned>) {
     let trial = Arc::make_mut(job.trial.as_mut().unwrap());
-    trial.info.pruned = Some(why.info.clone());
+    trial.info.pruned = why.map(|why| why.info.clone());
     let kept = KeptTrial {
         job,
-        status: Status::Pruned,
-        reason: why.reason.clone(),
+        status: why.map_or(Status::Done, |_| Status::Pruned),
+        reason: why.map_or_else(String::new, |why| why.reason.clone()),
     };
     recorder.handle(&RunEvent::Kept(&kept)).unwrap();
 }
@@ -219,7 +219,7 @@ fn a_pruned_trial_is_shown_by_its_beginning_beside_a_whole_run_of_the_same_point
     // A pruner that sees other trials ends it at the same step for another reason: the search's reason is used.
     let results = lab.recorded(|recorder| {
         let why = pruned(1, "pruned: another reason");
-        see_kept(recorder, lab.trial(3, 3), &why);
+        see_kept(recorder, lab.trial(3, 3), Some(&why));
     });
     assert_eq!(
         rows(&results),
@@ -261,7 +261,7 @@ fn results_keep_the_commit_of_the_session_that_measured_them() {
     // The runs of the first session again, measured by nobody since: also where the files are those of the second.
     for previous in [None, Some(first), Some(second)] {
         let again = lab.recorded_at(("c", 99), previous, |recorder| {
-            see_kept(recorder, &lab.trial(0, 0), Status::Done, None);
+            see_kept(recorder, lab.trial(0, 0), None);
         });
         assert_eq!(commit(&again), "a");
     }

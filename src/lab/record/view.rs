@@ -184,7 +184,10 @@ impl Recorder<'_> {
             // even if the store has a later one, of another branch for example.
             let newest = newest_session(&all.blocks, id);
             let measured = newest.and_then(|session| self.store.environment_of(id, session));
-            let before = self.previous.as_ref().and_then(|before| before.environments.get(id));
+            let before = self
+                .previous
+                .as_ref()
+                .and_then(|before| before.environments.get(id));
             let is_same = |before: &ResultSet| newest_session(&before.blocks, id) == newest;
             let unchanged = before.filter(|_| self.previous.as_ref().is_some_and(is_same));
             let latest = self.store.environments().get(id);

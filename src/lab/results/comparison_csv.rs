@@ -90,6 +90,6 @@ mod tests {
                       n_after,design,test,p,p_holm,detectable,threshold,threshold_source,tolerance,verdict,needed,reason\n";
         let expected = "\"model=mlp,workers=0\",,timing,step_ms,,,,,1.12346,,,,,6,,,,,,,,,,,\n";
         assert_eq!(text, format!("{header}{expected}"));
-        assert_eq!(csv_of(&[]), header.as_bytes());
+        assert_eq!(csv_of::<ComparisonRow>(&[]), header.as_bytes());
     }
 }

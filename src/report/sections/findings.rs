@@ -42,7 +42,7 @@ const NAMED: usize = 2;
 pub(crate) type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
 
 /// Every rule, in the order of their findings; `docs/reports.md` describes each.
-pub(crate) const RULES: [Rule; 13] = [
+pub(crate) const RULES: [Rule; 14] = [
     (
         "waiting-for-data",
         "Training waited for data (percent of the step): {}.",
