@@ -22,7 +22,14 @@ pub(super) fn draft(
     targets: &[String],
 ) -> Result<Draft, Problem> {
     let (paths, beside) = tables(path);
-    let guess = CsvGuess::of(&paths, targets).map_err(mistake)?;
+    // Held-out rows are looked at too, since a value may be missing only in them.
+    let first = paths.iter().next().map(|path| columns_of(path));
+    let is_alike = |other: &&PathBuf| first.as_ref() == Some(&columns_of(other));
+    let alike = beside
+        .iter()
+        .filter(|other| is_held_out(part(other)) && is_alike(other));
+    let read: FilePaths = paths.iter().chain(alike).cloned().collect();
+    let guess = CsvGuess::of(&read, targets).map_err(mistake)?;
     let (split, told) = held_out(&guess, &beside)?;
     let why_target = guess.why_target.as_ref();
     let noted = CsvGuess {
@@ -119,6 +126,12 @@ fn part(path: &Path) -> Option<&'static str> {
         "test" => Some("test"),
         _ => None,
     }
+}
+
+/// The names of a file's columns; none if it cannot be read.
+fn columns_of(path: &Path) -> BTreeSet<String> {
+    let names = CsvGuess::header(path).unwrap_or_default();
+    names.into_iter().collect()
 }
 
 fn file_name(path: &Path) -> String {
