@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(mistakes("train.optimizer", text), [expected]);
         let text =
             "kind = \"image-folder\"\ngenerate = { kind = \"surface-textures\", size = 0 }\n";
-        let expected = "`s.generate.size` must be from 1 to 1000000, found `0`";
+        let expected = "`s.generate.size` must be from 8 to 2048, found `0`";
         assert_eq!(mistakes("datasets", text), [expected]);
     }
 }

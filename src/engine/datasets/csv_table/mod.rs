@@ -41,7 +41,8 @@ pub use guess::{ColumnGuess, CsvGuess};
 pub(super) use new_rows::for_each_part;
 pub use parquet::is_contained as is_contained_panic;
 pub use rows_spec::RowsSpec;
-pub use spec::{CsvSpec, Decimal, Separator, Thousands};
+pub use spec::{CsvSpec, Separator};
+pub use value::{Decimal, Thousands};
 pub(super) use value::{label, number};
 
 impl CsvSpec {

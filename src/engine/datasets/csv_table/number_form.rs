@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::spec::{Decimal, Thousands};
-use super::value::number;
+use super::value::{Decimal, Thousands, number};
 
 /// Signs that are common before or after a number.
 const SIGNS: [&str; 9] = ["$", "€", "£", "¥", "₹", "₩", "₺", "₽", "%"];

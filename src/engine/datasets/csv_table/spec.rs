@@ -7,6 +7,7 @@ use super::super::{FilePaths, TargetColumns, split};
 use super::column_spec::Columns;
 use super::number_form::{NumberForm, without_unit};
 use super::rows_spec::RowsSpec;
+use super::value::{Decimal, Thousands};
 use crate::manifest::is_default;
 
 /// A table in CSV files with a header: one column is the target, the others are features: numbers, or what `columns` says.
@@ -63,35 +64,6 @@ pub struct CsvSpec {
     /// Whether features (and a target that is a number) are normalised by the training rows' mean and standard deviation.
     #[serde(default = "split::default_true")]
     pub normalise: bool,
-}
-
-/// What separates the fraction of a number.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Decimal {
-    /// `1.5`.
-    #[default]
-    #[serde(rename = ".")]
-    Point,
-    /// `1,5`.
-    #[serde(rename = ",")]
-    Comma,
-}
-
-/// What separates the thousands of a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Thousands {
-    /// `1,234`.
-    #[serde(rename = ",")]
-    Comma,
-    /// `1.234`, beside `decimal = ","`.
-    #[serde(rename = ".")]
-    Point,
-    /// `1 234`, also with a no-break space.
-    #[serde(rename = " ")]
-    Space,
-    /// `1'234`.
-    #[serde(rename = "'")]
-    Apostrophe,
 }
 
 /// What separates columns.

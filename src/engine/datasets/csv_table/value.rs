@@ -1,8 +1,8 @@
-//! [`Row`]: the texts of a row; [`Value`]: a parsed text.
+//! [`Row`]: the texts of a row; [`Value`]: a parsed text; [`Decimal`], [`Thousands`]: what a number contains.
 
 use csv::StringRecord;
-
-use super::Decimal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A row of a file.
 #[derive(Clone, Copy)]
@@ -29,6 +29,35 @@ impl<'r> Row<'r> {
 pub(super) enum Value<'a> {
     Number(f32),
     Text(&'a str),
+}
+
+/// What separates the fraction of a number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Decimal {
+    /// `1.5`.
+    #[default]
+    #[serde(rename = ".")]
+    Point,
+    /// `1,5`.
+    #[serde(rename = ",")]
+    Comma,
+}
+
+/// What separates the thousands of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Thousands {
+    /// `1,234`.
+    #[serde(rename = ",")]
+    Comma,
+    /// `1.234`, beside `decimal = ","`.
+    #[serde(rename = ".")]
+    Point,
+    /// `1 234`, also with a no-break space.
+    #[serde(rename = " ")]
+    Space,
+    /// `1'234`.
+    #[serde(rename = "'")]
+    Apostrophe,
 }
 
 /// A label: 1 if present, 0 if absent; written as 1 and 0, or as `true` and `false` in any case.

@@ -12,9 +12,9 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use super::super::DatasetError;
 use super::orientation::Orientation;
 use super::pixels::Image;
+use super::size::MAX_SIDE;
 use crate::base::file;
 
-pub(in super::super) const MAX_SIDE: usize = 16_384;
 const MAX_PIXELS: usize = 64_000_000;
 
 const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";

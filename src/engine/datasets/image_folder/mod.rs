@@ -32,9 +32,9 @@ use listing::Listing;
 pub use augment::AugmentSpec;
 pub(super) use augment::Draw;
 pub use damaged::Damaged;
-pub(super) use decode::MAX_SIDE;
 pub(crate) use pixels::channels_last;
 pub(super) use pixels::{Image, write as write_pixels};
+pub(super) use size::MAX_SIDE;
 pub use size::Size;
 pub use spec::{GenerateSpec, ImageFolderSpec};
 

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-use super::MAX_SIDE;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Largest height and width of an image.
+pub(in super::super) const MAX_SIDE: usize = 16_384;
 
 /// Height and width in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
