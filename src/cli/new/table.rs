@@ -42,6 +42,14 @@ pub(super) fn draft(
     } else {
         format!("the tables {}", path.display())
     };
+    Ok(Draft {
+        guesses: guesses(&guess, told, split.is_empty()),
+        ..Draft::plain(table_text(new_manifest, &paths, &noted, &about, &split))
+    })
+}
+
+/// What was guessed, a line each, after the lines `told`.
+fn guesses(guess: &CsvGuess, told: Vec<String>, is_drawn: bool) -> Vec<String> {
     let is_one = guess.targets.len() == 1;
     let (whose, kind) = match (is_one, guess.classes) {
         (true, true) => ("its values are", "classes"),
@@ -50,6 +58,7 @@ pub(super) fn draft(
         (false, false) => ("the targets are", "numbers"),
     };
     let columns = count(guess.features.len(), "column");
+    let why_target = guess.why_target.as_ref();
     let why_target = why_target.map(|why| format!("`{}` is the target ({why})", guess.targets[0]));
     let mut guesses: Vec<String> = told.into_iter().chain(why_target).collect();
     guesses.push(format!("{whose} {kind} ({})", guess.why_classes));
@@ -73,17 +82,14 @@ pub(super) fn draft(
         .extend((more > 0).then(|| format!("and {}, in the manifest", count(more, "more column"))));
     let ignored = guess.ignored.iter().take(NAMED);
     guesses.extend(ignored.map(|(name, why)| format!("`{name}` is left out ({why})")));
-    if let (Some((name, whose)), true) = (&guess.groups, split.is_empty()) {
+    if let (Some((name, whose)), true) = (&guess.groups, is_drawn) {
         guesses.push(format!(
             "`{name}`: {whose} different ones in {}: `split = {{ group = {} }}`, in the manifest as a comment, keeps the rows of each together",
             count(guess.rows, "row"),
             quoted(name)
         ));
     }
-    Ok(Draft {
-        guesses,
-        ..Draft::plain(table_text(new_manifest, &paths, &noted, &about, &split))
-    })
+    guesses
 }
 
 /// The file or the pattern `path`; for a folder, a pattern that matches its tables, or a list of them. In a folder with

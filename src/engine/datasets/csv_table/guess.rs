@@ -75,15 +75,7 @@ impl CsvGuess {
     pub fn of(paths: &FilePaths, targets: &[String]) -> Result<Self, DatasetError> {
         let (separator, columns, rows) = seen(paths)?;
         let form = number_form(separator, &columns);
-        let is_filled = |column: &&Column| column.is_number(form) || column.date().is_some();
-        let missing = columns.iter().filter(is_filled);
-        let nothing = missing
-            .clone()
-            .flat_map(|column| column.nothing.keys().copied());
-        let tokens = missing.flat_map(|column| column.tokens().map(|(text, _)| text));
-        let mut missing: Vec<&str> = nothing.chain(tokens).collect();
-        missing.sort_unstable();
-        missing.dedup();
+        let missing = missing_values(&columns, form);
         let (targets, why_target) = match named(targets, &columns, paths)? {
             named if named.is_empty() => {
                 let (target, why) = target(&columns, form);
@@ -234,6 +226,20 @@ fn number_form(separator: char, columns: &[Column]) -> NumberForm {
         .max_by_key(|form| (numbers(form), form.decimal == first));
     best.filter(|form| numbers(form) > is_plain)
         .unwrap_or(FORMS[0])
+}
+
+/// The texts that mean a missing value in columns of numbers and dates, sorted.
+fn missing_values(columns: &[Column], form: NumberForm) -> Vec<&str> {
+    let is_filled = |column: &&Column| column.is_number(form) || column.date().is_some();
+    let missing = columns.iter().filter(is_filled);
+    let nothing = missing
+        .clone()
+        .flat_map(|column| column.nothing.keys().copied());
+    let tokens = missing.flat_map(|column| column.tokens().map(|(text, _)| text));
+    let mut missing: Vec<&str> = nothing.chain(tokens).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    missing
 }
 
 /// The keys of the dataset for numbers in this form, each with an example.
