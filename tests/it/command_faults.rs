@@ -107,7 +107,7 @@ fn memory_of_the_cpu_that_runs_out_in_pytorch_is_oom() {
     let line = "RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to \
                 allocate 4503599627370496 bytes.";
     let found = told(&format!("echo \"{line}\" >&2\nexit 1\n"), "");
-    is(&found, "oom", line);
+    is(&found, "oom", &format!("oom: {line}"));
 }
 
 #[test]

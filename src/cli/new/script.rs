@@ -1,17 +1,16 @@
 //! A manifest for a Python script: its arguments become settings and parameters, printed values become metrics.
 
 mod arguments;
+mod asked;
 mod parts;
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde::de::DeserializeOwned;
 
 use crate::base::file;
 use crate::base::text::count;
-use crate::plan::{REQUIREMENT_TIME, output};
 
 use super::super::Problem;
 use super::super::printed::Printed;
@@ -19,6 +18,7 @@ use super::super::problem::refused;
 use super::draft::{Draft, filled, quoted};
 use super::place::NewManifest;
 use arguments::Argument;
+use asked::helper;
 use parts::{Part, parts};
 
 /// The Python that lists the files that a script imports.
@@ -180,15 +180,6 @@ fn code(manifest: &NewManifest, script: &Path, files: &[PathBuf]) -> Vec<String>
         }
     }
     code
-}
-
-/// The JSON that a Python program prints about a script after `mark`; `None` if that fails.
-fn helper<T: DeserializeOwned>(program: &str, script: &str, mark: &str, what: &str) -> Option<T> {
-    let command = ["python3", "-c", program, script].map(str::to_owned);
-    let slow = || eprintln!("asking `{script}` {what}");
-    let (_, said) = output(Path::new("."), &command, REQUIREMENT_TIME, &slow).ok()?;
-    let (_, list) = said.rsplit_once(mark)?;
-    serde_json::from_str(list.lines().next()?).ok()
 }
 
 static PYTORCH: LazyLock<Regex> = LazyLock::new(|| {

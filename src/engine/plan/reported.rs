@@ -50,6 +50,9 @@ pub const COMPARISON: &str = "comparison";
 /// Template names of earlier versions, with the names that replaced them.
 const RENAMED: [(&str, &str); 1] = [("summary", "analysis")];
 
+/// Number of rows from which a split of a usual share has some.
+const FEW_ROWS: usize = 20;
+
 /// Largest number of cells whose metrics are checked.
 const LOOKED_AT: usize = 1024;
 
@@ -71,10 +74,10 @@ pub(super) fn targets(plan: &Plan) -> Vec<Diagnostic> {
 }
 
 /// Metrics of the validation or test split in `report.answer` that no cell has. Nothing is known of the metrics of
-/// programs, nor of cells whose data cannot be read.
+/// programs, nor of cells whose data cannot be read; of few rows, a split may be empty by rounding alone.
 fn unknown_answers(answer: &[Node], cells: &[PlannedCell]) -> Vec<Diagnostic> {
     let is_open =
-        |cell: &PlannedCell| cell.spec.model.command().is_some() || cell.facts.samples == 0;
+        |cell: &PlannedCell| cell.spec.model.command().is_some() || cell.facts.samples < FEW_ROWS;
     if cells.iter().any(is_open) {
         return Vec::new();
     }

@@ -243,8 +243,8 @@ fn a_curve_that_was_best_early_calls_for_early_stopping() {
     assert!((estimate(&one) - 8.0 / 20.0).abs() < 1e-9, "{one:?}");
     assert_eq!(
         one.proposed.reasoning,
-        "Now the weights of the last epoch are kept, with a validation loss of 0.7 (median over seeds). Early stopping keeps those \
-         of the best epoch, with 0.6."
+        "Now the weights of the last epoch are kept, with a validation loss of 0.7000 (median over seeds). Early stopping keeps those \
+         of the best epoch, with 0.6000."
     );
 }
 

@@ -11,6 +11,7 @@ use crate::results::grouped;
 
 use super::choice::{self, ALPHA};
 use super::context::NAMED;
+use super::judged_by;
 
 /// Without loader workers some axes have no effect: a cell without workers is compared with cells of any value on these
 /// axes.
@@ -53,7 +54,7 @@ fn told(view: &View<'_>, axis: &str, are_treatments: bool) -> Vec<String> {
         Pace::of(&cells)
     };
     let mut measures = vec![Measure::of(pace.column())];
-    measures.extend(choice::judged_quality(view, &cells).ok());
+    measures.extend(judged_by::judged_quality(view, &cells).ok());
     let by_value = grouped(0..pairs.len(), |&at| {
         pairs[at].cell.info.axes[place].clone()
     });

@@ -12,6 +12,7 @@ use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, CellInfo, value};
 
 use super::choice::{self, ALPHA, Choice, Why};
+use super::judged_by;
 
 /// Largest number of treatments that a sentence names.
 const NAMED: usize = 4;
@@ -117,7 +118,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         if time.n < needed {
             return None;
         }
-        let quality = choice::judged_quality(view, &cells).map(of);
+        let quality = judged_by::judged_quality(view, &cells).map(of);
         // Losses of training are not comparable where treatments change what is trained on.
         let of_loss = |quality: &Tested| {
             let is_other = !quality.measure.column.ends_with("loss");

@@ -15,6 +15,7 @@ mod context;
 mod equal;
 mod figure;
 mod gains;
+mod judged_by;
 mod learned;
 mod missing;
 mod of_search;
@@ -39,8 +40,9 @@ use missing::{not_run, nothing};
 
 pub(super) use along::sentences as along;
 pub use best::BestCells;
-pub(super) use choice::{Choice, deciding_metric};
+pub(super) use choice::Choice;
 pub use context::Answer;
+pub(super) use judged_by::deciding_metric;
 
 /// Largest number of tasks with sentences and a table of their own.
 const TASKS: usize = 4;

@@ -222,6 +222,12 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
         .iter()
         .map(|row| (&*row.key, &*row.env_id))
         .collect();
+    let has_treatment = subject
+        .set
+        .plan
+        .compare
+        .get("treatment")
+        .is_some_and(|axis| axis.is_string());
     let mut found = Vec::new();
     for table in &subject.tables {
         let rows = table
@@ -251,7 +257,8 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
             let cell = cells[&*row.key];
             let is_command = subject.set.plan.is_of_command(cell);
             (
-                &cell.work_signature,
+                // Values of a declared treatment are to be compared, although their work differs.
+                Some(&cell.work_signature).filter(|_| !has_treatment),
                 // The code hash of a command covers only its own program, so it may differ.
                 cell.code_hash.as_ref().filter(|_| !is_command),
                 environments.get(&*row.key),

@@ -293,7 +293,7 @@ fn r7_findings() {
         ),
         (
             "macros.html.j2",
-            "<li><b>{{ finding.rule }}</b>: {{ finding.text }}</li>",
+            "<li><b>{{ finding.rule }}</b>: {{ coded(finding.text) }}</li>",
         ),
     ] {
         caught_in_template_of(&set, "R7", file, (finding, "All is well."));

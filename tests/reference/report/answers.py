@@ -396,7 +396,8 @@ def not_learned(c, number, of, names, more):
     not_fallen = done[~(fits | (done.eval_loss_after < done.eval_loss_before - 0.01 * done.eval_loss_before.abs()))]
     c.count("runs", of, len(done))
     c.count("whose loss did not fall", number, len(not_fallen))
-    keys = [key for key in c.keys if key in set(not_fallen.key)]
+    # Most such runs first, then in plan order.
+    keys = sorted((key for key in c.keys if key in set(not_fallen.key)), key=lambda key: -(not_fallen.key == key).sum())
     for name, key in zip(names.split("; "), keys):
         c.is_named(name, key)
     c.count("more cells", more or "0", len(keys) - len(names.split("; ")))

@@ -6,7 +6,7 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::helper;
+use super::asked::helper;
 
 /// The Python that lists the arguments of a script.
 const LIST: &str = include_str!("arguments.py");

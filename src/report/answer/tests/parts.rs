@@ -160,7 +160,7 @@ fn memory_cost_and_where_name_the_ends() {
         [
             "Peak memory is from 100 MiB with workers 0 to 200 MiB with workers 4.",
             "A run takes from 2 s with workers 0 to 3 s with workers 4.",
-            "workers 0 has 12,817,859 parameters and takes 15.3 GFLOP a sample.",
+            "workers 0 has 12,817,859 parameters and takes 15.3 GFLOP of training a sample.",
             "The largest part of a step is backward in 2 cells (62 %); waiting for data takes at most 2.6 %.",
         ]
     );

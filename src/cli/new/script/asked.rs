@@ -1,0 +1,21 @@
+//! Asks Python about a script.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::plan::{REQUIREMENT_TIME, output};
+
+/// The JSON that a Python program prints about a script after `mark`; `None` if that fails.
+pub(super) fn helper<T: DeserializeOwned>(
+    program: &str,
+    script: &str,
+    mark: &str,
+    what: &str,
+) -> Option<T> {
+    let command = ["python3", "-c", program, script].map(str::to_owned);
+    let slow = || eprintln!("asking `{script}` {what}");
+    let (_, said) = output(Path::new("."), &command, REQUIREMENT_TIME, &slow).ok()?;
+    let (_, list) = said.rsplit_once(mark)?;
+    serde_json::from_str(list.lines().next()?).ok()
+}
