@@ -18,7 +18,7 @@ use super::super::problem::refused;
 use super::draft::{Draft, filled, quoted};
 use super::place::NewManifest;
 use arguments::Argument;
-use asked::helper;
+use asked::{helper, regex};
 use parts::{Part, parts};
 
 /// The Python that lists the files that a script imports.
@@ -194,10 +194,6 @@ static LOADERS: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\bimport\b.*\bdataloader\b|\bdataloader\s*\(|\b(?:lightning|transformers|accelerate|timm)\b|pytorch_lightning",
     )
 });
-
-fn regex(text: &str) -> Regex {
-    Regex::new(text).expect("a regular expression")
-}
 
 /// The script's default of a setting, `usual` if it has none; `None` without such an argument.
 fn default_of(parts: &[Part], setting: &str, usual: u64) -> Option<u64> {

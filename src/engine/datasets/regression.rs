@@ -70,6 +70,7 @@ pub enum RegressionTarget {
 }
 
 impl RegressionSpec {
+    #[expect(clippy::unnecessary_wraps, reason = "as of the other datasets")]
     pub(super) fn facts(&self) -> Result<DatasetFacts, DatasetError> {
         let held_out = share_of(self.samples, SHARE);
         let sizes = [self.samples - 2 * held_out, held_out, held_out];
@@ -80,6 +81,7 @@ impl RegressionSpec {
         Ok(DatasetFacts::new(sizes, FORM, TARGET, Some(fingerprint)))
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as of the other datasets")]
     pub(super) fn open(&self, seed: Seed) -> Result<OpenDataset, DatasetError> {
         let held_out = share_of(self.samples, SHARE);
         let splits = Splits::random(self.samples, [held_out, held_out], seed);

@@ -83,11 +83,15 @@ fn unknown_answers(answer: &[Node], cells: &[PlannedCell]) -> Vec<Diagnostic> {
     }
     let of_cell = |cell: &PlannedCell| {
         let (facts, names) = (&cell.facts, metric_names(cell));
-        let rows = [
-            ("val", facts.validation_samples),
-            ("test", facts.test_samples),
+        let fraction = cell.spec.validation.fraction;
+        let has_rows = [
+            (
+                "val",
+                facts.validation_samples > 0 || fraction.is_some_and(|share| share > 0.0),
+            ),
+            ("test", facts.test_samples > 0),
         ];
-        let splits = rows.into_iter().filter(|(_, rows)| *rows > 0);
+        let splits = has_rows.into_iter().filter(|(_, has_rows)| *has_rows);
         let all =
             splits.flat_map(|(split, _)| names.iter().map(move |name| format!("{split}_{name}")));
         all.collect::<Vec<String>>()

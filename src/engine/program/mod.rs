@@ -76,6 +76,14 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Warns of an observed program without a step.
+    fn tell_if_unseen(&self, report: &Report<'_>, emit: &mut Emit<'_>) {
+        if self.spec.observe.is_some() && report.observed.is_empty() && !report.has_warned {
+            let message = "no optimizer step was seen: nothing was observed".to_owned();
+            emit(Event::Warning { message });
+        }
+    }
+
     /// [`Event::Finished`] with facts and times; `None` if the parent ended the run.
     fn supervise(
         &self,
@@ -132,10 +140,7 @@ impl Run<'_> {
             complete(&report)?;
             report.check_values();
             report.ended_whole(self.order.cell.train.epochs);
-            if self.spec.observe.is_some() && report.observed.is_empty() && !report.has_warned {
-                let message = "no optimizer step was seen: nothing was observed".to_owned();
-                emit(Event::Warning { message });
-            }
+            self.tell_if_unseen(&report, emit);
         }
         self.tell_operations(&report, emit);
         let (facts, mut times) = report.finish(&exit, order::threads(), self.numeric_class());

@@ -6,7 +6,7 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::asked::helper;
+use super::asked::{helper, regex};
 
 /// The Python that lists the arguments of a script.
 const LIST: &str = include_str!("arguments.py");
@@ -38,10 +38,10 @@ pub(super) fn of_script(script: &str, source: &str) -> (Vec<Argument>, &'static 
     }
 }
 
-static PARSES: LazyLock<Regex> = LazyLock::new(|| super::regex(r"\bparse_(?:known_)?args"));
+static PARSES: LazyLock<Regex> = LazyLock::new(|| regex(r"\bparse_(?:known_)?args"));
 
 static ADDED: LazyLock<Regex> =
-    LazyLock::new(|| super::regex(r#"add_argument\(\s*((?:["'][^"']+["']\s*,?\s*)+)([^\n]*)"#));
+    LazyLock::new(|| regex(r#"add_argument\(\s*((?:["'][^"']+["']\s*,?\s*)+)([^\n]*)"#));
 
 /// Finds the arguments by running the script up to `parse_args`; `None` if that fails.
 fn by_running(script: &str) -> Option<Vec<Argument>> {

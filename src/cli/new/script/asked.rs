@@ -1,7 +1,8 @@
-//! Asks Python about a script.
+//! Asks Python about a script, and patterns for its text.
 
 use std::path::Path;
 
+use regex::Regex;
 use serde::de::DeserializeOwned;
 
 use crate::plan::{REQUIREMENT_TIME, output};
@@ -18,4 +19,9 @@ pub(super) fn helper<T: DeserializeOwned>(
     let (_, said) = output(Path::new("."), &command, REQUIREMENT_TIME, &slow).ok()?;
     let (_, list) = said.rsplit_once(mark)?;
     serde_json::from_str(list.lines().next()?).ok()
+}
+
+/// A pattern of this program's own.
+pub(super) fn regex(text: &str) -> Regex {
+    Regex::new(text).expect("a regular expression")
 }

@@ -10,6 +10,7 @@ use crate::models::RUN_WORDS;
 
 use super::super::draft::quoted;
 use super::arguments::Argument;
+use super::asked::regex;
 
 /// Manifest settings that scripts often have as arguments, with common names of these arguments.
 const ROLES: [(&str, &[&str]); 5] = [
@@ -51,7 +52,7 @@ const EPOCHS: &str = "train.epochs";
 
 /// Help texts of an argument that is the number of epochs, whatever its name.
 static EPOCHS_BY_HELP: LazyLock<Regex> = LazyLock::new(|| {
-    super::regex(
+    regex(
         r"(?i)^(?:the )?(?:total )?number of (?:total |training )?epochs(?: to (?:train|run))?(?: for)?\W*(?:\(.*)?$",
     )
 });

@@ -158,13 +158,10 @@ fn training_images_are_changed_where_that_is_said() {
     let (_folder, mut spec) = ten();
     let plain = spec.open(Seed(1), 0.0).unwrap().dataset;
     assert!(plain.augment().is_identity());
-    let with = |flip| {
-        Some(AugmentSpec {
-            flip,
-            ..AugmentSpec::NONE
-        })
-    };
-    spec.augment = with(1.0);
+    spec.augment = Some(AugmentSpec {
+        flip: 1.0,
+        ..AugmentSpec::NONE
+    });
     let changed = spec.open(Seed(1), 0.0).unwrap().dataset;
     assert_ne!(augmented(&*changed, 1, 5), one(&*changed, 1).0);
 }

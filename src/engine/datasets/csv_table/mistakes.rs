@@ -198,19 +198,16 @@ impl Mistakes {
                 // One line of TOML settles both mistakes.
                 continue;
             }
-            let lines = match numbers(seen) {
-                Some(form) => {
-                    units.extend(&seen.fits.signs);
-                    form.lines(NumberForm {
-                        decimal: spec.decimal,
-                        thousands: spec.thousands,
-                    })
-                }
-                None => {
-                    let column = (column, other(Mistake::Missing).is_some());
-                    let line = remedy(spec, layout, column, mistake, &seen.text);
-                    line.into_iter().collect()
-                }
+            let lines = if let Some(form) = numbers(seen) {
+                units.extend(&seen.fits.signs);
+                form.lines(NumberForm {
+                    decimal: spec.decimal,
+                    thousands: spec.thousands,
+                })
+            } else {
+                let column = (column, other(Mistake::Missing).is_some());
+                let line = remedy(spec, layout, column, mistake, &seen.text);
+                line.into_iter().collect()
             };
             for line in lines {
                 if !proposed.contains(&line) {
