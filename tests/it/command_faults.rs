@@ -83,10 +83,7 @@ fn no_table_has_two_columns_of_one_name() {
     for name in ["best_loss", "train_loss", "steps", "step_ms"] {
         let (_, ended) = ran("", &metrics(name));
         assert_eq!(ended.code, 2, "{name}: {}", ended.stderr);
-        assert_says(
-            &ended.stderr,
-            &format!("the results have a column `{name}`"),
-        );
+        assert_says(&ended.stderr, format!("the results have a column `{name}`"));
     }
     let script = "for loss in 3 1 2; do echo \"{\\\"event\\\": \\\"epoch\\\", \\\"loss\\\": $loss}\" >> $FIELDTRIAL_EVENTS; done\n";
     let (project, ended) = ran(script, &metrics("loss"));

@@ -122,7 +122,7 @@ impl Builder<'_> {
         }
         let spinner = Spinner::new(&format!("building {label}"));
         let built = build(label, source, self.interrupted, &mut |line| {
-            spinner.say(line)
+            spinner.say(line);
         });
         match &built {
             Ok(_) => spinner.end(),

@@ -38,6 +38,10 @@ struct Script<'a> {
     has_loader: bool,
 }
 
+/// What is told of a script that prints no metric in sight.
+const NO_METRIC: &str =
+    "no metric: `check-command` runs the script for a moment and proposes what it prints";
+
 pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Problem> {
     let mut words = given.split_whitespace();
     let script = words.next().unwrap_or_default();
@@ -79,25 +83,21 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
     let mut guesses = vec![format!("{}, {how}", count(arguments.len(), "argument"))];
     guesses.extend(parts.into_iter().map(|part| part.guess));
     guesses.extend(left_out);
-    if code.len() > 1 {
-        let also: Vec<String> = code
-            .iter()
-            .skip(1)
-            .map(|name| format!("`{name}`"))
-            .collect();
-        guesses.push(format!(
-            "{} of yours that it uses: in `code`",
-            also.join(", ")
-        ));
+    let also: Vec<String> = code
+        .iter()
+        .skip(1)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    if !also.is_empty() {
+        let also = also.join(", ");
+        guesses.push(format!("{also} of yours that it uses: in `code`"));
     }
     guesses.extend(metrics.iter().map(|one| {
         let (name, before, better) = (&one.name, &one.before, one.better);
         format!("`{name}` is what follows `{before}` in what it prints; {better} is better")
     }));
     if metrics.is_empty() {
-        let none =
-            "no metric: `check-command` runs the script for a moment and proposes what it prints";
-        guesses.push(none.to_owned());
+        guesses.push(NO_METRIC.to_owned());
     }
     Ok(Draft {
         guesses,

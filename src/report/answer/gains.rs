@@ -112,7 +112,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         let mut time = of(asked.unwrap_or_else(usual));
         if !is_asked && time.measure.column == "samples_per_s" {
             // The steps differ in size.
-            time.name = "time per sample".to_owned();
+            "time per sample".clone_into(&mut time.name);
         }
         let needed = runs_to_choose(cells.len() - 1);
         if time.n < needed {

@@ -106,11 +106,8 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let (best, measure) = (&choice.cells[0], &choice.measures[0]);
     let by = measure.superlative();
     let with = |is: fn(&ComparedToBest) -> bool| -> Vec<&Ranked<'_, '_>> {
-        choice
-            .cells
-            .iter()
-            .filter(|one| is(&one.standing))
-            .collect()
+        let cells = choice.cells.iter();
+        cells.filter(|one| is(&one.standing)).collect()
     };
     let best_text = text(view, choice, best);
     let n = choice.n;

@@ -227,7 +227,7 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
         .plan
         .compare
         .get("treatment")
-        .is_some_and(|axis| axis.is_string());
+        .is_some_and(serde_json::Value::is_string);
     let mut found = Vec::new();
     for table in &subject.tables {
         let rows = table

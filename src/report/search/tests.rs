@@ -209,7 +209,6 @@ fn best_toml_is_a_manifest_of_the_best_configurations() {
             .unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert!(!read.contains_key("search"), "{text}");
         assert_eq!(read["train"]["epochs"].as_integer(), Some(50), "{text}");
-        let kept: Vec<&str> = vec!["best_loss", "cost"];
         assert_eq!(
             read["report"]["answer"],
             vec!["best_loss", "cost"].into(),

@@ -66,7 +66,7 @@ fn a_baseline_for_which_the_data_are_too_large_is_named() {
     add(&mut set, 0, "linear", None);
     add(&mut set, 0, "nearest", None);
     assert_says(
-        &text(&set),
+        text(&set),
         "Baselines on the same rows, validation accuracy: constant 0.5200 (0.5000–0.5400) (too many rows or features \
          for linear model and nearest neighbour). Better than the constant: workers 0",
     );

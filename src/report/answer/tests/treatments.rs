@@ -96,7 +96,7 @@ fn a_ratio_of_treatments_is_the_one_of_their_comparison() {
     let first = &answer(&set).sentences[0];
     assert_says(
         first,
-        &format!("workers 4 has {value}× the step time ({low}–{high})"),
+        format!("workers 4 has {value}× the step time ({low}–{high})"),
     );
     let view = View::of(&set);
     let (column, about) = speed_up(&view);
