@@ -326,7 +326,7 @@ def baselines(c, scope, split, metric, told, verdict, best):
     c.number("p", p, max(ps) if is_better else ps[list(own).index(strongest)])
 
 
-@kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): (confirmed|unclear): measured (.+); the measured interval .+)\.$")
+@kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): (confirmed(?=.+ meets )|unclear(?=.+ contains both )): measured (.+); the measured interval .+)\.$")
 def predictions(c, number, name, groups, one, said, measured):
     all_of = [(p, *c.predicted(p)) for p in c.plan["report"]["predictions"]]
     if one:
