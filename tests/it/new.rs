@@ -228,6 +228,14 @@ fn a_folder_of_rows_to_train_on_and_to_test_on_is_split_so() {
         assert_says(&text, format!("path = \"../{data}/train.csv\" "));
         assert_eq!(text.contains("split = { test = \"test.csv\" }"), split);
         assert_eq!(text.contains("test = 0.15"), !split, "{text}");
+        // A file to test on alone leaves no rows to choose the best epoch by.
+        let answer = if split {
+            "answer = [\"test_r2\"]"
+        } else {
+            "answer = [\"val_r2\"]"
+        };
+        assert_says(&text, answer);
+        assert_eq!(text.contains("early-stopping"), !split, "{text}");
         let planned = project.ends_with(0, &["plan", &path, "--format", "csv"]);
         assert!(planned.stdout.contains(",runs,"));
     }

@@ -29,8 +29,12 @@ pub(super) fn draft(
         .iter()
         .filter(|other| is_held_out(part(other)) && is_alike(other));
     let read: FilePaths = paths.iter().chain(alike).cloned().collect();
-    let guess = CsvGuess::of(&read, targets).map_err(mistake)?;
+    let mut guess = CsvGuess::of(&read, targets).map_err(mistake)?;
     let (split, told) = held_out(&guess, &beside)?;
+    if read.iter().count() > paths.iter().count() {
+        let trained_on = CsvGuess::of(&paths, &guess.targets).map_err(mistake)?;
+        guess.rows = trained_on.rows;
+    }
     let why_target = guess.why_target.as_ref();
     let noted = CsvGuess {
         why_target: why_target.map(|why| format!("guessed: {why}")),
@@ -208,8 +212,9 @@ fn table_text(
     split: &str,
 ) -> String {
     let rows = guess.rows;
-    // 15 % of the rows are for validation and 15 % for testing.
-    let train_rows = rows - 2 * (rows * 15).div_ceil(100).min(rows / 2);
+    // 15 % of the rows are for validation and 15 % for testing, where no files are.
+    let drawn = 2 * (rows * 15).div_ceil(100).min(rows / 2);
+    let train_rows = if split.is_empty() { rows - drawn } else { rows };
     let features = named(&guess.features);
     let (target, what_classes) = match guess.targets.len() {
         1 => ("target", "whether it is a class"),
@@ -218,6 +223,12 @@ fn table_text(
     let features = format!("features are all columns but the {target}: {features}");
     let why_target = guess.why_target.clone();
     let why_target = why_target.unwrap_or_else(|| "as `--target` says".to_owned());
+    // Without validation rows there is no best epoch to choose: all epochs are trained, and the test rows decide.
+    let is_validated = split.is_empty() || split.contains("validation =");
+    let held_out = if is_validated { "val" } else { "test" };
+    let (metric, why_answer) = answer(guess);
+    let decides = format!("{held_out}_{metric}");
+    let why_answer = why_answer.replace("val_", &format!("{held_out}_"));
     let fillings = [
         ("path", written(new_manifest, paths)),
         ("target", one_or_list(&guess.targets)),
@@ -231,35 +242,40 @@ fn table_text(
         ("reading", reading(guess, split)),
         ("columns", columns(guess)),
         ("batch-size", batch_size(train_rows)),
-        ("answer", quoted(answer(guess).0)),
-        ("why-answer", answer(guess).1),
+        ("answer", quoted(&decides)),
+        ("why-answer", why_answer),
     ];
     let mut form = include_str!("csv.toml").replace("{models}", ROW_MODELS.trim_end());
     if !split.is_empty() {
         let is_share = |line: &&str| line.starts_with("validation =") || line.starts_with("test =");
+        let chooses = |line: &&str| line.starts_with("early-stopping =");
         let lines = form.lines().filter(|line| !is_share(line));
+        let lines = lines.filter(|line| is_validated || !chooses(line));
         form = lines.collect::<Vec<&str>>().join("\n");
+    }
+    if !is_validated {
+        form = form.replace("                         # at most", "");
     }
     filled(new_manifest, &form, about, &fillings)
 }
 
-/// The metric that decides, and why.
+/// The metric that decides, without the name of its split, and why.
 fn answer(guess: &CsvGuess) -> (&'static str, String) {
     if !guess.classes {
         return (
-            "val_r2",
+            "r2",
             "what decides; `val_mae` for the mean error".to_owned(),
         );
     }
     if guess.targets.len() > 1 {
         let why = "what decides: the mean over the labels, each of which counts as much";
-        return ("val_macro_f1", why.to_owned());
+        return ("macro_f1", why.to_owned());
     }
     if guess.is_uneven() {
         let why = "what decides: always the most frequent class would have a high accuracy";
-        return ("val_balanced_accuracy", why.to_owned());
+        return ("balanced_accuracy", why.to_owned());
     }
-    ("val_accuracy", "what decides".to_owned())
+    ("accuracy", "what decides".to_owned())
 }
 
 /// Lines of a dataset section with non-default reading options, each after a line break.
@@ -311,10 +327,10 @@ fn columns(guess: &CsvGuess) -> String {
     let head = "\n[datasets.table.columns]            # columns that are not numbers in every row; `fieldtrial list datasets`\n";
     let line = |one: &ColumnGuess| {
         let line = format!("{} = {}", quoted(&one.name), one.entry);
-        format!("{line:<35} # {}\n", one.why)
+        format!("{line:<35} # {}", one.why)
     };
     let lines = guess.columns.iter().map(line);
-    format!("{head}{}", lines.collect::<String>())
+    format!("{head}{}", lines.collect::<Vec<String>>().join("\n"))
 }
 
 pub(super) fn example(new_manifest: &NewManifest) -> Draft {

@@ -83,12 +83,8 @@ fn unknown_answers(answer: &[Node], cells: &[PlannedCell]) -> Vec<Diagnostic> {
     }
     let of_cell = |cell: &PlannedCell| {
         let (facts, names) = (&cell.facts, metric_names(cell));
-        let fraction = cell.spec.validation.fraction;
         let has_rows = [
-            (
-                "val",
-                facts.validation_samples > 0 || fraction.is_some_and(|share| share > 0.0),
-            ),
+            ("val", facts.validation_samples > 0),
             ("test", facts.test_samples > 0),
         ];
         let splits = has_rows.into_iter().filter(|(_, has_rows)| *has_rows);
@@ -106,11 +102,13 @@ fn unknown_answers(answer: &[Node], cells: &[PlannedCell]) -> Vec<Diagnostic> {
         }
         let title = format!("`report.answer` names `{column}`, which no cell has");
         let mistake = Diagnostic::error(title).at(node.place, "no cell can have a value");
-        Some(mistake.among(
-            metric,
-            "the held-out rows have",
-            known.iter().map(String::as_str),
-        ))
+        if known.is_empty() {
+            return Some(
+                mistake.help("no rows are held out: neither to validate on nor to test on"),
+            );
+        }
+        let names = known.iter().map(String::as_str);
+        Some(mistake.among(metric, "the held-out rows have", names))
     });
     unknown.collect()
 }
