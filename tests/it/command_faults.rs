@@ -85,6 +85,9 @@ fn no_table_has_two_columns_of_one_name() {
         assert_eq!(ended.code, 2, "{name}: {}", ended.stderr);
         assert_says(&ended.stderr, format!("the results have a column `{name}`"));
     }
+    let (_, ended) = ran("", &metrics("val_loss").replace("lower", "higher"));
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert_says(&ended.stderr, "the best epoch has the lowest `val_loss`");
     let script = "for loss in 3 1 2; do echo \"{\\\"event\\\": \\\"epoch\\\", \\\"loss\\\": $loss}\" >> $FIELDTRIAL_EVENTS; done\n";
     let (project, ended) = ran(script, &metrics("loss"));
     is(&status(&project, &ended), "done", "");

@@ -213,6 +213,23 @@ fn an_ensemble_keeps_the_weights_of_every_trial() {
 }
 
 #[test]
+fn a_time_that_a_program_tells_at_its_end_can_be_the_objective_of_a_search_without_a_pruner() {
+    let text = |pruner: &str| {
+        format!(
+            "name = \"x\"\n[models.m]\nkind = \"command\"\nrun = [\"true\", \"{{lr}}\"]\ncode = []\nparameters = {{ lr = 0.1 }}\n\
+             metrics.train_seconds = {{ time = true, better = \"lower\" }}\n[train]\nmodel = \"m\"\n\
+             [search]\ntrials = 4\nsampler = \"random\"\npruner = \"{pruner}\"\n\
+             objective = {{ column = \"train_seconds\", direction = \"minimize\" }}\n\
+             space.models.m.lr = {{ float = [0.01, 1.0] }}\n"
+        )
+    };
+    let plan = with(&text("none"), None).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(plan.search.expect("a search").trials, 4);
+    let failure = with(&text("median"), None).expect_err("no epoch has it");
+    assert!(failure.contains("`train_seconds`"), "{failure}");
+}
+
+#[test]
 fn only_chooses_studies() {
     let plan = with(FULL, Some("variant=fast")).expect("a plan");
     let selected = plan.cells().filter(|cell| plan.is_selected(cell)).count();

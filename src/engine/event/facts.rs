@@ -207,6 +207,7 @@ impl<T> From<T> for Shared<T> {
 
 /// Device memory of a run, in bytes; empty on the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct DeviceMemoryTimes {
     /// The allocator's high-water mark in training.
     pub peak_train_bytes: Option<u64>,

@@ -13,7 +13,8 @@ mod unet;
 
 pub use canned_net::{CannedNet, CannedNetSpec};
 pub use command::{
-    Better, CommandSpec, MetricSpec, Parameter, ParameterKind, Pass, RUN_WORDS, Template,
+    Better, CommandSpec, DECIDING_LOSSES, MetricSpec, Parameter, ParameterKind, Pass, RUN_WORDS,
+    Template,
 };
 pub(crate) use command::{escaped, text as argument_text};
 pub use declared::{

@@ -3,7 +3,7 @@
 
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table, Value};
-use crate::models::{CommandSpec, Mistake, ModelSpec};
+use crate::models::{Better, CommandSpec, DECIDING_LOSSES, Mistake, ModelSpec};
 
 use super::assign::Assignment;
 use super::search::objective;
@@ -139,7 +139,7 @@ pub fn is_free_column(name: &str, is_time: bool) -> bool {
     !is_fixed || (is_time && name != "wall_s" && objective::is_clock(name))
 }
 
-/// Mistakes: metrics with the name of a fixed column.
+/// Mistakes: metrics with the name of a fixed column, and losses of which more is better.
 fn taken_names(spec: &CommandSpec) -> Vec<Mistake> {
     let metrics = spec.metrics.iter();
     let taken = metrics.filter(|(name, metric)| !is_free_column(name, metric.time));
@@ -155,7 +155,16 @@ fn taken_names(spec: &CommandSpec) -> Vec<Mistake> {
             mistake
         }
     };
-    taken.map(|(name, _)| mistake(name)).collect()
+    let losses = spec.metrics.iter();
+    let rising = losses.filter(|(name, metric)| {
+        DECIDING_LOSSES.contains(&&***name) && !metric.time && metric.better == Better::Higher
+    });
+    let rising = rising.map(|(name, _)| {
+        let path = ["metrics".to_owned(), name.clone(), "better".to_owned()];
+        let message = format!("the best epoch has the lowest `{name}`; a metric of which more is better needs another name");
+        Mistake::new(&path, message)
+    });
+    taken.map(|(name, _)| mistake(name)).chain(rising).collect()
 }
 
 /// Mistakes of the model `name` with their positions in its section.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde::de::DeserializeOwned;
@@ -129,7 +130,7 @@ const OF_STEPS: [&str; 4] = ["steps", "phases", "operations", "memory"];
 
 /// Whether a line is an event about steps, right or wrong.
 pub(super) fn is_of_steps(line: &str) -> bool {
-    let table: Option<Map<String, Json>> = serde_json::from_str(&without_nan(line)).ok();
+    let table = json(line);
     let kind = table.as_ref().and_then(|table| table.get("event"));
     kind.and_then(Json::as_str)
         .is_some_and(|kind| OF_STEPS.contains(&kind))
@@ -141,10 +142,7 @@ pub(super) fn is_of_steps(line: &str) -> bool {
 /// What is wrong with it, as a sentence.
 pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, String> {
     let shown: String = line.chars().take(60).collect();
-    let json: Result<Map<String, Json>, _> = serde_json::from_str(line);
-    // Python writes numbers that JSON does not have.
-    let json = json.or_else(|_| serde_json::from_str(&without_nan(line)));
-    let mut table = json.map_err(|_| format!("`{shown}` is no JSON object"))?;
+    let mut table = json(line).ok_or_else(|| format!("`{shown}` is no JSON object"))?;
     let kind = table.remove("event");
     let kind = kind.as_ref().and_then(Json::as_str);
     let told = match kind {
@@ -183,6 +181,14 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, Stri
         Some(key) => Err(format!("`{}` has no `{key}`", kind.unwrap_or_default())),
         None => Ok(ProgramEvent::Reported(told)),
     }
+}
+
+/// A line as an object; Python writes numbers that JSON does not have.
+fn json(line: &str) -> Option<Map<String, Json>> {
+    let table = serde_json::from_str(line);
+    table
+        .or_else(|_| serde_json::from_str(&without_nan(line)))
+        .ok()
 }
 
 /// The keys of an event with a fixed form.
@@ -235,8 +241,10 @@ fn values(mut table: Map<String, Json>, spec: &CommandSpec) -> Result<Values, St
 
 /// `line` with `null` in place of `NaN`, `Infinity` and `-Infinity` outside of texts.
 fn without_nan(line: &str) -> Cow<'_, str> {
-    let words = Regex::new(r#"("(?:[^"\\]|\\.)*"?)|-?Infinity|NaN"#).expect("a valid pattern");
-    words.replace_all(line, |word: &Captures<'_>| match word.get(1) {
+    static WORDS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"("(?:[^"\\]|\\.)*"?)|-?Infinity|NaN"#).expect("a valid pattern")
+    });
+    WORDS.replace_all(line, |word: &Captures<'_>| match word.get(1) {
         Some(text) => text.as_str().to_owned(),
         None => "null".to_owned(),
     })
@@ -268,6 +276,18 @@ mod tests {
             without_nan(r#"{"a\"NaN": -Infinity}"#),
             r#"{"a\"NaN": null}"#
         );
+    }
+
+    #[test]
+    fn device_memory_needs_no_source() {
+        let line = r#"{"event": "memory", "peak_train_bytes": 5}"#;
+        let expected = DeviceMemoryTimes {
+            peak_train_bytes: Some(5),
+            ..DeviceMemoryTimes::default()
+        };
+        assert_eq!(parse(line, &spec()), Ok(ProgramEvent::Memory(expected)));
+        let wrong = parse(&line.replace("peak_train", "peak_tain"), &spec());
+        assert!(wrong.is_err_and(|why| why.contains("unknown field `peak_tain_bytes`")));
     }
 
     #[test]

@@ -7,11 +7,8 @@ use super::observed::Observed;
 use super::process::Exit;
 use crate::base::statistics::median;
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
-use crate::models::{Better, CommandSpec};
+use crate::models::{Better, CommandSpec, DECIDING_LOSSES};
 use crate::plan::LimitsSpec;
-
-/// Metrics that decide the best epoch and fill `best_loss`, the first that an epoch has.
-const DECIDING: [&str; 3] = ["val_loss", "test_loss", "loss"];
 
 /// A program's reports so far.
 #[derive(Debug)]
@@ -220,7 +217,7 @@ impl<'a> Report<'a> {
         numeric_class: String,
     ) -> (RunFacts, RunTimes) {
         let deciding = |row: &EpochRow| {
-            let mut told = DECIDING.iter();
+            let mut told = DECIDING_LOSSES.iter();
             let told = told.find_map(|name| row.validation.get(*name).copied().flatten());
             told.or(row.train_loss)
         };
@@ -236,7 +233,7 @@ impl<'a> Report<'a> {
                 Better::Lower => values.iter().copied().reduce(f64::min),
                 Better::Higher => values.iter().copied().reduce(f64::max),
             };
-            // The best of `loss` is the fact `best_loss`.
+            // The best of `loss` is the fact `best_loss` (where the program tells of no `val_loss` or `test_loss`).
             if values.len() > 1 && name != "loss" {
                 metrics.insert(format!("best_{name}"), best);
             }

@@ -159,9 +159,9 @@ def note(text):
 
 
 def without_unit(text):
-    """A number without the first of the units that is before or after it."""
+    """A number without the longest of the units that is before or after it."""
     amount = text.removeprefix("-").strip()
-    for unit in SPEC["units"]:
+    for unit in sorted(SPEC["units"], key=len, reverse=True):
         bare = amount.removeprefix(unit) if amount.startswith(unit) else amount.removesuffix(unit)
         if bare != amount:
             return ("-" if text.startswith("-") else "") + bare.strip()

@@ -4,6 +4,7 @@
 //! [`value`]; [`epoch_value`] is what a pruner sees of a running trial.
 
 use crate::event::{EpochRow, RunFacts, RunTimes};
+use crate::models::DECIDING_LOSSES;
 use crate::plan::ReachSpec;
 use crate::plan::search::ObjectiveDirection;
 pub use crate::plan::search::objective::{
@@ -69,7 +70,7 @@ pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option
 
 /// The column of the selecting loss, for an epoch that was evaluated or for which an evaluation was due.
 fn deciding_loss(every: usize, row: &EpochRow) -> Option<&'static str> {
-    let mut evaluated = ["val_loss", "test_loss", "loss"].into_iter();
+    let mut evaluated = DECIDING_LOSSES.into_iter();
     let found = evaluated.find(|name| row.validation.contains_key(*name));
     let is_due = (row.epoch + 1).is_multiple_of(every.max(1));
     found.or_else(|| is_due.then_some("train_loss"))

@@ -73,9 +73,8 @@ impl CsvGuess {
     /// [`DatasetError`] if a file cannot be read, headers are missing or differ, or there are no rows or features;
     /// targets that do not exist or cannot be predicted together.
     pub fn of(paths: &FilePaths, targets: &[String]) -> Result<Self, DatasetError> {
-        let (separator, columns, rows) = seen(paths)?;
+        let (separator, mut columns, rows) = seen(paths)?;
         let form = number_form(separator, &columns);
-        let missing = missing_values(&columns, form);
         let (targets, why_target) = match named(targets, &columns, paths)? {
             named if named.is_empty() => {
                 let (target, why) = target(&columns, form);
@@ -83,6 +82,8 @@ impl CsvGuess {
             }
             named => (named, None),
         };
+        keep_classes(&mut columns, &targets, form);
+        let missing = missing_values(&columns, form);
         let (classes, why_classes) = match &targets[..] {
             [only] => {
                 let column = &columns[*only];
@@ -226,6 +227,19 @@ fn number_form(separator: char, columns: &[Column]) -> NumberForm {
         .max_by_key(|form| (numbers(form), form.decimal == first));
     best.filter(|form| numbers(form) > is_plain)
         .unwrap_or(FORMS[0])
+}
+
+/// Makes texts among the numbers of other columns no missing values where they are classes of a target: rows of a
+/// class would be left out.
+fn keep_classes(columns: &mut [Column], targets: &[usize], form: NumberForm) {
+    let of_texts = targets.iter().map(|place| &columns[*place]);
+    let of_texts = of_texts.filter(|column| !column.is_number(form));
+    let classes: BTreeSet<String> = of_texts
+        .flat_map(|column| column.values.keys().cloned())
+        .collect();
+    for column in columns {
+        column.has_classes = column.tokens().any(|(text, _)| classes.contains(text));
+    }
 }
 
 /// The texts that mean a missing value in columns of numbers and dates, sorted.

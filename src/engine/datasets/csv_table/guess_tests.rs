@@ -75,6 +75,39 @@ fn a_few_texts_among_numbers_are_missing_values() {
 }
 
 #[test]
+fn a_class_is_no_missing_value_and_a_kind_after_many_others_may_be_one() {
+    let row = |row: usize| {
+        let a = if row < 2 {
+            "other".to_owned()
+        } else {
+            format!("{}", row * row)
+        };
+        let label = ["cat", "dog", "other"][row % 3];
+        format!("{a},{},{label}\n", row % 7)
+    };
+    let guess = of("a,b,label", row);
+    assert!(guess.missing_values.is_empty() && guess.columns.is_empty());
+    assert_eq!(ignored(&guess, "a"), "text, 39 different ones");
+    let row = |row: usize| {
+        let a = if row < 2 {
+            "unknown".to_owned()
+        } else {
+            format!("{}", row * row)
+        };
+        let city = if row == 39 {
+            "unknown".to_owned()
+        } else {
+            format!("c{}", row % 13)
+        };
+        format!("{a},{city},{row}\n")
+    };
+    let guess = of("a,city,y", row);
+    assert_eq!(guess.missing_values, ["unknown"]);
+    let entry = &guess.columns[1].entry;
+    assert_eq!(entry, "{ category = true, missing = \"kind\" }");
+}
+
+#[test]
 fn columns_that_tell_nothing_are_left_out() {
     let row = |row: usize| {
         let id = format!("c{}", row % 20);
@@ -142,6 +175,15 @@ fn the_line_that_a_mistake_proposes_reads_the_numbers() {
     let open = spec.open(crate::base::Seed(1)).unwrap();
     let found = super::tests::features(&open, &[0, 1]);
     assert_eq!(found, [780.0, 1.0, 2010.0, 2.0]);
+    spec.units = vec!["$".to_owned(), String::new()];
+    let facts = spec.facts(&mut FingerprintCache::default());
+    assert!(
+        facts
+            .unwrap_err()
+            .to_string()
+            .contains("`units` has an empty text")
+    );
+    spec.units = vec!["$".to_owned(), "%".to_owned()];
     spec.thousands = Some(super::Thousands::Point);
     let facts = spec.facts(&mut FingerprintCache::default());
     assert!(facts.unwrap_err().to_string().contains("are the same"));

@@ -63,6 +63,11 @@ impl CsvSpec {
             Decimal::Point => Thousands::Point,
             Decimal::Comma => Thousands::Comma,
         };
+        if self.units.iter().any(String::is_empty) {
+            let text =
+                "`units` has an empty text; a unit is one sign or more, as in `units = [\"$\"]`";
+            return Err(DatasetError::Mismatch(text.to_owned()));
+        }
         if self.thousands == Some(own) {
             let text = "`thousands` and `decimal` are the same: one of them separates the fraction of a number";
             return Err(DatasetError::Mismatch(text.to_owned()));

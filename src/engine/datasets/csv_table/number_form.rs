@@ -56,7 +56,9 @@ impl NumberForm {
         let mut groups = whole.split(is_mark);
         let first = groups.next()?.trim_start_matches(['-', '+']);
         // `0,125` is no number of thousands.
-        let begins = (1..=3).contains(&first.len()) && !first.starts_with('0');
+        let begins = (1..=3).contains(&first.len())
+            && !first.starts_with('0')
+            && first.bytes().all(|b| b.is_ascii_digit());
         let is_group = |group: &str| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit());
         let plain = |whole: &str| whole.replace(is_mark, "") + fraction;
         (begins && groups.all(is_group)).then(|| number(&plain(whole), self.decimal))?
@@ -89,10 +91,10 @@ pub(super) fn units_line(units: &BTreeSet<&str>) -> String {
     format!("units = [{}]", units.join(", "))
 }
 
-/// `text` without the first of the units that is before or after it: `-$5` is `-5`.
+/// `text` without the longest of the units that is before or after it: `-$5` is `-5`.
 pub(super) fn without_unit<'t, 'u>(
     text: &'t str,
-    mut units: impl Iterator<Item = &'u str>,
+    units: impl Iterator<Item = &'u str>,
 ) -> Cow<'t, str> {
     let (minus, amount) = match text.strip_prefix('-') {
         Some(amount) => ("-", amount.trim_start()),
@@ -103,7 +105,7 @@ pub(super) fn without_unit<'t, 'u>(
             .strip_prefix(unit)
             .or_else(|| amount.strip_suffix(unit))
     };
-    match units.find_map(without) {
+    match units.filter_map(without).min_by_key(|bare| bare.len()) {
         None => Cow::Borrowed(text),
         Some(amount) if minus.is_empty() => Cow::Borrowed(amount.trim()),
         Some(amount) => Cow::Owned(format!("{minus}{}", amount.trim())),
@@ -177,6 +179,7 @@ mod tests {
             (comma, "1,5", None),
             (comma, "1234,567", None),
             (comma, ",567", None),
+            (comma, "1e,010", None),
             (comma, "1,234.5,678", None),
             (point, "1.082,06", Some(1082.06)),
             (point, "1.5", None),
@@ -186,6 +189,15 @@ mod tests {
         }
         let space = form(Decimal::Comma, Some(Thousands::Space));
         assert_eq!(space.number("12\u{202f}345,5"), Some(12_345.5));
+    }
+
+    #[test]
+    fn the_longest_unit_is_taken_off() {
+        for units in [["m", "mm", "$"], ["$", "mm", "m"]] {
+            for (text, expected) in [("5 mm", "5"), ("5m", "5"), ("-$7", "-7"), ("7", "7")] {
+                assert_eq!(without_unit(text, units.into_iter()), expected, "{units:?}");
+            }
+        }
     }
 
     #[test]

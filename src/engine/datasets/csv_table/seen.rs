@@ -41,6 +41,8 @@ pub(super) struct Column {
     pub(super) fits: Fits,
     /// Number of rows for each text that is a number in no form, for up to one more than [`MOST_TOKENS`] different ones.
     pub(super) others: BTreeMap<String, usize>,
+    /// Whether texts among its numbers are classes of the target, and so no missing values.
+    pub(super) has_classes: bool,
     /// A hash of all texts in order.
     pub(super) hash: DefaultHasher,
     pub(super) has_fraction: bool,
@@ -101,7 +103,8 @@ impl Column {
     /// The few texts among many numbers that are none, each in several rows: they may mean missing values.
     pub(super) fn tokens(&self) -> impl Iterator<Item = (&str, usize)> {
         let others = || self.others.values();
-        let are_few = self.others.len() <= MOST_TOKENS
+        let are_few = !self.has_classes
+            && self.others.len() <= MOST_TOKENS
             && ROWS_OF_A_TOKEN * others().sum::<usize>() <= self.fits.texts
             && others().all(|rows| *rows > 1);
         let tokens = self.others.iter().filter(move |_| are_few);
@@ -128,7 +131,7 @@ impl Column {
     /// Number of rows without a value, if the texts `missing` count as missing.
     pub(super) fn holes(&self, missing: &[&str]) -> usize {
         let of_text = |text: &&str| {
-            let rows = self.nothing.get(*text).or_else(|| self.others.get(*text));
+            let rows = self.nothing.get(*text).or_else(|| self.values.get(*text));
             rows.copied().unwrap_or_default()
         };
         self.empty + missing.iter().map(of_text).sum::<usize>()

@@ -64,6 +64,7 @@ pub(super) fn found(files: &[PathBuf]) -> Result<Vec<bool>, DatasetError> {
         .and_then(|known| serde_json::from_slice(&known).ok());
     if let Some((made_from, known)) = known
         && made_from == source
+        && known.len() == files.len()
     {
         return Ok(known);
     }

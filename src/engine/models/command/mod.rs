@@ -107,6 +107,9 @@ pub enum Pass {
     Env,
 }
 
+/// Metrics that decide the best epoch and fill `best_loss`: the first that an epoch has.
+pub const DECIDING_LOSSES: [&str; 3] = ["val_loss", "test_loss", "loss"];
+
 /// A value that a command reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -209,8 +209,9 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
             !objective::known_columns().contains(&&**column) && !rest.ends_with("_epoch")
         });
         let watched = one.watched().or(best.map(str::to_owned))?;
-        // Some metrics of the test split exist at the end only.
-        let is_read = !column.starts_with("test_") || search.pruner.prunes();
+        // Metrics of the test split, and times that a program tells, may exist at the end only.
+        let at_end = column.starts_with("test_") || one.is_declared;
+        let is_read = !at_end || search.pruner.prunes();
         if !is_read || watched == objective::DECIDING_LOSS || known.contains(&watched) {
             return None;
         }

@@ -123,12 +123,17 @@ pub fn with_stacked<R>(
 /// Writes `parts`, which have one size, one below the other with contiguous rows; blocks of 16 × 16 values stay in the cache.
 ///
 /// # Panics
-/// When `joined` is shorter.
+/// When `joined` has not the length of all parts.
 pub fn join(parts: &[Matrix<'_>], joined: &mut [f32]) {
     const SIDE: usize = 16;
     let Some(&Matrix { rows, columns, .. }) = parts.first() else {
         return;
     };
+    assert_eq!(
+        joined.len(),
+        parts.len() * rows * columns,
+        "length of the joined parts"
+    );
     let large = joined.len() >= ELEMENTWISE_LEN;
     for_each_chunk_if(large, joined, rows * columns, |start, to| {
         let part = parts[start / (rows * columns)];
