@@ -38,10 +38,11 @@ fn arguments_are_found_in_the_source() {
 
 /// Words in `run` and lines of parameters, for calls of `add_argument`.
 fn became(calls: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>) {
-    let source: String = calls
+    let lines: Vec<String> = calls
         .iter()
         .map(|call| format!("p.add_argument({call})\n"))
         .collect();
+    let source = lines.concat();
     let found = by_reading(&source);
     let (parts, left_out) = parts(&found.iter().collect::<Vec<_>>());
     let words = parts.iter().map(|part| part.word.clone()).collect();

@@ -238,7 +238,8 @@ fn keep_classes(columns: &mut [Column], targets: &[usize], form: NumberForm) {
         .flat_map(|column| column.values.keys().cloned())
         .collect();
     for column in columns {
-        column.has_classes = column.tokens().any(|(text, _)| classes.contains(text));
+        let has_classes = column.tokens().any(|(text, _)| classes.contains(text));
+        column.has_classes = has_classes;
     }
 }
 
