@@ -1,7 +1,7 @@
 //! Displays run events: progress bars on a terminal, plain lines elsewhere, and JSON lines for programs. The only module
 //! that draws.
 //!
-//! [`Progress`] receives [`RunEvent`]s. It writes to standard error for people and to standard output for programs, keeps no
+//! [`Progress`] receives [`RunEvent`](crate::event::RunEvent)s. It writes to standard error for people and to standard output for programs, keeps no
 //! results and makes no decisions.
 
 mod bars;

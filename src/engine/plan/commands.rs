@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,9 @@ pub const REQUIREMENT_TIME: Duration = Duration::from_mins(3);
 
 /// After this time the user is told that a command of `requires` runs.
 const SILENCE: Duration = Duration::from_secs(1);
+
+/// How long the end of the output is waited for after the end of a command, which may have left processes that hold it open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Largest number of bytes of a command's output that are read.
 const OUTPUT: u64 = 64 << 10;
@@ -186,10 +190,15 @@ pub fn output(
     // `process` holds the writing ends of the pipe; the reader sees the end only after they are closed.
     drop(process);
     let mut child = started.map_err(|error| error.to_string())?;
-    let text = thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = reader.take(OUTPUT).read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let mut reader = reader.take(OUTPUT);
+        let mut piece = [0; 1 << 10];
+        while let Ok(count @ 1..) = reader.read(&mut piece) {
+            if send.send(piece[..count].to_vec()).is_err() {
+                return;
+            }
+        }
     });
     let began = Instant::now();
     let mut is_told = false;
@@ -199,7 +208,14 @@ pub fn output(
             slow();
         }
         match child.try_wait().map_err(|error| error.to_string())? {
-            Some(status) => return Ok((status.success(), text.join().unwrap_or_default())),
+            Some(status) => {
+                let until = Instant::now() + LAST_WORDS;
+                let left = || until.saturating_duration_since(Instant::now());
+                let pieces = iter::from_fn(|| receive.recv_timeout(left()).ok());
+                let bytes = pieces.collect::<Vec<_>>().concat();
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                return Ok((status.success(), text));
+            }
             None if began.elapsed() >= time => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -207,5 +223,22 @@ pub fn output(
             }
             None => thread::sleep(Duration::from_millis(2)),
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_a_command_leaves_behind_is_not_waited_for() {
+        let run = |line: &str| {
+            let command = ["sh", "-c", line].map(str::to_owned);
+            output(Path::new("."), &command, REQUIREMENT_TIME, &|| ())
+        };
+        let (is_done, left) = run("sleep 100 & echo $!").unwrap();
+        assert!(is_done);
+        let (is_there, text) = run(&format!("kill {}", left.trim())).unwrap();
+        assert!(is_there, "it was waited for: {text}");
     }
 }

@@ -73,7 +73,11 @@ fn ask_child(program: &Path, device: DeviceKind) -> DeviceAnswer {
     let cannot = |why| format!("cannot ask for `{device}`: {why}");
     let (_, text) = output(Path::new("."), &command, PATIENCE, &|| ()).map_err(cannot)?;
     let mut lines = text.lines();
-    let answer = lines.find_map(|line| serde_json::from_str::<DeviceAnswer>(line).ok());
+    // A driver may have written before it, without an end of the line.
+    let answer = lines.find_map(|line| {
+        let json = &line[line.find('{')?..];
+        serde_json::from_str::<DeviceAnswer>(json).ok()
+    });
     answer.unwrap_or_else(|| {
         let last = text.trim().lines().last().unwrap_or("no message");
         Err(format!("asking for `{device}` broke the driver: {last}"))

@@ -210,7 +210,7 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
         });
         let watched = one.watched().or(best.map(str::to_owned))?;
         // Metrics of the test split, and times that a program tells, may exist at the end only.
-        let at_end = column.starts_with("test_") || one.is_declared;
+        let at_end = column.starts_with("test_") || one.depends_on_clock;
         let is_read = !at_end || search.pruner.prunes();
         if !is_read || watched == objective::DECIDING_LOSS || known.contains(&watched) {
             return None;
