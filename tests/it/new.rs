@@ -424,6 +424,13 @@ fn what_a_script_imports_is_in_its_code() {
     let text = read(&project, "experiments/mine.toml");
     let code = "code = [\"../main.py\", \"../config.yaml\", \"../helper.py\", \"../pkg/**/*.py\"]";
     assert!(text.contains(code), "{text}");
+    // The same, however the path is spelled.
+    let whole = project.path("main.py").display().to_string();
+    for (name, script) in [("whole", &*whole), ("around", "./pkg/../main.py")] {
+        project.ends_with(0, &["new", name, "--script", script]);
+        let text = read(&project, &format!("experiments/{name}.toml"));
+        assert!(text.contains(code), "{text}");
+    }
 }
 
 #[test]

@@ -113,7 +113,13 @@ pub(super) fn new(arguments: &NewArguments) -> Outcome {
 fn form(arguments: &NewArguments) -> Result<Form, Problem> {
     let meant = match &arguments.data {
         Some(path) if ArraysSpec::guess(path).is_some() => Form::Arrays,
-        Some(path) if path.extension().is_some_and(|ending| ending == "txt") => Form::Text,
+        // With a target it is a table, whatever its name.
+        Some(path)
+            if path.extension().is_some_and(|ending| ending == "txt")
+                && arguments.target.is_empty() =>
+        {
+            Form::Text
+        }
         Some(path) if path.is_dir() && tables_in(path).is_empty() => Form::Images,
         Some(_) => Form::Csv,
         None => return Ok(arguments.from.unwrap_or(Form::Quickstart)),

@@ -4,7 +4,7 @@ mod arguments;
 mod asked;
 mod parts;
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -59,9 +59,10 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
     refuse_needed(script, &open)?;
     let (parts, left_out) = parts(&open);
     let files = local_files(path);
+    let folder = path.parent().unwrap_or(Path::new(""));
     let all: String = files
         .iter()
-        .filter_map(|path| file::read(path).ok())
+        .filter_map(|inside| file::read(&folder.join(inside)).ok())
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .collect();
     let found = Script {
@@ -113,7 +114,12 @@ fn open<'a>(arguments: &'a [Argument], fixed: &[&str]) -> Vec<&'a Argument> {
     };
     // Words without an option before them are positional arguments.
     let pairs = fixed.iter().zip(std::iter::once(&"").chain(fixed));
-    let is_value = |before: &str| before.starts_with('-') && !before.contains('=');
+    let is_flag = |word: &str| {
+        let mut all = arguments.iter();
+        all.any(|argument| argument.is_flag && argument.option == word)
+    };
+    let is_value =
+        |before: &str| before.starts_with('-') && !before.contains('=') && !is_flag(before);
     let words = pairs.filter(|(word, before)| !word.starts_with('-') && !is_value(before));
     let mut positional = words.count();
     let mut is_fixed = |argument: &&Argument| {
@@ -151,7 +157,7 @@ fn refuse_needed(script: &str, open: &[&Argument]) -> Result<(), Problem> {
     Err(refused(title, help))
 }
 
-/// The script and the files of its folder that it imports or reads settings from, relative to the current folder.
+/// The script and the files that it imports or reads settings from, relative to its folder.
 fn local_files(script: &Path) -> Vec<PathBuf> {
     let found = helper(
         IMPORTS,
@@ -159,7 +165,7 @@ fn local_files(script: &Path) -> Vec<PathBuf> {
         "@files@",
         "for its imports",
     );
-    found.unwrap_or_else(|| vec![script.to_owned()])
+    found.unwrap_or_else(|| script.file_name().map(PathBuf::from).into_iter().collect())
 }
 
 /// The entries of `code`: the script first; all modules of a folder as one pattern.
@@ -167,13 +173,12 @@ fn code(manifest: &NewManifest, script: &Path, files: &[PathBuf]) -> Vec<String>
     let folder = script.parent().unwrap_or(Path::new(""));
     let mut code = vec![manifest.seen_from_manifest(script)];
     for file in files {
-        let inside = file.strip_prefix(folder).unwrap_or(file);
         let is_module = file.extension().is_some_and(|extension| extension == "py");
-        let entry = match inside.iter().next() {
-            Some(top) if is_module && inside.iter().count() > 1 => {
+        let entry = match file.components().next() {
+            Some(Component::Normal(top)) if is_module && file.components().count() > 1 => {
                 format!("{}/**/*.py", manifest.seen_from_manifest(&folder.join(top)))
             }
-            _ => manifest.seen_from_manifest(file),
+            _ => manifest.seen_from_manifest(&folder.join(file)),
         };
         if !code.contains(&entry) {
             code.push(entry);

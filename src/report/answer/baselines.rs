@@ -96,10 +96,10 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
         format!("data of {cell}")
     };
     let best = Competitor {
-        name: if cells.len() == 1 {
-            ONLY.to_owned()
-        } else {
-            cell
+        name: match cells {
+            [_] if view.set.plan.cells.len() == 1 => ONLY.to_owned(),
+            [only] => view.name_in_plan(only),
+            _ => cell,
         },
         values: of_cell(best, told),
     };

@@ -235,7 +235,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
     fn ratio(&self, place: usize) -> Option<String> {
         let plan = &self.view.set.plan;
         let column = &*self.time.measure.column;
-        let is_judged = column == "step_ms" || self.time.name != self.time.measure.name;
+        let is_judged = self.time.name != self.time.measure.name;
         let of_run = |info: &CellInfo, run: &BlockRow| {
             let judged = is_judged.then(|| plan.sample_ms(info, run)).flatten();
             judged.or_else(|| value(run, column))

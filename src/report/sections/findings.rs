@@ -186,7 +186,11 @@ fn no_learning(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     found.max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
+/// The rise of the loss after the best epoch of a cell that keeps the last weights and is not told when to stop.
 fn overtrained(view: &View<'_>, cell: &Cell<'_>) -> Hit {
+    if cell.is_of_command || !cell.info.spec["train"]["early-stopping"].is_null() {
+        return None;
+    }
     let column = loss_column(view);
     let losses: Vec<(f64, f64)> = cell
         .facts()

@@ -296,8 +296,11 @@ fn d15_an_estimate_that_is_far_off_is_a_finding() {
 
 #[test]
 fn weights_that_are_worse_than_those_of_the_best_epoch_are_told() {
-    let told = |kept: f64| {
+    let told_with = |kept: f64, stopping: Option<serde_json::Value>| {
         let mut set = ddpm();
+        for info in &mut set.plan.cells {
+            info.spec["train"]["early-stopping"] = stopping.clone().into();
+        }
         for facts in set.runs.iter_mut().filter_map(|run| run.facts.as_mut()) {
             let best = facts.best_loss.expect("a loss");
             facts.metrics.insert("val_loss".into(), Some(kept * best));
@@ -307,8 +310,11 @@ fn weights_that_are_worse_than_those_of_the_best_epoch_are_told() {
             .into_iter()
             .any(|finding| finding.rule == "overtrained")
     };
+    let told = |kept| told_with(kept, None);
     assert!(told(1.2));
     assert!(!told(1.05));
+    let own = json!({ "patience": 3, "restore-best": false });
+    assert!(!told_with(1.2, Some(own)));
 }
 
 #[test]

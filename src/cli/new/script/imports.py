@@ -1,4 +1,5 @@
-"""Prints the files that a script imports from its own folder, and the settings files that they name, as JSON after a mark. Runs none of them."""
+"""Prints the files that a script imports from its own folder, and the settings files that they name, as JSON after a mark,
+relative to that folder. Runs none of them."""
 
 import ast
 import json
@@ -23,4 +24,4 @@ for source in sources:
             path = os.path.abspath(os.path.join(folder, node.value))
             if os.path.isfile(path):
                 found.add(path)
-print("\n@files@" + json.dumps(sorted(os.path.relpath(path) for path in found)))
+print("\n@files@" + json.dumps(sorted(os.path.relpath(path, folder) for path in found)))

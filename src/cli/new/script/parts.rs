@@ -12,6 +12,9 @@ use super::super::draft::quoted;
 use super::arguments::Argument;
 use super::asked::regex;
 
+/// Largest whole number that gets a range, which ends at four times it; beyond it floats leave out whole numbers.
+const LARGEST: f64 = (1_u64 << 51) as f64;
+
 /// Manifest settings that scripts often have as arguments, with common names of these arguments.
 const ROLES: [(&str, &[&str]); 5] = [
     (
@@ -241,8 +244,12 @@ fn form(argument: &Argument) -> Result<String, &'static str> {
     };
     let is_whole =
         argument.kind == "int" || (argument.kind != "float" && argument.default.is_i64());
+    if is_whole && !argument.default.is_i64() {
+        return Err("no whole number of 64 bits");
+    }
     let name = identifier(&argument.option);
-    let has_range = number > 0.0 && !(is_whole && name.split('_').any(is_without_range));
+    let is_alone = || number > LARGEST || name.split('_').any(is_without_range);
+    let has_range = number > 0.0 && !(is_whole && is_alone());
     Ok(if !has_range {
         argument.default.to_string()
     } else if is_whole {

@@ -89,6 +89,7 @@ fn a_range_has_only_valid_values() {
         "'--clip', type=float, default=1.0",
         "'--wd', type=float, default=0.0",
         "'--steps', type=int, default=8",
+        "'--big', type=int, default=9000000000000000000",
         "'--save', default='a.pt'",
         "'--name', type=str, default='b'",
         "'--resume', type=int",
@@ -101,6 +102,7 @@ fn a_range_has_only_valid_values() {
         "clip = { float = [1e-2, 1e2], default = 1e0 }",
         "wd = 0.0",
         "steps = { int = [2, 32], default = 8 }",
+        "big = 9000000000000000000",
         "no_augment = { bool = true, default = false, flag = \"--no-augment\" }",
     ];
     assert_eq!(lines, expected);
@@ -117,4 +119,13 @@ fn a_script_of_pytorch_is_known_by_its_imports() {
     assert!(PYTORCH.is_match("import argparse, torch.nn as nn"));
     assert!(!PYTORCH.is_match("# import torch"));
     assert!(!PYTORCH.is_match("import my.torch, os"));
+}
+
+#[test]
+fn a_word_after_a_flag_is_a_positional_argument() {
+    let source = "p.add_argument('--verbose', action='store_true')\np.add_argument('data')\n";
+    let found = by_reading(source);
+    let needed = |fixed: &[&str]| open(&found, fixed).iter().any(|one| one.is_required);
+    assert!(!needed(&["--verbose", "mydata"]));
+    assert!(needed(&["--verbose"]) && needed(&[]));
 }
