@@ -59,12 +59,7 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
     refuse_needed(script, &open)?;
     let (parts, left_out) = parts(&open);
     let files = local_files(path);
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let all: String = files
-        .iter()
-        .filter_map(|inside| file::read(&folder.join(inside)).ok())
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .collect();
+    let all = sources(path, &files);
     let found = Script {
         path,
         fixed,
@@ -166,6 +161,14 @@ fn local_files(script: &Path) -> Vec<PathBuf> {
         "for its imports",
     );
     found.unwrap_or_else(|| script.file_name().map(PathBuf::from).into_iter().collect())
+}
+
+/// The text of the files, one after another.
+fn sources(script: &Path, files: &[PathBuf]) -> String {
+    let folder = script.parent().unwrap_or(Path::new(""));
+    let read = |inside: &PathBuf| file::read(&folder.join(inside)).ok();
+    let all: Vec<u8> = files.iter().filter_map(read).flatten().collect();
+    String::from_utf8_lossy(&all).into_owned()
 }
 
 /// The entries of `code`: the script first; all modules of a folder as one pattern.

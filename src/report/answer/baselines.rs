@@ -46,7 +46,7 @@ pub(super) fn sentences(view: &View<'_>) -> Vec<String> {
     let of_tasks = all.iter().filter_map(|task| {
         let cells = task.cells.iter().copied();
         let cells: Vec<&Cell<'_>> = cells.filter(|cell| cell.facts().next().is_some()).collect();
-        let told = of_task(view, &cells)?;
+        let told = of_task(view, &cells, task.cells.len())?;
         Some(match &*task.name {
             "" => told,
             name => format!("{name}: {told}"),
@@ -55,7 +55,8 @@ pub(super) fn sentences(view: &View<'_>) -> Vec<String> {
     of_tasks.take(NAMED).collect()
 }
 
-fn of_task(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
+/// A sentence about the measured `cells` of a task with `planned` cells.
+fn of_task(view: &View<'_>, cells: &[&Cell<'_>], planned: usize) -> Option<String> {
     let decides = deciding(view, cells);
     let best = best_of(view, cells, &decides)?;
     let rows = on_data_of(view, best);
@@ -97,7 +98,7 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
     };
     let best = Competitor {
         name: match cells {
-            [_] if view.set.plan.cells.len() == 1 => ONLY.to_owned(),
+            [_] if planned == 1 => ONLY.to_owned(),
             [only] => view.name_in_plan(only),
             _ => cell,
         },

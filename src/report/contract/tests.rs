@@ -262,9 +262,13 @@ fn r6_answer() {
         let number = row.fields.iter_mut().find(|field| field.value.is_some());
         number.expect("a number").text = "99.9".into();
     });
-    for file in ["macros.md.j2", "macros.html.j2"] {
-        caught_in_template("R6", file, "{{ sentence }}", "{{ sentence|upper }}");
-    }
+    caught_in_template(
+        "R6",
+        "macros.md.j2",
+        "{{ sentence }}",
+        "{{ sentence|upper }}",
+    );
+    caught_in_template("R6", "macros.html.j2", "(sentence)", "(sentence|upper)");
 }
 
 #[test]

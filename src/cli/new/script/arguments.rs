@@ -75,7 +75,9 @@ pub(super) fn by_reading(source: &str) -> Vec<Argument> {
             is_flag: rest.contains("store_true") || rest.contains("store_false"),
             is_required: rest.contains("required=True") || !option.starts_with('-'),
             help: value(rest, "help").unwrap_or_default(),
-            option,
+            option: Some(option)
+                .filter(|option| option.starts_with('-'))
+                .unwrap_or_default(),
             ..Argument::default()
         }
     };

@@ -12,7 +12,7 @@ use super::files::{DataFile, orders};
 use super::layout::place_of;
 use super::number_form::{FORMS, NumberForm, units_line, without_unit};
 use super::reading::{self, separator};
-use super::seen::{Column, Found, MOST_CLASSES};
+use super::seen::{Column, Found, MOST_CLASSES, keep_classes, missing_values};
 use super::value::number;
 use crate::base::text::count;
 
@@ -227,34 +227,6 @@ fn number_form(separator: char, columns: &[Column]) -> NumberForm {
         .max_by_key(|form| (numbers(form), form.decimal == first));
     best.filter(|form| numbers(form) > is_plain)
         .unwrap_or(FORMS[0])
-}
-
-/// Makes texts among the numbers of other columns no missing values where they are classes of a target: rows of a
-/// class would be left out.
-fn keep_classes(columns: &mut [Column], targets: &[usize], form: NumberForm) {
-    let of_texts = targets.iter().map(|place| &columns[*place]);
-    let of_texts = of_texts.filter(|column| !column.is_number(form));
-    let classes: BTreeSet<String> = of_texts
-        .flat_map(|column| column.values.keys().cloned())
-        .collect();
-    for column in columns {
-        let has_classes = column.tokens().any(|(text, _)| classes.contains(text));
-        column.has_classes = has_classes;
-    }
-}
-
-/// The texts that mean a missing value in columns of numbers and dates, sorted.
-fn missing_values(columns: &[Column], form: NumberForm) -> Vec<&str> {
-    let is_filled = |column: &&Column| column.is_number(form) || column.date().is_some();
-    let missing = columns.iter().filter(is_filled);
-    let nothing = missing
-        .clone()
-        .flat_map(|column| column.nothing.keys().copied());
-    let tokens = missing.flat_map(|column| column.tokens().map(|(text, _)| text));
-    let mut missing: Vec<&str> = nothing.chain(tokens).collect();
-    missing.sort_unstable();
-    missing.dedup();
-    missing
 }
 
 /// The keys of the dataset for numbers in this form, each with an example.

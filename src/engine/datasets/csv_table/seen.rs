@@ -1,6 +1,6 @@
 //! [`Column`]: observed values of a column, and a guess of its role.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash};
 
 use super::dates::{DATES, days};
@@ -201,6 +201,34 @@ impl Column {
             () => None,
         }
     }
+}
+
+/// Makes texts among the numbers of other columns no missing values where they are classes of a target: rows of a
+/// class would be left out.
+pub(super) fn keep_classes(columns: &mut [Column], targets: &[usize], form: NumberForm) {
+    let of_texts = targets.iter().map(|place| &columns[*place]);
+    let of_texts = of_texts.filter(|column| !column.is_number(form));
+    let classes: BTreeSet<String> = of_texts
+        .flat_map(|column| column.values.keys().cloned())
+        .collect();
+    for column in columns {
+        let has_classes = column.tokens().any(|(text, _)| classes.contains(text));
+        column.has_classes = has_classes;
+    }
+}
+
+/// The texts that mean a missing value in columns of numbers and dates, sorted.
+pub(super) fn missing_values(columns: &[Column], form: NumberForm) -> Vec<&str> {
+    let is_filled = |column: &&Column| column.is_number(form) || column.date().is_some();
+    let missing = columns.iter().filter(is_filled);
+    let nothing = missing
+        .clone()
+        .flat_map(|column| column.nothing.keys().copied());
+    let tokens = missing.flat_map(|column| column.tokens().map(|(text, _)| text));
+    let mut missing: Vec<&str> = nothing.chain(tokens).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    missing
 }
 
 /// A guess how a column is used.

@@ -78,9 +78,13 @@ fn r1_provenance_under_every_table() {
 
 #[test]
 fn r6_answer() {
-    for file in ["comparison.md.j2", "comparison.html.j2"] {
-        caught_in_template("R6", file, "{{ sentence }}", "{{ sentence|upper }}");
-    }
+    caught_in_template(
+        "R6",
+        "comparison.md.j2",
+        "{{ sentence }}",
+        "{{ sentence|upper }}",
+    );
+    caught_in_template("R6", "comparison.html.j2", "(sentence)", "(sentence|upper)");
 }
 
 #[test]
