@@ -87,6 +87,15 @@ def alike(c, best, number, n, other, names, behind):
     c.cell(rest, c.ranking(by(), same)[0] if by else same[0])
 
 
+@kind(r"(?:Fastest|Highest .+?|Lowest .+?): (.+?); every other cell is behind it " + N + r", p ≤ (.+) by Holm\)\.$")
+def alone(c, best, n, p):
+    column, order = c.decides[0], c.ranking(c.decides[0])
+    c.cell(best, order[0])
+    c.count("n", n, min(len(c.values(k, column)) for k in order))
+    results = [c.values(keys[0], column) for keys in c.results(order, column).values()]
+    c.number("largest p", p, max(against_best(results, 0)[1:]))
+
+
 @kind(r"(?:(?P<task>[^:]+): )?Fastest: (.+?); (.+) is behind it, (.+?) " + N + r", p = (.+)\)\.$")
 def of_task(c, task, best, other, value, n, p):
     order = c.ranking(c.decides[0], c.task(task) if task else c.keys)
