@@ -235,6 +235,7 @@ fn a_folder_of_rows_to_train_on_and_to_test_on_is_split_so() {
             "answer = [\"val_r2\"]"
         };
         assert_says(&text, answer);
+        assert_eq!(text.contains("# at most"), !split, "{text}");
         assert_eq!(text.contains("early-stopping"), !split, "{text}");
         let planned = project.ends_with(0, &["plan", &path, "--format", "csv"]);
         assert!(planned.stdout.contains(",runs,"));
@@ -371,7 +372,10 @@ fn a_script_of_pytorch_is_observed_and_its_manifest_plans() {
     let ended = project.run(&["new", "mine", "--script", "train.py"]);
     if Command::new("python3").arg("--version").output().is_ok() {
         assert_eq!(ended.code, 0, "{}", ended.stderr);
-        assert!(read(&project, "mine.toml").contains("observe = \"pytorch\""));
+        let text = read(&project, "mine.toml");
+        assert!(text.contains("observe = \"pytorch\""));
+        // Nothing tells the observer how many samples a step has.
+        assert!(text.contains("answer = [\"where\", \"step_ms\"]"), "{text}");
         assert_eq!(planned(&project, "mine.toml").len(), 2);
     }
 }

@@ -248,13 +248,15 @@ fn table_text(
     let mut form = include_str!("csv.toml").replace("{models}", ROW_MODELS.trim_end());
     if !split.is_empty() {
         let is_share = |line: &&str| line.starts_with("validation =") || line.starts_with("test =");
-        let chooses = |line: &&str| line.starts_with("early-stopping =");
         let lines = form.lines().filter(|line| !is_share(line));
-        let lines = lines.filter(|line| is_validated || !chooses(line));
         form = lines.collect::<Vec<&str>>().join("\n");
     }
     if !is_validated {
-        form = form.replace("                         # at most", "");
+        let lines = form
+            .lines()
+            .filter(|line| !line.starts_with("early-stopping ="));
+        let lines = lines.map(|line| line.strip_suffix("# at most").map_or(line, str::trim_end));
+        form = lines.collect::<Vec<&str>>().join("\n");
     }
     filled(new_manifest, &form, about, &fillings)
 }

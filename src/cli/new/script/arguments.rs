@@ -66,6 +66,7 @@ pub(super) fn by_reading(source: &str) -> Vec<Argument> {
     };
     let argument = |found: regex::Captures<'_>| {
         let (option, rest) = (option(&found[1]), &found[2]);
+        let is_positional = !option.starts_with('-');
         let default = value(rest, "default");
         let default = default.map(|text| serde_json::from_str(&text).unwrap_or(Json::String(text)));
         Argument {
@@ -73,11 +74,9 @@ pub(super) fn by_reading(source: &str) -> Vec<Argument> {
             kind: value(rest, "type").unwrap_or_default(),
             default: default.unwrap_or_default(),
             is_flag: rest.contains("store_true") || rest.contains("store_false"),
-            is_required: rest.contains("required=True") || !option.starts_with('-'),
+            is_required: rest.contains("required=True") || is_positional,
             help: value(rest, "help").unwrap_or_default(),
-            option: Some(option)
-                .filter(|option| option.starts_with('-'))
-                .unwrap_or_default(),
+            option: if is_positional { String::new() } else { option },
             ..Argument::default()
         }
     };

@@ -102,7 +102,7 @@ fn of_cells_with_different_numbers_of_seeds_both_are_told() {
     assert_says(&told, "1 to 5 seeds per cell, 4 are needed.");
     assert_says(
         &told,
-        "; a cell with a single value has no range to hold against it.",
+        "0.9200 (0.9000–0.9400), 79.96 samples/s, 641 MiB; a cell with a single value has no range to hold against it.",
     );
     let about = &answer(&set).tables[0].about;
     assert_says(about, "by median over 1 to 5 seeds of a cell");

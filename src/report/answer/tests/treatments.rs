@@ -98,6 +98,14 @@ fn a_ratio_of_treatments_is_the_one_of_their_comparison() {
         first,
         format!("workers 4 has {value}× the step time ({low}–{high})"),
     );
+    // The step time is named, so its ratio is told, although a step has ten times as many samples.
+    let mut asked = set.clone();
+    asked.plan.cells[1].spec["train"]["batch-size"] = json!(10 * 8);
+    asked.plan.report = json!({"answer": [{"gain": "workers"}, "step_ms"]});
+    assert_says(
+        answer(&asked).sentences.join("\n"),
+        format!("workers 4 has {value}× the step time ({low}–{high})"),
+    );
     let view = View::of(&set);
     let (column, about) = speed_up(&view);
     assert!(column.is_some(), "{about}");
