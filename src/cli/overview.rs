@@ -55,8 +55,8 @@ impl Overview {
         cluster::task_of(jobs, &self.tasks, shard.share.index())
     }
 
-    pub(super) fn merging(&self) -> Option<&Task> {
-        cluster::merging(self.jobs.as_ref()?, &self.tasks)
+    pub(super) fn merge_task(&self) -> Option<&Task> {
+        cluster::merge_task(self.jobs.as_ref()?, &self.tasks)
     }
 
     pub(super) fn total(&self, of: impl Fn(&ShardProgress) -> usize) -> usize {

@@ -64,7 +64,7 @@ fn named(follows: &str) -> Regex {
 static IN_OUTPUT: LazyLock<Regex> = LazyLock::new(|| named("[-+]?[0-9]"));
 
 /// Matches a name before the brace of a formatted value, but not a dictionary.
-static IN_SOURCE: LazyLock<Regex> = LazyLock::new(|| named(r"\{[a-z_(]"));
+static IN_SOURCE: LazyLock<Regex> = LazyLock::new(|| named(r"\{(?:[a-z_(]|[0-9.]+\s*[*/+-])"));
 
 impl Printed {
     /// Every metric that a program printed, without duplicates, in order.

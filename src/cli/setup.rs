@@ -17,9 +17,9 @@ use super::problem::mistake;
 use super::run_plan::folder_or_here;
 
 /// Largest size in bytes of weights that a run stores without `train.save-to`.
-const WEIGHTS: u64 = 64 << 20;
+const WEIGHTS: u64 = 64_000_000;
 /// Largest total size in bytes of the weights that all runs of a manifest store without `train.save-to`.
-const ALL_WEIGHTS: u64 = 256 << 20;
+const ALL_WEIGHTS: u64 = 256_000_000;
 
 /// A plan with the machine and build that it runs on.
 #[derive(Debug, Clone, Copy)]

@@ -53,7 +53,9 @@ pub(super) fn stale(arguments: &StaleArguments) -> Outcome {
         let (state, words) = match state(folder, file) {
             Ok(stale) => (
                 if stale.is_fresh() { "fresh" } else { "stale" },
-                [stale.reasons(), stale.notes()].concat().join("; "),
+                [stale.reasons(), stale.harmless_changes()]
+                    .concat()
+                    .join("; "),
             ),
             Err(why) => ("stale", why),
         };

@@ -63,7 +63,11 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
     if stuck > 0 {
         let mut shards_progress = overview.shards_progress.iter();
         let share = shards_progress.find(|shard| shard.left > 0)?.share;
-        let run = shell::command(&format!("run {words} --shard {share}"));
+        let shard = match overview.shards_progress.len() {
+            1 => String::new(),
+            _ => format!(" --shard {share}"),
+        };
+        let run = shell::command(&format!("run {words}{shard}"));
         return Some(format!("`{run}` goes on"));
     }
     // Without journals there is nothing to merge: all runs are in the store.
@@ -73,7 +77,9 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
         .any(|shard| shard.changed.is_some());
     // A merge job is active or has completed.
     let merges = |phase: &Phase| phase.is_active() || *phase == Phase::Ended("COMPLETED".into());
-    let merges = overview.merging().is_some_and(|task| merges(&task.phase));
+    let merges = overview
+        .merge_task()
+        .is_some_and(|task| merges(&task.phase));
     let merge = shell::command(&format!("merge {words}"));
     (left == 0 && is_sharded && !merges).then(|| format!("`{merge}` puts them together"))
 }
@@ -123,7 +129,7 @@ fn merge_line(overview: &Overview) -> String {
     let Some(job) = overview.jobs.as_ref().and_then(|jobs| jobs.merge.as_ref()) else {
         return String::new();
     };
-    let state = overview.merging().map(|task| task.phase.text());
+    let state = overview.merge_task().map(|task| task.phase.text());
     let state = state.unwrap_or_else(|| "not known to Slurm any more".to_owned());
     format!("merge job {job}: {state}\n")
 }

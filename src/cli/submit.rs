@@ -9,7 +9,7 @@ use clap::Args;
 use crate::base::shell;
 use crate::base::text::count;
 use crate::cluster::{
-    self, Array, Jobs, Scripts, ShardProgress, SlurmError, array_text, slurm, slurm_folder,
+    self, JobArray, Jobs, Scripts, ShardProgress, SlurmError, array_text, slurm, slurm_folder,
 };
 use crate::diag::Failure;
 use crate::plan::project_folder;
@@ -116,7 +116,7 @@ impl Submission<'_> {
         let mut jobs = self.remembered()?;
         let job = slurm::submit(&array, &shard_script).map_err(mistake)?;
         let what = count(wanted.len(), "shard");
-        jobs.arrays.push(Array {
+        jobs.arrays.push(JobArray {
             job: job.clone(),
             tasks: wanted,
         });
@@ -183,13 +183,13 @@ impl Submission<'_> {
 
     /// Submits one merge job after all active arrays; cancels an earlier merge job, which waits for fewer arrays.
     fn submit_merge(&self, jobs: &mut Jobs, script: &Path) -> Result<(), Problem> {
-        if let Some(task) = self.overview.merging()
+        if let Some(task) = self.overview.merge_task()
             && task.phase.is_active()
             && let Err(error) = slurm::cancel(&task.job)
         {
             eprintln!("warning: job {} merges too early: {error}", task.job);
         }
-        let goes_on = |array: &&Array| {
+        let goes_on = |array: &&JobArray| {
             let mut tasks = self.overview.tasks.iter();
             let is_new = Some(&array.job) == jobs.arrays.last().map(|last| &last.job);
             is_new || tasks.any(|task| task.job == array.job && task.phase.is_active())

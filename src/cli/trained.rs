@@ -24,7 +24,7 @@ const NAMED: usize = 6;
 #[derive(Debug, Clone, Args)]
 pub(super) struct TrainedChoice {
     /// Results folder or its name (its best model by the answer of the report), or a checkpoint file
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RESULTS")]
     run: PathBuf,
     /// Of a results folder, the cell that is meant: its key, or parts of it: `--cell model=mlp,batch-size=8`
     #[arg(long, value_name = "KEY")]

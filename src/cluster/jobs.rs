@@ -29,7 +29,7 @@ pub struct Jobs {
     /// Number of shards of the plan.
     pub shards: usize,
     /// Job arrays, in the order of submission.
-    pub arrays: Vec<Array>,
+    pub arrays: Vec<JobArray>,
     /// The last merge job.
     #[serde(default)]
     pub merge: Option<String>,
@@ -37,7 +37,7 @@ pub struct Jobs {
 
 /// A job array: one task per shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Array {
+pub struct JobArray {
     /// Job id.
     pub job: String,
     /// Numbers of the shards, which are also the numbers of the tasks.
@@ -154,7 +154,7 @@ mod tests {
         assert!(Jobs::read(folder.path()).unwrap().is_none());
         let mut jobs = Jobs::none("experiments/tiny.toml".into());
         jobs.shards = 3;
-        let array = |job: &str, tasks: &[usize]| Array {
+        let array = |job: &str, tasks: &[usize]| JobArray {
             job: job.into(),
             tasks: tasks.to_vec(),
         };

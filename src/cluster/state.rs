@@ -15,7 +15,7 @@ pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t T
 }
 
 /// The job that merges the journals, if Slurm lists it.
-pub fn merging<'t>(jobs: &Jobs, tasks: &'t [Task]) -> Option<&'t Task> {
+pub fn merge_task<'t>(jobs: &Jobs, tasks: &'t [Task]) -> Option<&'t Task> {
     let job = jobs.merge.as_ref()?;
     let mut tasks = tasks.iter();
     tasks.find(|task| task.job == *job && task.task.is_none())
@@ -39,13 +39,14 @@ pub fn state(shard_progress: &ShardProgress, task: Option<&Task>) -> String {
         _ if shard_progress.left == 0 => "complete".to_owned(),
         Some(Phase::Ended(_)) => task.map(|task| task.phase.text()).unwrap_or_default(),
         _ if shard_progress.changed.is_some() => "stopped".to_owned(),
+        _ if shard_progress.done + shard_progress.failed > 0 => "partly done".to_owned(),
         _ => "not started".to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Array, Share};
+    use super::super::{JobArray, Share};
     use super::*;
 
     fn task(job: &str, task: usize, phase: Phase) -> Task {
@@ -73,7 +74,7 @@ mod tests {
         let mut jobs = Jobs::none("x.toml".into());
         for job in ["7", "9"] {
             let (job, tasks) = (job.to_owned(), vec![1, 2]);
-            jobs.arrays.push(Array { job, tasks });
+            jobs.arrays.push(JobArray { job, tasks });
         }
         let ended = || Phase::Ended("FAILED".into());
         let tasks = [
@@ -93,7 +94,12 @@ mod tests {
         let failed = task("7", 1, Phase::Ended("NODE_FAIL".into()));
         assert_eq!(state(&shard_progress(0), Some(&failed)), "complete");
         assert_eq!(state(&shard_progress(3), Some(&failed)), "ended: node fail");
-        assert_eq!(state(&shard_progress(3), None), "not started");
+        assert_eq!(state(&shard_progress(3), None), "partly done");
+        let none = ShardProgress {
+            done: 0,
+            ..shard_progress(3)
+        };
+        assert_eq!(state(&none, None), "not started");
         let queued = task("7", 1, Phase::Queued("Resources".into()));
         assert_eq!(
             state(&shard_progress(3), Some(&queued)),

@@ -285,7 +285,11 @@ impl Progress {
 /// `train_loss 0.118  val_loss 0.121`
 fn losses(row: &EpochRow) -> String {
     let shown = |value: Option<f64>| value.map_or("not finite".to_owned(), |v| human(v, 3));
-    let mut all = vec![format!("train_loss {}", shown(row.train_loss))];
+    // A program that reports no training loss has none.
+    let training = row
+        .train_loss
+        .map(|loss| format!("train_loss {}", human(loss, 3)));
+    let mut all: Vec<String> = training.into_iter().collect();
     let validation = row.validation.iter();
     all.extend(validation.map(|(name, value)| format!("{name} {}", shown(*value))));
     all.join("  ")

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use minijinja::Environment;
 use minijinja::value::Value;
-use serde::{Deserialize, Serialize};
 
 use super::{ReportError, template};
 use crate::base::os;
@@ -39,12 +38,8 @@ pub fn render_apart_by(program: PathBuf) {
     let _ = PROGRAM.set(program);
 }
 
-/// Output of the child process.
-#[derive(Debug, Serialize, Deserialize)]
-enum Answer {
-    Page(String),
-    Mistake(Failure),
-}
+/// Output of the child process: the page, or what is wrong with the template.
+type Answer = Result<String, Failure>;
 
 /// Renders a template as [`template::render`] does, with `engine` in this process, or, if the template may be a user's
 /// (from `own`), in a child process.
@@ -62,8 +57,8 @@ pub(super) fn render(
     // A context of strings, numbers and lists can always be serialized to JSON.
     let context = serde_json::to_vec(context).unwrap_or_default();
     let failure = match ask(command, context, TIME) {
-        Ok(Answer::Page(page)) => return Ok(page),
-        Ok(Answer::Mistake(failure)) => failure,
+        Ok(Ok(page)) => return Ok(page),
+        Ok(Err(failure)) => failure,
         Err(reason) => Failure::plain(format!("reports/templates/{name}: {reason}"), None),
     };
     let failure = failure.so("no report was written");
@@ -83,10 +78,8 @@ pub fn answer_parent(
 ) -> io::Result<()> {
     let context: Value = serde_json::from_reader(io::BufReader::new(input))?;
     let engine = template::engine(Some(folder.to_owned()));
-    let answer = match template::render(&engine, name, &context) {
-        Ok(page) => Answer::Page(page),
-        Err(error) => Answer::Mistake(error.into_failure()),
-    };
+    let page = template::render(&engine, name, &context);
+    let answer: Answer = page.map_err(ReportError::into_failure);
     serde_json::to_writer(&mut output, &answer)?;
     output.flush()
 }
@@ -187,19 +180,13 @@ mod tests {
         };
         template("good.md.j2", "{{ report.x }} {{ report.list|length }}");
         template("bad.md.j2", "{{ report.y }}");
-        let said = |name: &str| {
+        let said = |name: &str| -> Answer {
             let (mut out, context) = (Vec::new(), &br#"{"x": 0.1, "list": [1, 2]}"#[..]);
             answer_parent(folder.path(), name, context, &mut out).expect("an answer");
             serde_json::from_slice(&out).expect("JSON")
         };
-        let Answer::Page(page) = said("good.md.j2") else {
-            panic!("a page");
-        };
-        assert_eq!(page, "0.1 2");
-        let Answer::Mistake(failure) = said("bad.md.j2") else {
-            panic!("a mistake");
-        };
-        let drawn = failure.render(false);
+        assert_eq!(said("good.md.j2").expect("a page"), "0.1 2");
+        let drawn = said("bad.md.j2").expect_err("a mistake").render(false);
         assert_says(&drawn, "reports/templates/bad.md.j2:1:11");
     }
 }

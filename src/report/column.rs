@@ -1,9 +1,10 @@
 //! [`Column`]: heading, unit, kind and provenance of a table's column.
 
+use std::fmt::Display;
+
 use serde::{Deserialize, Serialize};
 
 use super::language::Words;
-use super::number::Provenance;
 
 /// A column of a [`Table`](super::table::Table).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,15 +61,26 @@ impl Column {
         Self::text(name).of(ColumnKind::Setting)
     }
 
-    /// A column of numbers.
-    pub fn number(heading: &str, unit: &str, provenance: &Provenance) -> Self {
+    /// A column of numbers, with the text of where they come from. A column has one source, so that measured and
+    /// assumed numbers are not mixed.
+    pub fn number(heading: &str, unit: &str, provenance: &str) -> Self {
         Self {
             unit: unit.to_owned(),
-            provenance: Words::default().provenance(provenance),
+            provenance: provenance.to_owned(),
             is_number: true,
             kind: ColumnKind::Number,
             ..Self::text(heading)
         }
+    }
+
+    /// A column of numbers of a clock or a counter; `how` says how they were aggregated.
+    pub fn measured(heading: &str, unit: &str, how: impl Display) -> Self {
+        Self::number(heading, unit, &Words::default().measured(how))
+    }
+
+    /// A column of numbers that are computed from others.
+    pub fn derived(heading: &str, unit: &str, formula: impl Display) -> Self {
+        Self::number(heading, unit, &Words::default().derived(formula))
     }
 
     /// This column with fields of this kind.
@@ -77,16 +89,10 @@ impl Column {
         Self { kind, ..self }
     }
 
-    /// A column of integers: counts or ranks.
-    pub fn count(heading: &str, how: &Provenance) -> Self {
-        Self::number(heading, "", how).of(ColumnKind::Count)
-    }
-
     /// A column of values that a fit extrapolates beyond the measured ones; `formula` describes the fit.
     pub fn extrapolated(name: &str, unit: &str, formula: String) -> Self {
         let heading = format!("{name}extrapolated, not measured");
-        let how = Provenance::Derived(formula);
-        Self::number(&heading, unit, &how).of(ColumnKind::Extrapolated)
+        Self::derived(&heading, unit, formula).of(ColumnKind::Extrapolated)
     }
 
     /// Marks the last column as the residual of the percentages before it.
@@ -99,7 +105,6 @@ impl Column {
     /// A column of percentages of a whole: those of a row, with the one of kind [`ColumnKind::Residual`], sum to 100.
     /// `formula` says what the whole is.
     pub fn share(heading: &str, formula: &str) -> Self {
-        let how = Provenance::Derived(formula.to_owned());
-        Self::number(heading, "%", &how).of(ColumnKind::Share)
+        Self::derived(heading, "%", formula).of(ColumnKind::Share)
     }
 }

@@ -68,7 +68,7 @@ impl Report {
         advise: impl FnOnce(&View<'_>) -> (Advice, T) + Send,
     ) -> (Self, T) {
         let mut view = View::within(set, folder);
-        view.show_only(chosen::rows(&view));
+        view.shown = chosen::rows(&view);
         let view = &view;
         // Both parts are independent; for ten thousand cells each takes seconds.
         let ((advice, beside), (themes, answers)) = rayon::join(

@@ -18,7 +18,7 @@ use crate::base::units::{human, human_bytes, human_integer, human_seconds};
 pub(super) use crate::plan::Language;
 use crate::results::IntervalKind;
 
-use super::number::{Provenance, fixed};
+use super::number::fixed;
 
 /// Sentences and numbers in one language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -211,15 +211,6 @@ impl Words {
             self.to(low, high)
         } else {
             format!("{low}–{high}")
-        }
-    }
-
-    /// The text of a [`Provenance`]: where a column's numbers come from.
-    pub(crate) fn provenance(self, provenance: &Provenance) -> String {
-        match provenance {
-            Provenance::Measured(how) => self.measured(how),
-            Provenance::Derived(formula) => self.derived(formula),
-            Provenance::Assumed(place) => self.assumed(place),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::base::text::capitalised;
 use crate::base::units::human_si;
 use crate::event::{EpochRow, RunFacts};
 use crate::plan::search::ObjectiveDirection;
-use crate::report::number::{MIB, Number, Provenance, mebibytes, of_seeds};
+use crate::report::number::{MIB, Number, mebibytes, of_seeds};
 use crate::report::plot::ScaleKind;
 use crate::report::table::{Column, Entry};
 use crate::report::timing::timing;
@@ -207,17 +207,10 @@ impl Measure {
 
     /// The measure's column in a table.
     pub(crate) fn heading(&self) -> Column {
-        let (arrow, runs) = (
-            if self.is_higher_better() {
-                "↑"
-            } else {
-                "↓"
-            },
-            if self.is_clock { "runs" } else { "seeds" },
-        );
-        let how = Provenance::Measured(format!("median of n {runs}"));
-        let name = capitalised(&self.name);
-        Column::number(&format!("{name} {arrow}"), &self.unit, &how)
+        let arrow = ["↓", "↑"][usize::from(self.is_higher_better())];
+        let runs = ["seeds", "runs"][usize::from(self.is_clock)];
+        let heading = format!("{} {arrow}", capitalised(&self.name));
+        Column::measured(&heading, &self.unit, format!("median of n {runs}"))
     }
 
     /// A cell's field in the measure's column of a table.

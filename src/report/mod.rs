@@ -60,7 +60,7 @@ pub use history::{
 pub(crate) use judged::distinct;
 pub use links::Link;
 pub use live::{LiveCurve, LivePage, LiveRun};
-pub use number::{Number, Provenance};
+pub use number::Number;
 pub use pages::languages;
 pub use section::{Code, SampleContext, Section, Theme};
 pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};

@@ -21,31 +21,22 @@ pub struct Number {
     pub value: f64,
 }
 
-/// Source of a column's numbers. A column has one source, so that measured and assumed numbers are not mixed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Provenance {
-    /// Measured by a clock or a counter; contains how values were aggregated.
-    Measured(String),
-    /// Computed from other numbers, contains the formula.
-    Derived(String),
-    /// Taken unchecked from the source that is contained.
-    Assumed(String),
-}
-
 impl Number {
     /// A timing with its interval, from `timings.csv`.
     pub fn timing(interval: &Interval, unit: &str) -> Self {
         let decimals = decimals_of(interval);
         let show = |value: f64| fixed(value, decimals);
-        let ends = interval
-            .ends()
-            .map(|(low, high)| between(&show(low), &show(high)));
+        Self::of(interval.median, interval.ends(), unit, show)
+    }
+
+    /// A number with the ends of its interval, written by `show`.
+    fn of(value: f64, ends: Option<(f64, f64)>, unit: &str, show: impl Fn(f64) -> String) -> Self {
         Self {
-            text: show(interval.median),
-            interval: ends,
-            ends: interval.ends(),
+            text: show(value),
+            interval: ends.map(|(low, high)| between(&show(low), &show(high))),
+            ends,
             unit: unit.to_owned(),
-            value: interval.median,
+            value,
         }
     }
 
@@ -172,14 +163,8 @@ pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
             human(value, DIGITS)
         }
     };
-    let interval = (values.len() > 1).then(|| between(&text(low), &text(high)));
-    Some(Number {
-        text: text(middle),
-        interval,
-        ends: (values.len() > 1).then_some((low, high)),
-        unit: String::new(),
-        value: middle,
-    })
+    let ends = (values.len() > 1).then_some((low, high));
+    Some(Number::of(middle, ends, "", text))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What training achieved: the metric that measures the quality of cells, whether runs learned, and medians over seeds.
 
 use crate::event::RunFacts;
+use crate::plan::search::objective::is_clock;
 use crate::results::Direction;
 
 use super::measure::column_words;
@@ -72,7 +73,7 @@ pub(crate) fn optimistic(
 ) -> Option<String> {
     let (metric, is_over_epochs) = (of_epochs(view, column), column.starts_with("best_"));
     let (split, name) = metric.split_once('_')?;
-    if !["val", "test", "train"].contains(&split) {
+    if !["val", "test", "train"].contains(&split) || is_clock(metric) {
         return None;
     }
     let words = column_words(split);

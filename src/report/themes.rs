@@ -73,8 +73,8 @@ pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
 
 fn of_speed(view: &View<'_>) -> Vec<Section> {
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
-    let pace = match ranking::Pace::of(&cells) {
-        ranking::Pace::Run => "total_s",
+    let pace = match ranking::pace(&cells) {
+        "total_s" => "total_s",
         _ => "samples_per_s",
     };
     let plots = over_axis::plots(view, &Measure::of(pace));

@@ -33,11 +33,6 @@ fn is_plausible(column: &str, unit: &str, value: f64) -> bool {
     value.is_finite() && (value >= 0.0 || !is_never_negative || column == "other_ms")
 }
 
-/// The throughput of a cell: the same value in headlines, ranking and tables.
-pub(crate) fn throughput(cell: &Cell<'_>) -> Option<Number> {
-    timing(cell, THROUGHPUT)
-}
-
 /// A timing as a field: `unknown` if it is not plausible.
 pub(crate) fn shown(cell: &Cell<'_>, column: &str) -> Entry {
     let raw = cell.timing.and_then(|row| row.values.get(column));

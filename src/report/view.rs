@@ -29,8 +29,8 @@ pub(crate) struct View<'a> {
     pub(crate) axes_in_names: Vec<usize>,
     /// Number of threads that computed at the same time in concurrent runs.
     pub(crate) busy: BusyTimes<'a>,
-    /// See [`View::shown`].
-    shown: Option<(BTreeSet<String>, String)>,
+    /// The keys of the cells that tables show, and a sentence about that choice; `None` if every cell has a row.
+    pub(crate) shown: Option<(BTreeSet<String>, String)>,
     /// Displayed names of axes and their values: `report.names`, else the last part of an axis' path.
     names: BTreeMap<String, String>,
     /// Indices of the axes that distinguish the measured cells of one task.
@@ -114,16 +114,6 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The keys of the cells that tables show, and a sentence about that choice; `None` if every cell has a row.
-    pub(crate) fn shown(&self) -> Option<&(BTreeSet<String>, String)> {
-        self.shown.as_ref()
-    }
-
-    /// Restricts tables to these cells; see [`View::shown`].
-    pub(crate) fn show_only(&mut self, rows: Option<(BTreeSet<String>, String)>) {
-        self.shown = rows;
-    }
-
     /// The cells with measured times or results.
     pub(crate) fn measured(&self) -> impl Iterator<Item = &Cell<'a>> + Clone {
         self.cells.iter().filter(|cell| cell.is_measured())
@@ -157,8 +147,7 @@ impl<'a> View<'a> {
     /// Whether a cell has the value of `wanted` on each axis in `wanted`.
     pub(crate) fn is_at(&self, cell: &Cell<'_>, wanted: &serde_json::Map<String, Value>) -> bool {
         wanted.iter().all(|(name, value)| {
-            let axes = &self.set.plan.axes;
-            let place = axes.iter().position(|a| a.name == *name || a.path == *name);
+            let place = self.axis_called(name);
             let text = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);

@@ -410,6 +410,22 @@ fn every_name_of_an_argument_gets_a_manifest_that_plans() {
 }
 
 #[test]
+fn a_subcommand_of_a_script_has_its_own_arguments() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let script = "import argparse\nparser = argparse.ArgumentParser()\n\
+        commands = parser.add_subparsers()\ntrain = commands.add_parser('train')\n\
+        train.add_argument('--rate', type=float, default=0.1)\nparser.parse_args()\n\
+        acc = 1\nprint(f'acc {100*acc:.2f}')\n";
+    let project = Project::new().file("sub.py", script);
+    project.ends_with(0, &["new", "sub", "--script", "sub.py train"]);
+    let text = read(&project, "sub.toml");
+    assert!(text.contains("\"train\", \"--rate={rate}\""), "{text}");
+    assert!(text.contains("acc = "), "{text}");
+}
+
+#[test]
 fn what_a_script_imports_is_in_its_code() {
     if Command::new("python3").arg("--version").output().is_err() {
         return;
@@ -426,7 +442,9 @@ fn what_a_script_imports_is_in_its_code() {
         .file("experiments/other.yaml", "");
     project.ends_with(0, &["new", "mine", "--script", "main.py"]);
     let text = read(&project, "experiments/mine.toml");
-    let code = "code = [\"../main.py\", \"../config.yaml\", \"../helper.py\", \"../pkg/**/*.py\"]";
+    let code = "code = [\"main.py\", \"config.yaml\", \"helper.py\", \"pkg/**/*.py\"]";
+    // It starts where `new` was called, so that its own relative paths hold.
+    assert!(text.contains("folder = \"..\""), "{text}");
     assert!(text.contains(code), "{text}");
     // The same, however the path is spelled.
     let whole = project.path("main.py").display().to_string();

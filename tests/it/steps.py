@@ -247,7 +247,40 @@ def gpu():
     assert (memory["peak_train_bytes"], memory["peak_validation_bytes"]) == (100, 150), memory
 
 
-TESTS = (plain, accumulation, two_optimizers, closure, evaluation, evaluation_before_the_first_step, without_loader, start_up, gpu)
+def epochs():
+    program = Program()
+    for starts in (50, 10, 30):
+        program.ms += 5
+        program.steps.loader_starts_epoch(0.005)
+        for step in range(4):
+            program.fetch(starts if step == 0 else 2, is_first=step == 0)
+            program.phase(FORWARD, 3)
+            program.phase(BACKWARD, 5)
+            program.update(2)
+        token = program.steps.fetch_begins(True)
+        program.steps.fetch_ends(token, None, False)
+        # A loader of evaluation, with gradients: no epoch of training.
+        for step in range(2):
+            program.fetch(1, is_first=step == 0)
+            program.evaluate(100)
+        token = program.steps.fetch_begins(True)
+        program.steps.fetch_ends(token, None, False)
+    # Neither is a pass that makes no step, nor an epoch that the program leaves early.
+    for step in range(2):
+        program.fetch(1, is_first=step == 0)
+        program.phase(FORWARD, 400)
+    token = program.steps.fetch_begins(True)
+    program.steps.fetch_ends(token, None, False)
+    program.fetch(500, is_first=True)
+    program.phase(FORWARD, 3)
+    program.phase(BACKWARD, 5)
+    program.update(2)
+    of_run = program.told()[4]
+    # The median of 5 + (50, 10, 30) + 3 × 2 + 4 × 10.
+    close(of_run["epoch_s"], 0.081)
+
+
+TESTS = (plain, accumulation, two_optimizers, closure, evaluation, evaluation_before_the_first_step, without_loader, start_up, epochs, gpu)
 for test in TESTS:
     test()
     print(test.__name__, "ok")

@@ -55,7 +55,7 @@ pub(in crate::cli) struct CompareArguments {
     #[arg(long)]
     pub(super) across_env: bool,
     /// Choose cells: AXIS=VALUE|VALUE,AXIS=VALUE
-    #[arg(long, value_name = "CELLS")]
+    #[arg(long, value_name = "AXIS=VALUE,…")]
     pub(super) only: Option<String>,
     /// List every metric, cell and difference; without it, one metric of a cell is shown, and others are counted
     #[arg(long)]

@@ -178,7 +178,7 @@ fn judged(metric: &QualityChange) -> String {
         QualityVerdict::TooFewSeeds(needed) => ("too few seeds for a direction", Some(needed)),
     };
     let needed = needed.map(|needed| format!("; {needed} are needed"));
-    let p = metric.p.map(|p| format!(", {}", p_value(p)));
+    let p = metric.p_adjusted.map(|p| format!(", {}", p_value(p)));
     let behind = p.or(needed).unwrap_or_default();
     let (column, seeds) = (&metric.column, count(metric.pairs, "seed"));
     format!("{column} {before} → {after}, {word} (median of {seeds}{behind})")

@@ -178,7 +178,7 @@ fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
     Some(match quality.verdict {
         QualityVerdict::Equal | QualityVerdict::Better => return None,
         QualityVerdict::Worse => {
-            let p = p_text(quality.p);
+            let p = p_text(quality.p_adjusted);
             let text = format!("{cell}: worse: {medians} over {seeds}{p}");
             (FailOn::Regression, text)
         }

@@ -1,5 +1,7 @@
 //! [`Schema`]: sections and their keys, from the JSON Schema of manifests.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -154,7 +156,8 @@ impl Schema {
         };
         let others = others.iter().filter(|other| other["type"] != "null");
         kinds.extend(others.map(|other| self.kind(other)));
-        kinds.dedup();
+        let mut seen = BTreeSet::new();
+        kinds.retain(|kind| seen.insert(kind.clone()));
         kinds.join(" or ")
     }
 

@@ -47,24 +47,33 @@ impl NewManifest {
 
     /// `path` (relative to the current folder) relative to the manifest's folder.
     pub(super) fn seen_from_manifest(&self, path: &Path) -> String {
-        let folder = plain(self.manifest.parent().unwrap_or(Path::new("")));
-        let whole = plain(path);
-        let pairs = folder.components().zip(whole.components());
-        let common = pairs.take_while(|(one, other)| one == other).count();
-        // If only the root is common, the path stays absolute.
-        if common <= 1 {
-            return text(&whole);
-        }
-        let up = folder
-            .components()
-            .skip(common)
-            .map(|_| Component::ParentDir);
-        let seen: PathBuf = up.chain(whole.components().skip(common)).collect();
-        if seen.as_os_str().is_empty() {
-            return ".".to_owned();
-        }
-        text(&seen)
+        seen_from(self.manifest.parent().unwrap_or(Path::new("")), path)
     }
+}
+
+/// `path` relative to the current folder.
+pub(super) fn seen_from_here(path: &Path) -> String {
+    seen_from(Path::new(""), path)
+}
+
+fn seen_from(folder: &Path, path: &Path) -> String {
+    let folder = plain(folder);
+    let whole = plain(path);
+    let pairs = folder.components().zip(whole.components());
+    let common = pairs.take_while(|(one, other)| one == other).count();
+    // If only the root is common, the path stays absolute.
+    if common <= 1 {
+        return text(&whole);
+    }
+    let up = folder
+        .components()
+        .skip(common)
+        .map(|_| Component::ParentDir);
+    let seen: PathBuf = up.chain(whole.components().skip(common)).collect();
+    if seen.as_os_str().is_empty() {
+        return ".".to_owned();
+    }
+    text(&seen)
 }
 
 /// The tables in a folder, sorted by name; none if the folder also contains folders or images.

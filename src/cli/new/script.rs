@@ -16,7 +16,7 @@ use super::super::Problem;
 use super::super::printed::Printed;
 use super::super::problem::refused;
 use super::draft::{Draft, filled, quoted};
-use super::place::NewManifest;
+use super::place::{NewManifest, seen_from_here};
 use arguments::Argument;
 use asked::{helper, regex};
 use parts::{Part, parts};
@@ -54,7 +54,7 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
         )
     })?;
     let source = String::from_utf8_lossy(&source).into_owned();
-    let (arguments, how) = arguments::of_script(script, &source);
+    let (arguments, how) = arguments::of_script((script, &fixed), &source);
     let open = open(&arguments, &fixed);
     refuse_needed(script, &open)?;
     let (parts, left_out) = parts(&open);
@@ -65,7 +65,7 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
         fixed,
         parts,
         metrics: Printed::in_source(&source),
-        code: code(manifest, path, &files),
+        code: code(path, &files),
         is_torch: PYTORCH.is_match(&all),
         has_loader: LOADERS.is_match(&all),
     };
@@ -156,7 +156,7 @@ fn refuse_needed(script: &str, open: &[&Argument]) -> Result<(), Problem> {
 fn local_files(script: &Path) -> Vec<PathBuf> {
     let found = helper(
         IMPORTS,
-        &script.to_string_lossy(),
+        (&script.to_string_lossy(), &[]),
         "@files@",
         "for its imports",
     );
@@ -172,16 +172,16 @@ fn sources(script: &Path, files: &[PathBuf]) -> String {
 }
 
 /// The entries of `code`: the script first; all modules of a folder as one pattern.
-fn code(manifest: &NewManifest, script: &Path, files: &[PathBuf]) -> Vec<String> {
+fn code(script: &Path, files: &[PathBuf]) -> Vec<String> {
     let folder = script.parent().unwrap_or(Path::new(""));
-    let mut code = vec![manifest.seen_from_manifest(script)];
+    let mut code = vec![seen_from_here(script)];
     for file in files {
         let is_module = file.extension().is_some_and(|extension| extension == "py");
         let entry = match file.components().next() {
             Some(Component::Normal(top)) if is_module && file.components().count() > 1 => {
-                format!("{}/**/*.py", manifest.seen_from_manifest(&folder.join(top)))
+                format!("{}/**/*.py", seen_from_here(&folder.join(top)))
             }
-            _ => manifest.seen_from_manifest(&folder.join(file)),
+            _ => seen_from_here(&folder.join(file)),
         };
         if !code.contains(&entry) {
             code.push(entry);
@@ -254,11 +254,27 @@ fn defaults(parts: &[Part]) -> String {
         .join("\n")
 }
 
-fn text(manifest: &NewManifest, script: &Script<'_>) -> String {
-    let path = manifest.seen_from_manifest(script.path);
+/// The line of the folder in which the script starts, if it is not that of the manifest.
+fn folder(manifest: &NewManifest) -> String {
+    match &*manifest.seen_from_manifest(Path::new("")) {
+        "." => String::new(),
+        up => format!(
+            "folder = {}                       # the script starts in the folder in which `new` was called",
+            quoted(up)
+        ),
+    }
+}
+
+/// The words of `run`.
+fn words_of(script: &Script<'_>) -> Vec<String> {
     let fixed = script.fixed.iter().map(|word| (*word).to_owned());
-    let words = ["python3".to_owned(), path].into_iter().chain(fixed);
-    let words = words.chain(script.parts.iter().map(|part| part.word.clone()));
+    let begin = ["python3".to_owned(), seen_from_here(script.path)];
+    let parts = script.parts.iter().map(|part| part.word.clone());
+    begin.into_iter().chain(fixed).chain(parts).collect()
+}
+
+fn text(manifest: &NewManifest, script: &Script<'_>) -> String {
+    let words = words_of(script);
     let in_quotes = |words: Vec<String>| {
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         words.join(", ")
@@ -281,8 +297,9 @@ fn text(manifest: &NewManifest, script: &Script<'_>) -> String {
         "step_ms"
     };
     let fillings = [
-        ("words", in_quotes(words.collect())),
+        ("words", in_quotes(words)),
         ("code", in_quotes(script.code.clone())),
+        ("folder", folder(manifest)),
         (
             "requires",
             of_torch("requires = [[\"python3\", \"-c\", \"import torch\"]]"),

@@ -46,7 +46,7 @@ pub(super) struct PlanArguments {
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
     /// Choose cells: AXIS=VALUE|VALUE,AXIS=VALUE
-    #[arg(long, value_name = "CELLS")]
+    #[arg(long, value_name = "AXIS=VALUE,…")]
     only: Option<String>,
     /// How to print the cells
     #[arg(long, value_enum, default_value_t = Format::Table, conflicts_with_all = ["explain", "digest"])]

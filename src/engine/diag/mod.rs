@@ -106,8 +106,8 @@ impl Diagnostic {
     ) -> Self {
         let names: Vec<&str> = names.into_iter().collect();
         let meant = did_you_mean(word, names.iter().copied());
-        self.maybe_help(meant)
-            .help(format!("{what} {}", list(names)))
+        let all = (!names.is_empty()).then(|| format!("{what} {}", list(names)));
+        self.maybe_help(meant).maybe_help(all)
     }
 
     /// Adds a line of background.

@@ -65,9 +65,16 @@ impl Status {
     }
 }
 
+impl Status {
+    /// The status as written in files and pages.
+    pub fn text(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(status, _)| *status == self);
+        found.map_or("", |(_, text)| text)
+    }
+}
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = Self::ALL.iter().find(|(status, _)| status == self);
-        f.pad(found.map_or("", |(_, text)| text))
+        f.pad(self.text())
     }
 }

@@ -84,9 +84,31 @@ pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
     }
 }
 
+/// Keys that are often looked for in another section, and where they are.
+const ELSEWHERE: [(&str, &str); 13] = [
+    ("lr", "train.optimizer.lr"),
+    ("learning-rate", "train.optimizer.lr"),
+    ("weight-decay", "train.optimizer.weight-decay"),
+    ("momentum", "train.optimizer.momentum"),
+    ("epochs", "train.epochs"),
+    ("batch-size", "train.batch-size"),
+    ("device", "train.device"),
+    ("threads", "train.threads"),
+    ("workers", "loader.workers"),
+    ("num-workers", "loader.workers"),
+    ("seed", "measure.seeds"),
+    ("seeds", "measure.seeds"),
+    ("repeats", "measure.repeats"),
+];
+
 fn unknown_key(mistake: &Mistake, name: &str, path: &str, accepted: &[&str]) -> Diagnostic {
+    let written = name.replace('_', "-");
+    let elsewhere = ELSEWHERE
+        .iter()
+        .find(|(key, home)| *key == written && !home.starts_with(path));
     let diagnostic = Diagnostic::error(format!("unknown key `{name}` in `[{path}]`"))
-        .at(mistake.place, "not a key of this section");
+        .at(mistake.place, "not a key of this section")
+        .maybe_help(elsewhere.map(|(_, home)| format!("this setting is `{home}`")));
     if accepted.is_empty() {
         return diagnostic.help(format!("`[{path}]` has no settings of its own"));
     }

@@ -56,7 +56,16 @@ fn syntax(error: &toml::de::Error, text: &str, source: usize) -> Diagnostic {
     let span = error.span().unwrap_or(text.len()..text.len());
     let message = error.message().trim();
     let known = MESSAGES.iter().find(|(theirs, _)| *theirs == message);
+    let line = text.get(..span.start).map_or(text, |before| {
+        &text[before.rfind('\n').map_or(0, |end| end + 1)..]
+    });
+    let is_marker = ["<<<<<<<", "=======", ">>>>>>>"]
+        .iter()
+        .any(|marker| line.starts_with(marker));
     let title = match known.map_or(message, |(_, ours)| ours) {
+        _ if is_marker => {
+            "a conflict marker of git: the merge of this file is not finished".to_owned()
+        }
         "" => "the text is not TOML".to_owned(),
         message if message.starts_with("duplicate key") => {
             let name = text.get(span.clone()).unwrap_or_default();

@@ -102,11 +102,11 @@ impl PredictedColumn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claim {
-    /// The column improves by at least the worse end of the predicted interval.
+    /// The column improves.
     Gain,
     /// The column becomes no worse than the worse end of the predicted interval.
     NoWorse,
-    /// The ratio is within the predicted interval.
+    /// The measured interval of the ratio meets the predicted one.
     Value,
 }
 
@@ -114,11 +114,13 @@ pub enum Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The measured interval agrees with the claim alone.
+    /// The whole measured interval is an improvement (of `no-worse`: above the worse end of the predicted one; of `value`: it
+    /// meets the predicted one and does not contain 1).
     Confirmed,
-    /// The measured interval excludes the prediction.
+    /// The whole measured interval is worse than the predicted one or, of a `gain`, than no change (of `value`: outside of the
+    /// predicted one).
     Refuted,
-    /// The measured interval allows both, or is missing.
+    /// Neither, or fewer than three pairs of runs.
     Unclear,
 }
 

@@ -57,25 +57,31 @@ const FEW_ROWS: usize = 20;
 const LOOKED_AT: usize = 1024;
 
 /// Checks that every metric of `report.target`, and each that a search reads, is a column of `epochs.csv` for some cell,
-/// and that some cell has each metric of `report.answer`.
+/// and that some cell has each metric of `report.answer` and `report.targets`.
 pub(super) fn targets(plan: &Plan) -> Vec<Diagnostic> {
     let report = plan.written.root.table("report");
     let target = report.and_then(|report| report.get("target"));
     let answer = report.map_or(&[][..], |report| report.list("answer"));
-    if target.is_none() && answer.is_empty() && plan.search.is_none() {
+    let targets = report.map_or(&[][..], |report| report.list("targets"));
+    let columns = targets
+        .iter()
+        .filter_map(|target| target.as_table()?.get("column"));
+    let named = answer.iter().map(|node| ("answer", node));
+    let named: Vec<(&str, &Node)> = named.chain(columns.map(|node| ("targets", node))).collect();
+    if target.is_none() && named.is_empty() && plan.search.is_none() {
         return Vec::new();
     }
     let cells: Vec<PlannedCell> = plan.cells().take(LOOKED_AT).collect();
     let known: BTreeSet<String> = cells.iter().flat_map(metrics).collect();
     let mut mistakes = search::names_of_metrics(plan, &known);
     mistakes.extend(target.map_or_else(Vec::new, |target| unknown_metrics(target, &known)));
-    mistakes.extend(unknown_answers(answer, &cells));
+    mistakes.extend(unknown_names(&named, &cells));
     mistakes
 }
 
-/// Metrics of the validation or test split in `report.answer` that no cell has. Nothing is known of the metrics of
+/// Metrics of the validation or test split in settings of `[report]` that no cell has. Nothing is known of the metrics of
 /// programs, nor of cells whose data cannot be read; of few rows, a split may be empty by rounding alone.
-fn unknown_answers(answer: &[Node], cells: &[PlannedCell]) -> Vec<Diagnostic> {
+fn unknown_names(named: &[(&str, &Node)], cells: &[PlannedCell]) -> Vec<Diagnostic> {
     let is_open =
         |cell: &PlannedCell| cell.spec.model.command().is_some() || cell.facts.samples < FEW_ROWS;
     if cells.iter().any(is_open) {
@@ -93,19 +99,20 @@ fn unknown_answers(answer: &[Node], cells: &[PlannedCell]) -> Vec<Diagnostic> {
         all.collect::<Vec<String>>()
     };
     let known: BTreeSet<String> = cells.iter().flat_map(of_cell).collect();
-    let unknown = answer.iter().filter_map(|node| {
+    let unknown = named.iter().filter_map(|(setting, node)| {
         let column = node.as_str()?;
         let metric = column.strip_prefix("best_").unwrap_or(column);
         let is_of_split = metric.starts_with("val_") || metric.starts_with("test_");
-        if !is_of_split || metric.ends_with("_epoch") || known.contains(metric) {
+        let is_told = *setting == "answer" && search::objective::direction(column).is_none();
+        if !is_of_split || is_told || metric.ends_with("_epoch") || known.contains(metric) {
             return None;
         }
-        let title = format!("`report.answer` names `{column}`, which no cell has");
+        let title = format!("`report.{setting}` names `{column}`, which no cell has");
         let mistake = Diagnostic::error(title).at(node.place, "no cell can have a value");
         if known.is_empty() {
-            return Some(
-                mistake.help("no rows are held out: neither to validate on nor to test on"),
-            );
+            // A target is then shown as not measured.
+            let help = "no rows are held out: neither to validate on nor to test on";
+            return (*setting == "answer").then(|| mistake.help(help));
         }
         let names = known.iter().map(String::as_str);
         Some(mistake.among(metric, "the held-out rows have", names))
@@ -332,7 +339,7 @@ fn answers(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
 
 /// Mistake: the name is not a column or metric with a known direction.
 fn undecided(place: Place, name: &str) -> Option<Diagnostic> {
-    if search::objective::direction(name).is_some() {
+    if search::objective::is_known(name) && search::objective::direction(name).is_some() {
         return None;
     }
     let title = format!("`report.answer` names `{name}`, by which nothing is better or worse");

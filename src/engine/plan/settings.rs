@@ -37,7 +37,7 @@ pub struct MeasureSpec {
     /// the first seed in the first block: writes `ops.csv` and `trace/`.
     pub ops: bool,
     /// Whether what a constant, a linear model and the nearest training sample achieve on the same splits is computed too, where
-    /// a model predicts numbers or classes: `baselines.csv`, and the answer of the report.
+    /// a model predicts numbers, classes or labels: `baselines.csv`, and the answer of the report.
     #[serde(skip_serializing_if = "Clone::clone")]
     #[schemars(extend("default" = true))]
     pub baselines: bool,
@@ -129,7 +129,7 @@ pub struct LimitsSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub silence: Option<f64>,
     /// Seconds that a command has between SIGTERM and SIGKILL, when its time is over or it is pruned.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0), extend("default" = 10))]
     #[serde(skip_serializing_if = "is_default_grace")]
     pub grace: f64,
 }

@@ -3,8 +3,9 @@
 use crate::diag::{Diagnostic, did_you_mean, list};
 use crate::manifest::{Node, Table};
 
-use super::Plan;
 use super::references::named_cell;
+use super::search::objective::{is_known, known_columns};
+use super::{Plan, program};
 
 /// Columns of the results that a target can name, and shares of a step, of the machine's memory and of its cores.
 pub const TARGET_COLUMNS: [&str; 55] = [
@@ -72,12 +73,36 @@ pub const METRIC_SPLITS: [&str; 6] = ["train_", "val_", "test_", "fresh_", "best
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let report = plan.written.root.table("report");
     let targets = report.map_or(&[][..], |report| report.list("targets"));
+    tolerances(plan, mistakes);
     for target in targets {
         if let Some(table) = target.as_table() {
             column(table, mistakes);
             limits(target, table, mistakes);
             named_cell(plan, table, "report.targets.where", mistakes);
         }
+    }
+}
+
+/// Checks that `compare.tolerance` names columns of `runs.csv`.
+fn tolerances(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    let root = &plan.written.root;
+    let declared = program::metrics(root);
+    let compare = root.table("compare");
+    for (key, _) in compare.map_or(&[][..], |compare| compare.entries_of("tolerance")) {
+        let name = key.name.as_str();
+        let is_metric = METRIC_SPLITS.iter().any(|split| name.starts_with(split));
+        if is_metric || declared.contains_key(name) || is_known(name) {
+            continue;
+        }
+        let columns = known_columns().into_iter();
+        let declared = declared.keys().map(String::as_str);
+        mistakes.push(
+            Diagnostic::error(format!(
+                "`compare.tolerance` names `{name}`, which is no column"
+            ))
+            .at(key.place, "neither a column nor a metric")
+            .maybe_help(did_you_mean(name, columns.chain(declared))),
+        );
     }
 }
 

@@ -143,13 +143,18 @@ impl Run<'_> {
             self.tell_if_unseen(&report, emit);
         }
         self.tell_operations(&report, emit);
-        let (facts, mut times) = report.finish(&exit, order::threads(), self.numeric_class());
+        let (facts, mut times) = report.finish(&exit, self.threads(), self.numeric_class());
         times.peak_train_bytes = process.peak_bytes();
-        "sum over its processes, sampled; ru_maxrss".clone_into(&mut times.memory_source);
+        "sum over its processes (shared pages once), sampled; ru_maxrss"
+            .clone_into(&mut times.memory_source);
         Ok(Some(Event::Finished {
             facts: Box::new(facts),
             times: Box::new(times),
         }))
+    }
+
+    fn threads(&self) -> usize {
+        order::threads(&self.order.cell, self.program)
     }
 
     fn numeric_class(&self) -> String {

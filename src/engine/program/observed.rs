@@ -135,6 +135,8 @@ pub(super) struct PhasesEvent {
     evaluation_s: Option<f64>,
     /// Milliseconds to start the workers of a data loader, median over epochs.
     loader_start_ms: Option<f64>,
+    /// Seconds of a whole epoch of training, the start of its loader included, median over epochs.
+    epoch_s: Option<f64>,
 }
 
 /// `operations`: the operations of some steps, by layer.
@@ -224,6 +226,7 @@ impl Observed {
         of_run.train_s = told.train_s.or(of_run.train_s);
         of_run.evaluation_s = told.evaluation_s.or(of_run.evaluation_s);
         of_run.loader_start_ms = told.loader_start_ms.or(of_run.loader_start_ms);
+        of_run.epoch_s = told.epoch_s.or(of_run.epoch_s);
         Ok(())
     }
 
@@ -305,6 +308,7 @@ impl Observed {
         times.train_s = of_run.train_s.unwrap_or(sum / 1e3);
         times.startup_s = of_run.startup_s.unwrap_or_default();
         times.validation_s = of_run.evaluation_s.unwrap_or_default();
+        times.epoch_s = of_run.epoch_s;
         times.loader.start_ms = of_run.loader_start_ms.unwrap_or_default();
         times.loader.wait_s = times.phases.data_wait_ms * self.steps as f64 / 1e3;
         if let Some(memory) = &self.memory {

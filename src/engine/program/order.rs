@@ -83,10 +83,21 @@ pub fn remove_order() {
     }
 }
 
-/// Threads that the run may compute with.
-pub(super) fn threads() -> usize {
-    let given = std::env::var("RAYON_NUM_THREADS").ok();
-    let given = given.and_then(|text| text.parse().ok());
+/// Threads that the run may compute with: those of the manifest; else those that the user has exported, as the program would have them
+/// without Fieldtrial, and one for each rank that `torchrun` starts, as is its own default; else all that the worker may use.
+pub(super) fn threads(cell: &CellSpec, program: &Program) -> usize {
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    let starts_ranks =
+        |word: &String| word.ends_with("torchrun") || word.starts_with("torch.distributed.");
+    let of_user = || {
+        let of_ranks = || program.arguments.iter().any(starts_ranks).then_some(1);
+        number("OMP_NUM_THREADS").or_else(of_ranks)
+    };
+    let given = match cell.train.threads {
+        Some(_) => None,
+        None => of_user(),
+    };
+    let given = given.or_else(|| number("RAYON_NUM_THREADS"));
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
@@ -125,7 +136,7 @@ impl Files {
             seed,
             block,
             parameters: &program.parameters,
-            threads: threads(),
+            threads: threads(cell, program),
             device: cell.train.device.to_string(),
             dataset: dataset(cell),
             init_from: cell.train.init_from.as_deref(),
@@ -205,7 +216,7 @@ impl Files {
         let cell = &order.cell;
         let value = |name: &str| match name {
             "seed" => Ok(order.seed.to_string()),
-            "threads" => Ok(threads().to_string()),
+            "threads" => Ok(threads(cell, program).to_string()),
             "device" => Ok(cell.train.device.to_string()),
             "dataset" => {
                 let path = cell.dataset.place().map(|path| path.display().to_string());
@@ -239,7 +250,7 @@ impl Files {
             .env("FIELDTRIAL_EVENTS", self.event_path())
             .envs(&program.environment);
         for name in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
-            command.env(name, threads().to_string());
+            command.env(name, threads(cell, program).to_string());
         }
         let observer = self.observer();
         if observer.is_dir() {

@@ -12,6 +12,10 @@ use crate::event::FailedStatus;
 /// Interval at which the memory of all processes is summed.
 const MEMORY_EVERY: Duration = Duration::from_millis(500);
 
+/// Least ratio of that interval to the time that a sum takes, which grows with the number of processes on the machine: the program
+/// is left at least 99.5 % of a core.
+const SHARE: u32 = 200;
+
 /// Time for processes that the program has left to end by themselves, like Python's resource tracker after `mp.spawn`.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
 
@@ -92,9 +96,9 @@ impl Process {
     fn sample_memory(&mut self) {
         let now = Instant::now();
         if now >= self.next_sample {
-            self.next_sample = now + MEMORY_EVERY;
-            let bytes = descendants::resident_bytes_of(&descendants::list());
+            let bytes = descendants::memory_bytes_of(&descendants::list());
             self.peak_bytes = self.peak_bytes.max(bytes);
+            self.next_sample = now + MEMORY_EVERY.max(now.elapsed() * SHARE);
         }
     }
 

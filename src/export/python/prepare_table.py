@@ -5,7 +5,7 @@ import gzip
 import json
 import re
 import sys
-from datetime import datetime
+from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
 
@@ -140,8 +140,11 @@ def part(date, what):
 
 
 def days(text, form):
-    """Days since 2000-01-01 of a date."""
-    return (datetime.strptime(text, form) - datetime(2000, 1, 1)).total_seconds() / 86400
+    """Days since 2000-01-01 of a date, in UTC where it has an offset."""
+    date = datetime.strptime(text, form)
+    if date.tzinfo:
+        date = date.astimezone(timezone.utc).replace(tzinfo=None)
+    return (date - datetime(2000, 1, 1)).total_seconds() / 86400
 
 
 def filled(spec):

@@ -92,10 +92,25 @@ pub fn list() -> Vec<u32> {
     found.split_off(1)
 }
 
-/// Sum of the resident memory of `processes` in bytes, from `/proc`; shared pages count in each.
-pub fn resident_bytes_of(processes: &[u32]) -> u64 {
-    let of = |process: &u32| super::os::resident_bytes_of(&process.to_string());
-    processes.iter().filter_map(of).sum()
+/// Memory of `processes` together in bytes, from `/proc`. A page that several of them share counts once: the sum of their proportional set
+/// sizes; where the system does not tell these, of their resident memory.
+pub fn memory_bytes_of(processes: &[u32]) -> u64 {
+    let resident = |process: &u32| super::os::resident_bytes_of(&process.to_string());
+    match processes {
+        [only] => resident(only).unwrap_or_default(),
+        several => {
+            let of = |process: &u32| proportional_bytes_of(*process).or_else(|| resident(process));
+            several.iter().filter_map(of).sum()
+        }
+    }
+}
+
+/// The proportional set size of a process (`Pss` of `smaps_rollup`), in bytes.
+fn proportional_bytes_of(process: u32) -> Option<u64> {
+    let rollup = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?;
+    let line = rollup.lines().find(|line| line.starts_with("Pss:"))?;
+    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kibibytes * 1024)
 }
 
 /// The largest peak of resident memory, in bytes, of the descendants that have been waited for.

@@ -173,7 +173,8 @@ impl<D: Backend> Grads<D> {
         (inner, owed, std::mem::take(&mut self.squares))
     }
 
-    /// The gradient of a parameter in the program's layout; zeros if the loss does not depend on it.
+    /// The gradient of a parameter, in the layout of its values; zeros if the loss does not depend on it. The squares kept for it
+    /// are dropped, since the caller may change it.
     pub fn of_parameter(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>> {
         let (token, len) = (parameter.token(), parameter.len());
         self.squares.forget(token);

@@ -12,6 +12,7 @@ use super::cells::{Cell, cells};
 use super::costs::Costs;
 use super::draft::{Draft, Question, judged};
 use super::environment::differences;
+use super::facts::{Facts, Metrics, qualities};
 use super::matching::{Matching, Pair, axis_changes};
 use super::{Comparison, EnvironmentChange, FieldClass, Origin, Side};
 
@@ -94,7 +95,11 @@ impl Comparison {
 /// There is no such axis; names the most similar one.
 pub fn axis_place(axes: &[AxisInfo], name: &str) -> Result<usize, Failure> {
     let found = axes.iter().position(|axis| axis.is_called(name));
-    found.ok_or_else(|| {
+    // As pages call it: by the end of its path, where no other ends alike.
+    let ends_so = |place: &usize| axes[*place].path.rsplit('.').next() == Some(name);
+    let alike: Vec<usize> = (0..axes.len()).filter(ends_so).collect();
+    let only = || alike.first().copied().filter(|_| alike.len() == 1);
+    found.or_else(only).ok_or_else(|| {
         let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
         let title = format!("the results have no axis `{name}`");
         Failure::plain(title, nearest_or_all(name, &names, "the axes are"))
@@ -166,9 +171,13 @@ fn compared(
     let labels = labels(&plan.axes, &drafts, along);
     let costs = Costs::of(&drafts, plan.threshold());
     let verdicts_and_costs = verdicts.cells.into_iter().zip(costs.of_cells);
+    let facts: Vec<Facts> = drafts.iter().map(Draft::facts).collect();
+    let metrics: Vec<Metrics> = facts.iter().map(|own| own.metrics.clone()).collect();
+    let facts_and_quality = facts.into_iter().zip(qualities(&metrics));
     let all = drafts.into_iter().zip(verdicts_and_costs).zip(labels);
-    let finished = |((draft, (judgement, costs)), label): ((Draft<'_>, _), _)| {
-        draft.finished(judgement, costs, label)
+    let all = all.zip(facts_and_quality);
+    let finished = |(((draft, (judgement, costs)), label), facts): (((Draft<'_>, _), _), _)| {
+        draft.finished(judgement, costs, label, facts)
     };
     Comparison {
         name: plan.name.clone(),

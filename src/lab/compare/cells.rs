@@ -103,9 +103,9 @@ impl Cell<'_> {
         self.counted.first().map(|run| &*run.env_id)
     }
 
-    /// The median of [`Self::sample_ms`] over the counted runs; `None` if one of them has none.
-    pub(super) fn median_sample_ms(&self) -> Option<f64> {
-        let values: Option<Vec<f64>> = self.counted.iter().map(|run| self.sample_ms(run)).collect();
+    /// The median of [`Self::sample_ms`] over runs of the cell; `None` if one of them has none.
+    pub(super) fn median_sample_ms(&self, runs: &[&BlockRow]) -> Option<f64> {
+        let values: Option<Vec<f64>> = runs.iter().map(|run| self.sample_ms(run)).collect();
         median(&values?)
     }
 }

@@ -8,7 +8,9 @@ use crate::event::OpWork;
 use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
 
 use super::cost::{CostChange, CostOverCells};
-use super::judgement::{Judgement, MatrixJudgement, NotComparableReason, Ratio, Verdict};
+use super::judgement::{
+    Judgement, MatrixJudgement, NotComparableReason, QualityVerdict, Ratio, Verdict,
+};
 
 /// Two sides, compared cell by cell; its fields are those of `comparison.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -216,7 +218,7 @@ pub struct CellPair {
     /// Whether the cell's row was measured with a code hash different from that of most cells of its side, for before
     /// and after. Such a cell gets no verdict, and its facts are not compared.
     pub other_code: (bool, bool),
-    /// Median milliseconds per sample over the counted runs, before and after; `None` if nothing was measured.
+    /// Median milliseconds per sample over the compared runs, before and after; `None` if nothing was measured.
     pub sample_ms: (Option<f64>, Option<f64>),
     /// Quality over seeds, one for each metric and loss with a direction.
     pub quality: Vec<QualityChange>,
@@ -355,24 +357,10 @@ pub struct QualityChange {
     pub pairs: usize,
     /// The verdict.
     pub verdict: QualityVerdict,
-    /// Two-sided p-value of the paired sign-flip test over seeds; `None` if no test was possible.
+    /// Two-sided p-value of the paired sign-flip test over seeds, if there was one.
     pub p: Option<f64>,
-}
-
-/// Verdict on a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum QualityVerdict {
-    /// Equal in every seed, or within the tolerance.
-    Equal,
-    /// Better, tested over seeds.
-    Better,
-    /// Worse, tested over seeds.
-    Worse,
-    /// Values differ, but the test shows no direction.
-    NotTold,
-    /// Values differ, but there are too few seeds for a test; contains the number needed.
-    TooFewSeeds(usize),
+    /// The same, adjusted for this metric's tests in all cells (Westfall and Young): decides.
+    pub p_adjusted: Option<f64>,
 }
 
 /// A timing that both sides have.

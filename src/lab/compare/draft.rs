@@ -14,7 +14,9 @@ use super::floor::{Floor, Floors};
 use super::timings::{Runs, timings};
 use super::verdict::{Samples, Verdicts, judge};
 use super::waiting::waiting;
-use super::{CellPair, Judgement, MatchedBy, NotComparableReason, Side, SpecChange, Work};
+use super::{
+    CellPair, Judgement, MatchedBy, NotComparableReason, QualityChange, Side, SpecChange, Work,
+};
 
 pub(super) struct Draft<'a> {
     pub(super) before: &'a Cell<'a>,
@@ -54,19 +56,26 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// What differs between the rows of both cells; nothing where some of them were measured by other code.
+    pub(super) fn facts(&self) -> Facts {
+        let is_other_code = self.before.is_other_code || self.after.is_other_code;
+        if is_other_code {
+            Facts::default()
+        } else {
+            Facts::between(self.before, self.after)
+        }
+    }
+
     /// The pair with its verdicts.
     pub(super) fn finished(
         self,
         judgement: Judgement,
         costs: Vec<CostChange>,
         label: String,
+        (facts, quality): (Facts, Vec<QualityChange>),
     ) -> CellPair {
         let (before, after) = (self.before, self.after);
         let other_code = (before.is_other_code, after.is_other_code);
-        let facts = match other_code {
-            (false, false) => Facts::between(before, after),
-            _ => Facts::default(),
-        };
         let (counts, operations) = counts(before, after);
         let (timings, waiting) = match &*self.reasons {
             [] => (
@@ -87,8 +96,11 @@ impl<'a> Draft<'a> {
             counts,
             operations,
             other_code,
-            sample_ms: (before.median_sample_ms(), after.median_sample_ms()),
-            quality: facts.quality,
+            sample_ms: (
+                before.median_sample_ms(&self.runs.before),
+                after.median_sample_ms(&self.runs.after),
+            ),
+            quality,
             timings,
             judgement,
             costs,
@@ -149,7 +161,7 @@ fn not_comparable_reasons(
     allows_threads: bool,
 ) -> Vec<NotComparableReason> {
     let both = |of: fn(&Cell<'_>) -> bool| (of(before), of(after));
-    let missing = both(|cell| cell.median_sample_ms().is_none());
+    let missing = both(|cell| cell.median_sample_ms(&cell.counted).is_none());
     if missing != (false, false) {
         return vec![NotComparableReason::NotMeasured(missing.0, missing.1)];
     }

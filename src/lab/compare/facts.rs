@@ -1,6 +1,6 @@
 //! Compares the facts of two cells row by row: exactly, or within a tolerance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::results::{
 };
 
 use super::cells::Cell;
-use super::verdict::judge_quality;
+use super::verdict::{MetricOfSeeds, judge_quality};
 use super::{FactChange, QualityChange};
 
 /// Default relative difference that counts as equal between numeric classes, and for rows marked `nondeterministic`: another
@@ -131,8 +131,8 @@ pub(super) struct Facts {
     /// Facts that differ, by seed, the most important columns first.
     pub(super) changes: Vec<FactChange>,
     pub(super) rows: usize,
-    /// Metrics over the seeds.
-    pub(super) quality: Vec<QualityChange>,
+    /// Metrics over the seeds, by column.
+    pub(super) metrics: Metrics,
 }
 
 impl Facts {
@@ -140,7 +140,6 @@ impl Facts {
     pub(super) fn between(before: &Cell<'_>, after: &Cell<'_>) -> Self {
         let rules = Rules::of(before, after);
         let mut facts = Self::default();
-        let mut series = Series::new();
         for (seed, old) in &before.runs {
             let Some(new) = after.runs.get(seed) else {
                 continue;
@@ -163,13 +162,13 @@ impl Facts {
             } else if let Some(texts) = rules.texts(old, new) {
                 facts.rows += 1;
                 let found = texts.into_iter();
-                let found = found.filter_map(|texts| compared(&rules, *seed, texts, &mut series));
+                let metrics = &mut facts.metrics;
+                let found = found.filter_map(|texts| compared(&rules, *seed, texts, metrics));
                 facts.changes.extend(found);
             }
         }
         let order = |fact: &FactChange| (fact.seed, place(&fact.column, fact.direction));
         facts.changes.sort_by_key(order);
-        facts.quality = qualities(series);
         facts
     }
 }
@@ -179,24 +178,27 @@ fn is_settled(status: Status) -> bool {
     !matches!(status, Status::Skipped | Status::NotRun)
 }
 
-/// Values of a column over seeds, before and after, with the column's tolerance.
-type Series = BTreeMap<String, (Direction, f64, Vec<(f64, f64)>)>;
+/// The metrics of two cells by column.
+pub(super) type Metrics = BTreeMap<String, MetricOfSeeds>;
 
-/// The difference in a column, if there is one; values of quality columns are also added to `series`.
+/// The difference in a column, if there is one; values of quality columns are also added to `metrics`.
 fn compared(
     rules: &Rules<'_>,
     seed: u64,
     (column, before, after): (String, String, String),
-    series: &mut Series,
+    metrics: &mut Metrics,
 ) -> Option<FactChange> {
     let tolerance = rules.tolerance(&column)?;
     let direction = rules.direction(&column);
     let numbers = number(&before).zip(number(&after));
     let is_quality = direction != Direction::None && !BEGINNINGS.contains(&&*column);
-    if let Some(values) = numbers.filter(|_| is_quality) {
-        let entry = series.entry(column.clone());
-        let (.., all) = entry.or_insert((direction, tolerance, Vec::new()));
-        all.push(values);
+    if let Some((before, after)) = numbers.filter(|_| is_quality) {
+        let metric = metrics.entry(column.clone()).or_insert(MetricOfSeeds {
+            direction,
+            tolerance,
+            values: Vec::new(),
+        });
+        metric.values.push((seed, before, after));
     }
     if before == after {
         return None;
@@ -217,21 +219,33 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-fn qualities(series: Series) -> Vec<QualityChange> {
-    let quality = |(column, (direction, tolerance, values)): (String, (_, f64, Vec<_>))| {
-        let (before, after): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
-        let (verdict, p) = judge_quality(&before, &after, direction, tolerance);
-        Some(QualityChange {
-            column,
-            direction,
-            medians: (median(&before)?, median(&after)?),
-            pairs: before.len(),
-            verdict,
-            p,
-        })
-    };
-    let mut judged: Vec<QualityChange> = series.into_iter().filter_map(quality).collect();
-    judged.sort_by_key(|quality| place(&quality.column, quality.direction));
+/// The verdicts on the metrics of all pairs of cells, the most important metrics of each first. The tests of one metric are a family.
+pub(super) fn qualities(of_pairs: &[Metrics]) -> Vec<Vec<QualityChange>> {
+    let mut judged: Vec<Vec<QualityChange>> = vec![Vec::new(); of_pairs.len()];
+    let columns: BTreeSet<&String> = of_pairs.iter().flat_map(BTreeMap::keys).collect();
+    for column in columns {
+        let found = of_pairs.iter().enumerate();
+        let found = found.filter_map(|(at, metrics)| Some((at, metrics.get(column)?)));
+        let (places, metrics): (Vec<usize>, Vec<&MetricOfSeeds>) = found.unzip();
+        for ((at, metric), own) in places.iter().zip(&metrics).zip(judge_quality(&metrics)) {
+            let median_of = |side: fn(&(u64, f64, f64)) -> f64| {
+                median(&metric.values.iter().map(side).collect::<Vec<f64>>())
+            };
+            let medians = median_of(|values| values.1).zip(median_of(|values| values.2));
+            judged[*at].extend(medians.map(|medians| QualityChange {
+                column: column.clone(),
+                direction: metric.direction,
+                medians,
+                pairs: metric.values.len(),
+                verdict: own.verdict,
+                p: own.p,
+                p_adjusted: own.p_adjusted,
+            }));
+        }
+    }
+    for own in &mut judged {
+        own.sort_by_key(|quality| place(&quality.column, quality.direction));
+    }
     judged
 }
 

@@ -180,3 +180,19 @@ pub struct MatrixJudgement {
     /// Change of the mean that must be exceeded to matter.
     pub threshold: Threshold,
 }
+
+/// Verdict on a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QualityVerdict {
+    /// Equal in every seed, or within the tolerance.
+    Equal,
+    /// Better, tested over seeds.
+    Better,
+    /// Worse, tested over seeds.
+    Worse,
+    /// Values differ, but the test shows no direction.
+    NotTold,
+    /// Values differ, but there are too few seeds for a test; contains the number needed.
+    TooFewSeeds(usize),
+}

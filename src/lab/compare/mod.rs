@@ -41,8 +41,8 @@ pub use build::{Options, axis_place};
 pub use changes::{is_within, leaves, setting_changes, setting_text};
 pub use comparison::{
     Ambiguity, AxisChange, CellPair, Comparison, Counts, EnvironmentChange, FactChange,
-    FieldChange, FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange,
-    TimingChange, Waiting, Work, WorkChange,
+    FieldChange, FieldClass, MatchedBy, Origin, QualityChange, Side, SpecChange, TimingChange,
+    Waiting, Work, WorkChange,
 };
 pub use cost::{Cost, CostChange, CostOverCells};
 pub use files::write_files;
@@ -51,8 +51,8 @@ pub use history::{
     CellHistory, Histories, History, HistoryPoint, MeasuredSession, SESSIONS_FOR_A_CHANGE, Shift,
 };
 pub use judgement::{
-    Design, Judgement, MatrixJudgement, NotComparableReason, Ratio, Test, Threshold,
-    ThresholdSource, Verdict,
+    Design, Judgement, MatrixJudgement, NotComparableReason, QualityVerdict, Ratio, Test,
+    Threshold, ThresholdSource, Verdict,
 };
 pub use side::{MatchedExperiments, searches_beside};
 pub use source::{Experiment, Source};

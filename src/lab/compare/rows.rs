@@ -119,6 +119,7 @@ fn of_quality(pair: &CellPair, quality: &QualityChange) -> ComparisonRow {
         n_after: Some(quality.pairs),
         test: word(quality.p.map(|_| Test::SignFlip)),
         p: comparison_number(quality.p),
+        p_holm: comparison_number(quality.p_adjusted),
         verdict: word(quality.verdict),
         needed: match quality.verdict {
             QualityVerdict::TooFewSeeds(needed) => Some(needed),

@@ -203,6 +203,7 @@ pub fn quality(column: &str, verdict: QualityVerdict) -> QualityChange {
         pairs: 8,
         verdict,
         p: Some(0.007_812_5),
+        p_adjusted: Some(0.007_812_5),
     }
 }
 

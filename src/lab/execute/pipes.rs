@@ -133,7 +133,7 @@ impl Stderr {
         Self { kept, end }
     }
 
-    /// The text so far, after waiting at most `time` for its end.
+    /// The last [`STDERR_KEPT`] bytes, with control characters made visible, after waiting at most `time` for the end.
     pub(super) fn text(self, time: Duration) -> String {
         let _ = self.end.recv_timeout(time);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -132,7 +132,7 @@ impl Staleness {
     }
 
     /// Changes that may explain a difference without making the results stale, a sentence each.
-    pub fn notes(&self) -> Vec<String> {
+    pub fn harmless_changes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.elsewhere > 0 {
             let cells = count(self.elsewhere, "cell");

@@ -72,7 +72,7 @@ pub(crate) const RUN_ENDS: &[Column<BlockRow>] = columns![BlockRow, show_measure
     "status" "" None "Status in which the run ended" => status;
     "reason" "" None "Reason of every status but `done`, in one line" => reason;
     "env_id" "" None "Machine and build it ran on: a section of `env.toml`" => env_id;
-    "exclusive" "" None "Whether no other run was on the machine at the same time" => exclusive;
+    "exclusive" "" None "Whether no other run of the same command was on the machine at the same time" => exclusive;
     "peak_rss_bytes" "bytes" Lower "Highest resident memory of the process, from the system at its end" => peak_rss_bytes;
     "cpu_s" "s" Lower "CPU time of the process, user and system" => cpu_s;
 ];

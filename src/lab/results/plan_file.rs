@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::base::text::{into_visible, visible};
 use crate::event::RunTimes;
-use crate::plan::{AxisInfo, CellSpec, Plan, absolute, project_folder};
+use crate::plan::{AxisInfo, CellSpec, Plan, ReportSpec, absolute, project_folder};
 
 use super::files::read_text;
 use super::git::git;
@@ -80,6 +80,12 @@ impl PlanFile {
         let value = self.report.get(name).cloned();
         let value = value.and_then(|value| serde_json::from_value(value).ok());
         value.unwrap_or_default()
+    }
+
+    /// Largest relative distance of a batch size's throughput from the best one that counts as none: `report.knee` (0.05 is 5 %).
+    pub fn knee(&self) -> f64 {
+        let knee: Option<f64> = self.reported("knee");
+        knee.unwrap_or_else(|| ReportSpec::default().knee)
     }
 
     /// Samples per optimizer step: `batch-size × accumulate`; `None` if the specification does not contain them.

@@ -12,7 +12,7 @@ use crate::results::{self, RecommendationRow, ResultSet, csv_of, write_if_change
 use super::advice_data::{AdviceData, outperformed_values};
 use super::best::best_file;
 use super::manifests::{OwnFile, remove};
-use super::next::{FIRST_LINE, Next, prediction};
+use super::next::{FIRST_LINE, prediction, text_of};
 use super::outcome::Outcome;
 use super::section::{Advice, measured};
 
@@ -31,21 +31,7 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
     let mut advice = Advice::from(view, &advice_data);
     let name = names::of_results(folder, view.set);
     let tested = outperformed_values(&advice_data);
-    let next = Next {
-        view,
-        name: &name,
-        anchors: advice_data
-            .studies
-            .iter()
-            .map(|study| study.anchor)
-            .collect(),
-        recommendations: &advice_data.recommendations,
-        tested: &tested,
-    };
-    let manifest = advice_data
-        .recommendations
-        .first()
-        .and_then(|_| next.text());
+    let manifest = text_of(view, &name, &advice_data, &tested);
     let outcomes = outcomes(folder, &name);
     let mut rows = Vec::new();
     let recommended = advice_data.recommendations.iter();

@@ -7,6 +7,7 @@ use crate::plan::{MeasureSpec, PredictionSpec, TestedSpec};
 use crate::report::names;
 use crate::report::view::{Cell, View};
 
+use super::advice_data::AdviceData;
 use super::effect::FEWEST_PAIRS;
 use super::manifests::{Cells, Settings, head, section};
 use super::recommendation::{Recommendation, text};
@@ -19,69 +20,58 @@ pub(super) const FIRST_LINE: &str =
 /// End of the title.
 const TESTED: &str = ": recommendations tested";
 
-/// Content of the next manifest.
-pub(super) struct Next<'v, 'a> {
-    pub(super) view: &'v View<'a>,
-    /// Name of the results folder whose recommendations are tested.
-    pub(super) name: &'v str,
-    /// The unchanged cell of each study, which recommendations change.
-    pub(super) anchors: Vec<&'v Cell<'a>>,
-    pub(super) recommendations: &'v [Recommendation],
-    /// Changes that have been tested.
-    pub(super) tested: &'v [TestedSpec],
-}
-
-impl Next<'_, '_> {
-    /// The manifest's text; `None` if the results lack the specification of a cell.
-    pub(super) fn text(&self) -> Option<String> {
-        let mut cells = Cells::default();
-        for (study, anchor) in self.anchors.iter().enumerate() {
-            let mut set = cells.settings(self.view, anchor)?;
-            if let Some(repeats) = repeats(self.view, anchor) {
-                set.insert("measure.repeats".to_owned(), json!(repeats));
-            }
-            cells.add(baseline_name(study), set.clone());
-            for one in self.recommendations.iter().filter(|one| one.study == study) {
-                let name = cell_name(one);
-                if cells.matrices.iter().all(|(known, _)| *known != name) {
-                    let mut set = set.clone();
-                    set.insert(placed(&set, &one.proposed.setting), one.proposed.to.clone());
-                    cells.matrices.push((name, set));
-                }
+/// Text of the next manifest of the results `name`; `None` if they lack the specification of a cell, or if nothing is
+/// recommended. `tested` are changes that have been tested.
+pub(super) fn text_of(
+    view: &View<'_>,
+    name: &str,
+    advice_data: &AdviceData<'_, '_>,
+    tested: &[TestedSpec],
+) -> Option<String> {
+    let recommendations = &advice_data.recommendations;
+    recommendations.first()?;
+    let mut cells = Cells::default();
+    for (place, study) in advice_data.studies.iter().enumerate() {
+        let mut set = cells.settings(view, study.anchor)?;
+        if let Some(repeats) = repeats(view, study.anchor) {
+            set.insert("measure.repeats".to_owned(), json!(repeats));
+        }
+        cells.add(baseline_name(place), set.clone());
+        for one in recommendations.iter().filter(|one| one.study == place) {
+            let name = cell_name(one);
+            if cells.matrices.iter().all(|(known, _)| *known != name) {
+                let mut set = set.clone();
+                set.insert(placed(&set, &one.proposed.setting), one.proposed.to.clone());
+                cells.matrices.push((name, set));
             }
         }
-        let name = self.name;
-        let title = names::title(&self.view.set.plan, name).trim_end_matches(TESTED);
-        let lines = [
-            ("name", format!("{name}-next")),
-            ("title", format!("{title}{TESTED}")),
-            (
-                "question",
-                format!("Do the recommendations of `{name}` hold?"),
-            ),
-            ("follows", name.to_owned()),
-        ];
-        let (schema, lines) = head(self.view, &lines);
-        let (cells, report) = (cells.text(), self.report());
-        Some(format!(
-            "{FIRST_LINE} `{name}`.\n{schema}{lines}{cells}{report}"
-        ))
     }
-
-    /// `[report]` with the predictions.
-    fn report(&self) -> String {
-        let mut fields = Map::new();
-        if let Some(Value::Array(templates)) = self.view.set.plan.report.get("templates") {
-            // A comparison needs a treatment, and these cells have none.
-            let others = templates.iter().filter(|name| *name != "comparison");
-            fields.insert("templates".to_owned(), others.cloned().collect());
-        }
-        fields.insert("baseline".to_owned(), json!({"matrix": baseline_name(0)}));
-        let predictions = self.recommendations.iter();
-        let predictions = predictions.map(|one| entry("predictions", &json!(prediction(one))));
-        let tested = self.tested.iter().map(|one| entry("tested", &json!(one)));
-        section("[report]", &fields) + &predictions.chain(tested).collect::<String>()
+    let title = names::title(&view.set.plan, name).trim_end_matches(TESTED);
+    let lines = [
+        ("name", format!("{name}-next")),
+        ("title", format!("{title}{TESTED}")),
+        (
+            "question",
+            format!("Do the recommendations of `{name}` hold?"),
+        ),
+        ("follows", name.to_owned()),
+    ];
+    let (schema, lines) = head(view, &lines);
+    let mut fields = Map::new();
+    if let Some(Value::Array(templates)) = view.set.plan.report.get("templates") {
+        // A comparison needs a treatment, and these cells have none.
+        let others = templates.iter().filter(|name| *name != "comparison");
+        fields.insert("templates".to_owned(), others.cloned().collect());
     }
+    fields.insert("baseline".to_owned(), json!({"matrix": baseline_name(0)}));
+    let predictions = recommendations.iter();
+    let predictions = predictions.map(|one| entry("predictions", &json!(prediction(one))));
+    let tested = tested.iter().map(|one| entry("tested", &json!(one)));
+    let (cells, report) = (cells.text(), section("[report]", &fields));
+    let entries: String = predictions.chain(tested).collect();
+    Some(format!(
+        "{FIRST_LINE} `{name}`.\n{schema}{lines}{cells}{report}{entries}"
+    ))
 }
 
 fn entry(name: &str, value: &Value) -> String {

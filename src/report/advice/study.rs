@@ -86,12 +86,12 @@ impl<'v, 'a> Study<'v, 'a> {
         self.setting(cell, path).as_f64()
     }
 
-    /// A proposed change of the anchor's setting that should improve `column`; the caller fills in the reason.
+    /// A proposed change of the anchor's setting that should improve the throughput; the caller fills in the reason, and
+    /// the column if it is another.
     pub(super) fn change(
         &self,
         setting: impl Into<Cow<'static, str>>,
         to: impl Into<Value>,
-        column: PredictedColumn,
         predicted: Predicted,
     ) -> ProposedChange {
         let setting = setting.into();
@@ -99,7 +99,7 @@ impl<'v, 'a> Study<'v, 'a> {
             from: self.setting(self.anchor, &setting).clone(),
             setting,
             to: to.into(),
-            column,
+            column: PredictedColumn::SamplesPerS,
             claim: Claim::Gain,
             predicted,
             triggers: String::new(),
@@ -131,13 +131,6 @@ impl<'v, 'a> Study<'v, 'a> {
     pub(super) fn at(&self, path: &str, value: &Value) -> Option<&'v Cell<'a>> {
         let mut others = self.others(path).into_iter();
         others.find(|cell| self.setting(cell, path) == value)
-    }
-
-    /// A field of the environment that the anchor was measured in.
-    pub(super) fn environment(&self, field: &str) -> Option<&'a str> {
-        let id = &self.anchor.timing?.env_id;
-        let fields = &self.view.set.environments.get(id)?.must_match;
-        fields.get(field).map(String::as_str)
     }
 
     /// Logical cores of the machine that the anchor was measured on.

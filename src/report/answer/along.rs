@@ -5,13 +5,14 @@ use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{runs_to_choose, within_pairs};
 use crate::report::measure::Measure;
-use crate::report::sections::ranking::{Pace, measured_apart};
+use crate::report::sections::ranking::{measured_apart, pace, pace_of_treatments};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
-use super::choice::{self, ALPHA};
+use super::choice::ALPHA;
 use super::context::NAMED;
 use super::judged_by;
+use super::sizes::Sizes;
 
 /// Without loader workers some axes have no effect: a cell without workers is compared with cells of any value on these
 /// axes.
@@ -19,61 +20,41 @@ const WORKERS: &str = "loader.workers";
 /// Axes without effect if [`WORKERS`] is 0.
 const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
 
-/// A cell, and the cell with the axis' first value that is otherwise equal.
-struct Pair<'v, 'a> {
-    cell: &'v Cell<'a>,
-    base: &'v Cell<'a>,
-}
+/// The cell with the axis' first value, and a cell that is otherwise equal.
+type Pair<'v, 'a> = [&'v Cell<'a>; 2];
 
 /// A sentence for each value of an axis except its first, at most [`NAMED`] sentences; none if no two measured cells
-/// differ only in that axis.
-pub(in crate::report) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
-    told(view, axis, false)
-}
-
-/// The same sentences for an axis whose values are treatments: by the time of a step, and always with the quality.
-pub(super) fn of_treatments(view: &View<'_>, axis: &str) -> Vec<String> {
-    told(view, axis, true)
-}
-
-fn told(view: &View<'_>, axis: &str, are_treatments: bool) -> Vec<String> {
+/// differ only in that axis. Values that `are_treatments` are compared by the time of a step, and always in quality.
+pub(in crate::report) fn along(view: &View<'_>, axis: &str, are_treatments: bool) -> Vec<String> {
     let Some(place) = view.axis_called(axis) else {
         return Vec::new();
     };
     let pairs = pairs(view, place);
-    let cells: Vec<&Cell<'_>> = pairs
-        .iter()
-        .flat_map(|pair| [pair.base, pair.cell])
-        .collect();
+    let cells = pairs.concat();
     if pairs.is_empty() {
         return Vec::new();
     }
     let pace = if are_treatments {
-        Pace::of_treatments(view, &cells)
+        pace_of_treatments(view, &cells)
     } else {
-        Pace::of(&cells)
+        pace(&cells)
     };
-    let mut measures = vec![Measure::of(pace.column())];
+    let mut measures = vec![Measure::of(pace)];
     measures.extend(judged_by::judged_quality(view, &cells).ok());
-    let by_value = grouped(0..pairs.len(), |&at| {
-        pairs[at].cell.info.axes[place].clone()
-    });
+    let by_value = grouped(0..pairs.len(), |&at| pairs[at][1].info.axes[place].clone());
     let verdicts: Vec<Verdicts> = measures
         .iter()
         .map(|measure| Verdicts::of(measure, &pairs))
         .collect();
     let told = by_value.iter().take(NAMED).filter_map(|own| {
-        let first = &pairs[own[0]];
-        let (to, from) = [first.cell, first.base]
-            .map(|cell| view.value(&cell.info.axes[place]))
-            .into();
+        let [from, to] = pairs[own[0]].map(|cell| view.value(&cell.info.axes[place]));
         let parts = measures.iter().zip(&verdicts).enumerate();
         let parts = parts.filter_map(|(number, (measure, verdicts))| {
             verdicts.words(measure, own, number == 0 || are_treatments)
         });
         let parts: Vec<String> = parts.collect();
         let name = view.axis_name(place);
-        let test = verdicts[0].test();
+        let test = verdicts[0].test(own);
         (!parts.is_empty()).then(|| {
             format!(
                 "{name} {to} instead of {from}: {} ({test}).",
@@ -81,7 +62,19 @@ fn told(view: &View<'_>, axis: &str, are_treatments: bool) -> Vec<String> {
             )
         })
     });
-    told.collect()
+    let mut told: Vec<String> = told.collect();
+    let rest = by_value.iter().skip(NAMED);
+    let rest: Vec<&str> = rest
+        .map(|own| view.value(&pairs[own[0]][1].info.axes[place]))
+        .collect();
+    if !rest.is_empty() {
+        let rest = rest.join(", ");
+        told.push(format!(
+            "{} {rest}: in the table of *Speed*.",
+            view.axis_name(place)
+        ));
+    }
+    told
 }
 
 /// Pairs every measured cell that does not have the axis' first value with the otherwise equal cell that has it.
@@ -112,7 +105,7 @@ fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
         let base = cells.iter().find(|base| {
             is_base(base) && is_beside(base, cell) && measured_apart(base, cell).is_none()
         })?;
-        Some(Pair { cell, base })
+        Some([*base, *cell])
     };
     others.filter_map(pair).collect()
 }
@@ -123,45 +116,58 @@ struct Verdicts {
     ratios: Vec<Option<f64>>,
     /// P-values by Holm over all pairs.
     p: Vec<f64>,
-    /// Smallest number of values of a cell, and the number that a test needs.
-    n: (usize, usize),
+    /// Numbers of values of each pair's cells.
+    n: Vec<Sizes>,
+    /// Number of values that a test needs.
+    needed: usize,
 }
 
 impl Verdicts {
     fn of(measure: &Measure, pairs: &[Pair<'_, '_>]) -> Self {
         let values = pairs
             .iter()
-            .map(|pair| [measure.values(pair.base), measure.values(pair.cell)]);
+            .map(|pair| pair.map(|cell| measure.values(cell)));
         let values: Vec<[Vec<f64>; 2]> = values.collect();
         // Measures that can be negative have no meaningful ratio.
         let middle = |values: &[f64]| median(values).filter(|middle| *middle > 0.0);
         let ratio = |[base, own]: &[Vec<f64>; 2]| Some(middle(own)? / middle(base)?);
-        let n = values.iter().flatten().map(Vec::len).min().unwrap_or(0);
         Self {
             ratios: values.iter().map(ratio).collect(),
             p: within_pairs(&values),
-            n: (n, runs_to_choose(pairs.len())),
+            n: values.iter().map(|pair| Sizes::of(pair.iter())).collect(),
+            needed: runs_to_choose(pairs.len()),
         }
     }
 
+    /// The numbers of values of some pairs.
+    fn sizes(&self, own: &[usize]) -> Sizes {
+        let sizes = own.iter().map(|&at| self.n[at]);
+        sizes
+            .reduce(Sizes::with)
+            .expect("a value of an axis has a pair")
+    }
+
+    /// Whether each pair has enough values for a test; the correction is over all of them.
+    fn is_tested(&self) -> bool {
+        self.n.iter().all(|sizes| sizes.least >= self.needed)
+    }
+
     /// Number of values and test as text: `n = 6, Mann–Whitney, Holm`.
-    fn test(&self) -> String {
-        let (n, needed) = self.n;
-        if n < needed {
-            format!("n = {n}; a test needs {needed}")
+    fn test(&self, own: &[usize]) -> String {
+        let sizes = self.sizes(own);
+        if self.is_tested() {
+            sizes.test()
         } else {
-            choice::test(n)
+            format!("{}; a test needs {}", sizes.text(), self.needed)
         }
     }
 
     /// The effect as text: `0.93× to 1.02× the epoch time in 3 pairs of cells, in none shown to differ`; unless it
     /// `is_always` told, only differences that a test shows.
     fn words(&self, measure: &Measure, own: &[usize], is_always: bool) -> Option<String> {
-        let ratios = own
-            .iter()
-            .map(|&at| self.ratios[at])
-            .collect::<Option<Vec<f64>>>()?;
-        let is_tested = self.n.0 >= self.n.1;
+        let ratios = own.iter().map(|&at| self.ratios[at]);
+        let ratios = ratios.collect::<Option<Vec<f64>>>()?;
+        let is_tested = self.is_tested();
         let shown: Vec<f64> = own
             .iter()
             .filter(|&&at| self.p[at] <= ALPHA)
@@ -184,7 +190,9 @@ impl Verdicts {
             .count();
         let worse = shown.len() - better;
         let verdict = match (is_tested, better, worse) {
-            (false, ..) if !measure.is_clock => format!(", not tested (n = {})", self.n.0),
+            (false, ..) if !measure.is_clock => {
+                format!(", not tested ({})", self.sizes(own).text())
+            }
             (false, ..) => String::new(),
             (_, 0, 0) if own.len() == 1 => ", not shown to differ".to_owned(),
             (_, 0, 0) => format!(", in none of {pairs} of cells shown to differ"),

@@ -18,8 +18,9 @@ use crate::results::BaselineRow;
 
 use super::asked::named;
 use super::best::BestCells;
-use super::choice::{self, ALPHA};
+use super::choice::ALPHA;
 use super::context::NAMED;
+use super::sizes::Sizes;
 
 /// Name of the only cell of a task.
 const ONLY: &str = "the model";
@@ -90,6 +91,12 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>], planned: usize) -> Option<Strin
     };
     let measure = Measure::of_plan(&view.set.plan, told);
     let cell = view.name(best, None);
+    let has_weights = part(view, best, "loss.weights").is_some_and(|weights| !weights.is_null());
+    let unweighted = if has_weights {
+        " The model's loss has weights of classes; the baselines have none."
+    } else {
+        ""
+    };
     let is_same = |cell: &&Cell<'_>| data_of(view, cell) == data_of(view, best);
     let which = if cells.iter().all(is_same) {
         "same rows".to_owned()
@@ -105,7 +112,7 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>], planned: usize) -> Option<Strin
         values: of_cell(best, told),
     };
     Some(format!(
-        "Baselines on the {which}, {}: {shown}{left_out}. {}",
+        "Baselines on the {which}, {}: {shown}{left_out}. {}{unweighted}",
         measure.name,
         verdict(&measure, &best, &baselines)
     ))
@@ -135,8 +142,13 @@ fn deciding(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let objectives = objectives.flat_map(|search| &search.objectives);
     let objectives = objectives.map(|objective| objective.column.clone());
     let has = |name: &String| cells.iter().any(|cell| !of_cell(cell, name).is_empty());
-    let mut asked = objectives.chain(named(view)).map(|name| plain(view, name));
-    let found = asked.find(has);
+    let asked = objectives.chain(named(view)).map(|name| plain(view, name));
+    // The best of an epoch's metric has no column of a run; the metric has.
+    let asked = asked.flat_map(|name| {
+        let of_epoch = name.strip_prefix("best_").map(str::to_owned);
+        [Some(name), of_epoch]
+    });
+    let found = asked.flatten().find(has);
     found.unwrap_or_else(|| plain(view, column(view, cells)))
 }
 
@@ -227,7 +239,8 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
         .position(|one| std::ptr::eq(one, strongest));
     let to_strongest = p[place.unwrap_or_default()];
     let to_all = p.iter().copied().fold(0.0, f64::max);
-    let test = |p: f64| format!("({}, p = {})", choice::test(n), human(p, 2));
+    let sizes = Sizes::of(all.iter());
+    let test = |p: f64| format!("({}, p = {})", sizes.test(), human(p, 2));
     if is_ahead && to_all <= ALPHA {
         return format!("{better} {}.", test(to_all));
     }

@@ -75,7 +75,7 @@ impl BestCells {
             why: match (keys.len(), is_front) {
                 (..=1, _) => "",
                 (_, true) => "none is better than another by all of these",
-                (_, false) if choice.n < choice.needed => {
+                (_, false) if choice.n.least < choice.needed => {
                     "there are too few runs to tell them from each other"
                 }
                 (_, false) => "the runs do not tell them from each other",

@@ -3,26 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::pareto;
-use crate::base::statistics::mean;
-use crate::base::text::count;
+use crate::base::statistics::{mean, median, range};
 use crate::compare::{against_best, runs_to_choose};
 use crate::report::number::Number;
 use crate::report::quality::{NotComparableQuality, are_silent, column, told};
-use crate::report::sections::ranking::Pace;
+use crate::report::sections::ranking::{pace, pace_of_treatments};
 use crate::report::sections::tasks::{Task, tasks};
 use crate::report::view::{Cell, View};
 
 use super::asked::named;
+use super::sizes::Sizes;
 use crate::plan::PredictionSpec;
 use crate::report::judged::distinct;
 use crate::report::measure::Measure;
 
 /// Largest adjusted p-value with which a cell counts as different from the best one.
 pub(super) const ALPHA: f64 = 0.05;
-/// Name of the test between cells, with the number `n` of values.
-pub(super) fn test(n: usize) -> String {
-    format!("n = {n}, Mann–Whitney, Holm")
-}
 
 /// Settings of training that change its speed, but not its result.
 const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
@@ -42,7 +38,7 @@ pub(in crate::report) struct Choice<'v, 'a> {
     /// Number of values per cell that the tests need.
     pub(super) needed: usize,
     /// Smallest number of values that a cell has.
-    pub(super) n: usize,
+    pub(super) n: Sizes,
 }
 
 /// Why a measure decides between cells.
@@ -163,11 +159,7 @@ impl<'v, 'a> Choice<'v, 'a> {
         } else {
             "seed"
         };
-        let most = self.cells.iter().map(|one| one.values.len()).max();
-        match most {
-            Some(most) if most > self.n => format!("{} to {}", self.n, count(most, what)),
-            _ => count(self.n, what),
-        }
+        self.n.counted(what)
     }
 
     fn ranked(
@@ -196,12 +188,11 @@ impl<'v, 'a> Choice<'v, 'a> {
         };
         // Equal medians, common for accuracies, are ordered by mean, then by plan order.
         ranked.sort_by(order);
-        let n = ranked.iter().map(|one| one.values.len()).min();
         let mut choice = Self {
             task,
             why,
             beside,
-            n: n.unwrap_or(0),
+            n: Sizes::of(ranked.iter().map(|one| &one.values)),
             needed: runs_to_choose(results(&ranked).0.len().saturating_sub(1)),
             measures,
             cells: ranked,
@@ -215,7 +206,7 @@ impl<'v, 'a> Choice<'v, 'a> {
     fn stand(&mut self) {
         let standings = if self.measures.len() > 1 {
             self.on_front()
-        } else if self.n < self.needed {
+        } else if self.n.least < self.needed {
             self.overlapping()
         } else {
             self.tested()
@@ -296,10 +287,10 @@ impl Ranked<'_, '_> {
 /// The measure that decides between cells of one task, and why it does.
 fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
     if view.treatment().is_some() {
-        let pace = Pace::of_treatments(view, cells);
-        return (Measure::of(pace.column()), Why::Treatments);
+        let pace = pace_of_treatments(view, cells);
+        return (Measure::of(pace), Why::Treatments);
     }
-    let pace = Measure::of(Pace::of(cells).column());
+    let pace = Measure::of(pace(cells));
     if changes_only_speed(view, cells) {
         return (pace, Why::OnlySpeed);
     }
@@ -330,8 +321,29 @@ pub(super) fn quality(
     told(cells).map(|()| Measure::of_plan(&view.set.plan, &column(view, cells)))
 }
 
+/// By how much the best losses of programs may differ for a setting of speed to count as one that does not change the result.
+const SAME_RESULT: f64 = 0.05;
+
+/// Whether programs reach different losses: a program may read its data otherwise with another number of workers.
+fn results_differ(cells: &[&Cell<'_>]) -> bool {
+    let programs = cells.iter().filter(|cell| cell.is_of_command);
+    let losses = programs.filter_map(|cell| {
+        median(
+            &cell
+                .facts()
+                .filter_map(|facts| facts.best_loss)
+                .collect::<Vec<f64>>(),
+        )
+    });
+    let losses: Vec<f64> = losses.collect();
+    range(&losses).is_some_and(|(least, most)| most - least > SAME_RESULT * most.abs())
+}
+
 /// Whether the cells have the same model, data, loss and training, and differ only in device, threads and the like.
 fn changes_only_speed(view: &View<'_>, cells: &[&Cell<'_>]) -> bool {
+    if results_differ(cells) {
+        return false;
+    }
     let section = |cell: &Cell<'_>, name: &str| {
         let mut own = view.section(cell, name).cloned().unwrap_or_default();
         if let Some(table) = own.as_object_mut() {
@@ -348,7 +360,7 @@ fn changes_only_speed(view: &View<'_>, cells: &[&Cell<'_>]) -> bool {
 
 /// Further measures of a table: quality or speed (whichever does not decide), and memory.
 fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Measure> {
-    let pace = Measure::of(Pace::of(cells).column());
+    let pace = Measure::of(pace(cells));
     let second = if measures.iter().any(|measure| measure.is_clock) {
         quality(view, cells).ok()
     } else {
@@ -362,7 +374,7 @@ fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Mea
 
 /// Measures of cells that are not ranked: speed, quality if they learned, and memory.
 pub(super) fn usual(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<Measure> {
-    let pace = Measure::of(Pace::of(cells).column());
+    let pace = Measure::of(pace(cells));
     let is_learned = told(cells) != Err(NotComparableQuality::NotLearned);
     let plan = &view.set.plan;
     let quality = is_learned.then(|| Measure::of_plan(plan, &column(view, cells)));

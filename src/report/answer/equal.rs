@@ -12,6 +12,7 @@ use crate::report::sections::reach::Target;
 use crate::report::view::{Cell, View};
 
 use super::choice::{self, ALPHA, Choice, Why};
+use super::sizes::Sizes;
 
 /// These sentences; empty if the cells do not differ in quality, or the difference is unknown.
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
@@ -111,22 +112,22 @@ fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<Stri
         .map(|times| median(times))
         .collect::<Option<_>>()?;
     let first = (0..cells.len()).min_by(|a, b| medians[*a].total_cmp(&medians[*b]))?;
-    let n = times.iter().map(Vec::len).min()?;
+    let n = Sizes::of(times.iter());
     let others = cells.len() - 1;
     let alike = against_best(&times, first).into_iter().enumerate();
     let alike = alike
         .filter(|(place, p)| *place != first && *p > ALPHA)
         .count();
     let verb = if alike == 1 { "is" } else { "are" };
-    let told = if n < runs_to_choose(others) {
-        format!("n = {n}, too few to tell the others from it")
+    let told = if n.least < runs_to_choose(others) {
+        format!("{}, too few to tell the others from it", n.text())
     } else if alike == 0 {
-        format!("every other cell needs longer ({})", choice::test(n))
+        format!("every other cell needs longer ({})", n.test())
     } else {
         format!(
             "{} {verb} not distinguishable from it ({})",
             count(alike, "cell"),
-            choice::test(n)
+            n.test()
         )
     };
     Some(format!(

@@ -3,6 +3,7 @@
 use crate::report::measure::Measure;
 use crate::report::plot::{Point, PointPlot, Series};
 use crate::report::sections::plots::{self, PlotContext, over_axis};
+use crate::report::sections::ranking::pace;
 use crate::report::view::{Cell, View};
 
 use super::choice::{Choice, ComparedToBest};
@@ -100,7 +101,7 @@ fn front(
 /// Plots of the epoch time over the number of samples.
 pub(super) fn over_samples(view: &View<'_>) -> Vec<PlotContext> {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
-    let pace = Measure::of(crate::report::sections::ranking::Pace::of(&cells).column());
+    let pace = Measure::of(pace(&cells));
     let row = |place| row_id(table::OF_CELLS, place);
     let plot = over_axis::deciding(view, &pace, &cells, "answer", row);
     plot.into_iter().collect()

@@ -1,18 +1,18 @@
 //! If treatments are compared: the change of time and quality of each against the baseline.
 
-use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{against_best, ratio_of_cells, runs_to_choose};
 use crate::report::judged::distinct;
 use crate::report::measure::Measure;
 use crate::report::number::between;
 use crate::report::quality::{NotComparableQuality, are_silent, loss_column};
-use crate::report::sections::ranking::{Pace, is_baseline};
+use crate::report::sections::ranking::{is_baseline, pace_of_treatments};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, CellInfo, value};
 
-use super::choice::{self, ALPHA, Choice, Why};
+use super::choice::{ALPHA, Choice, Why};
 use super::judged_by;
+use super::sizes::Sizes;
 
 /// Largest number of treatments that a sentence names.
 const NAMED: usize = 4;
@@ -57,8 +57,7 @@ struct Tested {
     name: String,
     /// Adjusted p-values by cell; 1 without a test.
     p: Vec<f64>,
-    /// Smallest number of values of a cell.
-    n: usize,
+    n: Sizes,
     /// Whether all cells have the same values.
     is_equal: bool,
 }
@@ -69,7 +68,7 @@ impl Tested {
             name: measure.name.clone(),
             measure,
             p: against_best(values, baseline),
-            n: values.iter().map(Vec::len).min().unwrap_or(0),
+            n: Sizes::of(values.iter()),
             is_equal: values.iter().all(|own| *own == values[baseline]),
         }
     }
@@ -104,7 +103,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         let asked = choice.measures.iter().find(|measure| measure.is_time());
         let asked = asked.filter(|_| choice.why == Why::Named).cloned();
         let is_asked = asked.is_some();
-        let usual = || Measure::of(Pace::of_treatments(view, &cells).column());
+        let usual = || Measure::of(pace_of_treatments(view, &cells));
         let of = |measure: Measure| {
             let values: Vec<_> = cells.iter().map(|cell| measure.values(cell)).collect();
             Tested::of(measure, &values, baseline)
@@ -115,7 +114,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
             "time per sample".clone_into(&mut time.name);
         }
         let needed = runs_to_choose(cells.len() - 1);
-        if time.n < needed {
+        if time.n.least < needed {
             return None;
         }
         let quality = judged_by::judged_quality(view, &cells).map(of);
@@ -129,7 +128,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         let is_told = choice.why.untold().is_some();
         Some(Self {
             quality: quality.map_err(|why| Some(why).filter(|_| !is_silent && !is_told)),
-            loss: loss.filter(|loss| loss.n >= needed),
+            loss: loss.filter(|loss| loss.n.least >= needed),
             view,
             cells,
             baseline,
@@ -155,7 +154,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         });
         let start = start.collect::<Vec<_>>().join(", ");
         let start = format!("{} ({start})", self.name(self.baseline));
-        let test = choice::test(self.time.n);
+        let test = self.time.n.test();
         let names: Vec<&str> = self.tested().map(|tested| &*tested.name).collect();
         let mut sentences = Vec::new();
         if told.is_empty() {
@@ -182,7 +181,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
     /// The measures that are always told: the time, and the quality if it could be tested.
     fn tested(&self) -> impl Iterator<Item = &Tested> {
         let quality = self.quality.as_ref().ok();
-        let quality = quality.filter(|quality| quality.n >= self.needed);
+        let quality = quality.filter(|quality| quality.n.least >= self.needed);
         std::iter::once(&self.time).chain(quality)
     }
 
@@ -190,12 +189,12 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
     fn untested(&self) -> Option<String> {
         match &self.quality {
             Err(why) => Some(format!("Quality cannot be compared: {}.", (*why)?.words())),
-            Ok(quality) if quality.n >= self.needed => None,
+            Ok(quality) if quality.n.least >= self.needed => None,
             Ok(quality) if quality.is_equal => None,
             Ok(quality) => Some(format!(
                 "Whether {} differs was not tested: {} per cell, {} are needed.",
                 quality.name,
-                count(quality.n, "seed"),
+                quality.n.counted("seed"),
                 self.needed
             )),
         }

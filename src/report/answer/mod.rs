@@ -21,6 +21,7 @@ mod missing;
 mod of_search;
 mod parts;
 mod sentences;
+mod sizes;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -38,7 +39,7 @@ use asked::{asked, has_parts};
 use context::NAMED;
 use missing::{not_run, nothing};
 
-pub(super) use along::sentences as along;
+pub(super) use along::along;
 pub use best::BestCells;
 pub(super) use choice::Choice;
 pub use context::Answer;
@@ -69,17 +70,13 @@ impl Answer {
         }
     }
 
-    /// The answer of the profiling report, from the sections in `themes`: where a step's time goes, what limits it, the
-    /// effect of the batch size, targets.
+    /// The answer of the profiling report, from the sections in `themes`: where a step's time goes, what limits it,
+    /// targets.
     pub(super) fn of_profile(view: &View<'_>, themes: &[Theme]) -> Self {
         let sections = || themes.iter().flat_map(|theme| &theme.sections);
         let section = |id: &str| sections().find(|section| section.id == id);
-        let points = |id: &str, most: usize| {
-            let points = section(id).into_iter().flat_map(|section| &section.points);
-            points.take(most).cloned().collect::<Vec<String>>()
-        };
-        let mut sentences = points("section-phases", usize::MAX);
-        sentences.extend(points("section-batch-size", 2));
+        let phases = section("section-phases").into_iter();
+        let mut sentences: Vec<String> = phases.flat_map(|own| own.points.clone()).collect();
         let targets = section("section-targets").and_then(|section| section.tables.first());
         sentences.extend(targets.map(targets::short));
         if sentences.is_empty() {

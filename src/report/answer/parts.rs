@@ -11,10 +11,11 @@ use crate::report::sections::{batch_curve, cost, phases, scaling};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
+use super::along::along;
 use super::choice::Choice;
 use super::context::NAMED;
 use super::learned::learned;
-use super::{along, equal, gains};
+use super::{equal, gains};
 
 const NOT_EVALUATED: &str =
     "Whether the model learned is not known: it was not evaluated before and after training.";
@@ -49,14 +50,14 @@ pub(super) fn sentences(
         }
         AnswerPart::Gain(axis) => {
             let told = gains::along(view, axis, choices);
-            let told = told.unwrap_or_else(|| along::of_treatments(view, axis));
+            let told = told.unwrap_or_else(|| along(view, axis, true));
             or(told, no_pair(axis))
         }
         AnswerPart::Along(axis) if batch_curve::is_axis(view, axis) => or(
             batch_curve::knees(view).into_iter().take(NAMED).collect(),
             "No two measured cells differ in the batch size only.".to_owned(),
         ),
-        AnswerPart::Along(axis) => or(along::sentences(view, axis), no_pair(axis)),
+        AnswerPart::Along(axis) => or(along(view, axis, false), no_pair(axis)),
         AnswerPart::Scaling(_) => or(
             scaling::growths(view).into_iter().take(NAMED).collect(),
             "How times grow with the number of samples needs three sizes, and fewer were measured."

@@ -8,7 +8,7 @@ use crate::report::quality::optimistic;
 use crate::report::view::View;
 
 use super::asked::has_parts;
-use super::choice::{self, Choice, ComparedToBest, Ranked};
+use super::choice::{Choice, ComparedToBest, Ranked};
 use super::{equal, gains, units};
 
 /// Fraction by which a further measure of another cell must be better than the best cell's to be mentioned.
@@ -110,8 +110,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         cells.filter(|one| is(&one.standing)).collect()
     };
     let best_text = text(view, choice, best);
-    let n = choice.n;
-    if n < choice.needed {
+    if choice.n.least < choice.needed {
         let which = match &*by {
             "Fastest" => "which cell is fastest".to_owned(),
             by => format!("which cell has the {}", lowered(by)),
@@ -151,7 +150,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let cells = count(alike.len(), "cell");
     let verb = if alike.len() == 1 { "is" } else { "are" };
     let behind = behind(view, choice);
-    let test = choice::test(n);
+    let test = choice.n.test();
     if alike.iter().all(|one| one.values == best.values) {
         let verb = if alike.len() == 1 { "has" } else { "have" };
         return vec![format!(
@@ -186,13 +185,13 @@ fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
         ComparedToBest::Behind(p) => Some(p),
         _ => None,
     });
-    let (n, p) = (choice.n, human(p.fold(0.0, f64::max), 2));
+    let (n, p) = (choice.n.text(), human(p.fold(0.0, f64::max), 2));
     match &*choice.cells {
         [_, other] => {
             let (name, shown) = (view.name(other.cell, None), other.numbers[0].shown());
-            format!("{name} is behind it, {shown} (n = {n}, Mann–Whitney, p = {p})")
+            format!("{name} is behind it, {shown} ({n}, Mann–Whitney, p = {p})")
         }
-        _ => format!("every other cell is behind it (n = {n}, Mann–Whitney, p ≤ {p} by Holm)"),
+        _ => format!("every other cell is behind it ({n}, Mann–Whitney, p ≤ {p} by Holm)"),
     }
 }
 
@@ -228,10 +227,10 @@ fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
             "No cell is best by {names} at once; {n} of {all} are on the Pareto front: {named}{more}{worse}."
         ),
     }];
-    if choice.n < choice.needed {
+    if choice.n.least < choice.needed {
         sentences.push(format!(
             "The front is that of medians over {}; telling each cell from all others needs {}.",
-            choice.n, choice.needed
+            choice.n.least, choice.needed
         ));
     }
     sentences

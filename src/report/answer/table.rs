@@ -2,7 +2,7 @@
 
 use crate::base::units::human;
 use crate::report::measure::Measure;
-use crate::report::number::interval_name;
+use crate::report::number::{fixed, interval_name};
 use crate::report::quality::has_learned;
 use crate::report::sections::bottleneck;
 use crate::report::sections::phases::breakdown;
@@ -168,8 +168,9 @@ fn row_of(
     fields.extend(one.numbers.iter().map(|number| Entry::number(Some(number))));
     fields.extend(choice.beside.iter().map(|measure| measure.entry(one.cell)));
     fields.extend(has_phases(choice).then(|| {
-        let found = breakdown(one.cell).map(|found| bottleneck::words(&found));
-        found.map_or_else(|| Entry::text("–"), |[_, largest]| Entry::text(largest))
+        let found = breakdown(one.cell).map(|found| bottleneck::largest(&found));
+        let told = |(name, share)| format!("{name} ({} %)", fixed(share, 1));
+        Entry::text(found.map_or_else(|| "–".to_owned(), told))
     }));
     let mut standing = in_words(one.standing);
     if is_base(one, base) {

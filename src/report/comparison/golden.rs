@@ -210,13 +210,16 @@ fn quality(column: &str, place: usize) -> QualityChange {
         0.96
     };
     let before = 0.08 + 0.002 * place as f64;
+    let is_tested = matches!(verdict, QualityVerdict::Better | QualityVerdict::NotTold);
+    let p_adjusted = is_tested.then_some(0.031);
     QualityChange {
         column: column.into(),
         direction: Direction::Lower,
         medians: (before, before * factor),
         pairs: 1,
         verdict,
-        p: matches!(verdict, QualityVerdict::Better | QualityVerdict::NotTold).then_some(0.031),
+        p: p_adjusted,
+        p_adjusted,
     }
 }
 

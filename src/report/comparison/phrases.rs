@@ -1,22 +1,12 @@
 //! How ratios, verdicts and their reasons are written, in every language.
 
 use crate::compare::{Design, Judgement, NotComparableReason, Ratio, Test, UnclearReason, Verdict};
-use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry};
+use crate::report::table::Entry;
 use crate::results::IntervalKind;
 
 use super::Words;
 
 impl Words {
-    /// A column of numbers.
-    pub(crate) fn column(self, heading: String, unit: &str, provenance: &Provenance) -> Column {
-        Column {
-            heading,
-            provenance: self.provenance(provenance),
-            ..Column::number("", unit, provenance)
-        }
-    }
-
     /// A ratio with its interval below it; a dash without one.
     pub(crate) fn ratio_entry(self, ratio: Option<&Ratio>) -> Entry {
         ratio.map_or_else(

@@ -7,7 +7,6 @@ use super::{Language, Words};
 use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
 use crate::report::answer::deciding_metric;
 use crate::report::language::Timed;
-use crate::report::number::Provenance;
 use crate::report::view::{CellInView, View};
 
 /// Largest number of rows of a table over cells.
@@ -125,8 +124,8 @@ impl<'a> Scene<'a> {
     }
 
     /// Provenance of a ratio of times by a formula; it mentions different environments, if there are any.
-    pub(crate) fn ratio_formula(&self, formula: String) -> Provenance {
-        Provenance::Derived(self.across(formula))
+    pub(crate) fn ratio_formula(&self, formula: String) -> String {
+        self.words.derived(self.across(formula))
     }
 
     /// `text` of a ratio of times, with a note if the environments differ.

@@ -71,10 +71,6 @@ pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
             }
         }
     }
-    for number in subject.having(&["text", "provenance", "value", "unit"]) {
-        let told = number["provenance"].as_str().unwrap_or_default();
-        found.extend(provenance(told).map(|why| format!("number {}: {why}", number["text"])));
-    }
     found
 }
 

@@ -38,18 +38,6 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
             }
         }
     }
-    for number in subject.having(&["text", "provenance", "value", "interval"]) {
-        let told = number["provenance"].as_str().unwrap_or_default();
-        let n = told
-            .strip_prefix("measured (n = ")
-            .and_then(|rest| rest.split([' ', ')']).next()?.parse::<usize>().ok());
-        if n.is_some_and(|n| n > 1) == number["interval"].is_null() && n.is_some() {
-            found.push(format!(
-                "{} of {told}: interval {}",
-                number["text"], number["interval"]
-            ));
-        }
-    }
     let single = subject
         .set
         .timings

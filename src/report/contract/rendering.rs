@@ -9,8 +9,8 @@ use super::subject::{Subject, Text};
 use crate::report::sections::findings::RULES;
 use crate::report::view::View;
 
-/// R4: every measured cell has a row among the times, every other one is in a list with its reason, and all rows are
-/// printed.
+/// R4: every measured cell has a row among the times, unless that table says that it is cut; the first [`LISTED`] others are in
+/// a list with their reason.
 pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let view = View::of(subject.set);

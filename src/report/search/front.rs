@@ -82,14 +82,6 @@ impl Side<'_, '_, '_> {
     }
 }
 
-/// The trial whose configuration is trained in full: the one with the best first objective.
-pub(crate) fn chosen<'v, 'a>(
-    search: &Search<'v, 'a>,
-    study: &Study<'v, 'a>,
-) -> Option<Trial<'v, 'a>> {
-    front_of(search, study).first().copied()
-}
-
 /// A trial with its study, and whether a table marks the trial (for example because it is on the front).
 pub(crate) type FlaggedTrial<'s, 'v, 'a> = (&'s Study<'v, 'a>, Trial<'v, 'a>, bool);
 

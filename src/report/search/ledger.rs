@@ -17,17 +17,8 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    /// The sum over all trials of a search.
-    pub(crate) fn of(search: &Search<'_, '_>) -> Self {
-        Self::over(search, search.trials())
-    }
-
-    /// The sum over the trials of a study.
-    pub(crate) fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Self {
-        Self::over(search, study.trials.iter().copied())
-    }
-
-    fn over<'v, 'a: 'v>(
+    /// The sum over some trials of a search.
+    pub(crate) fn of<'v, 'a: 'v>(
         search: &Search<'_, '_>,
         trials: impl Iterator<Item = Trial<'v, 'a>>,
     ) -> Self {
@@ -57,7 +48,7 @@ pub(super) fn verdict(search: &Search<'_, '_>) -> Option<String> {
     if matches!(search.spec.pruner, PrunerSpec::None(_)) {
         return None;
     }
-    let sum = Sum::of(search);
+    let sum = Sum::of(search, search.trials());
     let trials = count(sum.trials, "trial");
     if sum.pruned == 0 {
         return Some(format!("None of {trials} was pruned."));

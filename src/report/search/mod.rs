@@ -99,8 +99,8 @@ pub(crate) fn best_trials<'s, 'v, 'a>(
     search: &'s Search<'v, 'a>,
 ) -> Vec<(&'s Study<'v, 'a>, Trial<'v, 'a>)> {
     let studies = search.studies.iter();
-    let chosen = studies.filter_map(|study| Some((study, front::chosen(search, study)?)));
-    chosen.collect()
+    let best = |study| Some((study, *front_of(search, study).first()?));
+    studies.filter_map(best).collect()
 }
 
 /// Numbers of trials by ending, for each study: "20 trials: 13 done, 1 done without a value, 1 failed, 5 pruned".

@@ -6,7 +6,6 @@ use crate::base::units::{
 use crate::plan::search::objective::METRIC_STARTS;
 use crate::plan::search::{ObjectiveDirection, SearchSpec};
 use crate::report::measure::{Measure, column_words, superlative};
-use crate::report::number::Provenance;
 use crate::report::plot::ScaleKind;
 use crate::report::table::{Column, Entry};
 use crate::results::{fixed_column, fixed_unit};
@@ -127,23 +126,19 @@ impl Objective {
         }
     }
 
-    fn provenance(&self) -> Provenance {
-        match &*self.column {
-            "flops_to_best" => Provenance::Derived(
-                "forward and backward FLOPs per sample × samples until the end of the best epoch"
-                    .into(),
-            ),
-            "parameters" => Provenance::Derived("values of all parameters, counted".into()),
-            "first_epoch_at_target" => {
-                Provenance::Derived("first epoch, from 0, at which report.target is reached; the number of epochs where none reached it".into())
-            }
-            _ => Provenance::Measured("n = 1: one run".into()),
-        }
-    }
-
     /// The objective's column in a table over trials.
     pub(crate) fn heading(&self) -> Column {
-        Column::number(&self.name, self.unit(), &self.provenance())
+        let formula = match &*self.column {
+            "flops_to_best" => {
+                "forward and backward FLOPs per sample × samples until the end of the best epoch"
+            }
+            "parameters" => "values of all parameters, counted",
+            "first_epoch_at_target" => {
+                "first epoch, from 0, at which report.target is reached; the number of epochs where none reached it"
+            }
+            _ => return Column::measured(&self.name, self.unit(), "n = 1: one run"),
+        };
+        Column::derived(&self.name, self.unit(), formula)
     }
 
     /// A trial's field in the objective's column.

@@ -121,7 +121,8 @@ pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
 
 fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
     let objective = search.first();
-    let mut near = Near::of(search, objective);
+    let limit = limit(search, objective);
+    let mut left_out = 0;
     let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
     for study in search.studies.iter().take(SERIES) {
         let found = values(search, study, objective, over);
@@ -131,9 +132,11 @@ fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
         });
         // With very many improvements only the line is drawn, without markers.
         points.truncate(if points.len() > MARKED { 1 } else { MARKED });
-        let drawn = found.iter();
-        let drawn = drawn.filter_map(|(x, value, _)| Some((*x, near.keep((*value)?)?)));
-        dots.push(drawn.collect());
+        let values = found.iter().filter_map(|(x, y, _)| Some((*x, (*y)?)));
+        let is_near = |&(_, y): &(f64, f64)| objective.direction.as_loss(y) <= limit;
+        let (near, far): (Vec<_>, Vec<_>) = values.partition(is_near);
+        left_out += far.len();
+        dots.push(near);
         lines.push(best.staircase());
         series.push(study.series("best so far", points));
     }
@@ -166,8 +169,7 @@ fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
     if objective.is_clock {
         caption += " Depends on the clock.";
     }
-    if near.left_out > 0 {
-        let left_out = near.left_out;
+    if left_out > 0 {
         caption = format!("{caption} {left_out} dots of far worse values are left out.");
     }
     Some(PlotContext {
@@ -178,42 +180,19 @@ fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
     })
 }
 
-/// Leaves out values that are so far from the best that the others would be indistinguishable in a plot.
-struct Near<'o> {
-    objective: &'o Objective,
-    /// Largest distance from the best value: ten times that of the median, and at least the magnitude of the best
-    /// value.
-    limit: f64,
-    /// Number of values that were left out.
-    left_out: usize,
-}
-
-impl<'o> Near<'o> {
-    /// Computes the limit from the done trials of a search.
-    fn of(search: &Search<'_, '_>, objective: &'o Objective) -> Self {
-        let done = search
-            .trials()
-            .filter(|trial| trial.ending() == Ending::Done);
-        let losses = done.filter_map(|trial| objective.loss(&trial));
-        let mut losses: Vec<f64> = losses.collect();
-        losses.sort_by(f64::total_cmp);
-        let ends = losses.first().zip(losses.get(losses.len() / 2));
-        // Only losses and metrics can have extreme values; sizes and counts are always shown.
-        let ends = ends.filter(|_| objective.is_of_data());
-        let limit = ends.map_or(f64::INFINITY, |(best, middle)| {
-            best + 10.0 * (middle - best).max(best.abs())
-        });
-        Self {
-            objective,
-            limit,
-            left_out: 0,
-        }
-    }
-
-    /// The value, if it is near enough.
-    fn keep(&mut self, value: f64) -> Option<f64> {
-        let is_near = self.objective.direction.as_loss(value) <= self.limit;
-        self.left_out += usize::from(!is_near);
-        is_near.then_some(value)
-    }
+/// The largest loss that is drawn, because of values further away the others would be indistinguishable in a plot: from
+/// the best done trial ten times the distance of the median, and at least the magnitude of the best value.
+fn limit(search: &Search<'_, '_>, objective: &Objective) -> f64 {
+    let done = search
+        .trials()
+        .filter(|trial| trial.ending() == Ending::Done);
+    let losses = done.filter_map(|trial| objective.loss(&trial));
+    let mut losses: Vec<f64> = losses.collect();
+    losses.sort_by(f64::total_cmp);
+    let ends = losses.first().zip(losses.get(losses.len() / 2));
+    // Only losses and metrics can have extreme values; sizes and counts are always shown.
+    let ends = ends.filter(|_| objective.is_of_data());
+    ends.map_or(f64::INFINITY, |(best, middle)| {
+        best + 10.0 * (middle - best).max(best.abs())
+    })
 }

@@ -55,7 +55,7 @@ pub(crate) fn speed_up(
         )));
     }
     let pruned = |search: &Search<'_, '_>| {
-        let sum = Sum::of(search);
+        let sum = Sum::of(search, search.trials());
         format!("{} of {} pruned", sum.pruned, count(sum.trials, "trial"))
     };
     Some(Ok(format!(

@@ -125,13 +125,12 @@ impl<'v, 'a> Search<'v, 'a> {
 
     /// A trial's parameters as text: `hidden 512, lr 0.00027`.
     pub(crate) fn point_in_words(&self, point: &Point) -> String {
-        let parameters = self.spec.space.parameters.iter().enumerate();
-        let words = parameters.filter_map(|(place, parameter)| {
+        let parameters = self.spec.space.parameters.iter();
+        let names = parameters.clone().map(|parameter| &*parameter.name);
+        let words = parameters.enumerate().filter_map(|(place, parameter)| {
             let value = text(parameter, point.get(place)?);
-            Some(format!(
-                "{} {value}",
-                short_name(&self.spec.space.parameters, place)
-            ))
+            let name = names::short_name(&parameter.name, names.clone());
+            Some(format!("{name} {value}"))
         });
         words.collect::<Vec<String>>().join(", ")
     }
@@ -228,12 +227,6 @@ fn name(view: &View<'_>, studies: &mut [Study<'_, '_>]) {
             words.join(", ")
         };
     }
-}
-
-/// The last part of a parameter's name, if it is unique.
-fn short_name(parameters: &[Parameter], place: usize) -> &str {
-    let all = parameters.iter().map(|parameter| &*parameter.name);
-    names::short_name(&parameters[place].name, all)
 }
 
 /// A value of a parameter as text.

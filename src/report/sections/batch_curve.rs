@@ -7,7 +7,7 @@ use crate::results::{Interval, IntervalKind, grouped};
 
 use super::ranking::not_comparable;
 
-use crate::report::timing::{THROUGHPUT, throughput, timing_value};
+use crate::report::timing::{THROUGHPUT, timing, timing_value};
 
 /// Path of the axis of batch sizes.
 pub(crate) const AXIS: &str = "train.batch-size";
@@ -64,12 +64,6 @@ struct Knee<'v, 'a> {
     also: Vec<&'v Cell<'a>>,
 }
 
-/// Largest relative distance from the best throughput, `report.knee` (0.05 is 5 %).
-fn tolerance(view: &View<'_>) -> f64 {
-    let knee: Option<f64> = view.set.plan.reported("knee");
-    knee.unwrap_or_else(|| crate::plan::ReportSpec::default().knee)
-}
-
 /// Finds the knee: the smallest batch size whose median throughput is at least `1 − tolerance` of the best.
 ///
 /// The threshold is an interval too: `1 − tolerance` times that of the best cell. A smaller batch size is distinguished
@@ -106,7 +100,7 @@ pub(crate) fn is_axis(view: &View<'_>, name: &str) -> bool {
 /// Sentences: from which batch size on throughput hardly grows, one for each sweep.
 pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
     let told = sweeps(view).into_iter().filter_map(|sweep| {
-        let found = knee(&sweep, tolerance(view))?;
+        let found = knee(&sweep, view.set.plan.knee())?;
         let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
         let which = match sweep.name(view) {
             all if all == "all" => String::new(),
@@ -124,7 +118,7 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
                 "{which}Throughput still grows at batch size {knee}, the largest measured ({speed}, {n})."
             ),
             (false, also) => {
-                let most = plain(tolerance(view) * 100.0);
+                let most = plain(view.set.plan.knee() * 100.0);
                 let also = also.map(|also| format!("; {also} is not told from it"));
                 format!(
                     "{which}From batch size {knee} on ({speed}) larger ones that were measured bring at most {most} % ({n}){}.",
@@ -144,5 +138,5 @@ fn interval(cell: &Cell<'_>) -> Option<Interval> {
 
 /// A cell's throughput as text: "9.06 samples/s (8.67–9.45)".
 fn in_words(cell: &Cell<'_>) -> String {
-    throughput(cell).map_or_else(|| "not measured".to_owned(), |speed| speed.shown())
+    timing(cell, THROUGHPUT).map_or_else(|| "not measured".to_owned(), |speed| speed.shown())
 }

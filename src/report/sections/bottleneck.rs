@@ -2,7 +2,7 @@
 
 use crate::base::units::human;
 use crate::report::judged::{some_of, span};
-use crate::report::number::{Provenance, fixed};
+use crate::report::number::fixed;
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry};
 use crate::report::view::{Cell, View};
@@ -76,17 +76,8 @@ pub(crate) fn largest(found: &Breakdown) -> (&'static str, f64) {
         .unwrap_or(("other", 0.0))
 }
 
-/// Names of the limiting class, and of the largest phase with its share.
-pub(crate) fn words(found: &Breakdown) -> [String; 2] {
-    let (name, most) = largest(found);
-    let largest = format!("{name} ({} %)", fixed(most, 1));
-    [bound(found).name().to_owned(), largest]
-}
-
 /// The rule that determines what limits a step.
-fn rule() -> String {
-    "A step is bound by what takes most of it: compute, data wait (input), transfer or other (overhead).".to_owned()
-}
+const RULE: &str = "A step is bound by what takes most of it: compute, data wait (input), transfer or other (overhead).";
 
 /// Sentences: what limits the steps of the measured cells, one for each class.
 fn verdicts(view: &View<'_>) -> Vec<String> {
@@ -154,10 +145,13 @@ fn verdict(
 
 /// The table of shares, and the sentences on what limits the steps.
 pub(crate) fn judged(view: &View<'_>) -> Section {
-    let how = Provenance::Measured("mean over steps and runs".into());
     let (names, present) = (names(), present(view));
     let mut columns = vec![Column::text("bound by")];
-    columns.push(Column::number("step, mean", "ms", &how));
+    columns.push(Column::measured(
+        "step, mean",
+        "ms",
+        "mean over steps and runs",
+    ));
     let share = |&place: &usize| Column::share(names[place], "phase ÷ step");
     columns.extend(present.iter().map(share));
     Column::last_is_residual(&mut columns);
@@ -171,8 +165,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
             return Some(words.chain(unknown).collect());
         }
         let found = breakdown(cell)?;
-        let [bound_by, _] = words(&found);
-        let mut fields = vec![Entry::text(bound_by)];
+        let mut fields = vec![Entry::text(bound(&found).name())];
         fields.push(Entry::value(found.step_ms, human(found.step_ms, 4)));
         let percent = |&place: &usize| match (found.shares[place], found.is_known[place]) {
             (share, true) => Entry::value(share, fixed(share, 1)),
@@ -181,7 +174,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
         fields.extend(present.iter().map(percent));
         Some(fields)
     });
-    Section::judged(table, rule(), verdicts(view))
+    Section::judged(table, RULE, verdicts(view))
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use crate::base::statistics::median;
 use crate::base::units::{human_integer, human_si};
 use crate::event::RunFacts;
-use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Table, spread_entry};
+use crate::report::table::{Column, ColumnKind, Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, value};
 
@@ -36,14 +35,14 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     if of_all(view).is_some() {
         return None;
     }
-    let counted = Provenance::Derived("counted values".into());
+    let counted = Column::derived("parameters", "", "counted values").of(ColumnKind::Count);
     let flops = |heading, get: fn(&RunFacts) -> f64| {
         CellColumn::derived(heading, "", "counted by the operations", move |cell| {
             over_seeds(cell, get)
         })
     };
     let fields = [
-        CellColumn::new(Column::count("parameters", &counted), |cell| {
+        CellColumn::new(counted, |cell| {
             let parameters = cell.facts().next().map(|facts| facts.parameters as f64);
             let parameters = parameters.filter(|count| *count > 0.0);
             Entry::shown(parameters, |parameters| human_integer(parameters as u64))

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::base::units::human;
 use crate::event::RunFacts;
 use crate::report::answer::Choice;
-use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
@@ -84,7 +83,7 @@ fn counts<'v>(view: &'v View<'_>, cell: &Cell<'_>) -> Counts<'v> {
 }
 
 fn samples(heading: &str) -> Column {
-    Column::number(heading, "", &Provenance::Measured("test split".to_owned()))
+    Column::measured(heading, "", "test split")
 }
 
 fn matrix(counts: &Counts<'_>, classes: &[&str]) -> (Vec<Column>, Vec<Row>) {

@@ -4,14 +4,13 @@ use crate::base::text::count;
 use crate::base::units::{human, shortest};
 use crate::plan::CostSpec;
 use crate::report::clock::wall_s;
-use crate::report::number::Provenance;
 use crate::report::section::Section;
-use crate::report::table::{Column, ColumnKind, Entry, Row};
+use crate::report::table::{Entry, Row};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
 
 use super::cells::executions;
-use super::field::{self, CellColumn};
+use super::field::{self, CellColumn, Field};
 use super::machine;
 use super::parallel::cores_of;
 use crate::report::timing::{THROUGHPUT, timing_value};
@@ -19,16 +18,16 @@ use crate::report::timing::{THROUGHPUT, timing_value};
 pub(crate) const SECONDS: f64 = 3600.0;
 
 /// Times of runs in hours.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Hours {
-    pub(crate) core: f64,
-    pub(crate) gpu: f64,
+#[derive(Default)]
+struct Hours {
+    core: f64,
+    gpu: f64,
     /// Core-hours and GPU-hours of runs that are not done.
-    pub(crate) lost: (f64, f64),
-    pub(crate) runs: usize,
-    pub(crate) lost_runs: usize,
+    lost: (f64, f64),
+    runs: usize,
+    lost_runs: usize,
     /// Number of runs without a known wall time or number of cores.
-    pub(crate) unknown: usize,
+    unknown: usize,
 }
 
 /// How hours and costs are computed.
@@ -43,17 +42,13 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
         prices.in_words()
     );
     let currency = &prices.currency;
-    let columns = columns(view, &prices);
-    let of_hours = columns.iter().map(|(column, entry)| {
-        let prices = &prices;
-        CellColumn::new(column.clone(), move |cell| {
-            entry(prices, &hours(view, cell))
-        })
-    });
-    let mut fields: Vec<CellColumn<'_, '_>> = of_hours.collect();
+    let total = Hours::of(view, executions(view));
+    let hours = |cell: &Cell<'_>| Hours::of(view, cell.blocks.iter().map(|run| (cell, *run)));
+    let has_lost = view.cells.iter().any(|cell| hours(cell).lost_runs > 0);
+    let of_hours = of_hours(&prices, has_lost);
     let epoch = "median epoch × cores or GPU × the assumed price";
     let samples = "1,000 ÷ median throughput × cores or GPU × the assumed price";
-    fields.extend([
+    let of_times = [
         CellColumn::derived("an epoch", currency, epoch, |cell| {
             let seconds = timing_value(cell, "epoch_s");
             of_time(view, &prices, cell, seconds)
@@ -62,17 +57,21 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
             let seconds = timing_value(cell, THROUGHPUT).map(|speed| 1000.0 / speed);
             of_time(view, &prices, cell, seconds)
         }),
-    ]);
-    let own = fields.len();
-    let has_run = |cell: &Cell<'_>| !cell.blocks.is_empty();
-    let mut table = field::of_cells(view, ("cost", "Cost", about), &fields, has_run);
-    let total = total(view);
+    ];
+    let mut columns = field::columns(&of_hours);
+    columns.extend(field::columns(&of_times));
+    let own = columns.len();
+    let mut table = field::of_each_cell(view, ("cost", "Cost", about), columns, |cell| {
+        let mut row = field::entries(&of_hours, &hours(cell));
+        row.extend(field::entries(&of_times, cell));
+        (!cell.blocks.is_empty()).then_some(row)
+    });
     let labels = std::iter::repeat_n("–", table.columns.len() - own - 1);
     let mut sum: Vec<Entry> = std::iter::once("all")
         .chain(labels)
         .map(Entry::text)
         .collect();
-    sum.extend(columns.iter().map(|(_, entry)| entry(&prices, &total)));
+    sum.extend(field::entries(&of_hours, &total));
     sum.extend([Entry::text("–"), Entry::text("–")]);
     table.rows.push(Row::new("", sum));
     let unknown = count(total.unknown, "run");
@@ -84,52 +83,44 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
 /// Cost of all runs, with the currency; `None` if the manifest has no price.
 pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
     let prices = prices(view)?;
-    let total = total(view);
+    let total = Hours::of(view, executions(view));
     let cost = prices.of(total.core, total.gpu);
     Some(format!("{} {}", human(cost, 3), prices.currency))
 }
 
-/// Time of all runs; a run that several cells share counts once.
-fn total(view: &View<'_>) -> Hours {
-    let runs = executions(view).into_iter();
-    let each = runs.map(|(cell, run)| Hours::of(view, cell, run));
-    each.fold(Hours::default(), |sum, own| sum.plus(&own))
-}
-
-/// A column of the cost table, with the function that gives its field.
-type OfHours = (Column, fn(&Prices, &Hours) -> Entry);
-
 /// The columns that the prices need, and the cost of failed runs if there are any.
-fn columns(view: &View<'_>, prices: &Prices) -> Vec<OfHours> {
-    let derived = |heading, unit, formula: &str| {
-        Column::number(heading, unit, &Provenance::Derived(formula.to_owned()))
-    };
-    let rows = Provenance::Measured("rows of blocks.csv".to_owned());
-    let mut all: Vec<OfHours> = vec![(
-        Column::number("runs", "", &rows).of(ColumnKind::Count),
-        |_, hours| Entry::count(hours.runs),
+fn of_hours(prices: &Prices, has_lost: bool) -> Vec<Field<'_, Hours>> {
+    let mut all = vec![Field::count(
+        "runs",
+        "rows of blocks.csv",
+        |hours: &Hours| hours.runs,
     )];
     if prices.core.is_some() {
-        let column = derived("cores", "core-h", "wall × cores kept from others");
-        all.push((column, |_, hours| digits(hours.core)));
+        let how = "wall × cores kept from others";
+        let core = |hours: &Hours| digits(hours.core);
+        all.push(Field::derived("cores", "core-h", how, core));
     }
     if prices.gpu.is_some() {
-        let column = derived("GPUs", "GPU-h", "wall of runs on a GPU");
-        all.push((column, |_, hours| digits(hours.gpu)));
+        let how = "wall of runs on a GPU";
+        let gpu = |hours: &Hours| digits(hours.gpu);
+        all.push(Field::derived("GPUs", "GPU-h", how, gpu));
     }
     let currency = &prices.currency;
-    let column = derived("cost", currency, "hours × the assumed price");
-    all.push((column, |prices, hours| {
-        digits(prices.of(hours.core, hours.gpu))
-    }));
-    let mut cells = view.cells.iter();
-    if cells.any(|cell| hours(view, cell).lost_runs > 0) {
-        let lost = "their hours × the assumed price";
-        let column = derived("of failed and pruned runs", currency, lost);
-        all.push((column, |prices, hours| {
+    let how = "hours × the assumed price";
+    let cost = |hours: &Hours| digits(prices.of(hours.core, hours.gpu));
+    all.push(Field::derived("cost", currency, how, cost));
+    if has_lost {
+        let how = "their hours × the assumed price";
+        let lost = |hours: &Hours| {
             let cost = prices.of(hours.lost.0, hours.lost.1);
             Entry::shown((hours.lost_runs > 0).then_some(cost), |cost| human(cost, 3))
-        }));
+        };
+        all.push(Field::derived(
+            "of failed and pruned runs",
+            currency,
+            how,
+            lost,
+        ));
     }
     all
 }
@@ -175,42 +166,30 @@ impl Prices {
 }
 
 impl Hours {
-    /// Time of a run of `cell`.
-    fn of(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Self {
-        let mut hours = Self {
-            runs: 1,
-            ..Self::default()
-        };
-        let (Some(wall), Some(cores)) = (wall_s(run), cores(view, cell, run)) else {
-            hours.unknown = 1;
-            return hours;
-        };
-        let wall = wall / SECONDS;
-        hours.core = wall * cores;
-        hours.gpu = if is_on_gpu(view, cell) { wall } else { 0.0 };
-        if run.status != Status::Done {
-            hours.lost = (hours.core, hours.gpu);
-            hours.lost_runs = 1;
+    /// Time of runs.
+    fn of<'c, 'a: 'c>(
+        view: &View<'a>,
+        runs: impl IntoIterator<Item = (&'c Cell<'a>, &'c BlockRow)>,
+    ) -> Self {
+        let mut hours = Self::default();
+        for (cell, run) in runs {
+            hours.runs += 1;
+            let (Some(wall), Some(cores)) = (wall_s(run), cores(view, cell, run)) else {
+                hours.unknown += 1;
+                continue;
+            };
+            let wall = wall / SECONDS;
+            let gpu = if is_on_gpu(view, cell) { wall } else { 0.0 };
+            hours.core += wall * cores;
+            hours.gpu += gpu;
+            if run.status != Status::Done {
+                hours.lost.0 += wall * cores;
+                hours.lost.1 += gpu;
+                hours.lost_runs += 1;
+            }
         }
         hours
     }
-
-    pub(crate) fn plus(self, other: &Self) -> Self {
-        Self {
-            core: self.core + other.core,
-            gpu: self.gpu + other.gpu,
-            lost: (self.lost.0 + other.lost.0, self.lost.1 + other.lost.1),
-            runs: self.runs + other.runs,
-            lost_runs: self.lost_runs + other.lost_runs,
-            unknown: self.unknown + other.unknown,
-        }
-    }
-}
-
-/// Core-hours and GPU-hours of all runs of a cell.
-pub(crate) fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
-    let runs = cell.blocks.iter().map(|run| Hours::of(view, cell, run));
-    runs.fold(Hours::default(), |sum, own| sum.plus(&own))
 }
 
 /// Number of cores that a run occupied; if runs share a machine, its cores are divided among them.

@@ -19,7 +19,7 @@ pub(crate) const WORK: [(&str, &str); 4] = [
 ];
 
 /// Parts of a specification that can change a result or a time.
-const ALL: [(&str, &str); 6] = [
+pub(crate) const ALL: [(&str, &str); 6] = [
     ("dataset", "dataset"),
     ("model", "model"),
     ("loss", "loss"),
@@ -35,17 +35,8 @@ const LONGEST: usize = 100;
 /// Largest number of settings of one part in a text.
 const SETTINGS: usize = 6;
 
-/// Text of differing settings that determine the arithmetic per sample: `loss (kernel-mmd vs t-statistic)`.
-pub(crate) fn of_work(view: &View<'_>, one: &[&Cell<'_>], other: &[&Cell<'_>]) -> Vec<String> {
-    differing(view, one, other, &WORK)
-}
-
-/// Text of all differing settings: `train (batch-size 32 vs 64)`.
-pub(crate) fn of_all(view: &View<'_>, one: &[&Cell<'_>], other: &[&Cell<'_>]) -> Vec<String> {
-    differing(view, one, other, &ALL)
-}
-
-fn differing(
+/// Text of the settings that differ in some parts: `train (batch-size 32 vs 64)`.
+pub(crate) fn differing(
     view: &View<'_>,
     one: &[&Cell<'_>],
     other: &[&Cell<'_>],
@@ -124,20 +115,17 @@ fn settings(ours: &[&Value], theirs: &[&Value]) -> Vec<String> {
 /// The different values of every setting of some tables, by its dotted path.
 fn settings_of(values: &[&Value]) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (path, value) in values.iter().flat_map(|value| leaves(value)) {
-        let known = found.entry(path).or_default();
-        let text = plain(value);
-        if !known.contains(&text) {
-            known.push(text);
+    for value in values {
+        let mut settings = BTreeMap::new();
+        compare::leaves("", value, &mut settings);
+        for (path, value) in settings {
+            let known = found.entry(path).or_default();
+            let text = plain(value);
+            if !known.contains(&text) {
+                known.push(text);
+            }
         }
     }
-    found
-}
-
-/// Every setting of a table that is set, by its dotted path; those of a table inside it too.
-fn leaves(value: &Value) -> BTreeMap<String, &Value> {
-    let mut found = BTreeMap::new();
-    compare::leaves("", value, &mut found);
     found
 }
 

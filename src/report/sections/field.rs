@@ -1,6 +1,8 @@
 //! [`Field`]: a column of a table together with its entries.
 
-use crate::report::number::Provenance;
+use std::fmt::Display;
+
+use crate::report::language::Words;
 use crate::report::section::{ROWS, cut};
 use crate::report::table::{Column, ColumnKind, Entry, Row, Table};
 use crate::report::view::{Cell, View};
@@ -35,32 +37,28 @@ impl<'f, R> Field<'f, R> {
 
     /// A column of integers; `how` describes how they were counted.
     pub(crate) fn count(heading: &str, how: &str, count: impl Fn(&R) -> usize + 'f) -> Self {
-        let how = Provenance::Measured(how.to_owned());
-        Self::new(Column::count(heading, &how), move |row| {
-            Entry::count(count(row))
-        })
+        let column = Column::measured(heading, "", how).of(ColumnKind::Count);
+        Self::new(column, move |row| Entry::count(count(row)))
     }
 
     /// A column of measured numbers; `how` describes how they were aggregated.
     pub(crate) fn measured(
         heading: &str,
         unit: &str,
-        how: impl Into<String>,
+        how: impl Display,
         entry: impl Fn(&R) -> Entry + 'f,
     ) -> Self {
-        let how = Provenance::Measured(how.into());
-        Self::new(Column::number(heading, unit, &how), entry)
+        Self::new(Column::measured(heading, unit, how), entry)
     }
 
     /// A column of numbers that are computed by `formula`.
     pub(crate) fn derived(
         heading: &str,
         unit: &str,
-        formula: impl Into<String>,
+        formula: impl Display,
         entry: impl Fn(&R) -> Entry + 'f,
     ) -> Self {
-        let formula = Provenance::Derived(formula.into());
-        Self::new(Column::number(heading, unit, &formula), entry)
+        Self::new(Column::derived(heading, unit, formula), entry)
     }
 
     /// A column of assumed numbers, taken from the manifest.
@@ -70,7 +68,7 @@ impl<'f, R> Field<'f, R> {
         place: &str,
         entry: impl Fn(&R) -> Entry + 'f,
     ) -> Self {
-        let place = Provenance::Assumed(place.to_owned());
+        let place = Words::default().assumed(place);
         Self::new(Column::number(heading, unit, &place), entry)
     }
 
@@ -150,7 +148,7 @@ pub(crate) fn of_each_cell<'a>(
     columns: Vec<Column>,
     fields: impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
 ) -> Table {
-    let shown = view.shown();
+    let shown = view.shown.as_ref();
     let cells = view.cells.iter();
     let cells = cells.filter(|cell| shown.is_none_or(|(keys, _)| keys.contains(&cell.info.key)));
     let rows = cells.filter_map(|cell| row_of_cell(view, cell, &fields));

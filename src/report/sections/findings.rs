@@ -1,12 +1,12 @@
 //! Rules over the measurements: each finding names its rule and its values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::base::statistics::median;
+use crate::base::statistics::{median, range};
 use crate::base::text::count;
-use crate::base::units::human;
+use crate::base::units::{human, human_integer};
 use crate::report::judged::some_of;
 use crate::report::number::{fixed, times};
 use crate::report::view::{Cell, View};
@@ -42,7 +42,7 @@ const NAMED: usize = 2;
 pub(crate) type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
 
 /// Every rule, in the order of their findings; `docs/reports.md` describes each.
-pub(crate) const RULES: [Rule; 14] = [
+pub(crate) const RULES: [Rule; 16] = [
     (
         "waiting-for-data",
         "Training waited for data (percent of the step): {}.",
@@ -66,6 +66,16 @@ pub(crate) const RULES: [Rule; 14] = [
     ("data", "Of the data: {}.", |view| {
         Some(view.set.plan.data_remarks.join("; ")).filter(|found| !found.is_empty())
     }),
+    (
+        "failed-runs",
+        "Medians leave out runs that failed, so that a cell may look better than it is: {}.",
+        |view| named(view, failed_runs),
+    ),
+    (
+        "unequal-training",
+        "Programs trained on different numbers of samples ({}), so that their quality is not that of equal training.",
+        unequal_training,
+    ),
     (
         "no-learning",
         "Training did not lower the evaluation loss by 1 %: {}.",
@@ -148,6 +158,35 @@ fn named(view: &View<'_>, value: fn(&View<'_>, &Cell<'_>) -> Hit) -> Option<Stri
 fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let share = breakdown(cell)?.shares[0];
     (share > WAIT).then(|| (share, format!("{} %", fixed(share, 1))))
+}
+
+/// The fewest and the most samples that programs trained on, where they differ by more than 1 %.
+fn unequal_training(view: &View<'_>) -> Option<String> {
+    let programs = view.measured().filter(|cell| cell.is_of_command);
+    let samples = programs
+        .flat_map(Cell::facts)
+        .map(|facts| facts.samples as f64);
+    let samples: Vec<f64> = samples.filter(|samples| *samples > 0.0).collect();
+    let (least, most) = range(&samples)?;
+    (most > 1.01 * least).then(|| {
+        let text = |samples| human_integer(samples as u64);
+        format!("{} to {}", text(least), text(most))
+    })
+}
+
+/// The runs that a measured cell lost, by status.
+fn failed_runs(_: &View<'_>, cell: &Cell<'_>) -> Hit {
+    let mut failed: BTreeMap<&str, usize> = BTreeMap::new();
+    for run in cell.runs.iter().filter(|run| run.status.is_failure()) {
+        *failed.entry(run.status.text()).or_default() += 1;
+    }
+    let lost: usize = failed.values().sum();
+    let words = failed
+        .iter()
+        .map(|(status, runs)| format!("{runs} {status}"));
+    let words = words.collect::<Vec<_>>().join(", ");
+    let all = count(cell.runs.len(), "seed");
+    (cell.is_measured() && lost > 0).then(|| (lost as f64, format!("of {all} {words}")))
 }
 
 fn one_rank(_: &View<'_>, cell: &Cell<'_>) -> Hit {

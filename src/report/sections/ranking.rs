@@ -4,93 +4,69 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::base::statistics::median;
 use crate::report::judged::distinct;
 use crate::report::number::times;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
+use crate::results::value;
 
-use super::difference;
+use super::difference::{WORK, differing};
 use super::field::CellColumn;
 use super::tasks::tasks;
-use crate::report::timing::timing_value;
+use crate::report::timing::{THROUGHPUT, timing_value};
 
-/// The measure by which cells are ranked by speed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pace {
-    /// Milliseconds per step, between values of a treatment.
-    Step,
-    /// Seconds per epoch, if every measured cell ran whole epochs.
-    Epoch,
-    /// Samples per second, if epochs were cut short.
-    Throughput,
-    /// Seconds of a whole run, if nothing smaller is known, as for commands.
-    Run,
+/// The column of `timings.csv` by which cells are ranked by speed: seconds per epoch, if every measured cell ran whole
+/// epochs, and samples per second if epochs were cut short; seconds of a whole run if nothing smaller is known, as for
+/// commands.
+pub(crate) fn pace(cells: &[&Cell<'_>]) -> &'static str {
+    let measured = || cells.iter().filter(|cell| cell.is_measured());
+    let has = |column| move |cell: &&Cell<'_>| timing_value(cell, column).is_some();
+    if measured().next().is_some() && measured().all(has("epoch_s")) {
+        "epoch_s"
+    } else if !measured().any(has(THROUGHPUT)) && measured().any(has("total_s")) {
+        "total_s"
+    } else {
+        THROUGHPUT
+    }
 }
 
-impl Pace {
-    /// The measure that is available for all `cells`.
-    pub(crate) fn of(cells: &[&Cell<'_>]) -> Self {
-        let measured = cells.iter().filter(|cell| cell.is_measured());
-        let is_whole = |cell: &&Cell<'_>| timing_value(cell, "epoch_s").is_some();
-        let has_throughput = |cell: &&Cell<'_>| timing_value(cell, "samples_per_s").is_some();
-        let is_run = |cell: &&Cell<'_>| timing_value(cell, "total_s").is_some();
-        if measured.clone().next().is_some() && measured.clone().all(is_whole) {
-            Self::Epoch
-        } else if !measured.clone().any(has_throughput) && measured.clone().any(is_run) {
-            Self::Run
-        } else {
-            Self::Throughput
-        }
+/// The column between values of a treatment, that of a comparison: milliseconds per step, without validation; throughput
+/// if steps differ in size.
+pub(crate) fn pace_of_treatments(view: &View<'_>, cells: &[&Cell<'_>]) -> &'static str {
+    let measured = || cells.iter().filter(|cell| cell.is_measured());
+    let has = |column| {
+        let has = |cell: &&Cell<'_>| !cell.is_of_command && timing_value(cell, column).is_some();
+        measured().all(has)
+    };
+    let plan = &view.set.plan;
+    let sizes = distinct(measured().map(|cell| plan.samples_per_step(cell.info)));
+    match sizes.len() {
+        1 if has("step_ms") => "step_ms",
+        2.. if has(THROUGHPUT) => THROUGHPUT,
+        _ => pace(cells),
     }
+}
 
-    /// The measure between values of a treatment, that of a comparison: the step, without validation; throughput if steps
-    /// differ in size.
-    pub(crate) fn of_treatments(view: &View<'_>, cells: &[&Cell<'_>]) -> Self {
-        let measured = || cells.iter().filter(|cell| cell.is_measured());
-        let has = |column| {
-            let has =
-                |cell: &&Cell<'_>| !cell.is_of_command && timing_value(cell, column).is_some();
-            measured().all(has)
-        };
-        let plan = &view.set.plan;
-        let sizes = distinct(measured().map(|cell| plan.samples_per_step(cell.info)));
-        match sizes.len() {
-            1 if has("step_ms") => Self::Step,
-            2.. if has("samples_per_s") => Self::Throughput,
-            _ => Self::of(cells),
-        }
-    }
-
-    /// The column of `timings.csv`.
-    pub(crate) fn column(self) -> &'static str {
-        match self {
-            Self::Step => "step_ms",
-            Self::Epoch => "epoch_s",
-            Self::Throughput => "samples_per_s",
-            Self::Run => "total_s",
-        }
-    }
-
-    /// The formula of a speed-up.
-    fn formula(self) -> &'static str {
-        match self {
-            Self::Step => "step time of the baseline ÷ own",
-            Self::Epoch => "epoch time of the baseline ÷ own",
-            Self::Throughput => "throughput ÷ that of the baseline",
-            Self::Run => "time of the baseline's run ÷ own",
-        }
+/// The formula of a speed-up.
+fn formula(pace: &str) -> &'static str {
+    match pace {
+        "step_ms" => "step time of the baseline ÷ own",
+        "epoch_s" => "epoch time of the baseline ÷ own",
+        THROUGHPUT => "throughput ÷ that of the baseline",
+        _ => "time of the baseline's run ÷ own",
     }
 }
 
 /// The measured cells of a task, the fastest first; equal ones in plan order.
 pub(crate) fn fastest_first<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<(&'v Cell<'a>, f64)> {
-    let pace = Pace::of(cells);
+    let pace = pace(cells);
     let timed = cells.iter();
-    let timed = timed.filter_map(|cell| Some((*cell, timing_value(cell, pace.column())?)));
+    let timed = timed.filter_map(|cell| Some((*cell, timing_value(cell, pace)?)));
     let mut ordered: Vec<_> = timed.collect();
     ordered.sort_by(|a, b| match pace {
-        Pace::Throughput => b.1.total_cmp(&a.1),
-        Pace::Step | Pace::Epoch | Pace::Run => a.1.total_cmp(&b.1),
+        THROUGHPUT => b.1.total_cmp(&a.1),
+        _ => a.1.total_cmp(&b.1),
     });
     ordered
 }
@@ -124,7 +100,7 @@ pub(crate) fn not_comparable(view: &View<'_>, a: &Cell<'_>, b: &Cell<'_>) -> Opt
     {
         return measured_apart(a, b).map(str::to_owned);
     }
-    let differs = difference::of_work(view, &[a], &[b]);
+    let differs = differing(view, &[a], &[b], &WORK);
     Some(if differs.is_empty() {
         "other work per sample".to_owned()
     } else {
@@ -156,8 +132,8 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<CellColumn<'f, 'a>
             continue;
         };
         let pace = match view.treatment() {
-            Some(_) => Pace::of_treatments(view, &task.cells),
-            None => Pace::of(&task.cells),
+            Some(_) => pace_of_treatments(view, &task.cells),
+            None => pace(&task.cells),
         };
         let others = task.cells.iter().filter(|cell| cell.is_measured());
         let others: Vec<_> = others
@@ -178,8 +154,8 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<CellColumn<'f, 'a>
                 .iter()
                 .map(|cell| (&*cell.info.key, (pace, base))),
         );
-        if !formulas.contains(&pace.formula()) {
-            formulas.push(pace.formula());
+        if !formulas.contains(&formula(pace)) {
+            formulas.push(formula(pace));
         }
         let plan = &view.set.plan;
         let declared = [&plan.report, &plan.compare].map(|section| section.get("baseline"));
@@ -212,15 +188,21 @@ fn no_speed_up(view: &View<'_>, (base, other): (&Cell<'_>, &Cell<'_>), why: &str
 }
 
 /// Why the times of two whole runs cannot be divided: the programs took different numbers of steps.
-fn other_steps(pace: Pace, a: &Cell<'_>, b: &Cell<'_>) -> Option<String> {
+fn other_steps(pace: &str, a: &Cell<'_>, b: &Cell<'_>) -> Option<String> {
     let steps = |cell: &Cell<'_>| cell.facts().next().map(|facts| facts.steps);
-    let differ = pace == Pace::Run && steps(a) != steps(b);
+    let differ = pace == "total_s" && steps(a) != steps(b);
     differ.then(|| "different numbers of steps".to_owned())
 }
 
-fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) -> Entry {
-    let value = |cell: &Cell<'_>| timing_value(cell, pace.column());
-    let Some((own, base_speed)) = value(cell).zip(value(base)) else {
+fn against(view: &View<'_>, (pace, base): (&str, &Cell<'_>), cell: &Cell<'_>) -> Entry {
+    // Of the runs, as in sentences: the medians of `timings.csv` are rounded.
+    let middle = |cell: &Cell<'_>| {
+        timing_value(cell, pace)?;
+        let runs = cell.counted.iter();
+        let values: Vec<f64> = runs.filter_map(|run| value(run, pace)).collect();
+        median(&values)
+    };
+    let Some((own, base_speed)) = middle(cell).zip(middle(base)) else {
         return Entry::text("–");
     };
     if let Some(reason) = not_comparable(view, cell, base).or_else(|| other_steps(pace, cell, base))
@@ -230,8 +212,8 @@ fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) ->
         return Entry::detailed("–", format!("not comparable: {what}"));
     }
     let ratio = match pace {
-        Pace::Step | Pace::Epoch | Pace::Run => base_speed / own,
-        Pace::Throughput => own / base_speed,
+        THROUGHPUT => own / base_speed,
+        _ => base_speed / own,
     };
     Entry::value(ratio, times(ratio))
 }

@@ -22,16 +22,6 @@ pub(crate) struct Target {
     pub(crate) is_higher_better: bool,
 }
 
-/// Whether and when the seeds of a cell reached a target.
-struct Reach {
-    /// Number of seeds that reached the target.
-    reached: usize,
-    /// Seeds with a curve.
-    seeds: usize,
-    /// The best value over seeds and epochs.
-    best: f64,
-}
-
 /// The loss that every run with a curve reaches: the largest of the runs' best losses.
 ///
 /// `None` without `compare.treatment`, because otherwise cells of different work are not compared, and if an untrained
@@ -80,11 +70,16 @@ impl Target {
 
     /// A cell's time to the target: median over its runs, or a text that it was not reached.
     fn time(&self, cell: &Cell<'_>) -> Entry {
-        let Some(reach) = self.reach(cell) else {
+        let all = || cell.runs.iter().map(|row| row.seed);
+        let best = all().filter_map(|seed| self.best(cell, seed));
+        let seeds = best.clone().count();
+        let Some(best) = best.min_by(|a, b| self.order(*a, *b)) else {
             return Entry::text("–");
         };
-        if reach.reached == 0 {
-            return Entry::detailed("not reached", format!("best {}", human(reach.best, DIGITS)));
+        let is_reached = |seed: &u64| self.epochs(cell, *seed).is_some();
+        let reached = all().filter(is_reached).count();
+        if reached == 0 {
+            return Entry::detailed("not reached", format!("best {}", human(best, DIGITS)));
         }
         let runs = cell.counted.iter();
         let times: Vec<f64> = runs.filter_map(|run| self.seconds(cell, run)).collect();
@@ -93,7 +88,6 @@ impl Target {
             return entry;
         }
         let alone = (times.len() == 1).then(|| "n = 1".to_owned());
-        let (reached, seeds) = (reach.reached, reach.seeds);
         let some = (reached < seeds).then(|| format!("{reached} of {seeds} seeds reached it"));
         let ends = Some(entry.detail.clone()).filter(|ends| !ends.is_empty());
         let detail = [ends, alone, some].into_iter().flatten();
@@ -101,18 +95,6 @@ impl Target {
             detail: detail.collect::<Vec<String>>().join("; "),
             ..entry
         }
-    }
-
-    /// When the seeds of a cell reached the target; `None` if no epoch has the metric.
-    fn reach(&self, cell: &Cell<'_>) -> Option<Reach> {
-        let seeds = || cell.runs.iter().map(|row| row.seed);
-        let best: Vec<f64> = seeds().filter_map(|seed| self.best(cell, seed)).collect();
-        let is_reached = |seed: &u64| self.epochs(cell, *seed).is_some();
-        Some(Reach {
-            reached: seeds().filter(is_reached).count(),
-            seeds: best.len(),
-            best: best.into_iter().min_by(|a, b| self.order(*a, *b))?,
-        })
     }
 
     /// The best value of a seed over its epochs.
@@ -137,9 +119,10 @@ impl Target {
     /// Seconds of training until the run's seed reached the target; `None` if it did not, or if training was not timed.
     pub(crate) fn seconds(&self, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
         let until = self.epochs(cell, run.seed)? as f64;
-        let epochs = facts_of(cell, run.seed)?.epochs as f64;
+        let row = cell.runs.iter().find(|row| row.seed == run.seed)?;
+        let facts = row.facts.as_ref().filter(|facts| facts.epochs > 0)?;
         let training = Some(run.times.as_deref()?.train_s).filter(|seconds| *seconds > 0.0)?;
-        Some(training * until / epochs)
+        Some(training * until / facts.epochs as f64)
     }
 
     /// Compares two values; the better one is `Less`.
@@ -169,8 +152,3 @@ impl Target {
 
 /// How a time to a target is computed.
 const TIME: &str = "training time × epochs until then ÷ epochs, per run; median";
-
-fn facts_of<'c>(cell: &'c Cell<'_>, seed: u64) -> Option<&'c crate::event::RunFacts> {
-    let row = cell.runs.iter().find(|row| row.seed == seed)?;
-    row.facts.as_ref().filter(|facts| facts.epochs > 0)
-}

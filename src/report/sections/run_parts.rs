@@ -4,7 +4,7 @@ use crate::base::statistics::mean;
 use crate::base::units::human;
 use crate::event::RunTimes;
 use crate::report::clock::wall_s;
-use crate::report::number::{Provenance, fixed, to_hundred};
+use crate::report::number::{fixed, to_hundred};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
@@ -31,8 +31,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         place + 1 == PARTS.len() || all.iter().any(|(_, shares)| shares[place] > 0.0)
     };
     let places: Vec<usize> = (0..PARTS.len()).filter(is_there).collect();
-    let how = Provenance::Measured("mean of n runs".to_owned());
-    let mut columns = vec![Column::number("run", "s", &how)];
+    let mut columns = vec![Column::measured("run", "s", "mean of n runs")];
     let share = |&place: &usize| Column::share(PARTS[place], "part ÷ run");
     columns.extend(places.iter().map(share));
     Column::last_is_residual(&mut columns);

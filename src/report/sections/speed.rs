@@ -4,11 +4,11 @@ use crate::base::units::human;
 use crate::plan::UntilSpec;
 use crate::report::number::interval_name;
 use crate::report::table::{Column, Entry, Table};
-use crate::report::timing::{THROUGHPUT, timing_value};
+use crate::report::timing::{THROUGHPUT, shown, timing_value};
 use crate::report::view::{Cell, View};
 use crate::results::IntervalKind;
 
-use super::field::{self, CellColumn};
+use super::field::{self, CellColumn, MEDIAN};
 use super::ranking;
 
 /// The table of times.
@@ -24,6 +24,12 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     {
         fields.push(CellColumn::timed("run", "total_s"));
     }
+    // What programs measure themselves.
+    let own = view.set.plan.columns.iter().filter(|column| column.is_time);
+    fields.extend(own.map(|column| {
+        let (name, unit) = (&*column.name, &*column.unit);
+        CellColumn::measured(name, unit, MEDIAN, move |cell| shown(cell, name))
+    }));
     let mut measured = view.measured();
     if measured.clone().any(|cell| cut(view, cell).is_some()) {
         let formula = "steps of a whole epoch × mean step, a fit of one constant to the runs, with its interval";

@@ -3,8 +3,9 @@
 use crate::base::units::{human, human_bytes};
 use crate::event::{PhaseTimes, RunTimes};
 use crate::plan::TargetSpec;
+use crate::report::language::Words;
 use crate::report::measure::Measure;
-use crate::report::number::{Number, Provenance, with_unit};
+use crate::report::number::{Number, with_unit};
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
@@ -48,19 +49,14 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     if specs.is_empty() {
         return None;
     }
-    let assumed = Provenance::Assumed("from the manifest".into());
-    let measured = |how: &str| Provenance::Measured(how.to_owned());
+    let assumed = Words::default().assumed("from the manifest");
     let columns = vec![
         Column::text("target"),
         Column::text("figure"),
         Column::number("at least", "", &assumed),
         Column::number("at most", "", &assumed),
-        Column::number(
-            "measured",
-            "",
-            &measured("median of n runs, metrics: of n seeds"),
-        ),
-        Column::number("n", "", &measured("runs or seeds that count")),
+        Column::measured("measured", "", "median of n runs, metrics: of n seeds"),
+        Column::measured("n", "", "runs or seeds that count"),
         Column::text("in cell"),
         Column::text("status"),
     ];

@@ -9,59 +9,26 @@ use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
 use super::complexity::sample_ms;
-use super::difference;
+use super::difference::{ALL, differing};
 use super::field::{self, Field};
 use super::ranking::measured_apart;
 use crate::report::timing::timing_value;
 
-/// The cells of one value of the treatment.
-struct Class<'v, 'a> {
-    /// The value.
-    name: String,
-    /// The class's cells, in plan order.
-    cells: Vec<&'v Cell<'a>>,
-}
-
-fn classes<'v, 'a: 'v>(
-    view: &View<'a>,
-    cells: impl Iterator<Item = &'v Cell<'a>>,
-    axis: usize,
-) -> Vec<Class<'v, 'a>> {
-    let name = |cell: &Cell<'a>| view.words(axis, &cell.info.axes[axis]);
-    let class = |cells: Vec<&'v Cell<'a>>| Class {
-        name: name(cells[0]),
-        cells,
-    };
-    grouped(cells, |cell| name(cell))
-        .into_iter()
-        .map(class)
-        .collect()
-}
-
-/// Pairs of cells that have equal values on every axis except one.
-fn pairs<'v, 'a>(
+/// Pairs of cells that have equal values on every axis except one, both measured with the same code in the same
+/// environment.
+fn measured_pairs<'v, 'a>(
     own: &[&'v Cell<'a>],
     base: &[&'v Cell<'a>],
     without: usize,
 ) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
     let known = base.iter().map(|cell| (cell.axes_but(without), *cell));
     let known: BTreeMap<Vec<&str>, &Cell<'a>> = known.collect();
-    own.iter()
-        .filter_map(|cell| Some((*cell, *known.get(&cell.axes_but(without))?)))
-        .collect()
-}
-
-/// Pairs of two treatments that were both measured with the same code in the same environment.
-fn measured_pairs<'v, 'a>(
-    own: &Class<'v, 'a>,
-    base: &Class<'v, 'a>,
-    place: usize,
-) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
-    let mut pairs = pairs(&own.cells, &base.cells, place);
-    pairs.retain(|(own, base)| {
+    let pairs = own.iter();
+    let pairs = pairs.filter_map(|cell| Some((*cell, *known.get(&cell.axes_but(without))?)));
+    let is_measured = |(own, base): &(&Cell<'a>, &Cell<'a>)| {
         own.is_measured() && base.is_measured() && measured_apart(own, base).is_none()
-    });
-    pairs
+    };
+    pairs.filter(is_measured).collect()
 }
 
 /// Geometric mean over pairs of the first cell's value ÷ the second's; a dash without pairs.
@@ -74,13 +41,14 @@ fn ratio(pairs: &[(&Cell<'_>, &Cell<'_>)], value: &dyn Fn(&Cell<'_>) -> Option<f
 
 /// The table of treatments; `None` if the manifest declares none.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
-    type OfClass<'f, 'v, 'a> = Field<'f, &'f Class<'v, 'a>>;
+    type OfClass<'f, 'v, 'a> = Field<'f, &'f Vec<&'v Cell<'a>>>;
     let compare = &view.set.plan.compare;
     let name = compare.get("treatment")?.as_str()?;
     let place = view.treatment()?;
-    let all = classes(view, view.cells.iter(), place);
+    let value = |cell: &Cell<'_>| view.words(place, &cell.info.axes[place]);
+    let all = grouped(view.cells.iter(), |cell| value(cell));
     let declared = view.baseline().map(|(_, value)| value);
-    let is_declared = |class: &&Class<'_, '_>| Some(&*class.cells[0].info.axes[place]) == declared;
+    let is_declared = |class: &&Vec<&Cell<'_>>| Some(&*class[0].info.axes[place]) == declared;
     let base = all.iter().find(is_declared).or(all.first())?;
     let pairs = |class| measured_pairs(class, base, place);
     let of_pairs = |heading, of: &str, value: fn(&View<'_>, &Cell<'_>) -> Option<f64>| {
@@ -91,24 +59,24 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     };
     let training = |_: &View<'_>, cell: &Cell<'_>| timing_value(cell, "train_s");
     let fields = [
-        OfClass::text("treatment", |class| class.name.clone()),
+        OfClass::text("treatment", |class| value(class[0])),
         OfClass::count("pairs", "pairs with medians", |class| pairs(class).len()),
         of_pairs("time per sample, ratio", "time per sample", sample_ms),
         of_pairs("training time, ratio", "training time", training),
         OfClass::text("what differs", |class| {
-            match difference::of_all(view, &class.cells, &base.cells).join("; ") {
+            match differing(view, class, base, &ALL).join("; ") {
                 none if none.is_empty() => "nothing in the specifications".to_owned(),
                 differs => differs,
             }
         }),
     ];
-    let base_name = &base.name;
+    let base_name = value(base[0]);
     let about = format!(
         "The manifest declares the axis {name} as the treatment: its values may differ in work, so that these are ratios of \
          whole treatments and no speed-ups. Each is own time ÷ time of {base_name}, the geometric mean over pairs of \
          cells that agree on all other axes; everything that differs stands beside it."
     );
-    let others = all.iter().filter(|class| class.name != base.name);
+    let others = all.iter().filter(|class| value(class[0]) != base_name);
     let rows: Vec<_> = others.map(|class| (String::new(), class)).collect();
     let head = ("treatments", "Ratios of treatments", about);
     (!rows.is_empty()).then(|| field::of_rows(head, &fields, rows))

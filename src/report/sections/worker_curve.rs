@@ -24,7 +24,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     let Some(axis) = axes.find(|axis| axis.path == AXIS) else {
         return Section::default();
     };
-    let mut told = along(view, &axis.name);
+    let mut told = along(view, &axis.name, false);
     if told.is_empty() {
         told.push("No two measured cells differ in the number of workers only.".to_owned());
     }

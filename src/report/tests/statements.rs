@@ -3,13 +3,14 @@
 use serde_json::json;
 
 use super::scaling::sizes;
+use crate::base::statistics;
+use crate::event::Status;
 use crate::report::Report;
 use crate::report::measure::Measure;
-use crate::report::search::fixture as searched;
 use crate::report::view::View;
 use crate::results::golden::ddpm;
 use crate::results::testing::{assert_begins, assert_ends, assert_says};
-use crate::results::{self, ResultSet, TIMED};
+use crate::results::{self, ResultSet, TIMED, value};
 
 /// The sentences of the section `id`.
 fn points(report: &Report, id: &str) -> String {
@@ -67,12 +68,17 @@ fn d2_a_columns_unit_is_its_values_unit() {
         let timing = set.timings.iter().find(|timing| timing.key == key);
         timing.expect("a timing").values["samples_per_s"].median
     };
-    let all = speed.rows.iter().map(|row| median(&row.key));
+    // Ratios are of the runs' medians, which `timings.csv` has rounded.
+    let of_runs = |key: &str| {
+        let runs = set.blocks.iter().filter(|run| run.key == key);
+        let values: Vec<f64> = runs.filter_map(|run| value(run, "samples_per_s")).collect();
+        statistics::median(&values).expect("runs")
+    };
+    let all = speed.rows.iter().map(|row| of_runs(&row.key));
     let slowest = all.fold(f64::INFINITY, f64::min);
     for row in &speed.rows {
-        let own = median(&row.key);
-        assert_eq!(row.fields[pace].value, Some(own));
-        assert_eq!(row.fields[ratio].value, Some(own / slowest));
+        assert_eq!(row.fields[pace].value, Some(median(&row.key)));
+        assert_eq!(row.fields[ratio].value, Some(of_runs(&row.key) / slowest));
     }
 }
 
@@ -272,17 +278,6 @@ fn d14_a_maximum_over_choices_on_the_split_that_chose_says_so() {
 }
 
 #[test]
-fn d14_the_best_of_a_search_says_of_how_many_it_is_the_best() {
-    let answer = Report::of(&searched::searched(searched::ONE))
-        .answer
-        .sentences;
-    let last = answer.last().expect("a sentence");
-    assert_begins(last, "Optimistic: it is the best of ");
-    assert_says(last, "on the validation split, which chose it");
-    assert!(last.ends_with("best.toml trains the best anew."), "{last}");
-}
-
-#[test]
 fn d15_an_estimate_that_is_far_off_is_a_finding() {
     let mut set = ddpm();
     for run in &mut set.blocks {
@@ -292,6 +287,22 @@ fn d15_an_estimate_that_is_far_off_is_a_finding() {
     let is_far = |finding: &&crate::report::Finding| finding.rule == "estimate-far-off";
     let found = report.findings.iter().find(is_far).expect("a finding");
     assert!(found.text.contains("52.0×"), "{}", found.text);
+}
+
+#[test]
+fn a_cell_that_lost_runs_is_told() {
+    let mut set = ddpm();
+    let key = set.runs[0].key.clone();
+    let name = set.runs.iter().filter(|run| run.key == key).count();
+    assert_eq!(name, 1, "one seed");
+    let mut lost = set.runs[0].clone();
+    (lost.seed, lost.status, lost.facts) = (lost.seed + 1, Status::Diverged, None);
+    set.runs.push(lost);
+    let findings = Report::of(&set).findings;
+    let found = findings
+        .iter()
+        .find(|finding| finding.rule == "failed-runs");
+    assert_says(&found.expect("a finding").text, "(of 2 seeds 1 diverged)");
 }
 
 #[test]
@@ -327,7 +338,8 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
     set.change_times(|_, times| times.epoch_s = None);
     let report = Report::of(&set);
     let speed = report.shown("speed");
-    let epochs = speed.column("whole epoch, extrapolated, not measured");
+    let epochs_heading = "whole epoch, extrapolated, not measured";
+    let epochs = speed.column(epochs_heading);
     for (field, timing) in epochs.iter().zip(&set.timings) {
         let step = timing.values["step_mean_ms"];
         let seconds = |ms: f64| 82.0 * ms / 1e3;
@@ -339,6 +351,12 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
         assert_ends(&field.detail, "not measured: 6 of 82 steps");
     }
     assert_says(&speed.about, "without validation");
+    // Of a single run there is no error.
+    let mut alone = set.clone();
+    alone.blocks.retain(|run| run.block == 0);
+    alone.timings = results::timings(&alone.blocks);
+    let shown = &Report::of(&alone).shown("speed").column(epochs_heading)[0];
+    assert_eq!((shown.value, &*shown.text), (None, "–"), "{shown:?}");
     // A column of dashes beside it would say that no epoch has a time.
     let headings = speed.columns.iter().map(|column| &*column.heading);
     assert!(!headings.collect::<Vec<_>>().contains(&"epoch"));

@@ -335,7 +335,7 @@ def baselines(c, scope, split, metric, told, verdict, best):
     c.number("p", p, max(ps) if is_better else ps[list(own).index(strongest)])
 
 
-@kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): (confirmed(?=.+ meets )|unclear(?=.+ contains both )): measured (.+); the measured interval .+)\.$")
+@kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): (confirmed(?=.+ meets )|unclear(?=.+ contains both )|refuted(?=.+ lies outside )): measured (.+); the measured interval .+)\.$")
 def predictions(c, number, name, groups, one, said, measured):
     all_of = [(p, *c.predicted(p)) for p in c.plan["report"]["predictions"]]
     if one:
@@ -343,7 +343,9 @@ def predictions(c, number, name, groups, one, said, measured):
     c.count("predictions", number or "1", len(all_of))
     # Unclear: the interval contains the prediction and "no change".
     is_unclear = lambda own: own[2] <= 1 <= own[3]
-    verdict = lambda own: "unclear" if is_unclear(own) else "direction right, size off" if own[-1] else "confirmed" if own[-2] else "not confirmed"
+    # A predicted value is refuted where the intervals do not meet.
+    is_outside = lambda own: own[0]["claim"] == "value" and (own[3] < own[0]["low"] or own[2] > own[0]["high"])
+    verdict = lambda own: "refuted" if is_outside(own) else "unclear" if is_unclear(own) else "direction right, size off" if own[-1] else "confirmed" if own[-2] else "not confirmed"
     groups = re.split(r"\), (?=\d+ )", groups) if groups else [f"1 {said} ({one}: {measured.split(' (95')[0]}"]
     for group in groups:
         count, words, told = re.match(r"(\d+) ([^(]+) \((.+)", group).groups()

@@ -8,9 +8,18 @@ import runpy
 import sys
 
 
+def actions(parser):
+    """The actions of a parser, and those of the subcommand that the arguments name."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            chosen = [word for word in sys.argv[1:] if word in action.choices]
+            yield from actions(action.choices[chosen[0]]) if chosen else ()
+
+
 def tell(parser, *_, **__):
     found = []
-    for action in parser._actions:
+    for action in actions(parser):
         if isinstance(action, (argparse._HelpAction, argparse._VersionAction)):
             continue
         default = action.default if isinstance(action.default, (int, float, str, bool)) else None
@@ -40,6 +49,6 @@ def tell(parser, *_, **__):
 
 
 argparse.ArgumentParser.parse_args = argparse.ArgumentParser.parse_known_args = tell
-sys.argv = [sys.argv[1]]
+sys.argv = sys.argv[1:]
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
 runpy.run_path(sys.argv[0], run_name="__main__")

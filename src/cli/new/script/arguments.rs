@@ -29,9 +29,12 @@ pub(super) struct Argument {
 }
 
 /// The arguments of a script, and how they were found.
-pub(super) fn of_script(script: &str, source: &str) -> (Vec<Argument>, &'static str) {
+pub(super) fn of_script(
+    (script, fixed): (&str, &[&str]),
+    source: &str,
+) -> (Vec<Argument>, &'static str) {
     // Only a script that parses its arguments is started with `--help`; another one would start to train.
-    let asked = PARSES.is_match(source).then(|| by_running(script));
+    let asked = PARSES.is_match(source).then(|| by_running((script, fixed)));
     match asked.flatten() {
         Some(found) => (found, "asked of the script itself"),
         None => (by_reading(source), "read in its source"),
@@ -44,7 +47,7 @@ static ADDED: LazyLock<Regex> =
     LazyLock::new(|| regex(r#"add_argument\(\s*((?:["'][^"']+["']\s*,?\s*)+)([^\n]*)"#));
 
 /// Finds the arguments by running the script up to `parse_args`; `None` if that fails.
-fn by_running(script: &str) -> Option<Vec<Argument>> {
+fn by_running(script: (&str, &[&str])) -> Option<Vec<Argument>> {
     helper(LIST, script, "@arguments@", "for its arguments")
 }
 

@@ -7,14 +7,17 @@ use serde::de::DeserializeOwned;
 
 use crate::plan::{REQUIREMENT_TIME, output};
 
-/// The JSON that a Python program prints about a script after `mark`; `None` if that fails.
+/// The JSON that a Python program prints about a script, and its arguments, after `mark`; `None` if that fails.
 pub(super) fn helper<T: DeserializeOwned>(
     program: &str,
-    script: &str,
+    (script, fixed): (&str, &[&str]),
     mark: &str,
     what: &str,
 ) -> Option<T> {
-    let command = ["python3", "-c", program, script].map(str::to_owned);
+    let words = ["python3", "-c", program, script]
+        .into_iter()
+        .chain(fixed.iter().copied());
+    let command: Vec<String> = words.map(str::to_owned).collect();
     let slow = || eprintln!("asking `{script}` {what}");
     let (_, said) = output(Path::new("."), &command, REQUIREMENT_TIME, &slow).ok()?;
     let (_, list) = said.rsplit_once(mark)?;

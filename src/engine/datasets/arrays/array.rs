@@ -81,7 +81,7 @@ impl Array {
     /// The array's values, rounded to f32; a bool is 0 or 1.
     ///
     /// # Errors
-    /// Values that are not finite, as the end of a sentence about the array.
+    /// Values that are not finite: a predicate, to be written after the array's name.
     pub(super) fn floats(&self) -> Result<Vec<f32>, String> {
         let bytes = &self.bytes[..];
         let values = match self.dtype {

@@ -54,7 +54,7 @@ pub(super) struct Files {
     names: &'static str,
     /// Number of classes for each label byte before an image.
     labels: &'static [usize],
-    /// Which of these bytes is the class.
+    /// Index in `labels` of the byte that is the class.
     label: usize,
 }
 

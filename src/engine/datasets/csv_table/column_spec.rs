@@ -23,7 +23,8 @@ pub struct ColumnSpec {
     /// The number that stands for a missing value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fill: Option<f64>,
-    /// Form of a date, as of `strptime` (`"%d.%m.%Y"`, `"%Y-%m-%d %H:%M"`): its value is the number of days since 2000-01-01.
+    /// Form of a date, as of `strptime` (`"%d.%m.%Y"`, `"%Y-%m-%d %H:%M"`): its value is the number of days since 2000-01-01, in UTC where
+    /// it has an offset (`%z`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// Parts of the date that are features beside the number, each a category: `["month", "weekday", "hour"]`.

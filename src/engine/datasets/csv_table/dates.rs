@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Forms of dates that are common, the likeliest first.
-pub(super) const DATES: [&str; 15] = [
+pub(super) const DATES: [&str; 17] = [
     "%Y-%m-%d",
     "%d.%m.%Y",
     "%m/%d/%Y",
@@ -17,6 +17,8 @@ pub(super) const DATES: [&str; 15] = [
     "%Y-%m-%d %H:%M",
     "%d.%m.%Y %H:%M",
     "%Y-%m-%dT%H:%M:%SZ",
+    "%Y-%m-%dT%H:%M:%S%z",
+    "%Y-%m-%d %H:%M:%S%z",
     "%m/%d/%Y %H:%M",
     "%d/%m/%Y %H:%M",
     "%b %d, %Y",
@@ -68,23 +70,43 @@ fn weekday(day: Weekday) -> &'static str {
     }
 }
 
-/// Days since 2000-01-01 for a date in the `strptime` format `form`; `None` if the text does not match.
+/// The date of a text in the `strptime` format `form`; `%z` is `+0130`, as well as `+01:30`. `None` if the text does not match.
+pub(super) fn parsed(form: &str, text: &str) -> Option<BrokenDownTime> {
+    let with_colon = || BrokenDownTime::parse(form.replace("%z", "%:z"), text);
+    BrokenDownTime::parse(form, text)
+        .or_else(|_| with_colon())
+        .ok()
+}
+
+/// Days since 2000-01-01 for a date in the `strptime` format `form`, in UTC where it has an offset; `None` if the text does not match.
 pub(super) fn days(form: &str, text: &str) -> Option<f32> {
-    let time = BrokenDownTime::parse(form, text).ok()?;
+    let time = parsed(form, text)?;
     let date = time.to_date().ok()?;
     let begin = jiff::civil::date(2000, 1, 1);
     let whole = date.since((jiff::Unit::Day, begin)).ok()?.get_days();
     let clock = time.to_time().unwrap_or(jiff::civil::Time::midnight());
     let seconds = f64::from(clock.hour()) * 3600.0
         + f64::from(clock.minute()) * 60.0
-        + f64::from(clock.second());
+        + f64::from(clock.second())
+        - f64::from(time.offset().map_or(0, |offset| offset.seconds()));
     Some((f64::from(whole) + seconds / 86_400.0) as f32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::{columns, features, message, table};
+    use super::days;
     use crate::base::Seed;
+
+    #[test]
+    fn a_date_with_an_offset_is_in_utc() {
+        let form = "%Y-%m-%dT%H:%M:%S%z";
+        let noon = days(form, "2000-01-02T12:00:00+0000");
+        assert_eq!(noon, Some(1.5));
+        assert_eq!(days(form, "2000-01-02T13:00:00+01:00"), noon);
+        assert_eq!(days(form, "2000-01-02T06:30:00-0530"), noon);
+        assert_eq!(days(form, "2000-01-02T12:00:00"), None);
+    }
 
     #[test]
     fn parts_of_a_date_are_categories_beside_its_days() {

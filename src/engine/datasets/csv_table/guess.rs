@@ -372,7 +372,11 @@ fn target(columns: &[Column], form: NumberForm) -> (usize, &'static str) {
         let name = column.name.to_lowercase().replace('_', "");
         TARGETS.split(' ').any(|target| target == name)
     };
-    if let Some(index) = columns.iter().position(is_named) {
+    let varies = |column: &Column| column.values.len() > 1;
+    let found = columns
+        .iter()
+        .position(|column| is_named(column) && varies(column));
+    if let Some(index) = found {
         return (index, "by its name");
     }
     let is_text = |column: &Column| !column.is_number(form) && column.date().is_none();
@@ -382,5 +386,9 @@ fn target(columns: &[Column], form: NumberForm) -> (usize, &'static str) {
     {
         return (index, "the only column with text");
     }
-    (columns.len() - 1, "the last column")
+    let last = columns.len() - 1;
+    match columns.iter().rposition(varies) {
+        Some(index) if index < last => (index, "the last column that varies"),
+        _ => (last, "the last column"),
+    }
 }

@@ -1,11 +1,9 @@
 //! [`scan()`]: every value of a table as a number or a text, and every mistake with its place.
 
-use jiff::fmt::strtime::BrokenDownTime;
-
 use super::super::{DatasetError, FilePaths, Part};
 use super::CsvSpec;
 use super::column_spec::Missing;
-use super::dates::days;
+use super::dates::{days, parsed};
 use super::files::DataFile;
 use super::layout::{Layout, Role};
 use super::mistakes::{Mistake, Mistakes};
@@ -149,7 +147,7 @@ fn add_parts(
         let (column, _) = parts[0];
         let text = row.text(column);
         let time = match &layout.roles[column] {
-            Role::Date(form) if !is_missing(text) => BrokenDownTime::parse(form, text).ok(),
+            Role::Date(form) if !is_missing(text) => parsed(form, text),
             _ => None,
         };
         for ((_, part), place) in parts.iter().zip(&mut places) {

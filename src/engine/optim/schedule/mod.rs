@@ -31,8 +31,8 @@ pub enum ScheduleSpec {
     /// From the optimizer's `lr` down in steps, every `step-size` epochs or at `milestones`; as PyTorch's `StepLR` and
     /// `MultiStepLR`.
     Step(StepSpec),
-    /// From the optimizer's `lr` down to 0 along a line, or between two shares of it; as PyTorch's `LinearLR`, whose own factors
-    /// and epochs, from 1/3 to 1 in 5, are what `warm-up` is for.
+    /// From the optimizer's `lr` down to 0 along a line, or between two shares of it; as PyTorch's `LinearLR`. Its
+    /// default, from 1/3 of the rate to all of it in 5 epochs, is a warm-up: `warm-up`.
     Linear(LinearSpec),
     /// From the optimizer's `lr` down by `factor` whenever the loss has not fallen for more than `patience` epochs; as PyTorch's
     /// `ReduceLROnPlateau`. It is the validation loss, in the epochs that `validation.every` validates; without a validation

@@ -49,6 +49,9 @@ class Steps:
         self.is_phase_step, self.phase_rows, self.gpu_marks = False, [], []
         self.evaluation_s, self.loader_starts = 0.0, []
         self.evaluation_between, self.last = 0.0, None  # evaluation before the end of the last step; that end
+        self.iterator_from = None  # when a loader began to make its latest iterator
+        self.epoch_from = None  # begin of the present epoch, and the evaluation before it
+        self.epochs = []  # seconds of whole epochs, their loader's start included, without evaluation
         self.began = clock()  # the program
         self.first = None  # the beginning of its first step
         self.on_step = None  # called with the number of the step that begins
@@ -68,6 +71,7 @@ class Steps:
 
     def loader_starts_epoch(self, seconds):
         """A loader has made its iterator, in `seconds`: its workers have been started."""
+        self.iterator_from = self.now() - seconds
         if self.of_epoch != 1:
             self.loader_starts.append(seconds)
 
@@ -92,6 +96,12 @@ class Steps:
         begin, with_gradients = token
         self.active = None
         if samples is None:
+            if with_gradients and self.epoch_from is not None:
+                begin, evaluated = self.epoch_from
+                self.epoch_from = None
+                # A pass without an optimizer step is no epoch of training.
+                if self.last is not None and self.last > begin:
+                    self.epochs.append(self.last - begin - (self.evaluation_between - evaluated))
             return
         if not with_gradients:
             self.in_evaluation = [begin, time]
@@ -117,6 +127,8 @@ class Steps:
                 self.queue.append(samples)
                 if is_apart:
                     self.is_timed = False
+                    self.epoch_from = (self.iterator_from or begin, self.evaluation_between + self.without)
+                    self.iterator_from = None
                     if self.loader_starts:
                         self.loader_starts[-1] += seconds
                 else:
@@ -341,6 +353,9 @@ class Steps:
         if self.loader_starts:
             starts = sorted(self.loader_starts)
             times["loader_start_ms"] = _ms(starts[len(starts) // 2])
+        if self.epochs:
+            # The lower one of two: the first has the start-up of the program.
+            times["epoch_s"] = round(sorted(self.epochs)[(len(self.epochs) - 1) // 2], 6)
         self.tell({"event": "phases", **times})
 
 

@@ -13,8 +13,8 @@ const POWER: f64 = 0.8;
 const REPETITIONS: usize = 400;
 
 /// Returns the smallest relative effect (0.03 is 3 %) of a cell that is detected with 80 % power: its test is significant at
-/// `alpha` (two-sided), and its ratio of medians exceeds `least` (a logarithm: the larger of the threshold and half the
-/// width of the interval, which must not contain 1). `None` if no effect can be detected.
+/// `alpha` (two-sided), and its ratio of medians exceeds `least`, the smallest |ln ratio| that counts: the
+/// threshold or, if larger, half the width of the interval of the ln ratio, which then does not contain 0. `None` if no effect can be detected.
 ///
 /// Simulates the comparison on runs without an effect: residuals from the side's median (for the sign test, from the median
 /// of the pairs' differences), drawn with replacement and widened by `√(N / (N − sides))`. In each repetition the smallest

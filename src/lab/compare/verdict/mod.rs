@@ -25,7 +25,7 @@ use super::{Design, Ratio};
 use choice::CellTest;
 use samples::{EFFORT, Effort, Family};
 
-pub(super) use quality::judge_quality;
+pub(super) use quality::{MetricOfSeeds, judge_quality};
 pub(super) use samples::{ALPHA, Samples, VERDICT_STREAM, Verdicts, fewest, threshold};
 pub use samples::{needed_pairs, needed_runs, session_threshold};
 pub use sequential::is_sure;

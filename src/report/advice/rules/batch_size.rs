@@ -1,23 +1,21 @@
 //! `batch-size`: recommends the size at which the measured throughput levels off, or a larger size if it still rises.
 
 use crate::base::units::human;
-use crate::plan::PredictedColumn;
 use crate::report::advice::line::Line;
 use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
+use crate::report::judged::plain;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
 
 use super::WORTH;
 
-pub(super) const ABOUT: &str = "Recommends the knee of the measured batch sizes (the smallest with at least 95 % of the \
-    best throughput) where it is larger than the cell's and the fit predicts 2 % more throughput or better; and twice \
+pub(super) const ABOUT: &str = "Recommends the knee of the measured batch sizes (the smallest whose throughput is \
+    at most `report.knee` below the best) where it is larger than the cell's and the fit predicts 2 % more throughput or better; and twice \
     the largest measured size where the fit predicts 5 % more for it. Prediction: step time = a + b × batch size, fitted \
     to the runs";
 
 pub(super) const SETTING: &str = "train.batch-size";
-/// Fraction of the best throughput from which on a batch size counts as good enough.
-const KNEE: f64 = 0.95;
 /// Smallest predicted ratio of throughputs for which a larger size is recommended.
 const NEXT: f64 = 1.05;
 
@@ -27,8 +25,11 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
         .iter()
         .filter_map(|(size, cell)| Some((*size, timing_value(cell, "samples_per_s")?)))
         .collect();
+    let tolerance = study.view.set.plan.knee();
     let best = speeds.iter().map(|point| point.1).fold(0.0, f64::max);
-    let knee = speeds.iter().find(|point| point.1 >= KNEE * best);
+    let knee = speeds
+        .iter()
+        .find(|point| point.1 >= (1.0 - tolerance) * best);
     let size = study.number(study.anchor, SETTING);
     let (Some(size), Some(knee), Some(&largest)) = (size, knee, speeds.last()) else {
         return None;
@@ -44,7 +45,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
              gain is below {} %. It changes the optimisation too: compare the losses.",
             milliseconds(line.fixed),
             knee.0,
-            (100.0 * (1.0 - KNEE)).round()
+            plain(100.0 * tolerance)
         );
         proposals.extend(proposed(study, &line, &speeds, (size, knee.0), WORTH, why));
     }
@@ -97,12 +98,7 @@ fn proposed(
             milliseconds(line.each),
         ),
         reasoning,
-        ..study.change(
-            SETTING,
-            to as u64,
-            PredictedColumn::SamplesPerS,
-            Predicted::estimate(predicted),
-        )
+        ..study.change(SETTING, to as u64, Predicted::estimate(predicted))
     })
 }
 

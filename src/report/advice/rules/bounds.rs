@@ -1,8 +1,6 @@
 //! `loss-bound` and `optimizer-bound`: recommend larger batches if the loss or the optimizer takes much of a step.
 
-use crate::base::text::capitalised;
 use crate::base::units::human;
-use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Predicted, ProposedChange};
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
@@ -29,7 +27,6 @@ const OPTIMIZER_PHASE: usize = 5;
 
 pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let share = share(study.anchor, LOSS_PHASE)?;
-    let takes = format!("the loss takes {} of a step", percent(share));
     if share < LOSS {
         return None;
     }
@@ -49,8 +46,8 @@ pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     }
     Some(vec![ProposedChange {
         triggers: format!(
-            "{}: {} ms a sample at batch size {own}, {} ms at {size}.",
-            capitalised(&takes),
+            "The loss takes {} of a step: {} ms a sample at batch size {own}, {} ms at {size}.",
+            percent(share),
             human(here, 3),
             human(cost, 3)
         ),
@@ -58,12 +55,7 @@ pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
         reasoning: "The cost of the loss does not follow the number of samples; it changes the optimisation too: compare \
                     the losses."
             .to_owned(),
-        ..study.change(
-            SETTING,
-            size as u64,
-            PredictedColumn::SamplesPerS,
-            Predicted::bound(WORTH, bound),
-        )
+        ..study.change(SETTING, size as u64, Predicted::bound(WORTH, bound))
     }])
 }
 
@@ -73,7 +65,6 @@ fn loss_ms(cell: &Cell<'_>) -> Option<f64> {
 
 pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let share = share(study.anchor, OPTIMIZER_PHASE)?;
-    let takes = format!("the optimizer takes {} of a step", percent(share));
     if share < OPTIMIZER {
         return None;
     }
@@ -87,7 +78,7 @@ pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<ProposedChange
     };
     let from = study.number(study.anchor, setting)?;
     Some(vec![ProposedChange {
-        triggers: format!("{}.", capitalised(&takes)),
+        triggers: format!("The optimizer takes {} of a step.", percent(share)),
         formula: "at most 1 ÷ (1 − share of the optimizer ÷ 2), at least 1.02".to_owned(),
         reasoning: "An update costs the same for every batch, so that half as many updates a sample halve it; it changes \
                     the optimisation too: compare the losses."
@@ -95,7 +86,6 @@ pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<ProposedChange
         ..study.change(
             setting,
             2 * from as u64,
-            PredictedColumn::SamplesPerS,
             Predicted::bound(WORTH, 1.0 / (1.0 - share / 2.0)),
         )
     }])

@@ -47,12 +47,14 @@ pub(super) fn find_precision(study: &Study<'_, '_>) -> Option<Vec<ProposedChange
         formula: "Amdahl's bound: 1 ÷ (1 − share of forward and backward), at least 1.02"
             .to_owned(),
         reasoning: "Only matrix products get faster; compare the losses.".to_owned(),
-        ..study.change(PRECISION, "tf32", column, amdahl(passes))
+        ..study.change(PRECISION, "tf32", amdahl(passes))
     }])
 }
 
 /// `Some(())` if the machine has a GPU.
 fn needs_gpu(study: &Study<'_, '_>) -> Option<()> {
-    let devices = study.environment("devices")?;
-    (!["none", "unknown"].contains(&devices)).then_some(())
+    let id = &study.anchor.timing?.env_id;
+    let environment = study.view.set.environments.get(id)?;
+    let devices = environment.must_match.get("devices")?;
+    (!["none", "unknown"].contains(&&**devices)).then_some(())
 }

@@ -54,10 +54,10 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
             percent(spread)
         ),
         reasoning: gain(&curves)?,
+        column: PredictedColumn::TrainS,
         ..study.change(
             SETTING,
             json!({"patience": patience}),
-            PredictedColumn::TrainS,
             Predicted::estimate([middle, low * (1.0 - spread), high * (1.0 + spread)]),
         )
     }])

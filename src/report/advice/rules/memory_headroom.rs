@@ -64,11 +64,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
             human_bytes(line.each.max(0.0) as u64)
         ),
         reasoning: "There is memory for a larger batch, and throughput still grows.".to_owned(),
-        ..study.change(
-            SETTING,
-            next as u64,
-            PredictedColumn::PeakRssBytes,
-            Predicted::estimate(predicted),
-        )
+        column: PredictedColumn::PeakRssBytes,
+        ..study.change(SETTING, next as u64, Predicted::estimate(predicted))
     }])
 }

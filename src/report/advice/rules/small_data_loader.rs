@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::base::text::{capitalised, count};
+use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Predicted, ProposedChange};
@@ -35,8 +35,8 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let work = timing_value(anchor, "loader_work_s").filter(|work| *work > 0.0)?;
     let wait = timing_value(anchor, "loader_wait_s").unwrap_or(0.0);
     let starts = each * epochs as f64;
-    let facts = format!(
-        "starting and stopping {} takes {} s of {} s of training, loading itself {} s",
+    let triggers = format!(
+        "Starting and stopping {} takes {} s of {} s of training, loading itself {} s.",
         count(workers as usize, "worker"),
         human(starts, 3),
         human(training, 3),
@@ -56,14 +56,10 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
         (PERSISTENT, Value::from(true), stay, formula)
     };
     Some(vec![ProposedChange {
-        triggers: format!("{}.", capitalised(&facts)),
+        triggers,
         formula: format!("{formula}, as the best case"),
         reasoning: "The data are so small that threads cost more than they carry.".to_owned(),
-        ..study.change(
-            setting,
-            to,
-            PredictedColumn::TrainS,
-            Predicted::bound(1.0 / WORTH, ratio),
-        )
+        column: PredictedColumn::TrainS,
+        ..study.change(setting, to, Predicted::bound(1.0 / WORTH, ratio))
     }])
 }

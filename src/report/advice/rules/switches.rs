@@ -3,7 +3,6 @@
 
 use serde_json::Value;
 
-use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::ProposedChange;
 use crate::report::advice::study::Study;
 use crate::report::sections::difference::part;
@@ -96,7 +95,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
                 triggers: format!("{} {} of a step.", role.shortens.words, percent(share)),
                 formula: "Amdahl's bound: 1 ÷ (1 − this share), at least 1.02".to_owned(),
                 reasoning: role.reasoning.to_owned(),
-                ..study.change(setting, true, PredictedColumn::SamplesPerS, amdahl(share))
+                ..study.change(setting, true, amdahl(share))
             });
         }
     }

@@ -71,7 +71,7 @@ fn all_cores(
             human(line.each, 3)
         ),
         reasoning: "Steps still get shorter at the largest measured number of threads.".to_owned(),
-        ..study.change(SETTING, cores as u64, COLUMN, Predicted::estimate(predicted))
+        ..study.change(SETTING, cores as u64, Predicted::estimate(predicted))
     })
 }
 
@@ -92,7 +92,6 @@ fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Opti
         ..study.change(
             SETTING,
             study.setting(cell, SETTING).clone(),
-            COLUMN,
             Predicted::estimate([ratio.value, KEPT, ratio.high]),
         )
     })

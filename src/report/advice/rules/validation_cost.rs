@@ -58,10 +58,10 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
              stay, are in the validation's time"
         ),
         reasoning: "Every second that validation takes is measured; the best epoch is then chosen from fewer.".to_owned(),
+        column: PredictedColumn::TotalS,
         ..study.change(
             SETTING,
             to,
-            PredictedColumn::TotalS,
             Predicted::bound(1.0 / WORTH, 1.0 - share * (1.0 - left / now)),
         )
     }])

@@ -67,10 +67,10 @@ pub(super) fn best_measured<'a>(
         triggers: measured_here(&found, column),
         formula: "ratio of the medians over these pairs, with its interval".to_owned(),
         reasoning: reasoning.to_owned(),
+        column,
         ..study.change(
             setting,
             study.setting(cell, setting).clone(),
-            column,
             Predicted::estimate(found.ends()),
         )
     }])

@@ -60,11 +60,6 @@ fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<ProposedCha
         reasoning: "Workers load while training computes; what they take from it on a machine of few cores is not in the \
                     bound."
             .to_owned(),
-        ..study.change(
-            SETTING,
-            to as u64,
-            PredictedColumn::SamplesPerS,
-            amdahl(waiting),
-        )
+        ..study.change(SETTING, to as u64, amdahl(waiting))
     })
 }

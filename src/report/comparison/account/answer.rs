@@ -214,33 +214,34 @@ fn quality(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<String> {
         let [before, after] = [before, after].map(|value| words.number(value, 4));
         format!("{} {before} → {after}", quality.column)
     };
-    let of = |is: &dyn Fn(&QualityVerdict) -> bool, shown: MetricText<'_>| -> Option<Vec<String>> {
+    let told = |is: &dyn Fn(&QualityVerdict) -> bool, shown: MetricText<'_>, most: usize| {
         let found = metrics.iter().filter(|quality| is(&quality.verdict));
         let names: Vec<String> = found.map(|quality| shown(quality)).collect();
-        (!names.is_empty()).then_some(names)
+        (!names.is_empty()).then(|| words.listed(&names, most))
     };
-    let told = |names: Vec<String>| words.listed(&names, NAMED);
-    let is = |verdict: QualityVerdict, shown: MetricText<'_>| of(&|own| *own == verdict, shown);
-    let mut all = Vec::new();
-    let better = is(QualityVerdict::Better, &value);
-    all.extend(better.map(|names| words.answer_better(told(names))));
-    let worse = is(QualityVerdict::Worse, &value);
-    all.extend(worse.map(|names| words.answer_worse(told(names))));
-    all.extend(
-        is(QualityVerdict::NotTold, &name)
-            .map(|names| words.answer_not_told(words.listed(&names, 1))),
-    );
+    let is = |verdict: QualityVerdict, shown: MetricText<'_>, most: usize| {
+        told(&|own| *own == verdict, shown, most)
+    };
+    let better = is(QualityVerdict::Better, &value, NAMED);
+    let worse = is(QualityVerdict::Worse, &value, NAMED);
+    let not_told = is(QualityVerdict::NotTold, &name, 1);
+    let mut all: Vec<String> = better
+        .map(|names| words.answer_better(names))
+        .into_iter()
+        .collect();
+    all.extend(worse.map(|names| words.answer_worse(names)));
+    all.extend(not_told.map(|names| words.answer_not_told(names)));
     all.extend(matched.pair.quality.iter().find_map(|quality| {
         let QualityVerdict::TooFewSeeds(needed) = quality.verdict else {
             return None;
         };
-        let names = of(&|own| matches!(own, QualityVerdict::TooFewSeeds(_)), &name)?;
-        Some(words.answer_seeds(told(names), words.count(quality.pairs), words.count(needed)))
+        let is_few = |own: &QualityVerdict| matches!(own, QualityVerdict::TooFewSeeds(_));
+        let names = told(&is_few, &name, NAMED)?;
+        Some(words.answer_seeds(names, words.count(quality.pairs), words.count(needed)))
     }));
     if all.is_empty() {
-        all.extend(
-            is(QualityVerdict::Equal, &name).map(|names| words.answer_equal_quality(told(names))),
-        );
+        let equal = is(QualityVerdict::Equal, &name, NAMED);
+        all.extend(equal.map(|names| words.answer_equal_quality(names)));
     }
     all
 }

@@ -287,6 +287,7 @@ fn pair((before, after): (&str, &str), changes: Vec<SpecChange>) -> CellPair {
             pairs: 1,
             verdict: QualityVerdict::TooFewSeeds(6),
             p: None,
+            p_adjusted: None,
         }],
         timings: Vec::new(),
         judgement: Judgement {

@@ -5,7 +5,6 @@ use crate::base::statistics::median;
 use crate::compare::{Design, Ratio, Verdict};
 use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Words, messages};
-use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::sections::phases::{PHASES, breakdown, column};
 use crate::report::table::{Column, Entry};
@@ -80,18 +79,18 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
 
 fn columns(scene: &Scene<'_>) -> Vec<Column> {
     let words = scene.words;
-    let median = Provenance::Measured(words.phases_median());
-    let share = Provenance::Derived(words.phases_share_how());
-    let bound = Provenance::Derived(words.phases_bound_how());
+    let median = words.measured(words.phases_median());
+    let share = words.derived(words.phases_share_how());
+    let bound = words.derived(words.phases_bound_how());
     let ratios = scene.ratio_formula(words.phases_ratio_how());
     vec![
         Column::text(&words.phases_phase()),
-        words.column(words.before(), "", &median),
-        words.column(words.phases_share(words.before()), "%", &share),
-        words.column(words.after(), "", &median),
-        words.column(words.phases_share(words.after()), "%", &share),
-        words.column(words.after_by_before(), "", &ratios),
-        words.column(words.phases_bound(), "", &bound),
+        Column::number(&words.before(), "", &median),
+        Column::number(&words.phases_share(words.before()), "%", &share),
+        Column::number(&words.after(), "", &median),
+        Column::number(&words.phases_share(words.after()), "%", &share),
+        Column::number(&words.after_by_before(), "", &ratios),
+        Column::number(&words.phases_bound(), "", &bound),
     ]
 }
 

@@ -134,7 +134,7 @@ fn number(words: Words, number: Option<&Number>) -> Entry {
 
 /// The verdict over seeds, in words.
 pub(crate) fn verdict(words: Words, quality: &QualityChange) -> String {
-    let p = words.p(quality.p.unwrap_or(1.0));
+    let p = words.p(quality.p_adjusted.unwrap_or(1.0));
     match quality.verdict {
         QualityVerdict::Equal => words.qualities_equal(),
         QualityVerdict::Better => words.qualities_better(p),

@@ -4,7 +4,6 @@ use crate::compare::{CellPair, Design, Ratio, Verdict, needed_pairs};
 pub(crate) use crate::report::comparison::scene::ROWS;
 use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Words, messages};
-use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::{Interval, IntervalKind};
 
@@ -128,13 +127,13 @@ pub(crate) fn over_pairs<'a>(
 }
 
 /// The columns of a table of figures.
-pub(crate) fn columns(scene: &Scene<'_>, figures: &Provenance, ratios: String) -> Vec<Column> {
+pub(crate) fn columns(scene: &Scene<'_>, figures: &str, ratios: String) -> Vec<Column> {
     let words = scene.words;
     vec![
         Column::text(&words.heading_figure()),
-        words.column(words.before(), "", figures),
-        words.column(words.after(), "", figures),
-        words.column(words.after_by_before(), "", &scene.ratio_formula(ratios)),
+        Column::number(&words.before(), "", figures),
+        Column::number(&words.after(), "", figures),
+        Column::number(&words.after_by_before(), "", &scene.ratio_formula(ratios)),
         Column::text(&words.heading_change()),
     ]
 }

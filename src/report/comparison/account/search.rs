@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use crate::report::comparison::scene::Scene;
 use crate::report::language::{Words, messages};
-use crate::report::number::Provenance;
 use crate::report::plot::{PointPlot, SERIES, Series};
 use crate::report::search::{BestSoFar, Search, Study, Sum, whole};
 use crate::report::section::Section;
@@ -118,18 +117,18 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
 
 /// A row for each study of each search.
 fn table(words: Words, found: &[Named<'_, '_>]) -> Table {
-    let counted = Provenance::Measured(words.outcome_rows());
-    let clock = Provenance::Measured(words.outcome_clock());
+    let counted = words.measured(words.outcome_rows());
+    let clock = words.measured(words.outcome_clock());
     let columns = vec![
         Column::text(&words.search_side()),
         Column::text(&words.outcome_study()),
-        words.column(words.outcome_trials(), "", &counted),
-        words.column(words.outcome_done(), "", &counted),
-        words.column(words.outcome_pruned(), "", &counted),
-        words.column(words.outcome_failed(), "", &counted),
-        words.column(words.outcome_trained(), "", &counted),
+        Column::number(&words.outcome_trials(), "", &counted),
+        Column::number(&words.outcome_done(), "", &counted),
+        Column::number(&words.outcome_pruned(), "", &counted),
+        Column::number(&words.outcome_failed(), "", &counted),
+        Column::number(&words.outcome_trained(), "", &counted),
         Column::text(&words.outcome_best()),
-        words.column(words.outcome_found(), "", &clock),
+        Column::number(&words.outcome_found(), "", &clock),
     ];
     let rows = found.iter().flat_map(|(name, search)| {
         let studies = search.studies.iter();
@@ -144,7 +143,7 @@ fn table(words: Words, found: &[Named<'_, '_>]) -> Table {
 }
 
 fn row_of(words: Words, side: &str, search: &Search<'_, '_>, study: &Study<'_, '_>) -> Row {
-    let sum = Sum::of_study(search, study);
+    let sum = Sum::of(search, study.trials.iter().copied());
     let count = |value: usize| Entry::value(value as f64, words.count(value));
     let study_name = match &*study.name {
         "" => "–",

@@ -132,14 +132,6 @@ fn a_factor_that_no_cell_changes_alone_has_the_lines_that_would() {
 }
 
 #[test]
-fn a_factor_that_changed_alone_is_the_whole_comparison() {
-    let all = sections(&results(), "before", "network");
-    let only = "Only Model changed: its effect is that of the whole comparison.";
-    let points = &section(&all, "factors").points;
-    assert!(points.iter().any(|point| point == only), "{points:?}");
-}
-
-#[test]
 fn a_cell_of_another_value_does_not_measure_the_factor() {
     let mut set = results();
     set.plan.cells[1].spec["model"]["layers"] = 8.into();
@@ -235,14 +227,4 @@ fn a_value_that_changes_a_part_of_another_is_no_comparison_of_its_own() {
     };
     assert_eq!(names(all.clone()), ["after"]);
     assert_eq!(names(all[..2].to_vec()), ["network", "validation"]);
-}
-
-#[test]
-fn the_summary_has_the_whole_run_and_the_best_loss() {
-    let table = table(whole(), "summary");
-    assert_eq!(
-        texts(table, "whole run"),
-        ["4.20 s", "5.21 s", "1.239×", "1.24× slower"]
-    );
-    assert_eq!(texts(table, "best_loss ↓")[3], "no test: 1 seed, 6 needed");
 }

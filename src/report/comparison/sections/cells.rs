@@ -5,7 +5,6 @@ use crate::report::comparison::Words;
 use crate::report::comparison::account::rows::{ROWS, medians, over_pairs};
 use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Timed, messages};
-use crate::report::number::Provenance;
 use crate::report::plot::{DotPlot, DotRow};
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
@@ -44,18 +43,18 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     if scene.comparison.cells.len() == 1 {
         return None;
     }
-    let measured = Provenance::Measured(words.median_of_runs());
+    let measured = words.measured(words.median_of_runs());
     let ratio = scene.ratio_formula(words.after_by_before());
-    let p = Provenance::Derived(words.p_formula());
-    let detectable = Provenance::Derived(words.detectable_formula());
+    let p = words.derived(words.p_formula());
+    let detectable = words.derived(words.detectable_formula());
     let columns = vec![
-        words.column(words.before(), "", &measured),
-        words.column(words.after(), "", &measured),
-        words.column(words.after_by_before(), "", &ratio),
+        Column::number(&words.before(), "", &measured),
+        Column::number(&words.after(), "", &measured),
+        Column::number(&words.after_by_before(), "", &ratio),
         Column::text(&words.verdict_heading()),
         Column::text("n"),
-        words.column("p (Holm)".to_owned(), "", &p),
-        words.column(words.detectable_heading(), "", &detectable),
+        Column::number("p (Holm)", "", &p),
+        Column::number(&words.detectable_heading(), "", &detectable),
     ];
     let unit = match words.timed {
         Timed::Sample => words.cells_of_steps(),

@@ -7,7 +7,6 @@ use crate::report::comparison::account::factor::Factor;
 use crate::report::comparison::account::{effects, factors};
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
-use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::Cell;
@@ -119,13 +118,13 @@ fn table(scene: &Scene<'_>, changes: &BTreeMap<Change<'_>, usize>) -> Table {
             ];
             Row::new(*path, fields)
         });
-    let counted = Provenance::Derived(words.cells_with_it());
+    let counted = words.derived(words.cells_with_it());
     let columns = vec![
         Column::text(&words.effects_factor()),
         Column::text(&words.setting()),
         Column::text(&words.before()),
         Column::text(&words.after()),
-        words.column(words.cells_heading(), "", &counted),
+        Column::number(&words.cells_heading(), "", &counted),
     ];
     let head = ("settings", &*words.factors_table(), words.factors_about());
     let mut table = Table::of_rows(head, columns, rows.collect());

@@ -7,7 +7,6 @@ use crate::report::comparison::Words;
 use crate::report::comparison::account::rows::over_pairs;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
-use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry};
 
@@ -49,14 +48,14 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
             words.rows_equal(words.count(equal), words.count(all))
         }
     };
-    let measured = Provenance::Measured(words.row_of_runs());
-    let relative = Provenance::Derived(words.relative());
+    let measured = words.measured(words.row_of_runs());
+    let relative = words.derived(words.relative());
     let columns = vec![
         Column::text(&words.seed()),
         Column::text(&words.column_heading()),
-        words.column(words.before(), "", &measured),
-        words.column(words.after(), "", &measured),
-        words.column(words.relative(), "%", &relative),
+        Column::number(&words.before(), "", &measured),
+        Column::number(&words.after(), "", &measured),
+        Column::number(&words.relative(), "%", &relative),
     ];
     let naming = ("changed-facts", words.facts_table(), words.facts_about());
     let table = over_pairs(scene, naming, columns, ROWS, |matched| {

@@ -4,7 +4,7 @@
 use crate::base::statistics::{geometric_mean, range};
 use crate::base::text::capitalised;
 use crate::compare::{
-    CostChange, CostOverCells, MatrixJudgement, QualityChange, QualityVerdict, Verdict,
+    CellPair, CostChange, CostOverCells, MatrixJudgement, QualityChange, QualityVerdict, Verdict,
 };
 use crate::report::comparison::Words;
 use crate::report::comparison::account::figure::Figure;
@@ -15,7 +15,6 @@ use crate::report::comparison::account::{phases, qualities};
 use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::comparison::sections::costs;
 use crate::report::language::messages;
-use crate::report::number::Provenance;
 use crate::report::quality::arrowed;
 use crate::report::section::Section;
 use crate::report::sections::cost::prices;
@@ -69,7 +68,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         .matched_cells()
         .filter(|matched| is_comparable(matched.pair))
         .count();
-    let how = Provenance::Derived(words.mean_over_cells());
+    let how = words.derived(words.mean_over_cells());
     let columns = columns(scene, &how, words.of_the_means());
     let rows: Vec<Row> = over_cells(scene)
         .into_iter()
@@ -96,7 +95,7 @@ pub(crate) fn by_cell(scene: &Scene<'_>) -> Option<Section> {
 }
 
 fn columns_of_one(scene: &Scene<'_>) -> Vec<Column> {
-    let how = Provenance::Measured(scene.words.medians_over_runs());
+    let how = scene.words.measured(scene.words.medians_over_runs());
     columns(scene, &how, scene.words.of_the_medians())
 }
 
@@ -173,21 +172,20 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
         .map(|found| of_matrix(scene, found))
         .into_iter()
         .collect();
-    let count = |is: fn(&Verdict) -> bool| {
-        let cells = scene.comparison.cells.iter();
-        cells.filter(|pair| is(&pair.judgement.verdict)).count()
+    let place = |pair: &CellPair| match pair.judgement.verdict {
+        Verdict::Faster => 0,
+        Verdict::Slower => 1,
+        Verdict::Same => 2,
+        _ => 3,
     };
-    let faster = count(|verdict| matches!(verdict, Verdict::Faster));
-    let slower = count(|verdict| matches!(verdict, Verdict::Slower));
-    let same = count(|verdict| matches!(verdict, Verdict::Same));
-    let unclear = scene.comparison.cells.len() - faster - slower - same;
-    let verdicts = [
-        (faster, words.cells_faster(words.count(faster))),
-        (slower, words.cells_slower(words.count(slower))),
-        (same, words.cells_same(words.count(same))),
-        (unclear, words.cells_unclear(words.count(unclear))),
+    let verdicts: [fn(Words, String) -> String; 4] = [
+        Words::cells_faster,
+        Words::cells_slower,
+        Words::cells_same,
+        Words::cells_unclear,
     ];
-    sentences.push(words.by_cell(occurring(verdicts)));
+    let cells = scene.comparison.cells.iter().map(place);
+    sentences.push(words.by_cell(counted(words, &cells, verdicts)));
     sentences.extend(phases::sentence_of_cells(scene));
     let mut metrics = deciding(scene).into_iter().chain([BEST_LOSS.to_owned()]);
     sentences.extend(metrics.find_map(|metric| {
@@ -349,31 +347,36 @@ fn quality(scene: &Scene<'_>, column: &str) -> Option<Vec<Entry>> {
         ends(|own| own.medians.0)?,
         ends(|own| own.medians.1)?,
         Entry::text("–"),
-        Entry::text(counted(words, &found)),
+        Entry::text(by_verdict(words, &found)),
     ])
 }
 
 /// In how many cells a metric is better, worse, equal, or without a verdict.
-fn counted(words: Words, found: &[&QualityChange]) -> String {
-    let count = |is: fn(&QualityVerdict) -> bool| {
-        let found = found.iter();
-        found.filter(|quality| is(&quality.verdict)).count()
+fn by_verdict(words: Words, found: &[&QualityChange]) -> String {
+    let place = |own: &&QualityChange| match own.verdict {
+        QualityVerdict::Better => 0,
+        QualityVerdict::Worse => 1,
+        QualityVerdict::Equal => 2,
+        _ => 3,
     };
-    let better = count(|verdict| *verdict == QualityVerdict::Better);
-    let worse = count(|verdict| *verdict == QualityVerdict::Worse);
-    let equal = count(|verdict| *verdict == QualityVerdict::Equal);
-    let undirected = found.len() - better - worse - equal;
-    occurring([
-        (better, words.better_in(words.count(better))),
-        (worse, words.worse_in(words.count(worse))),
-        (equal, words.equal_in(words.count(equal))),
-        (undirected, words.undirected_in(words.count(undirected))),
-    ])
+    let verdicts: [fn(Words, String) -> String; 4] = [
+        Words::better_in,
+        Words::worse_in,
+        Words::equal_in,
+        Words::undirected_in,
+    ];
+    counted(words, &found.iter().map(place), verdicts)
 }
 
-/// From verdicts with their numbers of cells, those that occur, as text.
-fn occurring<const N: usize>(verdicts: [(usize, String); N]) -> String {
-    let occurring = verdicts.into_iter().filter(|(cells, _)| *cells > 0);
-    let told: Vec<String> = occurring.map(|(_, told)| told).collect();
-    told.join(", ")
+/// From cells by the place of their verdict, the number of each verdict that occurs, as text.
+fn counted(
+    words: Words,
+    cells: &(impl Iterator<Item = usize> + Clone),
+    verdicts: [fn(Words, String) -> String; 4],
+) -> String {
+    let told = verdicts.iter().enumerate().filter_map(|(place, told)| {
+        let count = cells.clone().filter(|own| *own == place).count();
+        (count > 0).then(|| told(words, words.count(count)))
+    });
+    told.collect::<Vec<String>>().join(", ")
 }

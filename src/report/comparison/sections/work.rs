@@ -6,7 +6,6 @@ use crate::event::OpWork;
 use crate::report::comparison::account::rows::over_pairs;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
-use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry};
 
@@ -35,15 +34,15 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         .collect();
     let changed = counted.iter().filter(|pair| !pair.operations.is_empty());
     let equal = counted.len() - changed.count();
-    let measured = Provenance::Measured(words.row_of_work());
-    let column = |heading: String| words.column(heading, "", &measured);
+    let measured = words.measured(words.row_of_work());
+    let column = |heading: &str| Column::number(heading, "", &measured);
     let columns = vec![
         Column::text(&words.operation()),
-        column(words.calls()),
-        column("FLOPs".to_owned()),
-        column(words.tensors()),
-        column("bytes".to_owned()),
-        column(words.launches()),
+        column(&words.calls()),
+        column("FLOPs"),
+        column(&words.tensors()),
+        column("bytes"),
+        column(&words.launches()),
     ];
     let naming = ("changed-work", words.work_table(), words.work_about());
     let table = over_pairs(scene, naming, columns, ROWS, |matched| {

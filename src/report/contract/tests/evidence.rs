@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::super::subject::{Subject, printed};
 use super::{broken, caught, caught_in, caught_in_template, caught_in_template_of, told};
+use crate::report::Report;
 use crate::report::table::{Column, ColumnKind, Entry};
-use crate::report::{Report, number::Provenance};
 use crate::results::golden::ddpm;
 use crate::results::testing::assert_ends;
 use crate::results::{self, ResultSet, Status};
@@ -61,30 +61,6 @@ fn r10_extrapolation() {
         scaling.rows[0].fields.last().map(|entry| &*entry.text),
         Some("–")
     );
-}
-
-/// Epochs of 6 steps of the 82 that 652 samples make at a batch size of 8.
-fn cut_short(set: &mut ResultSet) {
-    for info in &mut set.plan.cells {
-        let size = info.spec["train"]["batch-size"].as_u64().expect("a size");
-        info.spec["train"]["steps-per-epoch"] = 6.into();
-        info.whole_epoch_steps = Some(652_u64.div_ceil(size));
-    }
-    set.change_times(|_, times| times.epoch_s = None);
-}
-
-#[test]
-fn r10_an_epoch_that_was_cut_short_is_extrapolated_from_its_steps() {
-    let heading = "whole epoch, extrapolated, not measured";
-    told(cut_short, heading);
-    told(cut_short, "6 of 82 steps");
-    let mut set = ddpm();
-    cut_short(&mut set);
-    // Of a single run there is no error.
-    set.blocks.retain(|run| run.block == 0);
-    set.timings = results::timings(&set.blocks);
-    let shown = &Report::of(&set).shown("speed").column(heading)[0];
-    assert_eq!((shown.value, &*shown.text), (None, "–"), "{shown:?}");
 }
 
 #[test]
@@ -184,11 +160,11 @@ fn r16_cost() {
 
 #[test]
 fn r17_utilisation() {
-    let share = Provenance::Derived("forward and backward phase ÷ step".into());
     caught_in("R17", |report| {
         let place = report.shown_mut("phases").columns.len() - 1;
         report.shown_mut("phases").columns[place] =
-            Column::number("GPU", "%", &share).of(ColumnKind::Utilisation);
+            Column::derived("GPU", "%", "forward and backward phase ÷ step")
+                .of(ColumnKind::Utilisation);
     });
 }
 

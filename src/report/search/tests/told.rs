@@ -159,14 +159,3 @@ fn no_sentence_and_no_table_names_one_configuration_twice() {
     let numbers: Vec<String> = rows.map(|row| row.fields[0].text.clone()).collect();
     assert!(!numbers.contains(&next.to_string()), "{numbers:?}");
 }
-
-#[test]
-fn of_several_objectives_no_trial_is_the_best() {
-    let sentences = Report::of(&searched(TWO)).answer.sentences;
-    assert!(
-        sentences
-            .iter()
-            .any(|said| said.contains("none is best by every objective")),
-        "{sentences:?}"
-    );
-}

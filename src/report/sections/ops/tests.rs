@@ -1,7 +1,6 @@
 use super::*;
 use crate::event::OpRow;
 use crate::results::golden::{ddpm, profile};
-use crate::results::testing::assert_ends;
 use crate::results::{BlockRow, ResultSet, op_records};
 
 /// The golden set with a profile of its first cells.
@@ -47,15 +46,6 @@ fn operations_are_summed_over_layers_and_sum_to_the_step() {
     assert_eq!(table.texts("share").last().unwrap(), "100.0");
     assert_eq!(layers.tables[0].texts("layer")[0], "down.conv1");
     assert_eq!(layers.tables[0].texts("operations")[0], "conv2d");
-}
-
-#[test]
-fn of_many_profiles_the_fastest_is_shown_in_detail() {
-    let set = set(6);
-    let sections = sections(&View::of(&set));
-    assert_eq!(sections.len(), 2);
-    let note = &sections[0].paragraphs[0];
-    assert_ends(note, "This is the fastest cell; all are in ops.csv.");
 }
 
 #[test]

@@ -75,7 +75,6 @@ struct Drawing<'d, 'v, 'a> {
 }
 
 /// A cell with its value.
-#[derive(Clone)]
 struct Valued<'v, 'a> {
     cell: &'v Cell<'a>,
     value: f64,
@@ -127,7 +126,9 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
     }
 
     fn over(&self, axis: usize) -> PlotContext {
-        let mut lines = self.lines_along(axis);
+        let on_axis = self.cells.iter().filter(|one| one.at(axis).is_some());
+        // A line is the cells that differ only in the axis.
+        let mut lines = grouped(on_axis, |one| self.view.name(one.cell, Some(axis)));
         let all = lines.len();
         let mut rest = Vec::new();
         if all > SERIES {
@@ -135,7 +136,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             lines.sort_by(|a, b| self.best(a).total_cmp(&self.best(b)));
             rest = lines.split_off(SERIES - 1);
         }
-        let is_condensed = lines.iter().any(|line| line.cells.len() > POINTS);
+        let is_condensed = lines.iter().any(|line| line.len() > POINTS);
         let named = lines.iter().map(|line| self.series(line, axis).condensed());
         let mut series: Vec<Series> = named.collect();
         if !rest.is_empty() {
@@ -186,25 +187,14 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
     }
 
     /// The lowest cost that a line reaches.
-    fn best(&self, line: &Line<'_, '_>) -> f64 {
-        let costs = line.cells.iter().map(|one| self.measure.cost(one.value));
+    fn best(&self, line: &[&Valued<'_, '_>]) -> f64 {
+        let costs = line.iter().map(|one| self.measure.cost(one.value));
         costs.fold(f64::INFINITY, f64::min)
     }
 
-    fn lines_along(&self, axis: usize) -> Vec<Line<'v, 'a>> {
-        let name = |one: &Valued<'_, '_>| self.view.name(one.cell, Some(axis));
-        let on_axis = self.cells.iter().filter(|one| one.at(axis).is_some());
-        let lines = grouped(on_axis.cloned(), name).into_iter();
-        let line = |cells: Vec<Valued<'v, 'a>>| Line {
-            name: name(&cells[0]),
-            cells,
-        };
-        lines.map(line).collect()
-    }
-
-    fn series(&self, line: &Line<'_, '_>, axis: usize) -> Series {
+    fn series(&self, line: &[&Valued<'_, '_>], axis: usize) -> Series {
+        let name = self.view.name(line[0].cell, Some(axis));
         let mut points: Vec<Point> = line
-            .cells
             .iter()
             .filter_map(|one| {
                 let at = &one.cell.info.axes[axis];
@@ -214,13 +204,13 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
                     interval: one.interval,
                     runs: one.runs.clone(),
                     link: one.row.clone(),
-                    about: format!("{}, {at}: {} {}", line.name, one.text, self.measure.unit),
+                    about: format!("{name}, {at}: {} {}", one.text, self.measure.unit),
                     ..Point::default()
                 })
             })
             .collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series::of(&line.name, points)
+        Series::of(&name, points)
     }
 
     /// The plot by cell: a row for each cell, the best first; only the best of many. `None` without cells.
@@ -273,12 +263,6 @@ impl Valued<'_, '_> {
     }
 }
 
-/// Cells that differ only in one axis, with their common name.
-struct Line<'v, 'a> {
-    name: String,
-    cells: Vec<Valued<'v, 'a>>,
-}
-
 fn left_out(lines: usize, is_condensed: bool) -> String {
     let mut cut = String::new();
     if lines > SERIES {
@@ -295,8 +279,8 @@ fn left_out(lines: usize, is_condensed: bool) -> String {
 }
 
 /// A series of medians and ranges over several lines, at each value of the axis.
-fn summed(lines: &[Line<'_, '_>], axis: usize) -> Series {
-    let cells = lines.iter().flat_map(|line| &line.cells);
+fn summed(lines: &[Vec<&Valued<'_, '_>>], axis: usize) -> Series {
+    let cells = lines.iter().flatten();
     let points = cells.filter_map(|one| Some((one.at(axis)?, one.value)));
     let name = format!("the other {}: median and range", lines.len());
     band(name, points.collect(), |x, _| x.to_string())

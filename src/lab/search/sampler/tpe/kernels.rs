@@ -69,7 +69,7 @@ impl Kernels {
         let mut kernels = vec![0; count + 1];
         for (place, width) in widths(&centers) {
             let (center, width) = (centers[place], width.clamp(smallest, 1.0));
-            // Equal kernels are adjacent: at one center, all except the two outer ones have the same width.
+            // Of one center, all kernels but the first and the last have one width, so an equal one is among the last stored.
             let alike = kinds
                 .iter()
                 .rposition(|kind| !kind.is_at(center) || kind.is_as_wide(width))
