@@ -245,7 +245,7 @@ fn plans(path: &Path, text: &str) -> Result<(), Problem> {
     let plan = Plan::new(&manifest, &known.inputs(), PlanOptions::default()).map_err(unwritten)?;
     match plan.cells().next().map(|cell| cell.feasibility) {
         Some(Feasibility::Infeasible(reason)) => return Err(mistake(reason)),
-        // Of a program that another machine has.
+        // The manifest may be for another machine, for example one with PyTorch.
         Some(Feasibility::Skipped(reason)) => {
             eprintln!("note     here its cells would be skipped: {reason}");
         }

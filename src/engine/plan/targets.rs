@@ -90,8 +90,7 @@ fn tolerances(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let compare = root.table("compare");
     for (key, _) in compare.map_or(&[][..], |compare| compare.entries_of("tolerance")) {
         let name = key.name.as_str();
-        let is_metric = METRIC_SPLITS.iter().any(|split| name.starts_with(split));
-        if is_metric || declared.contains_key(name) || is_known(name) {
+        if declared.contains_key(name) || is_known(name) {
             continue;
         }
         let columns = known_columns().into_iter();

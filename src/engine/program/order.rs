@@ -83,8 +83,8 @@ pub fn remove_order() {
     }
 }
 
-/// Threads that the run may compute with: those of the manifest; else those that the user has exported, as the program would have them
-/// without Fieldtrial, and one for each rank that `torchrun` starts, as is its own default; else all that the worker may use.
+/// Threads that the run may compute with: `train.threads` of the manifest. Without it, as the program would have them if it was started
+/// by hand: `OMP_NUM_THREADS` of the environment, else 1 under `torchrun`, whose default that is, else all that the worker may use.
 pub(super) fn threads(cell: &CellSpec, program: &Program) -> usize {
     let number = |name| std::env::var(name).ok()?.parse().ok();
     let starts_ranks =
@@ -93,11 +93,8 @@ pub(super) fn threads(cell: &CellSpec, program: &Program) -> usize {
         let of_ranks = || program.arguments.iter().any(starts_ranks).then_some(1);
         number("OMP_NUM_THREADS").or_else(of_ranks)
     };
-    let given = match cell.train.threads {
-        Some(_) => None,
-        None => of_user(),
-    };
-    let given = given.or_else(|| number("RAYON_NUM_THREADS"));
+    let of_user = cell.train.threads.is_none().then(of_user).flatten();
+    let given = of_user.or_else(|| number("RAYON_NUM_THREADS"));
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
@@ -249,8 +246,9 @@ impl Files {
             .env("FIELDTRIAL_ORDER", self.order())
             .env("FIELDTRIAL_EVENTS", self.event_path())
             .envs(&program.environment);
+        let threads = threads(cell, program).to_string();
         for name in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
-            command.env(name, threads(cell, program).to_string());
+            command.env(name, &threads);
         }
         let observer = self.observer();
         if observer.is_dir() {

@@ -12,7 +12,7 @@ use super::cells::{Cell, cells};
 use super::costs::Costs;
 use super::draft::{Draft, Question, judged};
 use super::environment::differences;
-use super::facts::{Facts, Metrics, qualities};
+use super::facts::{Facts, qualities};
 use super::matching::{Matching, Pair, axis_changes};
 use super::{Comparison, EnvironmentChange, FieldClass, Origin, Side};
 
@@ -172,10 +172,9 @@ fn compared(
     let costs = Costs::of(&drafts, plan.threshold());
     let verdicts_and_costs = verdicts.cells.into_iter().zip(costs.of_cells);
     let facts: Vec<Facts> = drafts.iter().map(Draft::facts).collect();
-    let metrics: Vec<Metrics> = facts.iter().map(|own| own.metrics.clone()).collect();
-    let facts_and_quality = facts.into_iter().zip(qualities(&metrics));
+    let quality = qualities(&facts);
     let all = drafts.into_iter().zip(verdicts_and_costs).zip(labels);
-    let all = all.zip(facts_and_quality);
+    let all = all.zip(facts.into_iter().zip(quality));
     let finished = |(((draft, (judgement, costs)), label), facts): (((Draft<'_>, _), _), _)| {
         draft.finished(judgement, costs, label, facts)
     };

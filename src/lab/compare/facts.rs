@@ -132,7 +132,7 @@ pub(super) struct Facts {
     pub(super) changes: Vec<FactChange>,
     pub(super) rows: usize,
     /// Metrics over the seeds, by column.
-    pub(super) metrics: Metrics,
+    metrics: Metrics,
 }
 
 impl Facts {
@@ -179,7 +179,7 @@ fn is_settled(status: Status) -> bool {
 }
 
 /// The metrics of two cells by column.
-pub(super) type Metrics = BTreeMap<String, MetricOfSeeds>;
+type Metrics = BTreeMap<String, MetricOfSeeds>;
 
 /// The difference in a column, if there is one; values of quality columns are also added to `metrics`.
 fn compared(
@@ -220,12 +220,15 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// The verdicts on the metrics of all pairs of cells, the most important metrics of each first. The tests of one metric are a family.
-pub(super) fn qualities(of_pairs: &[Metrics]) -> Vec<Vec<QualityChange>> {
+pub(super) fn qualities(of_pairs: &[Facts]) -> Vec<Vec<QualityChange>> {
     let mut judged: Vec<Vec<QualityChange>> = vec![Vec::new(); of_pairs.len()];
-    let columns: BTreeSet<&String> = of_pairs.iter().flat_map(BTreeMap::keys).collect();
+    let columns: BTreeSet<&String> = of_pairs
+        .iter()
+        .flat_map(|facts| facts.metrics.keys())
+        .collect();
     for column in columns {
         let found = of_pairs.iter().enumerate();
-        let found = found.filter_map(|(at, metrics)| Some((at, metrics.get(column)?)));
+        let found = found.filter_map(|(at, facts)| Some((at, facts.metrics.get(column)?)));
         let (places, metrics): (Vec<usize>, Vec<&MetricOfSeeds>) = found.unzip();
         for ((at, metric), own) in places.iter().zip(&metrics).zip(judge_quality(&metrics)) {
             let median_of = |side: fn(&(u64, f64, f64)) -> f64| {

@@ -147,7 +147,7 @@ impl Verdicts {
             .expect("a value of an axis has a pair")
     }
 
-    /// Whether each pair has enough values for a test; the correction is over all of them.
+    /// Whether each pair has enough values for a test; Holm's correction is over all pairs.
     fn is_tested(&self) -> bool {
         self.n.iter().all(|sizes| sizes.least >= self.needed)
     }

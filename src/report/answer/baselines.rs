@@ -10,7 +10,7 @@ use crate::compare::{against_best, runs_to_choose};
 use crate::event::RunFacts;
 use crate::report::measure::Measure;
 use crate::report::number::of_seeds;
-use crate::report::quality::{column, loss_column};
+use crate::report::quality::{column, of_epochs};
 use crate::report::sections::difference::part;
 use crate::report::sections::tasks::tasks;
 use crate::report::view::{Cell, View};
@@ -142,37 +142,28 @@ fn deciding(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let objectives = objectives.flat_map(|search| &search.objectives);
     let objectives = objectives.map(|objective| objective.column.clone());
     let has = |name: &String| cells.iter().any(|cell| !of_cell(cell, name).is_empty());
-    let asked = objectives.chain(named(view)).map(|name| plain(view, name));
-    // The best of an epoch's metric has no column of a run; the metric has.
-    let asked = asked.flat_map(|name| {
-        let of_epoch = name.strip_prefix("best_").map(str::to_owned);
-        [Some(name), of_epoch]
+    // A run may have the last value of a metric only, not the best one over its epochs.
+    let mut asked = objectives.chain(named(view)).flat_map(|name| {
+        let of_epochs = of_epochs(view, &name).to_owned();
+        [name, of_epochs]
     });
-    let found = asked.flatten().find(has);
-    found.unwrap_or_else(|| plain(view, column(view, cells)))
+    let found = asked.find(has);
+    found.unwrap_or_else(|| of_epochs(view, &column(view, cells)).to_owned())
 }
 
 /// Metrics by which the best cell may be compared with the baselines: the deciding one, which is no loss if there is
 /// another metric (losses may have weights), on the test split if it exists: those rows chose neither cell nor epoch.
 fn told(view: &View<'_>, decides: &str, cells: &[&Cell<'_>]) -> Vec<String> {
-    let usual = plain(view, column(view, cells));
+    let usual = column(view, cells);
     let is_metric = |name: &&str| !name.ends_with("_loss");
     let metrics = [decides]
         .into_iter()
         .filter(is_metric)
         .chain([&*usual, decides]);
-    let metrics = metrics.map(|name| name.strip_prefix("best_").unwrap_or(name));
+    let metrics = metrics.map(|name| of_epochs(view, name));
     metrics
         .flat_map(|name| [name.replacen("val_", "test_", 1), name.to_owned()])
         .collect()
-}
-
-/// The name that `runs.csv` has for a column: `val_loss` for `best_loss`.
-fn plain(view: &View<'_>, name: String) -> String {
-    if name == "best_loss" {
-        return loss_column(view).to_owned();
-    }
-    name
 }
 
 /// What a baseline's values depend on beside the seed: the settings of the data, and the share for validation.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::pareto;
-use crate::base::statistics::{mean, median, range};
+use crate::base::statistics::{mean, range};
 use crate::compare::{against_best, runs_to_choose};
 use crate::report::number::Number;
-use crate::report::quality::{NotComparableQuality, are_silent, column, told};
+use crate::report::quality::{NotComparableQuality, are_silent, column, over_seeds, told};
 use crate::report::sections::ranking::{pace, pace_of_treatments};
 use crate::report::sections::tasks::{Task, tasks};
 use crate::report::view::{Cell, View};
@@ -324,18 +324,11 @@ pub(super) fn quality(
 /// By how much the best losses of programs may differ for a setting of speed to count as one that does not change the result.
 const SAME_RESULT: f64 = 0.05;
 
-/// Whether programs reach different losses: a program may read its data otherwise with another number of workers.
+/// Whether programs reach different losses, as where each worker of a loader reads other samples.
 fn results_differ(cells: &[&Cell<'_>]) -> bool {
     let programs = cells.iter().filter(|cell| cell.is_of_command);
-    let losses = programs.filter_map(|cell| {
-        median(
-            &cell
-                .facts()
-                .filter_map(|facts| facts.best_loss)
-                .collect::<Vec<f64>>(),
-        )
-    });
-    let losses: Vec<f64> = losses.collect();
+    let losses = programs.filter_map(|cell| over_seeds(cell, &|facts| facts.best_loss));
+    let losses: Vec<f64> = losses.map(|loss| loss.value).collect();
     range(&losses).is_some_and(|(least, most)| most - least > SAME_RESULT * most.abs())
 }
 

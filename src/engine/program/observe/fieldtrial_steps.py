@@ -127,7 +127,8 @@ class Steps:
                 self.queue.append(samples)
                 if is_apart:
                     self.is_timed = False
-                    self.epoch_from = (self.iterator_from or begin, self.evaluation_between + self.without)
+                    start = begin if self.iterator_from is None else self.iterator_from
+                    self.epoch_from = (start, self.evaluation_between + self.without)
                     self.iterator_from = None
                     if self.loader_starts:
                         self.loader_starts[-1] += seconds

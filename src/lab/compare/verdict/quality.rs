@@ -177,7 +177,7 @@ mod tests {
             (found.verdict, found.p),
             (QualityVerdict::NotTold, Some(2.0 / 64.0))
         );
-        // Seven cells that rise together in every seed are.
+        // Seven cells that rise together in every seed are called better.
         let alike = judge_quality(&[&up; 7]);
         assert!(
             alike
