@@ -2,6 +2,8 @@
 
 use crate::diag::{Diagnostic, Place};
 
+use super::toml_text::toml_key;
+
 /// A value of a manifest with its position.
 ///
 /// The tree of the crate `toml` sorts keys and refers to a single text; axes of a manifest are ordered, and each
@@ -67,10 +69,13 @@ impl Key {
         Self::new(format!("{}.{}", self.name, below.name), whole)
     }
 
-    /// The keys of a path, joined by dots.
+    /// The keys of a path, joined by dots; a key that contains a dot in quotes.
     pub fn dotted(path: &[Self]) -> String {
-        let names: Vec<&str> = path.iter().map(|key| key.name.as_str()).collect();
-        names.join(".")
+        let names = path.iter().map(|key| match key.name.contains('.') {
+            true => toml_key(&key.name),
+            false => key.name.clone(),
+        });
+        names.collect::<Vec<_>>().join(".")
     }
 }
 

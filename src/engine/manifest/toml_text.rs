@@ -42,9 +42,37 @@ pub fn toml_key(name: &str) -> String {
     }
 }
 
+/// The names of a path with dots; a name in quotes may contain dots: `columns."a.b".missing`.
+pub fn path_names(path: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(path);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let quoted = text.strip_prefix('"').and_then(|text| text.split_once('"'));
+        let (name, after) = match quoted {
+            Some((name, "")) => (name, None),
+            Some((name, after)) if after.starts_with('.') => (name, Some(&after[1..])),
+            _ => match text.split_once('.') {
+                Some((name, after)) => (name, Some(after)),
+                None => (text, None),
+            },
+        };
+        rest = after;
+        Some(name)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_in_quotes_may_have_dots() {
+        let names = |path| path_names(path).collect::<Vec<_>>();
+        assert_eq!(names("a.b-c"), ["a", "b-c"]);
+        assert_eq!(names("a.\"pm2.5\".c"), ["a", "pm2.5", "c"]);
+        assert_eq!(names("a.\"pm2.5\""), ["a", "pm2.5"]);
+        assert_eq!(names("a.\"b"), ["a", "\"b"]);
+    }
 
     #[test]
     fn tables_and_lists_stand_as_a_manifest_writes_them() {

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use crate::base::text::count;
 use crate::diag::{Diagnostic, Place};
-use crate::manifest::{Key, Node, Table};
+use crate::manifest::{Key, Node, Table, toml_text};
 
 use super::homes::long_path;
-use super::key::value_text;
 use super::matrix::{Axis, AxisValue, Dimension, Matrix};
 use super::{assign, filters};
 
@@ -171,7 +170,8 @@ fn axis(matrix: &Matrix, key: Key, node: &Node) -> Result<Axis, Diagnostic> {
     let path: Arc<[Key]> = long_path(name, key.place)?.into();
     let Some(nodes) = node.as_array() else {
         let expected = format!("axis `{name}` needs a list of values");
-        let help = format!("for a single value write `{name} = [{}]`", value_text(node));
+        let value = toml_text(&node.to_json());
+        let help = format!("for a single value write `{name} = [{value}]`");
         return Err(node.unexpected(&expected, "expected a list").help(help));
     };
     if nodes.is_empty() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::diag::{Diagnostic, Place, did_you_mean, list};
 use crate::loader::LoaderSpec;
-use crate::manifest::Key;
+use crate::manifest::{Key, path_names};
 
 use super::cell::{TrainSpec, ValidationSpec};
 use super::settings::{LimitsSpec, MeasureSpec};
@@ -162,7 +162,7 @@ pub(super) fn long_path(written: &str, place: Place) -> Result<Vec<Key>, Diagnos
         _ if PLAIN.contains(&section) || NAMED.contains(&section) => None,
         _ => return Err(no_section(written, section, place)),
     };
-    let names = home.into_iter().chain(written.split('.'));
+    let names = home.into_iter().chain(path_names(written));
     Ok(names.map(|name| Key::new(name, place)).collect())
 }
 

@@ -115,11 +115,14 @@ pub(crate) fn bootstrap_stream(key: &str, column: usize) -> ChaCha8Rng {
 
 /// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, else a bootstrap interval
 /// seeded by `key` and `column`; rounded to two significant digits of the interval, or to three significant digits without
-/// one.
+/// one. A value that would become 0 so has two significant digits of its own: a throughput of 0 was never measured.
 pub fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
     let exact = exact_interval(key, column, values)?;
     let round = |value: f64| match exact.high - exact.low {
-        width if width > 0.0 => round_to_exponent(value, exponent_of(width) - 1),
+        width if width > 0.0 => match round_to_exponent(value, exponent_of(width) - 1) {
+            0.0 => round_significant(value, 2),
+            rounded => rounded,
+        },
         _ => round_significant(value, SINGLE_DIGITS),
     };
     Some(Interval {
@@ -200,6 +203,10 @@ mod tests {
         assert_eq!(found.kind, IntervalKind::Range);
         let ends = [found.median, found.low, found.high].map(|end| end.to_string());
         assert_eq!(ends, ["101.2", "100", "103.5"]);
+        // An end much smaller than the interval is no 0.
+        let found = step(&[24_605.0, 119_000.0, 2_169_000.0]);
+        let ends = [found.median, found.low, found.high].map(|end| end.to_string());
+        assert_eq!(ends, ["100000", "25000", "2200000"]);
     }
 
     #[test]

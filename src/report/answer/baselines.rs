@@ -229,17 +229,33 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
         .iter()
         .position(|one| std::ptr::eq(one, strongest));
     let to_strongest = p[place.unwrap_or_default()];
-    let to_all = p.iter().copied().fold(0.0, f64::max);
     let sizes = Sizes::of(all.iter());
     let test = |p: f64| format!("({}, p = {})", sizes.test(), human(p, 2));
-    if is_ahead && to_all <= ALPHA {
-        return format!("{better} {}.", test(to_all));
-    }
+    let (beaten, others): (Vec<_>, Vec<_>) =
+        baselines.iter().zip(p).partition(|(_, p)| **p <= ALPHA);
+    let largest = beaten.iter().map(|(_, p)| **p).fold(0.0, f64::max);
     let p = test(to_strongest);
-    if !is_ahead && to_strongest <= ALPHA {
+    if to_strongest > ALPHA {
+        return format!(
+            "Not shown to beat the {name}: {best_own}, is not distinguishable from it {p}."
+        );
+    }
+    if !is_ahead {
         return format!("No model beats the {name}: {best_own}, is behind it {p}.");
     }
-    format!("No model is shown to beat the {name}: {best_own}, is not distinguishable from it {p}.")
+    if others.is_empty() {
+        return format!("{better} {}.", test(largest));
+    }
+    let names = |some: &[(&Competitor, &f64)]| {
+        let names: Vec<&str> = some.iter().map(|(one, _)| &*one.name).collect();
+        names.join(" and ")
+    };
+    format!(
+        "Better than the {}: {own} {}; not shown to beat the {}.",
+        names(&beaten),
+        test(largest),
+        names(&others)
+    )
 }
 
 #[cfg(test)]
@@ -273,7 +289,17 @@ mod tests {
         );
         assert_eq!(
             told(&low, &low, &low),
-            "No model is shown to beat the linear model: the only one, 0.1025 (0.1000–0.1050), is not distinguishable from it (n = 6, Mann–Whitney, Holm, p = 1.0)."
+            "Not shown to beat the linear model: the only one, 0.1025 (0.1000–0.1050), is not distinguishable from it (n = 6, Mann–Whitney, Holm, p = 1.0)."
+        );
+    }
+
+    #[test]
+    fn a_model_that_beats_the_strongest_baseline_but_not_every_one_is_said_to() {
+        let own = [0.5, 0.51, 0.52, 0.53, 0.54, 0.55];
+        let wide = [0.1, 0.2, 0.3, 0.4, 0.52, 0.6];
+        assert_eq!(
+            told(&own, &own.map(|value| value - 0.1), &wide),
+            "Better than the linear model: the model, 0.5250 (0.5000–0.5500) (n = 6, Mann–Whitney, Holm, p = 0.0043); not shown to beat the constant."
         );
     }
 

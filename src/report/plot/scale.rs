@@ -87,12 +87,17 @@ impl Scale {
         }
     }
 
-    /// An axis for magnitudes: ends are ticks, and it begins at zero unless the values are close together.
+    /// An axis for magnitudes: ends are ticks, and it begins at zero unless the values are close together. A logarithmic
+    /// one begins at the smallest positive value.
     pub(crate) fn magnitude(kind: ScaleKind, values: &[f64], pixels: (f64, f64)) -> Self {
-        let (low, high) = ends(values);
         if kind != ScaleKind::Linear {
-            return Self::logarithmic(kind, low, high, pixels);
+            let positive = values.iter().copied().filter(|value| *value > 0.0);
+            let (low, high) = ends(&positive.collect::<Vec<f64>>());
+            if low > 0.0 {
+                return Self::logarithmic(kind, low, high, pixels);
+            }
         }
+        let (low, high) = ends(values);
         // A single value has no spread, so the axis begins at zero.
         let from_zero = low >= 0.0 && (low < 0.6 * high || low >= high);
         let low = if from_zero { 0.0 } else { low };
@@ -139,9 +144,13 @@ impl Scale {
         Self::new(kind, (base.powi(first), base.powi(last)), ticks, pixels)
     }
 
-    /// The position of a value in pixels.
+    /// The position of a value in pixels; on a logarithmic axis, which has no 0, at least its beginning.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let (low, high) = (self.kind.forward(self.low), self.kind.forward(self.high));
+        let value = match self.kind {
+            ScaleKind::Linear => value,
+            _ => value.max(self.low),
+        };
         let share = (self.kind.forward(value) - low) / (high - low);
         self.from + share * (self.to - self.from)
     }
@@ -264,6 +273,15 @@ mod tests {
         assert_eq!(ScaleKind::for_values(&[0.0, 4.0]), ScaleKind::Linear);
         assert_eq!(ScaleKind::for_values(&[4.0, 8.0]), ScaleKind::Linear);
         assert_eq!(ScaleKind::for_values(&[1000.0, 10_000.0]), ScaleKind::Log10);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_begins_at_the_smallest_positive_value() {
+        let scale = Scale::magnitude(ScaleKind::Log10, &[0.0, 300.0, 9000.0], (0.0, 100.0));
+        assert_eq!(texts(&scale), ["100", "200", "500", "1,000", "2,000", "5,000", "10,000"]);
+        assert_eq!(scale.place(0.0), 0.0);
+        let scale = Scale::magnitude(ScaleKind::Log10, &[0.0], (0.0, 100.0));
+        assert_eq!(scale.note(), ", from 0");
     }
 
     #[test]

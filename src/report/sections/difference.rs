@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::base::units::human_integer;
 use crate::compare;
-use crate::plan::toml_text;
+use crate::plan::{path_names, toml_text};
 use crate::report::judged::{distinct, some_of};
 use crate::report::view::{Cell, View};
 
@@ -65,7 +65,7 @@ fn parts_of<'a>(view: &View<'a>, cells: &[&Cell<'a>], path: &str) -> Vec<&'a Val
 
 /// A section of a cell's specification, or one key of it.
 pub(crate) fn part<'a>(view: &View<'a>, cell: &Cell<'a>, path: &str) -> Option<&'a Value> {
-    let mut keys = path.split('.');
+    let mut keys = path_names(path);
     let section = view.section(cell, keys.next()?)?;
     keys.try_fold(section, |value, key| value.get(key))
 }

@@ -35,6 +35,8 @@ const SPREAD: f64 = 10.0;
 const FAR: f64 = 2.0;
 /// By how much the validation loss of the kept weights must be above the best one to be a finding, as a fraction of it.
 const RISEN: f64 = 0.1;
+/// R² from which on a linear model counts as exact.
+const EXACT: f64 = 0.9995;
 /// Largest number of cells in a finding.
 const NAMED: usize = 2;
 
@@ -42,7 +44,7 @@ const NAMED: usize = 2;
 pub(crate) type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
 
 /// Every rule, in the order of their findings; `docs/reports.md` describes each.
-pub(crate) const RULES: [Rule; 16] = [
+pub(crate) const RULES: [Rule; 17] = [
     (
         "waiting-for-data",
         "Training waited for data (percent of the step): {}.",
@@ -91,6 +93,11 @@ pub(crate) const RULES: [Rule; 16] = [
         "below-noise-floor",
         "Better than the noise of the data allows, which only a leak explains: {}.",
         |view| named(view, below_noise_floor),
+    ),
+    (
+        "exact-baseline",
+        "A linear model predicts held-out rows without error ({}): a feature contains the target, or several sum to it.",
+        exact_baseline,
     ),
     (
         "phases-are-not-the-step",
@@ -251,6 +258,18 @@ fn overtrained(view: &View<'_>, cell: &Cell<'_>) -> Hit {
 /// The first of a cell's results that is below the noise floor.
 fn below_noise_floor(view: &View<'_>, cell: &Cell<'_>) -> Hit {
     Some((0.0, leak::of_cell(view, cell)?))
+}
+
+/// R² of the linear baselines on rows that they were not fitted to, where it is 1 to three digits.
+fn exact_baseline(view: &View<'_>) -> Option<String> {
+    let linear = view.set.baselines.iter();
+    let linear = linear.filter(|row| row.baseline == "linear");
+    let of = |name: &str| {
+        let values = linear.clone().filter_map(|row| *row.metrics.get(name)?);
+        median(&values.collect::<Vec<f64>>())
+    };
+    let r2 = of("test_r2").or_else(|| of("val_r2"))?;
+    (r2 >= EXACT).then(|| format!("R² {}", fixed(r2, 3)))
 }
 
 fn not_the_step(_: &View<'_>, cell: &Cell<'_>) -> Hit {

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
+use crate::plan::toml_key;
+use crate::report::judged::{distinct, some_of};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
@@ -11,6 +15,8 @@ use super::difference::{part, plain};
 const PARTS: [&str; 2] = ["dataset_name", "loss.kind"];
 /// Sections whose settings distinguish tasks with equal names so far.
 const SECTIONS: [&str; 3] = ["dataset", "loss", "validation"];
+/// Largest number of values of one setting in a name.
+const VALUES: usize = 3;
 
 /// Cells with the same task.
 pub(crate) struct Task<'v, 'a> {
@@ -44,9 +50,10 @@ fn names(view: &View<'_>, groups: &[Vec<&Cell<'_>>]) -> Vec<String> {
             for key in keys(view, groups, &same, section) {
                 let path = format!("{section}.{key}");
                 let text = |place: usize| {
-                    let value = part(view, groups[place][0], &path)?;
-                    let value = (!value.is_null()).then_some(value)?;
-                    Some(format!("{key} {}", plain(value)))
+                    let values = groups[place].iter().map(|cell| part(view, cell, &path));
+                    let values = distinct(values.flatten().filter(|value| !value.is_null()));
+                    let texts: Vec<String> = values.into_iter().map(plain).collect();
+                    (!texts.is_empty()).then(|| format!("{key} {}", some_of(&texts, VALUES, " or ")))
                 };
                 add(&mut words, &same, &text);
             }
@@ -78,17 +85,35 @@ fn alike(words: &[Vec<String>]) -> Vec<Vec<usize>> {
     places
 }
 
-/// The keys that a section has in some of the groups.
+/// The paths of the settings that a section has in some of the groups.
 fn keys(
     view: &View<'_>,
     groups: &[Vec<&Cell<'_>>],
     places: &[usize],
     section: &str,
 ) -> BTreeSet<String> {
-    let sections = places
-        .iter()
-        .filter_map(|&place| view.section(groups[place][0], section)?.as_object());
-    let keys = sections.flat_map(|map| map.keys().cloned());
+    let cells = places.iter().flat_map(|&place| &groups[place]);
+    let mut paths = BTreeSet::new();
+    for section in cells.filter_map(|cell| view.section(cell, section)) {
+        add_paths(section, "", &mut paths);
+    }
     // The path of the data does not distinguish tasks.
-    keys.filter(|key| key != "path").collect()
+    paths.remove("path");
+    paths
+}
+
+/// Adds the paths of all settings in a table and the tables in it.
+fn add_paths(value: &Value, above: &str, paths: &mut BTreeSet<String>) {
+    let Some(table) = value.as_object() else {
+        paths.insert(above.to_owned());
+        return;
+    };
+    for (name, value) in table {
+        let name = match name.contains('.') {
+            true => &toml_key(name),
+            false => name,
+        };
+        let path = [above, name].join(".");
+        add_paths(value, path.trim_start_matches('.'), paths);
+    }
 }
