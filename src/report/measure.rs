@@ -1,5 +1,7 @@
 //! [`Measure`]: a column of the results in answers: displayed name, unit, direction, and the values of a cell.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::base::statistics::range;
 use crate::base::text::capitalised;
 use crate::base::units::human_si;
@@ -11,6 +13,24 @@ use crate::report::table::{Column, Entry};
 use crate::report::timing::timing;
 use crate::report::view::Cell;
 use crate::results::{BlockRow, Direction, PlanFile, RunRow, fixed_column, fixed_unit, objective};
+
+/// Where a value comes from: session, block and number of the run in it; of a fact only the seed.
+pub(crate) type Origin<'a> = (Option<&'a str>, usize, u64);
+
+/// The values of two cells of the origins that both have. The others would compare seeds that are hard with easy ones, or
+/// hours in which the machine was fast with others.
+pub(crate) fn of_common_origin(cells: [&[(Origin<'_>, f64)]; 2]) -> [Vec<f64>; 2] {
+    let known = cells.map(|cell| {
+        cell.iter()
+            .map(|(origin, _)| *origin)
+            .collect::<BTreeSet<_>>()
+    });
+    let both: BTreeSet<&Origin<'_>> = known[0].intersection(&known[1]).collect();
+    cells.map(|cell| {
+        let common = cell.iter().filter(|(origin, _)| both.contains(origin));
+        common.map(|(_, value)| *value).collect()
+    })
+}
 
 /// A column of the results, or a metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,19 +135,33 @@ impl Measure {
 
     /// The cell's values in the measure's unit: one for each counted run if [`Self::is_clock`], else one for each seed.
     pub(crate) fn values(&self, cell: &Cell<'_>) -> Vec<f64> {
-        let seeds = cell.runs.iter();
-        let values: Vec<f64> = if self.is_clock {
-            let blocks = cell.counted.iter();
-            blocks.filter_map(|run| self.of_run(cell, run)).collect()
+        let values = self.by_origin(cell).into_iter();
+        values.map(|(_, value)| value).collect()
+    }
+
+    /// The same values with their origins.
+    pub(crate) fn by_origin<'a>(&self, cell: &Cell<'a>) -> Vec<(Origin<'a>, f64)> {
+        let values: Vec<(Origin<'a>, f64)> = if self.is_clock {
+            let mut runs: BTreeMap<(Option<&str>, usize), u64> = BTreeMap::new();
+            let blocks = cell.counted.iter().filter_map(|run| {
+                let (session, block) = (run.session.as_deref(), run.block);
+                let number = runs.entry((session, block)).or_default();
+                *number += 1;
+                Some(((session, block, *number), self.of_run(cell, run)?))
+            });
+            blocks.collect()
         } else {
-            seeds.filter_map(|row| self.of_seed(cell, row)).collect()
+            let seeds = cell.runs.iter();
+            let seeds =
+                seeds.filter_map(|row| Some(((None, 0, row.seed), self.of_seed(cell, row)?)));
+            seeds.collect()
         };
         if self.unit != "MiB" {
             return values;
         }
         // Every process uses memory: 0 means that the counter did not work.
-        let known = values.into_iter().filter(|bytes| *bytes > 0.0);
-        known.map(|bytes| bytes / MIB).collect()
+        let known = values.into_iter().filter(|(_, bytes)| *bytes > 0.0);
+        known.map(|(origin, bytes)| (origin, bytes / MIB)).collect()
     }
 
     fn of_run(&self, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {

@@ -56,6 +56,7 @@ impl AbRun<'_> {
         let options = Options {
             across_env: false,
             only: only.map(Only::parse).transpose()?,
+            ..Options::default()
         };
         Ok(Comparison::between(side(0)?, side(1)?, &options)?)
     }

@@ -79,7 +79,7 @@ fn repeats(arguments: &AbArguments, plan: &Plan, cells: usize, seeds: usize) -> 
         None if arguments.set.iter().any(says_so) => plan.measure.repeats,
         None if arguments.is_until_sure() => MOST_PAIRS.div_ceil(seeds).max(plan.measure.repeats),
         None => {
-            let needed = needed_pairs(cells).max(needed_runs(cells));
+            let needed = needed_pairs(cells, 1).max(needed_runs(cells, 1));
             let needed = needed.max(FEWEST_PAIRS).div_ceil(seeds);
             needed.next_multiple_of(2).max(plan.measure.repeats)
         }

@@ -32,6 +32,7 @@ pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
     let options = Options {
         across_env: arguments.across_env,
         only: arguments.only.as_deref().map(Only::parse).transpose()?,
+        ..Options::default()
     };
     let before = Source::find(&arguments.before)?;
     let found = match &arguments.after {
@@ -154,9 +155,13 @@ fn along(
             ..Found::default()
         });
     }
+    let options = Options {
+        values: others.len(),
+        ..options.clone()
+    };
     let compared = others
         .iter()
-        .map(|to| Comparison::along(&side, &axis, (&from, to), options));
+        .map(|to| Comparison::along(&side, &axis, (&from, to), &options));
     Ok(Found {
         comparisons: compared.collect::<Result<_, _>>()?,
         ..Found::default()

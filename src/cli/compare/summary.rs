@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::base::statistics::range;
 use crate::base::text::count;
 use crate::compare::{
     Comparison, Design, EnvironmentChange, FieldChange, FieldClass, Origin, Side, ThresholdSource,
@@ -201,17 +202,19 @@ fn needed(comparison: &Comparison) -> Option<String> {
     } else {
         "Some cells' runs were made in one session, others' in two"
     };
-    let threshold = &first.judgement.threshold;
-    let source = match threshold.source {
+    let source = match first.judgement.threshold.source {
         ThresholdSource::Manifest => "set by the manifest",
         ThresholdSource::MeasuredWithin => "measured on this machine within a session",
         ThresholdSource::MeasuredBetween => "measured on this machine between sessions",
         ThresholdSource::Default => "the default, as this machine's noise was not measured",
     };
-    let mut text = format!(
-        "{how}; what matters is more than {} ({source}).",
-        percent(threshold.value)
-    );
+    let thresholds = compared.iter().map(|cell| cell.judgement.threshold.value);
+    let (least, most) = range(&thresholds.collect::<Vec<f64>>())?;
+    let more = match (percent(least), percent(most)) {
+        (least, most) if least == most => least,
+        (least, most) => format!("{least} to {most}, by cell,"),
+    };
+    let mut text = format!("{how}; what matters is more than {more} ({source}).");
     let is_short = |verdict: &Verdict| matches!(verdict, Verdict::TooFewRuns(_));
     let mut verdicts = compared.iter().map(|cell| &cell.judgement.verdict);
     if verdicts.any(is_short) {

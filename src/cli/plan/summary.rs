@@ -92,7 +92,7 @@ impl Summary {
             1 => "the cell".to_owned(),
             cells => format!("a single one of {cells} cells"),
         };
-        let needed = (needed_runs(self.runnable), needed_pairs(1));
+        let needed = (needed_runs(self.runnable, 1), needed_pairs(1, 1));
         write!(
             f,
             "\ncomparing commits: {cell} can be called faster or slower from {} runs a side, here {runs}; better or worse from {} seeds, here {seeds}",

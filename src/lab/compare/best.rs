@@ -1,23 +1,7 @@
 //! Whether the best of several cells can be told from each of the others.
 
-use super::statistics::{holm, mann_whitney, sign_flip, smallest_mann_whitney};
+use super::statistics::{holm, mann_whitney, sign_flip, sign_flips, smallest_mann_whitney};
 use super::verdict::{ALPHA, fewest};
-
-/// P-values of the two-sided Mann–Whitney test of each cell's values against those of the cell at `best`, adjusted by Holm over
-/// all of them; 1 for that cell itself, and where a test is impossible.
-///
-/// # Source
-/// Mann & Whitney 1947; Holm 1979.
-pub fn against_best(cells: &[Vec<f64>], best: usize) -> Vec<f64> {
-    let others: Vec<usize> = (0..cells.len()).filter(|cell| *cell != best).collect();
-    let test = |cell: &usize| mann_whitney(&cells[best], &cells[*cell]).unwrap_or(1.0);
-    let raw: Vec<f64> = others.iter().map(test).collect();
-    let mut adjusted = vec![1.0; cells.len()];
-    for (cell, p) in others.into_iter().zip(holm(&raw)) {
-        adjusted[cell] = p;
-    }
-    adjusted
-}
 
 /// P-values of the two-sided Mann–Whitney test within each pair, adjusted by Holm over all pairs; 1 where a test is impossible.
 ///
@@ -28,7 +12,16 @@ pub fn within_pairs(pairs: &[[Vec<f64>; 2]]) -> Vec<f64> {
     holm(&pairs.iter().map(test).collect::<Vec<f64>>())
 }
 
-/// Number of values per cell that [`against_best`] needs before it can tell the best from each of `others` cells at 5 %.
+/// P-values of the paired sign-flip tests of a metric, each a list of (seed, difference), adjusted for all of them as those of a
+/// comparison are.
+///
+/// # Source
+/// Westfall & Young 1993, algorithm 2.8.
+pub fn over_seeds(tests: &[Vec<(u64, f64)>]) -> Vec<f64> {
+    sign_flips(tests)
+}
+
+/// Number of values per cell that [`within_pairs`] needs before it can tell the best from each of `others` cells at 5 %.
 pub fn runs_to_choose(others: usize) -> usize {
     let alpha = ALPHA / others.max(1) as f64;
     fewest(|n| smallest_mann_whitney(n, n) <= alpha)
@@ -51,9 +44,8 @@ mod tests {
     #[test]
     fn the_best_is_told_from_what_is_apart_and_not_from_its_like() {
         let near = |at: f64| -> Vec<f64> { (0..8).map(|i| at + 0.01 * f64::from(i)).collect() };
-        let p = against_best(&[near(1.0), near(2.0), near(1.005)], 0);
-        assert_eq!(p[0].to_bits(), 1.0_f64.to_bits());
-        assert!(p[1] < 0.05 && p[2] > 0.05, "{p:?}");
+        let p = within_pairs(&[2.0, 1.005].map(|other| [near(1.0), near(other)]));
+        assert!(p[0] < 0.05 && p[1] > 0.05, "{p:?}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::draft::{Draft, Question, judged};
 use super::environment::differences;
 use super::facts::{Facts, qualities};
 use super::matching::{Matching, Pair, axis_changes};
+use super::verdict::Asked;
 use super::{Comparison, EnvironmentChange, FieldClass, Origin, Side};
 
 /// Options of a comparison.
@@ -23,6 +24,8 @@ pub struct Options {
     pub across_env: bool,
     /// Cells to compare; all if missing.
     pub only: Option<Only>,
+    /// Number of values of the axis that are compared with one value, each by a comparison of its own; 0 counts as 1.
+    pub values: usize,
 }
 
 impl Comparison {
@@ -48,7 +51,7 @@ impl Comparison {
             added,
             removed,
             ambiguous,
-            ..compared((before, after), pairs, &chosen, options.across_env, None)
+            ..compared((before, after), pairs, &chosen, options, None)
         })
     }
 
@@ -79,13 +82,7 @@ impl Comparison {
             ..side.clone()
         };
         let sides = (of_value(before), of_value(after));
-        Ok(compared(
-            sides,
-            pairs,
-            &chosen,
-            options.across_env,
-            Some(place),
-        ))
+        Ok(compared(sides, pairs, &chosen, options, Some(place)))
     }
 }
 
@@ -143,7 +140,7 @@ fn compared(
     (before, after): (Side, Side),
     mut pairs: Vec<Pair>,
     chosen: &(Choice, Choice),
-    across_env: bool,
+    options: &Options,
     along: Option<usize>,
 ) -> Comparison {
     let plan = &after.set.plan;
@@ -156,7 +153,7 @@ fn compared(
         declared.is_some_and(|name| plan.axes[place].is_called(name))
     });
     let question = Question {
-        across_env,
+        across_env: options.across_env,
         is_along: along.is_some(),
         is_treatment,
         until_sure: &after.until_sure,
@@ -167,9 +164,13 @@ fn compared(
     let (old_cells, new_cells): (Vec<&Cell<'_>>, Vec<&Cell<'_>>) = cells.unzip();
     let fields = differences(&old_cells, &new_cells);
     let differ = fields.iter().any(|f| f.class == FieldClass::MustMatch);
-    let verdicts = judged((&before, &after), &drafts);
+    let asked = Asked {
+        threshold: plan.threshold(),
+        comparisons: options.values.max(1),
+    };
+    let verdicts = judged((&before, &after), &drafts, asked);
     let labels = labels(&plan.axes, &drafts, along);
-    let costs = Costs::of(&drafts, plan.threshold());
+    let costs = Costs::of(&drafts, asked);
     let verdicts_and_costs = verdicts.cells.into_iter().zip(costs.of_cells);
     let facts: Vec<Facts> = drafts.iter().map(Draft::facts).collect();
     let quality = qualities(&facts);
@@ -182,7 +183,7 @@ fn compared(
         name: plan.name.clone(),
         along: along.map(|place| plan.axes[place].name.clone()),
         environment: EnvironmentChange {
-            is_across: differ && across_env,
+            is_across: differ && options.across_env,
             fields,
         },
         axes: Vec::new(),

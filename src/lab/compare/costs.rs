@@ -9,7 +9,7 @@ use crate::results::{BlockRow, value};
 use super::cells::Cell;
 use super::cost::{Cost, CostChange, CostOverCells};
 use super::draft::Draft;
-use super::verdict::{Samples, judge};
+use super::verdict::{Asked, Samples, judge};
 use super::{Judgement, MatrixJudgement, NotComparableReason, Ratio, UnclearReason, Verdict};
 
 /// Bytes by which the memory of equal runs can differ between builds: resident pages of the executable count, and how
@@ -107,7 +107,7 @@ pub(super) struct Costs {
 
 impl Costs {
     /// Judges each cost of all pairs of cells; `threshold` is that of the manifest (0.02 is 2 %).
-    pub(super) fn of(drafts: &[Draft<'_>], threshold: Option<f64>) -> Self {
+    pub(super) fn of(drafts: &[Draft<'_>], asked: Asked) -> Self {
         let mut costs = Self {
             of_cells: drafts.iter().map(|_| Vec::new()).collect(),
             over_cells: Vec::new(),
@@ -117,14 +117,14 @@ impl Costs {
             let found = found.filter_map(|(place, draft)| Some((place, cost.samples(draft)?)));
             let (places, samples): (Vec<usize>, Vec<Samples>) = found.unzip();
             if !samples.is_empty() {
-                costs.add(cost, &places, &samples, threshold);
+                costs.add(cost, &places, &samples, asked);
             }
         }
         costs
     }
 
-    fn add(&mut self, cost: Cost, places: &[usize], samples: &[Samples], threshold: Option<f64>) {
-        let verdicts = judge(samples, threshold);
+    fn add(&mut self, cost: Cost, places: &[usize], samples: &[Samples], asked: Asked) {
+        let verdicts = judge(samples, asked);
         let cells = verdicts.cells.into_iter().zip(samples).zip(places);
         for ((judgement, runs), place) in cells {
             let are_equal = cost.is_memory() && runs.are_equal();

@@ -12,7 +12,7 @@ use super::environment;
 use super::facts::Facts;
 use super::floor::{Floor, Floors};
 use super::timings::{Runs, timings};
-use super::verdict::{Samples, Verdicts, judge};
+use super::verdict::{Asked, Samples, Verdicts, judge};
 use super::waiting::waiting;
 use super::{
     CellPair, Judgement, MatchedBy, NotComparableReason, QualityChange, Side, SpecChange, Work,
@@ -216,7 +216,7 @@ fn threads(runs: &[&BlockRow]) -> String {
 ///
 /// Noise floors are used only for cells with equal environments before and after, since A/A runs never span two
 /// environments.
-pub(super) fn judged(sides: (&Side, &Side), drafts: &[Draft<'_>]) -> Verdicts {
+pub(super) fn judged(sides: (&Side, &Side), drafts: &[Draft<'_>], asked: Asked) -> Verdicts {
     let mut noise = sides.1.noise.clone();
     let others = sides.0.noise.iter();
     noise.extend(others.filter(|row| !sides.1.noise.contains(row)).cloned());
@@ -233,5 +233,5 @@ pub(super) fn judged(sides: (&Side, &Side), drafts: &[Draft<'_>]) -> Verdicts {
         }
     });
     let samples: Vec<Samples> = samples.collect();
-    judge(&samples, sides.1.set.plan.threshold())
+    judge(&samples, asked)
 }

@@ -36,7 +36,7 @@ mod unclear_reason;
 mod verdict;
 mod waiting;
 
-pub use best::{against_best, paired_p, runs_to_choose, within_pairs};
+pub use best::{over_seeds, paired_p, runs_to_choose, within_pairs};
 pub use build::{Options, axis_place};
 pub use changes::{is_within, leaves, setting_changes, setting_text};
 pub use comparison::{

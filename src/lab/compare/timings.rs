@@ -22,7 +22,7 @@ pub(super) struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     /// Pairs the counted runs of equal seed, block and session on one machine. If pairs make up at least half of the runs of
-    /// the larger side, the design is interleaved and runs without a partner are left out. Otherwise all runs count, as in
+    /// the smaller side, the design is interleaved and runs without a partner are left out. Otherwise all runs count, as in
     /// separate sessions. Pairs of sessions in `until_sure` are in the order in which they ran.
     pub(super) fn of(
         before: &Cell<'a>,
@@ -42,7 +42,7 @@ impl<'a> Runs<'a> {
             Some((*run, *found))
         };
         let mut pairs: Vec<(&BlockRow, &BlockRow)> = old.iter().filter_map(partner).collect();
-        let is_apart = pairs.is_empty() || pairs.len() * 2 < old.len().max(new.len());
+        let is_apart = pairs.is_empty() || pairs.len() * 2 < old.len().min(new.len());
         let ends_early =
             |run: &BlockRow| (run.session.as_ref()).is_some_and(|id| until_sure.contains(&**id));
         let (design, (before, after)) = if is_apart {

@@ -4,7 +4,7 @@ use crate::base::statistics::{median, range};
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{runs_to_choose, within_pairs};
-use crate::report::measure::Measure;
+use crate::report::measure::{Measure, of_common_origin};
 use crate::report::sections::ranking::{measured_apart, pace, pace_of_treatments};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
@@ -54,7 +54,7 @@ pub(in crate::report) fn along(view: &View<'_>, axis: &str, are_treatments: bool
         });
         let parts: Vec<String> = parts.collect();
         let name = view.axis_name(place);
-        let test = verdicts[0].test(own);
+        let test = verdicts.iter().find_map(|verdicts| verdicts.test(own))?;
         (!parts.is_empty()).then(|| {
             format!(
                 "{name} {to} instead of {from}: {} ({test}).",
@@ -70,7 +70,7 @@ pub(in crate::report) fn along(view: &View<'_>, axis: &str, are_treatments: bool
     if !rest.is_empty() {
         let rest = rest.join(", ");
         told.push(format!(
-            "{} {rest}: in the table of *Speed*.",
+            "{} {rest}: in the table under “Speed”.",
             view.axis_name(place)
         ));
     }
@@ -112,92 +112,116 @@ fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
 
 /// Ratios and tests of pairs of cells for one measure.
 struct Verdicts {
-    /// Median of the cell divided by that of its base, per pair; `None` if one of them has no values.
-    ratios: Vec<Option<f64>>,
+    /// Median of the cell divided by that of its base, or the difference, per pair; `None` if they have no values of a
+    /// common origin.
+    changes: Vec<Option<f64>>,
+    /// Whether the changes are ratios.
+    are_ratios: bool,
     /// P-values by Holm over all pairs.
     p: Vec<f64>,
-    /// Numbers of values of each pair's cells.
-    n: Vec<Sizes>,
+    /// Number of values of each pair's cells; `None` without values of a common origin.
+    n: Vec<Option<Sizes>>,
     /// Number of values that a test needs.
     needed: usize,
 }
 
 impl Verdicts {
     fn of(measure: &Measure, pairs: &[Pair<'_, '_>]) -> Self {
-        let values = pairs
-            .iter()
-            .map(|pair| pair.map(|cell| measure.values(cell)));
+        let values = pairs.iter().map(|pair| {
+            let [base, own] = pair.map(|cell| measure.by_origin(cell));
+            of_common_origin([&base, &own])
+        });
         let values: Vec<[Vec<f64>; 2]> = values.collect();
-        // Measures that can be negative have no meaningful ratio.
-        let middle = |values: &[f64]| median(values).filter(|middle| *middle > 0.0);
-        let ratio = |[base, own]: &[Vec<f64>; 2]| Some(middle(own)? / middle(base)?);
+        let middles = values
+            .iter()
+            .map(|[base, own]| median(base).zip(median(own)));
+        let middles: Vec<Option<(f64, f64)>> = middles.collect();
+        // Measures that can be negative have no meaningful ratio, but a difference.
+        let are_ratios = middles
+            .iter()
+            .flatten()
+            .all(|(base, own)| *base > 0.0 && *own > 0.0);
+        let change = |(base, own): (f64, f64)| if are_ratios { own / base } else { own - base };
         Self {
-            ratios: values.iter().map(ratio).collect(),
+            changes: middles.into_iter().map(|both| both.map(change)).collect(),
+            are_ratios,
             p: within_pairs(&values),
-            n: values.iter().map(|pair| Sizes::of(pair.iter())).collect(),
+            n: values
+                .iter()
+                .map(|pair| Some(Sizes::of(pair.iter())).filter(|sizes| sizes.least > 0))
+                .collect(),
             needed: runs_to_choose(pairs.len()),
         }
     }
 
-    /// The numbers of values of some pairs.
-    fn sizes(&self, own: &[usize]) -> Sizes {
-        let sizes = own.iter().map(|&at| self.n[at]);
-        sizes
-            .reduce(Sizes::with)
-            .expect("a value of an axis has a pair")
+    /// The numbers of values of some pairs; `None` without values.
+    fn sizes(&self, own: &[usize]) -> Option<Sizes> {
+        let sizes = own.iter().filter_map(|&at| self.n[at]);
+        sizes.reduce(Sizes::with)
     }
 
     /// Whether each pair has enough values for a test; Holm's correction is over all pairs.
     fn is_tested(&self) -> bool {
-        self.n.iter().all(|sizes| sizes.least >= self.needed)
+        let mut sizes = self.n.iter().flatten();
+        sizes.all(|sizes| sizes.least >= self.needed)
     }
 
     /// Number of values and test as text: `n = 6, Mann–Whitney, Holm`.
-    fn test(&self, own: &[usize]) -> String {
-        let sizes = self.sizes(own);
-        if self.is_tested() {
+    fn test(&self, own: &[usize]) -> Option<String> {
+        let sizes = self.sizes(own)?;
+        Some(if self.is_tested() {
             sizes.test()
         } else {
             format!("{}; a test needs {}", sizes.text(), self.needed)
-        }
+        })
     }
 
     /// The effect as text: `0.93× to 1.02× the epoch time in 3 pairs of cells, in none shown to differ`; unless it
     /// `is_always` told, only differences that a test shows.
     fn words(&self, measure: &Measure, own: &[usize], is_always: bool) -> Option<String> {
-        let ratios = own.iter().map(|&at| self.ratios[at]);
-        let ratios = ratios.collect::<Option<Vec<f64>>>()?;
+        let changes: Vec<f64> = own.iter().filter_map(|&at| self.changes[at]).collect();
+        let Some(sizes) = self.sizes(own) else {
+            let is_told = is_always && measure.is_clock;
+            return is_told.then(|| format!("{} of another session, not compared", measure.name));
+        };
         let is_tested = self.is_tested();
         let shown: Vec<f64> = own
             .iter()
             .filter(|&&at| self.p[at] <= ALPHA)
-            .filter_map(|&at| self.ratios[at])
+            .filter_map(|&at| self.changes[at])
             .collect();
         if !is_always && (!is_tested || shown.is_empty()) {
             return None;
         }
-        let (least, most) = range(&ratios)?;
-        let (least, most) = (human(least, 3), human(most, 3));
-        let ratios = if least == most {
-            format!("{least}×")
-        } else {
-            format!("{least}× to {most}×")
+        let (least, most) = range(&changes)?;
+        let text = |change: f64| match self.are_ratios {
+            true => format!("{}×", human(change, 3)),
+            false if change > 0.0 => format!("+{}", human(change, 3)),
+            false => human(change, 3),
         };
-        let pairs = count(own.len(), "pair");
+        let (least, most) = (text(least), text(most));
+        let text = if least == most {
+            least
+        } else {
+            format!("{least} to {most}")
+        };
+        let all_pairs = changes.len();
+        let pairs = count(all_pairs, "pair");
+        let unchanged = f64::from(u8::from(self.are_ratios));
         let better = shown
             .iter()
-            .filter(|ratio| measure.cost(**ratio) < measure.cost(1.0))
+            .filter(|change| measure.cost(**change) < measure.cost(unchanged))
             .count();
         let worse = shown.len() - better;
         let verdict = match (is_tested, better, worse) {
             (false, ..) if !measure.is_clock => {
-                format!(", not tested ({})", self.sizes(own).text())
+                format!(", not tested ({})", sizes.text())
             }
             (false, ..) => String::new(),
-            (_, 0, 0) if own.len() == 1 => ", not shown to differ".to_owned(),
+            (_, 0, 0) if all_pairs == 1 => ", not shown to differ".to_owned(),
             (_, 0, 0) => format!(", in none of {pairs} of cells shown to differ"),
-            (_, all, 0) if all == own.len() => ", better".to_owned(),
-            (_, 0, all) if all == own.len() => ", worse".to_owned(),
+            (_, all, 0) if all == all_pairs => ", better".to_owned(),
+            (_, 0, all) if all == all_pairs => ", worse".to_owned(),
             (_, better, worse) => {
                 let told = [(better, "better"), (worse, "worse")].into_iter();
                 let told = told.filter(|(n, _)| *n > 0);
@@ -205,6 +229,7 @@ impl Verdicts {
                 format!(", {} of {pairs} of cells", told.join(" and "))
             }
         };
-        Some(format!("{ratios} the {}{verdict}", measure.name))
+        let of = if self.are_ratios { "the" } else { "in" };
+        Some(format!("{text} {of} {}{verdict}", measure.name))
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{against_best, runs_to_choose};
+use crate::compare::{runs_to_choose, within_pairs};
 use crate::event::RunFacts;
 use crate::report::measure::Measure;
 use crate::report::number::of_seeds;
@@ -222,14 +222,14 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
         let seeds = count(n, "seed");
         return format!("{how}; {seeds} cannot show that it is not by chance, {needed} can.");
     }
-    let all = std::iter::once(best).chain(baselines);
-    let all: Vec<Vec<f64>> = all.map(|one| one.values.clone()).collect();
-    let p = &against_best(&all, 0)[1..];
+    let pair = |other: &Competitor| [best, other].map(|one| one.values.clone());
+    let pairs: Vec<[Vec<f64>; 2]> = baselines.iter().map(pair).collect();
+    let p = &within_pairs(&pairs);
     let place = baselines
         .iter()
         .position(|one| std::ptr::eq(one, strongest));
     let to_strongest = p[place.unwrap_or_default()];
-    let sizes = Sizes::of(all.iter());
+    let sizes = Sizes::of(pairs.iter().flatten());
     let test = |p: f64| format!("({}, p = {})", sizes.test(), human(p, 2));
     let (beaten, others): (Vec<_>, Vec<_>) =
         baselines.iter().zip(p).partition(|(_, p)| **p <= ALPHA);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::pareto;
 use crate::base::statistics::{mean, range};
-use crate::compare::{against_best, runs_to_choose};
+use crate::compare::{runs_to_choose, within_pairs};
 use crate::report::number::Number;
 use crate::report::quality::{NotComparableQuality, are_silent, column, over_seeds, told};
 use crate::report::sections::ranking::{pace, pace_of_treatments};
@@ -15,7 +15,7 @@ use super::asked::named;
 use super::sizes::Sizes;
 use crate::plan::PredictionSpec;
 use crate::report::judged::distinct;
-use crate::report::measure::Measure;
+use crate::report::measure::{Measure, of_common_origin};
 
 /// Largest adjusted p-value with which a cell counts as different from the best one.
 pub(super) const ALPHA: f64 = 0.05;
@@ -85,6 +85,8 @@ pub(in crate::report) struct Ranked<'v, 'a> {
     pub(super) numbers: Vec<Number>,
     /// The cell's values of the first measure, one per run or seed.
     pub(super) values: Vec<f64>,
+    /// The values of the best cell and of this one that have a common origin; empty for another session.
+    common: [Vec<f64>; 2],
     /// How the cell compares with the best one.
     pub(super) standing: ComparedToBest,
 }
@@ -101,6 +103,8 @@ pub(super) enum ComparedToBest {
     Behind(f64),
     /// The test does not separate the cell from the best.
     Alike(f64),
+    /// The times of the two cells are of different sessions, in which the machine may have had another speed.
+    Apart,
     /// With several measures: no other cell is better in all of them.
     OnFront,
     /// With several measures: another cell is better in all of them.
@@ -172,14 +176,17 @@ impl<'v, 'a> Choice<'v, 'a> {
         let first = &measures[0];
         let rank = |cell: &&'v Cell<'a>| {
             let numbers = measures.iter().map(|measure| measure.number(cell));
-            Some(Ranked {
+            let values = first.by_origin(cell);
+            let own = Ranked {
                 numbers: numbers.collect::<Option<Vec<Number>>>()?,
-                values: first.values(cell),
+                values: values.iter().map(|(_, value)| *value).collect(),
+                common: Default::default(),
                 cell,
                 standing: ComparedToBest::Best,
-            })
+            };
+            Some((own, values))
         };
-        let mut ranked: Vec<Ranked<'_, '_>> = cells.iter().filter_map(rank).collect();
+        let mut ranked: Vec<(Ranked<'_, '_>, Vec<_>)> = cells.iter().filter_map(rank).collect();
         let cost = |one: &Ranked<'_, '_>| first.cost(one.numbers[0].value);
         let mean_cost = |one: &Ranked<'_, '_>| first.cost(mean(&one.values).unwrap_or(f64::NAN));
         let order = |a: &Ranked<'_, '_>, b: &Ranked<'_, '_>| {
@@ -187,13 +194,19 @@ impl<'v, 'a> Choice<'v, 'a> {
             by_median.then_with(|| mean_cost(a).total_cmp(&mean_cost(b)))
         };
         // Equal medians, common for accuracies, are ordered by mean, then by plan order.
-        ranked.sort_by(order);
+        ranked.sort_by(|(a, _), (b, _)| order(a, b));
+        let (mut ranked, values): (Vec<Ranked<'_, '_>>, Vec<Vec<_>>) = ranked.into_iter().unzip();
+        for (one, own) in ranked.iter_mut().zip(&values) {
+            one.common = of_common_origin([&values[0], own]);
+        }
+        let is_apart = |one: &&Ranked<'_, '_>| first.is_clock && one.common[0].is_empty();
+        let compared = ranked.iter().filter(|one| !is_apart(one));
         let mut choice = Self {
             task,
             why,
             beside,
-            n: Sizes::of(ranked.iter().map(|one| &one.values)),
-            needed: runs_to_choose(results(&ranked).0.len().saturating_sub(1)),
+            n: Sizes::of(compared.flat_map(|one| &one.common)),
+            needed: runs_to_choose(pairs(&ranked).0.len()),
             measures,
             cells: ranked,
         };
@@ -239,6 +252,9 @@ impl<'v, 'a> Choice<'v, 'a> {
             if place == 0 {
                 return ComparedToBest::Best;
             }
+            if self.is_apart(one) {
+                return ComparedToBest::Apart;
+            }
             let overlap = |((low, high), (own_low, own_high)): ((f64, f64), (f64, f64))| {
                 own_low <= high && low <= own_high
             };
@@ -250,29 +266,43 @@ impl<'v, 'a> Choice<'v, 'a> {
     /// Tests all cells against the best. Cells with identical values (which differ only in the number of workers, for
     /// example) count as one hypothesis for Holm's correction.
     fn tested(&self) -> Vec<ComparedToBest> {
-        let (results, places) = results(&self.cells);
-        let p = against_best(&results, 0);
-        let of = |(place, own): (usize, usize)| match p[own] {
-            _ if place == 0 => ComparedToBest::Best,
-            p if p <= ALPHA => ComparedToBest::Behind(p),
-            p => ComparedToBest::Alike(p),
+        let (pairs, places) = pairs(&self.cells);
+        let p = within_pairs(&pairs);
+        let of = |(one, own): (&Ranked<'_, '_>, Option<usize>)| match own.map(|own| p[own]) {
+            _ if std::ptr::eq(one, &raw const self.cells[0]) => ComparedToBest::Best,
+            _ if self.is_apart(one) => ComparedToBest::Apart,
+            Some(p) if p <= ALPHA => ComparedToBest::Behind(p),
+            p => ComparedToBest::Alike(p.unwrap_or(1.0)),
         };
-        places.into_iter().enumerate().map(of).collect()
+        self.cells.iter().zip(places).map(of).collect()
+    }
+
+    fn is_apart(&self, one: &Ranked<'_, '_>) -> bool {
+        self.measures[0].is_clock && one.common[0].is_empty()
     }
 }
 
-/// The distinct results of some cells, in order of occurrence, and for each cell the index of its result.
-fn results(cells: &[Ranked<'_, '_>]) -> (Vec<Vec<f64>>, Vec<usize>) {
-    let (mut results, mut known) = (Vec::new(), BTreeMap::new());
+/// The distinct pairs of values of the best cell and another one, in order of occurrence, and for each cell the index of
+/// its pair; none for a cell with the values of the best one.
+fn pairs(cells: &[Ranked<'_, '_>]) -> (Vec<[Vec<f64>; 2]>, Vec<Option<usize>>) {
+    let (mut pairs, mut known) = (Vec::new(), BTreeMap::new());
     let places = cells.iter().map(|one| {
-        let bits: Vec<u64> = one.values.iter().map(|value| value.to_bits()).collect();
-        *known.entry(bits).or_insert_with(|| {
-            results.push(one.values.clone());
-            results.len() - 1
+        let [best, own] = &one.common;
+        let bits = |values: &[f64]| {
+            values
+                .iter()
+                .map(|value| value.to_bits())
+                .collect::<Vec<u64>>()
+        };
+        (best != own).then(|| {
+            *known.entry([bits(best), bits(own)]).or_insert_with(|| {
+                pairs.push(one.common.clone());
+                pairs.len() - 1
+            })
         })
     });
     let places = places.collect();
-    (results, places)
+    (pairs, places)
 }
 
 impl Ranked<'_, '_> {

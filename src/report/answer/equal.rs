@@ -4,7 +4,7 @@
 use crate::base::statistics::median;
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{against_best, runs_to_choose};
+use crate::compare::{runs_to_choose, within_pairs};
 use crate::report::measure::{Measure, column_words};
 use crate::report::number::Number;
 use crate::report::quality::{loss_column, of_epochs};
@@ -100,13 +100,11 @@ fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<Stri
     if has_one_epoch(cells) {
         return None;
     }
-    let times: Vec<Vec<f64>> = cells
-        .iter()
-        .map(|cell| {
-            let runs = cell.counted.iter();
-            runs.filter_map(|run| target.seconds(cell, run)).collect()
-        })
-        .collect();
+    let times = cells.iter().map(|cell| {
+        let runs = cell.counted.iter();
+        runs.filter_map(|run| target.seconds(cell, run)).collect()
+    });
+    let times: Vec<Vec<f64>> = times.collect();
     let medians: Vec<f64> = times
         .iter()
         .map(|times| median(times))
@@ -114,10 +112,10 @@ fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<Stri
     let first = (0..cells.len()).min_by(|a, b| medians[*a].total_cmp(&medians[*b]))?;
     let n = Sizes::of(times.iter());
     let others = cells.len() - 1;
-    let alike = against_best(&times, first).into_iter().enumerate();
-    let alike = alike
-        .filter(|(place, p)| *place != first && *p > ALPHA)
-        .count();
+    let pairs = (0..cells.len()).filter(|place| *place != first);
+    let pairs = pairs.map(|place| [first, place].map(|place| times[place].clone()));
+    let alike = within_pairs(&pairs.collect::<Vec<_>>()).into_iter();
+    let alike = alike.filter(|p| *p > ALPHA).count();
     let verb = if alike == 1 { "is" } else { "are" };
     let told = if n.least < runs_to_choose(others) {
         format!("{}, too few to tell the others from it", n.text())

@@ -1,9 +1,11 @@
 //! If treatments are compared: the change of time and quality of each against the baseline.
 
+use std::collections::BTreeMap;
+
 use crate::base::units::human;
-use crate::compare::{against_best, ratio_of_cells, runs_to_choose};
+use crate::compare::{needed_pairs, over_seeds, ratio_of_cells, runs_to_choose, within_pairs};
 use crate::report::judged::distinct;
-use crate::report::measure::Measure;
+use crate::report::measure::{Measure, Origin, of_common_origin};
 use crate::report::number::between;
 use crate::report::quality::{NotComparableQuality, are_silent, loss_column};
 use crate::report::sections::ranking::{is_baseline, pace_of_treatments};
@@ -63,14 +65,52 @@ struct Tested {
 }
 
 impl Tested {
-    fn of(measure: Measure, values: &[Vec<f64>], baseline: usize) -> Self {
+    /// Tests times by Mann–Whitney, and metrics over the seeds that both cells have, as a comparison does.
+    fn of(measure: Measure, cells: &[&Cell<'_>], baseline: usize) -> Self {
+        let values = cells.iter().map(|cell| measure.by_origin(cell));
+        let values: Vec<_> = values.collect();
+        let others = (0..cells.len()).filter(|place| *place != baseline);
+        let pairs = others
+            .clone()
+            .map(|place| of_common_origin([&values[baseline], &values[place]]));
+        let pairs: Vec<[Vec<f64>; 2]> = pairs.collect();
+        let adjusted = if measure.is_clock {
+            within_pairs(&pairs)
+        } else {
+            let base: BTreeMap<Origin<'_>, f64> = values[baseline].iter().copied().collect();
+            let differences = |place: usize| {
+                let own = values[place].iter();
+                let of = |(origin, value): &(Origin<'_>, f64)| {
+                    Some((origin.2, value - base.get(origin)?))
+                };
+                own.filter_map(of).collect()
+            };
+            over_seeds(&others.clone().map(differences).collect::<Vec<_>>())
+        };
+        let mut p = vec![1.0; cells.len()];
+        for (place, own) in others.zip(adjusted) {
+            p[place] = own;
+        }
         Self {
             name: measure.name.clone(),
-            measure,
-            p: against_best(values, baseline),
-            n: Sizes::of(values.iter()),
+            n: Sizes::of(pairs.iter().flatten()),
             is_equal: values.iter().all(|own| *own == values[baseline]),
+            measure,
+            p,
         }
+    }
+
+    /// Number of values that the test needs.
+    fn needed(&self) -> usize {
+        if self.measure.is_clock {
+            runs_to_choose(self.p.len() - 1)
+        } else {
+            needed_pairs(1, 1)
+        }
+    }
+
+    fn is_tested(&self) -> bool {
+        self.n.least >= self.needed()
     }
 
     fn differs(&self, place: usize) -> bool {
@@ -83,8 +123,6 @@ struct Against<'c, 'v, 'a> {
     view: &'c View<'a>,
     cells: Vec<&'v Cell<'a>>,
     baseline: usize,
-    /// Number of values that a test needs.
-    needed: usize,
     time: Tested,
     /// The quality, or why it cannot be compared.
     quality: Result<Tested, Option<NotComparableQuality>>,
@@ -104,17 +142,13 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         let asked = asked.filter(|_| choice.why == Why::Named).cloned();
         let is_asked = asked.is_some();
         let usual = || Measure::of(pace_of_treatments(view, &cells));
-        let of = |measure: Measure| {
-            let values: Vec<_> = cells.iter().map(|cell| measure.values(cell)).collect();
-            Tested::of(measure, &values, baseline)
-        };
+        let of = |measure: Measure| Tested::of(measure, &cells, baseline);
         let mut time = of(asked.unwrap_or_else(usual));
         if !is_asked && time.measure.column == "samples_per_s" {
             // The steps differ in size.
             "time per sample".clone_into(&mut time.name);
         }
-        let needed = runs_to_choose(cells.len() - 1);
-        if time.n.least < needed {
+        if !time.is_tested() {
             return None;
         }
         let quality = judged_by::judged_quality(view, &cells).map(of);
@@ -128,11 +162,10 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         let is_told = choice.why.untold().is_some();
         Some(Self {
             quality: quality.map_err(|why| Some(why).filter(|_| !is_silent && !is_told)),
-            loss: loss.filter(|loss| loss.n.least >= needed),
+            loss: loss.filter(Tested::is_tested),
             view,
             cells,
             baseline,
-            needed,
             time,
         })
     }
@@ -181,7 +214,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
     /// The measures that are always told: the time, and the quality if it could be tested.
     fn tested(&self) -> impl Iterator<Item = &Tested> {
         let quality = self.quality.as_ref().ok();
-        let quality = quality.filter(|quality| quality.n.least >= self.needed);
+        let quality = quality.filter(|quality| quality.is_tested());
         std::iter::once(&self.time).chain(quality)
     }
 
@@ -189,13 +222,13 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
     fn untested(&self) -> Option<String> {
         match &self.quality {
             Err(why) => Some(format!("Quality cannot be compared: {}.", (*why)?.words())),
-            Ok(quality) if quality.n.least >= self.needed => None,
+            Ok(quality) if quality.is_tested() => None,
             Ok(quality) if quality.is_equal => None,
             Ok(quality) => Some(format!(
                 "Whether {} differs was not tested: {} per cell, {} are needed.",
                 quality.name,
                 quality.n.counted("seed"),
-                self.needed
+                quality.needed()
             )),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::base::text::count;
 use crate::base::units::human;
+use crate::report::judged::some_of;
 use crate::report::measure::Measure;
 use crate::report::number::{Number, with_unit};
 use crate::report::quality::optimistic;
@@ -103,6 +104,21 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
 
 /// Sentences: the best cell by one measure, and which cells a test separates from it.
 fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+    let mut sentences = of_session(view, choice);
+    let apart = choice.cells.iter();
+    let apart = apart.filter(|one| one.standing == ComparedToBest::Apart);
+    let apart: Vec<String> = apart.map(|one| view.name(one.cell, None)).collect();
+    if !apart.is_empty() {
+        sentences.push(format!(
+            "Measured in another session, in which the machine may have had another speed, and so not compared with it: {}; `--fresh` measures all in one.",
+            some_of(&apart, NAMED, "; ")
+        ));
+    }
+    sentences
+}
+
+/// The sentences on the cells that were measured with the best one.
+fn of_session(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let (best, measure) = (&choice.cells[0], &choice.measures[0]);
     let by = measure.superlative();
     let with = |is: fn(&ComparedToBest) -> bool| -> Vec<&Ranked<'_, '_>> {
@@ -144,6 +160,10 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         ];
     }
     let alike = with(|standing| matches!(standing, ComparedToBest::Alike(_)));
+    let apart = with(|standing| *standing == ComparedToBest::Apart);
+    if apart.len() + 1 == choice.cells.len() {
+        return vec![format!("{by} seen: {best_text}.")];
+    }
     if alike.is_empty() {
         return vec![format!("{by}: {best_text}; {}.", all_behind(view, choice))];
     }
@@ -186,7 +206,11 @@ fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
         _ => None,
     });
     let (n, p) = (choice.n.text(), human(p.fold(0.0, f64::max), 2));
+    let is_apart = |one: &Ranked<'_, '_>| one.standing == ComparedToBest::Apart;
     match &*choice.cells {
+        cells if cells.iter().any(is_apart) => format!(
+            "every other cell of its session is behind it ({n}, Mann–Whitney, p ≤ {p} by Holm)"
+        ),
         [_, other] => {
             let (name, shown) = (view.name(other.cell, None), other.numbers[0].shown());
             format!("{name} is behind it, {shown} ({n}, Mann–Whitney, p = {p})")

@@ -203,6 +203,7 @@ fn in_words(standing: ComparedToBest) -> String {
         ComparedToBest::Untested(Some(false)) => "not tested: ranges apart".to_owned(),
         ComparedToBest::Behind(p) => format!("behind (p = {})", human(p, 2)),
         ComparedToBest::Alike(p) => format!("not distinguishable (p = {})", human(p, 2)),
+        ComparedToBest::Apart => "not compared: another session".to_owned(),
         ComparedToBest::OnFront => "on the front".to_owned(),
         ComparedToBest::Dominated => "dominated".to_owned(),
     }

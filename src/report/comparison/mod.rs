@@ -148,8 +148,12 @@ pub(super) fn along_treatment(
         until_sure: BTreeSet::new(),
     };
     let others = axis.values.iter().filter(|value| ***value != *baseline);
+    let options = Options {
+        values: others.clone().count(),
+        ..Options::default()
+    };
     let compared = others.map(|value| {
-        Comparison::along(&side, &axis.name, (baseline, value), &Options::default())
+        Comparison::along(&side, &axis.name, (baseline, value), &options)
             .map_err(|failure| ReportError::Comparison(Box::new(failure)))
     });
     let compared: Result<Vec<Comparison>, ReportError> = compared.collect();

@@ -58,8 +58,15 @@ fn replication(view: &View<'_>) -> String {
     let blocks: BTreeSet<usize> = view.set.blocks.iter().map(|run| run.block).collect();
     let seeds: BTreeSet<u64> = view.set.runs.iter().map(|row| row.seed).collect();
     let up_to = speed::until(view).map_or("", |_| "up to ");
+    let sessions = view.set.blocks.iter().map(|run| run.session.as_deref());
+    let order = match sessions.collect::<BTreeSet<_>>().len() {
+        0 | 1 => "each block over all cells in a random order of its own".to_owned(),
+        several => format!(
+            "in {several} sessions, each block of a session over all cells that it measured, in a random order of its own"
+        ),
+    };
     format!(
-        "Every run is a process of its own: {up_to}{} × {} a cell, each block over all cells in a random order of its own.",
+        "Every run is a process of its own: {up_to}{} × {} a cell, {order}.",
         count(blocks.len(), "block"),
         count(seeds.len(), "seed")
     )

@@ -71,11 +71,12 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
         let mut times = cell.times();
         times.any(|times| !times.are_reported_by_program() || phase.1(&times.phases) > 0.0)
     };
-    let is_known = PHASES.iter().map(is_told).chain([true]);
-    Some(Breakdown {
+    let is_known: Vec<bool> = PHASES.iter().map(is_told).collect();
+    // Where no phase was measured, all of the step would be called other.
+    is_known.contains(&true).then(|| Breakdown {
         step_ms,
         shares: to_hundred(&exact),
-        is_known: is_known.collect(),
+        is_known: [is_known, vec![true]].concat(),
     })
 }
 

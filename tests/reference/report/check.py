@@ -63,6 +63,25 @@ def against_best(values, best):
     return ps[:best] + [1.0] + ps[best:]
 
 
+def over_seeds(tests):
+    """Sign-flip tests of differences by seed, adjusted by step-down min-P (Westfall and Young) over all patterns of signs."""
+    tests = [test.sort_index() for test in tests]
+    patterns = list(itertools.product([1, -1], repeat=len(tests[0])))
+    ps = []
+    for test in tests:
+        ranks = rankdata(test.abs().round(12)) * (test != 0)
+        sums = (ranks * pandas.DataFrame(patterns).gt(0)).sum(axis=1)
+        upward = pandas.DataFrame(patterns) * (test > 0).map({True: 1, False: -1}).to_numpy()
+        positive = (ranks * upward.gt(0)).sum(axis=1)
+        least = positive.clip(upper=ranks.sum() - positive)
+        ps.append([min(1, 2 * (sums <= one).mean()) for one in least])
+    ps = pandas.DataFrame(ps)
+    order = ps[0].sort_values(kind="stable").index
+    least = ps.loc[order[::-1]].cummin().loc[order]
+    adjusted = least.le(ps.loc[order, 0] + 1e-12, axis=0).mean(axis=1).cummax()
+    return adjusted.sort_index().tolist()
+
+
 def needed(others):
     return next(n for n in itertools.count(1) if 2 / math.comb(2 * n, n) <= 0.05 / max(others, 1))
 
@@ -260,8 +279,12 @@ class Folder:
         """The baseline and the others, with their adjusted p-values of times and of losses."""
         base = f"variant={baseline}"
         order = [base, *(key for key in self.keys if key != base)]
-        p = [dict(zip(order, against_best([self.values(key, column) for key in order], 0))) for column in ["step_ms", "best_loss"]]
-        return order, p
+        losses = [self.rows(key).set_index("seed").best_loss for key in order]
+        p = [
+            against_best([self.values(key, "step_ms") for key in order], 0),
+            [1.0, *over_seeds([(own - losses[0]).dropna() for own in losses[1:]])],
+        ]
+        return order, [dict(zip(order, own)) for own in p]
 
     def pair_values(self, spec):
         of = lambda axes: next(k for k in self.keys if all(str(value) == self.axes(k)[axis] for axis, value in axes.items()))

@@ -22,7 +22,7 @@ pub(super) struct CellTest {
 /// Interleaved cells get the sign-flip test if there are enough pairs and pairing helps, otherwise the two-sample test. The
 /// latter is safe for interleaved runs: drift affects both samples alike and makes the test conservative. Whether pairing
 /// helps is estimated from the *other* cells, so that a cell's own runs do not choose its test.
-pub(super) fn test_cells(samples: &[Samples]) -> Vec<Option<CellTest>> {
+pub(super) fn test_cells(samples: &[Samples], comparisons: usize) -> Vec<Option<CellTest>> {
     let cells = samples
         .iter()
         .filter(|cell| cell.has_usable_values())
@@ -30,11 +30,12 @@ pub(super) fn test_cells(samples: &[Samples]) -> Vec<Option<CellTest>> {
     let ratios: Vec<Option<f64>> = samples.iter().map(relative_spread).collect();
     let test = |(index, cell): (usize, &Samples)| {
         let (n, m) = (cell.before.len(), cell.after.len());
-        let can_be_called = smallest_mann_whitney(n, m) * tests(cells) as f64 <= ALPHA;
+        let all = (tests(cells) * comparisons) as f64;
+        let can_be_called = smallest_mann_whitney(n, m) * all <= ALPHA;
         if !cell.has_usable_values() || !can_be_called {
             return None;
         }
-        let has_pairs = cell.is_paired() && n >= needed_pairs(cells);
+        let has_pairs = cell.is_paired() && n >= needed_pairs(cells, comparisons);
         let (test, p) = if has_pairs && pairing_helps_elsewhere(&ratios, index) {
             (Test::SignFlip, sign_flip(&cell.sides().differences()))
         } else {

@@ -30,14 +30,34 @@ pub(super) use samples::{ALPHA, Samples, VERDICT_STREAM, Verdicts, fewest, thres
 pub use samples::{needed_pairs, needed_runs, session_threshold};
 pub use sequential::is_sure;
 
-/// Returns the verdicts on all cells and on the matrix; `threshold` is that of the manifest (0.02 is 2 %).
-pub(super) fn judge(samples: &[Samples], threshold: Option<f64>) -> Verdicts {
+/// What verdicts depend on beside the runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    /// The manifest's threshold (0.02 is 2 %).
+    pub(super) threshold: Option<f64>,
+    /// Number of comparisons that are made together, one for each value of an axis: a false alarm in any of them has a
+    /// probability of at most 5 % (Bonferroni).
+    pub(super) comparisons: usize,
+}
+
+impl From<Option<f64>> for Asked {
+    fn from(threshold: Option<f64>) -> Self {
+        Self {
+            threshold,
+            comparisons: 1,
+        }
+    }
+}
+
+/// Returns the verdicts on all cells and on the matrix.
+pub(super) fn judge(samples: &[Samples], asked: impl Into<Asked>) -> Verdicts {
+    let asked = asked.into();
     let is_counted = |cell: &&Samples| cell.comparable.is_ok();
     let mut designs = samples.iter().filter(is_counted).map(|cell| cell.design);
     if designs.clone().count() > 0 && designs.all(|design| design == Design::UntilSure) {
-        return sequential::judge(samples, threshold);
+        return sequential::judge(samples, asked.threshold);
     }
-    judge_with(samples, threshold, EFFORT)
+    judge_with(samples, asked, EFFORT)
 }
 
 /// Returns the ratio of a timing's medians with its interval; `column` is the timing's index among all columns. `None` if a
@@ -66,22 +86,26 @@ struct Tested {
     adjusted: Vec<f64>,
 }
 
-fn test(samples: &[Samples], effort: Effort) -> Tested {
-    let cells = choice::test_cells(samples);
+fn test(samples: &[Samples], comparisons: usize, effort: Effort) -> Tested {
+    let cells = choice::test_cells(samples, comparisons);
     let matrix = matrix::test(samples, effort.draws);
     let mut p: Vec<f64> = cells.iter().flatten().map(|test| test.p).collect();
     p.extend(matrix.map(|matrix| matrix.p));
     Tested {
-        adjusted: holm(&p),
+        adjusted: holm(&p)
+            .into_iter()
+            .map(|p| (p * comparisons as f64).min(1.0))
+            .collect(),
         cells,
         matrix,
     }
 }
 
-fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Verdicts {
-    let tested = test(samples, effort);
+fn judge_with(samples: &[Samples], asked: impl Into<Asked>, effort: Effort) -> Verdicts {
+    let asked = asked.into();
+    let tested = test(samples, asked.comparisons, effort);
     let resampled: Vec<Vec<f64>> = samples.iter().map(|cell| cell.resampled(effort)).collect();
-    let family = Family::new(samples, &tested, threshold);
+    let family = Family::new(samples, &tested, asked);
     let mut adjusted = tested.adjusted.iter().copied();
     let cells = samples.iter().zip(&tested.cells).zip(&resampled);
     let cells = cells.map(|((cell, test), resampled)| {
@@ -99,15 +123,16 @@ fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Ve
 }
 
 impl Family {
-    fn new(samples: &[Samples], tested: &Tested, manifest: Option<f64>) -> Self {
+    fn new(samples: &[Samples], tested: &Tested, asked: Asked) -> Self {
         let counted = samples
             .iter()
             .filter(|cell| cell.has_usable_values())
             .count();
+        let tests = tested.adjusted.len().max(1) * asked.comparisons;
         Self {
-            alpha: ALPHA / tested.adjusted.len().max(1) as f64,
-            manifest,
-            needed_runs: needed_runs(counted),
+            alpha: ALPHA / tests as f64,
+            manifest: asked.threshold,
+            needed_runs: needed_runs(counted, asked.comparisons),
         }
     }
 }

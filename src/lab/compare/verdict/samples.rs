@@ -118,17 +118,17 @@ impl Samples {
 
 /// Returns the number of runs per side needed before the verdict on one of `cells` cells can be an effect: the smallest `n`
 /// with `2 / C(2n, n) ≤ 0.05 / tests`, which is Holm's first step. `tests` counts the cells and, from two cells on, the
-/// matrix.
+/// matrix, of every one of `comparisons` that are made together.
 ///
 /// The same for both designs: pairs too few for the sign test (`2 / 2^n`) are tested as two samples.
-pub fn needed_runs(cells: usize) -> usize {
-    let alpha = ALPHA / tests(cells) as f64;
+pub fn needed_runs(cells: usize, comparisons: usize) -> usize {
+    let alpha = ALPHA / (tests(cells) * comparisons) as f64;
     fewest(|n| smallest_mann_whitney(n, n) <= alpha)
 }
 
 /// Returns the number of pairs that the sign test needs: the smallest `n` with `2 / 2^n ≤ 0.05 / tests`.
-pub fn needed_pairs(cells: usize) -> usize {
-    let alpha = ALPHA / tests(cells) as f64;
+pub fn needed_pairs(cells: usize, comparisons: usize) -> usize {
+    let alpha = ALPHA / (tests(cells) * comparisons) as f64;
     fewest(|n| smallest_sign_flip(n) <= alpha)
 }
 

@@ -188,7 +188,7 @@ fn alarms(cells: &[Samples]) -> bool {
     let limit = |cell: &Samples| threshold(cell.design(), None, cell.floor).value.ln_1p();
     let is_large = cells.iter().any(|cell| size(cell).abs() > limit(cell));
     // The threshold of the matrix is at most the mean of the cells' thresholds.
-    if !is_large || !test(cells, QUICK).adjusted.iter().any(|&p| p <= ALPHA) {
+    if !is_large || !test(cells, 1, QUICK).adjusted.iter().any(|&p| p <= ALPHA) {
         return false;
     }
     let verdicts = judge_with(cells, None, QUICK);
@@ -206,9 +206,9 @@ pub(super) fn finds_first(cells: &[Samples]) -> bool {
         most: 199,
         enough: 10,
     };
-    let tested = test(cells, Effort { draws, ..QUICK });
+    let tested = test(cells, 1, Effort { draws, ..QUICK });
     let p_holm = tested.cells[0].and_then(|_| tested.adjusted.first().copied());
-    let family = Family::new(cells, &tested, None);
+    let family = Family::new(cells, &tested, None.into());
     let drawn = cells[0].resampled(QUICK);
     family
         .judge_cell(&cells[0], &drawn, tested.cells[0], p_holm)
@@ -309,7 +309,7 @@ fn pairs_carry_through_a_session_that_drifts_by_a_third() {
         planted: (1, 0.1),
         ..CALM
     };
-    let tested = choice::test_cells(&scenario.interleaved(&mut stream()));
+    let tested = choice::test_cells(&scenario.interleaved(&mut stream()), 1);
     assert!(
         tested
             .iter()

@@ -97,11 +97,35 @@ fn runs_that_suffice_for_a_test_but_not_for_an_interval_never_say_same() {
 }
 
 #[test]
+fn the_values_of_an_axis_share_their_five_percent() {
+    let judged = |comparisons| {
+        let asked = Asked {
+            threshold: None,
+            comparisons,
+        };
+        let found = judge(&[cell(6, 1.1, Design::Interleaved)], asked);
+        (
+            found.cells[0].p_holm,
+            found.cells[0].verdict.clone(),
+            found.needed_runs,
+        )
+    };
+    // Six pairs of one sign: 2 / 64; as two samples 0.00216, of which twelve are within 5 %, and thirty are not.
+    assert_eq!(judged(1), (Some(2.0 / 64.0), Verdict::Slower, 4));
+    let (p, verdict, needed) = judged(12);
+    assert!(p.is_some_and(|p| (0.0259..0.026).contains(&p)), "{p:?}");
+    assert_eq!((verdict, needed), (Verdict::Slower, 6));
+    assert_eq!(judged(30), (None, Verdict::TooFewRuns(7), 7));
+}
+
+#[test]
 fn needed_runs_follow_holms_first_step() {
     // 2 / C(2n, n): 0.1 at 3, 0.0286 at 4, 0.0079 at 5, 0.00216 at 6, 0.00058 at 7.
-    let needed: Vec<usize> = [1, 2, 5, 6, 8, 20, 30].map(needed_runs).to_vec();
+    let needed: Vec<usize> = [1, 2, 5, 6, 8, 20, 30]
+        .map(|cells| needed_runs(cells, 1))
+        .to_vec();
     assert_eq!(needed, [4, 5, 5, 6, 6, 6, 7]);
-    assert_eq!((needed_pairs(1), needed_pairs(20)), (6, 10));
+    assert_eq!((needed_pairs(1, 1), needed_pairs(20, 1)), (6, 10));
 }
 
 #[test]

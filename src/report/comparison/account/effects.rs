@@ -65,7 +65,7 @@ impl SingleChange<'_, '_> {
         let label = format!("{} {figure:?}", self.with.cell.info.key);
         let runs = [figure.runs(self.without), figure.runs(self.with)];
         let ratio = over_blocks(&label, &runs, &quotient)?;
-        Some((ratio, shown(&ratio, p_value(&runs[0], &runs[1]))))
+        Some((ratio, shown(&ratio, p_value(&runs[0], &runs[1], 1))))
     }
 }
 

@@ -150,7 +150,7 @@ impl Phase {
             _ => (before, after),
         };
         match &self.ratio {
-            Some(ratio) => shown(ratio, p_value(before, after)) == wanted,
+            Some(ratio) => shown(ratio, p_value(before, after, 1)) == wanted,
             None => {
                 absent.values().all(|time| *time == 0.0)
                     && present.values().all(|time| *time > 0.0)

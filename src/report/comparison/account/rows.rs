@@ -1,6 +1,6 @@
 //! Tables of figures: before, after, their ratio, and the direction that a test shows.
 
-use crate::compare::{CellPair, Design, Ratio, Verdict, needed_pairs};
+use crate::compare::{CellPair, Design, Ratio, Verdict, runs_to_choose};
 pub(crate) use crate::report::comparison::scene::ROWS;
 use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Words, messages};
@@ -19,7 +19,7 @@ messages! {
     shown_less(times) = "{times}× less" | "{times}× weniger";
     shown_more(times) = "{times}× more" | "{times}× mehr";
     shown_equal() = "equal" | "gleich";
-    shown_open(p) = "no direction shown (sign-flip {p})" | "keine Richtung nachgewiesen (Vorzeichentest {p})";
+    shown_open(p) = "no direction shown ({p})" | "keine Richtung nachgewiesen ({p})";
     shown_few(needed) = "no test: fewer than {needed} pairs of runs" | "kein Test: weniger als {needed} Paare von Läufen";
     shown_sessions() = "no direction shown (two sessions)" | "keine Richtung nachgewiesen (zwei Sitzungen)";
     shown_untested() = "no test: n = 1" | "kein Test: n = 1";
@@ -33,10 +33,10 @@ pub(crate) enum RatioTest {
     More,
     /// Both sides have equal values.
     Equal,
-    /// The test shows no direction; contains the p-value.
+    /// The test shows no direction; contains the adjusted p-value.
     Open(f64),
-    /// Too few pairs of runs for the test to show a direction at all.
-    Few,
+    /// Too few pairs of runs for the test to show a direction at all; contains how many can.
+    Few(usize),
     /// Times of two sessions: the test does not account for differences between sessions.
     Sessions,
     Untested,
@@ -54,7 +54,8 @@ pub(crate) struct PairFigure {
 }
 
 impl PairFigure {
-    pub(crate) fn of(matched: &MatchedCells<'_, '_>, figure: &Figure) -> Self {
+    /// `tests` is the number of figures and cells that are told together.
+    pub(crate) fn of(matched: &MatchedCells<'_, '_>, figure: &Figure, tests: usize) -> Self {
         let pair = matched.pair;
         let runs = matched.both.map(|at| figure.runs(at));
         let label = format!("{} {figure:?}", pair.after);
@@ -64,9 +65,9 @@ impl PairFigure {
         let shown = match &ratio {
             None => RatioTest::Untested,
             Some(_) if pair.judgement.design == Design::Sessions => RatioTest::Sessions,
-            Some(ratio) => match shown(ratio, p_value(&runs[0], &runs[1])) {
-                RatioTest::Open(_) if runs[0].len().min(runs[1].len()) < needed_pairs(1) => {
-                    RatioTest::Few
+            Some(ratio) => match shown(ratio, p_value(&runs[0], &runs[1], tests)) {
+                RatioTest::Open(_) if runs[0].len().min(runs[1].len()) < runs_to_choose(tests) => {
+                    RatioTest::Few(runs_to_choose(tests))
                 }
                 shown => shown,
             },
@@ -143,9 +144,10 @@ pub(crate) fn line(
     scene: &Scene<'_>,
     matched: &MatchedCells<'_, '_>,
     figure: &Figure,
+    tests: usize,
 ) -> Option<(Vec<Entry>, bool)> {
     let words = scene.words;
-    let held = PairFigure::of(matched, figure);
+    let held = PairFigure::of(matched, figure, tests);
     if held.medians == [None, None] {
         return None;
     }
@@ -220,7 +222,7 @@ pub(crate) fn direction(
         RatioTest::Less => words.shown_less(words.number(1.0 / ratio, 3)),
         RatioTest::More => words.shown_more(words.number(ratio, 3)),
         RatioTest::Equal => words.shown_equal(),
-        RatioTest::Few => words.shown_few(words.count(needed_pairs(1))),
+        RatioTest::Few(needed) => words.shown_few(words.count(needed)),
         RatioTest::Open(p) => words.shown_open(words.p_value(p)),
         RatioTest::Sessions => words.shown_sessions(),
         RatioTest::Untested => words.shown_untested(),

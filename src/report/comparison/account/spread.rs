@@ -6,7 +6,7 @@ use rand::Rng;
 
 use crate::base::statistics::{median, quantile, range};
 use crate::base::{Purpose, Seed};
-use crate::compare::{Ratio, paired_p};
+use crate::compare::{Ratio, needed_pairs, paired_p, within_pairs};
 use crate::report::view::Cell;
 use crate::results::{BOOTSTRAP_FROM, BlockRow, IntervalKind};
 
@@ -61,12 +61,21 @@ pub(in crate::report) fn quotient(medians: &[f64]) -> f64 {
     medians[1] / medians[0]
 }
 
-/// P-value of the sign-flip test over the blocks that both cells have.
-pub(super) fn p_value(before: &Runs, after: &Runs) -> Option<f64> {
+/// P-value of one of `tests` tests over the blocks that both cells have, adjusted for all of them (Bonferroni): of the
+/// sign-flip test, or where the pairs are too few for it, of Mann–Whitney, as for verdicts.
+pub(super) fn p_value(before: &Runs, after: &Runs, tests: usize) -> Option<f64> {
     let pairs = before
         .iter()
         .filter_map(|(key, value)| Some((*value, *after.get(key)?)));
-    paired_p(&pairs.collect::<Vec<_>>())
+    let pairs: Vec<(f64, f64)> = pairs.collect();
+    let p = if pairs.len() >= needed_pairs(1, tests) {
+        paired_p(&pairs)?
+    } else {
+        let sides = pairs.iter().copied().unzip();
+        let sides: (Vec<f64>, Vec<f64>) = sides;
+        (!pairs.is_empty()).then(|| within_pairs(&[[sides.0, sides.1]])[0])?
+    };
+    Some((p * tests as f64).min(1.0))
 }
 
 /// A matrix with one row for each block that all cells have, one column per cell.

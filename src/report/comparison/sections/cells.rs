@@ -28,10 +28,10 @@ messages! {
     cells_about(unit) = "{unit} n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "{unit} n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
     verdict_heading() = "verdict" | "Urteil";
     detectable_heading() = "detectable from" | "nachweisbar ab";
-    p_formula() = "Mann–Whitney, or paired sign-flip where interleaved; Holm over all cells" | "Mann-Whitney, bei verzahnten Läufen gepaarter Vorzeichentest; Holm über alle Zellen";
+    p_formula() = "the test under “How it was measured”, corrected over all cells" | "der Test unter „Wie gemessen wurde“, korrigiert über alle Zellen";
     detectable_formula() = "smallest effect shown with 80 % power, from spread and n of the runs" | "kleinster Effekt, der mit 80 % Teststärke gezeigt würde, aus Streuung und n der Läufe";
     intervals_plot(time) = "{time}, after ÷ before" | "{time}, nachher ÷ vorher";
-    intervals_caption() = "Marks are ratios of medians, whiskers their intervals (95 % bootstrap from six runs a side on, below that the range of the runs), the band is the threshold below which an effect does not matter. Left of 1 the side after is faster." | "Marken sind Verhältnisse der Mediane, Linien ihre Intervalle (95-%-Bootstrap ab sechs Läufen je Seite, darunter die Spannweite der Läufe), das Band ist die Schwelle, unter der ein Effekt nicht zählt. Links von 1 ist die Seite nachher schneller.";
+    intervals_caption() = "Marks are ratios of medians, whiskers their intervals (95 % from six runs a side on, below that the range of the runs), the band is the threshold below which an effect does not matter. Left of 1 the side after is faster." | "Marken sind Verhältnisse der Mediane, Linien ihre Intervalle (95 % ab sechs Läufen je Seite, darunter die Spannweite der Läufe), das Band ist die Schwelle, unter der ein Effekt nicht zählt. Links von 1 ist die Seite nachher schneller.";
     drawn(shown, all) = " {shown} of {all} cells are drawn." | " {shown} von {all} Zellen sind gezeichnet.";
     open() = "no verdict" | "kein Urteil";
     no_ratio(why) = "no ratio: {why}" | "kein Verhältnis: {why}";

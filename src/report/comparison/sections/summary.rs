@@ -28,10 +28,10 @@ const BEST_LOSS: &str = "best_loss";
 
 messages! {
     summary_title() = "Summary" | "Zusammenfassung";
-    summary_about_one() = "Medians over runs (times, costs) and over seeds (losses, metrics), below them their intervals. Training leaves validation out; the whole run has start-up, training and validation. A direction stands only where a test shows it." | "Mediane über Läufe (Zeiten, Kosten) und über Seeds (Losses, Metriken), darunter ihre Intervalle. Das Training enthält keine Validierung; der ganze Lauf besteht aus Start, Training und Validierung. Eine Richtung steht nur, wo ein Test sie zeigt.";
+    summary_about_one() = "Medians over runs (times, costs) and over seeds (losses, metrics), below them their intervals. Training leaves validation out; the whole run has start-up, training and validation. A direction stands only where a test shows it, corrected for the number of figures." | "Mediane über Läufe (Zeiten, Kosten) und über Seeds (Losses, Metriken), darunter ihre Intervalle. Das Training enthält keine Validierung; der ganze Lauf besteht aus Start, Training und Validierung. Eine Richtung steht nur, wo ein Test sie zeigt, korrigiert für die Zahl der Größen.";
     summary_about_many(cells) = "Over {cells} cells: geometric means of medians over runs (times, costs), and the range of medians over seeds (losses, metrics)." | "Über {cells} Zellen: geometrische Mittel der Mediane über Läufe (Zeiten, Kosten) und die Spannweite der Mediane über Seeds (Losses, Metriken).";
     by_cell_title() = "What changed, cell by cell" | "Was sich änderte, Zelle für Zelle";
-    by_cell_about() = "Figures whose change a test shows, and the metric that decides; the others stand in the CSV files." | "Größen, deren Änderung ein Test zeigt, und die entscheidende Metrik; die übrigen stehen in den CSV-Dateien.";
+    by_cell_about() = "Figures whose change a test shows, corrected for the number of figures and cells, and the metric that decides; the others stand in the CSV files." | "Größen, deren Änderung ein Test zeigt, korrigiert für die Zahl der Größen und Zellen, und die entscheidende Metrik; die übrigen stehen in den CSV-Dateien.";
     medians_over_runs() = "median of n runs, of losses and metrics of n seeds; until a value is reached: training × epochs until then ÷ epochs" | "Median von n Läufen, bei Losses und Metriken von n Seeds; bis zu einem Wert: Training × Epochen bis dahin ÷ Epochen";
     mean_over_cells() = "geometric mean over cells" | "geometrisches Mittel über Zellen";
     of_the_means() = "mean after ÷ mean before" | "Mittel nachher ÷ Mittel vorher";
@@ -117,11 +117,14 @@ fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<(Vec<Entry>, 
             .map(Figure::Until),
     );
     figures.extend(prices(&scene.after).map(Figure::Price));
+    let cells = scene.matched_cells();
+    let cells = cells.filter(|matched| is_comparable(matched.pair)).count();
+    let tests = figures.len() * cells.max(1);
     let mut lines = vec![(time(scene, matched, &timed), true)];
     lines.extend(
         figures
             .iter()
-            .filter_map(|figure| line(scene, matched, figure)),
+            .filter_map(|figure| line(scene, matched, figure, tests)),
     );
     let costs = matched.pair.costs.iter().filter(|own| costs::is_told(own));
     lines.extend(costs.map(|own| (cost(scene, own), own.is_effect())));
@@ -276,7 +279,7 @@ fn mean_row(
 ) -> Option<Vec<Entry>> {
     let words = scene.words;
     let held = scene.matched_cells().filter_map(|matched| {
-        let held = PairFigure::of(&matched, figure);
+        let held = PairFigure::of(&matched, figure, 1);
         held.ratio?;
         let [before, after] = held.medians;
         Some([before?.median, after?.median])
