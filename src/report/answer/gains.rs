@@ -60,12 +60,15 @@ struct Tested {
     /// Adjusted p-values by cell; 1 without a test.
     p: Vec<f64>,
     n: Sizes,
+    /// Whether the test is that of sign flips over seeds.
+    is_paired: bool,
     /// Whether all cells have the same values.
     is_equal: bool,
 }
 
 impl Tested {
-    /// Tests times by Mann–Whitney, and metrics over the seeds that both cells have, as a comparison does.
+    /// Tests times by Mann–Whitney, and metrics by sign flips over the seeds that both cells have, as a comparison does; by
+    /// Mann–Whitney too where the seeds are too few for sign flips of so many cells.
     fn of(measure: Measure, cells: &[&Cell<'_>], baseline: usize) -> Self {
         let values = cells.iter().map(|cell| measure.by_origin(cell));
         let values: Vec<_> = values.collect();
@@ -74,9 +77,9 @@ impl Tested {
             .clone()
             .map(|place| of_common_origin([&values[baseline], &values[place]]));
         let pairs: Vec<[Vec<f64>; 2]> = pairs.collect();
-        let adjusted = if measure.is_clock {
-            within_pairs(&pairs)
-        } else {
+        let n = Sizes::of(pairs.iter().flatten());
+        let is_paired = !measure.is_clock && n.least >= needed_pairs(1, pairs.len());
+        let adjusted = if is_paired {
             let base: BTreeMap<Origin<'_>, f64> = values[baseline].iter().copied().collect();
             let differences = |place: usize| {
                 let own = values[place].iter();
@@ -86,6 +89,8 @@ impl Tested {
                 own.filter_map(of).collect()
             };
             over_seeds(&others.clone().map(differences).collect::<Vec<_>>())
+        } else {
+            within_pairs(&pairs)
         };
         let mut p = vec![1.0; cells.len()];
         for (place, own) in others.zip(adjusted) {
@@ -93,20 +98,17 @@ impl Tested {
         }
         Self {
             name: measure.name.clone(),
-            n: Sizes::of(pairs.iter().flatten()),
+            n,
+            is_paired,
             is_equal: values.iter().all(|own| *own == values[baseline]),
             measure,
             p,
         }
     }
 
-    /// Number of values that the test needs.
+    /// Number of values that a test needs.
     fn needed(&self) -> usize {
-        if self.measure.is_clock {
-            runs_to_choose(self.p.len() - 1)
-        } else {
-            needed_pairs(1, 1)
-        }
+        runs_to_choose(self.p.len() - 1)
     }
 
     fn is_tested(&self) -> bool {
@@ -187,7 +189,12 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         });
         let start = start.collect::<Vec<_>>().join(", ");
         let start = format!("{} ({start})", self.name(self.baseline));
-        let test = self.time.n.test();
+        let of_metrics = if self.tested().any(|tested| tested.is_paired) {
+            "; metrics by sign flips over seeds"
+        } else {
+            ""
+        };
+        let test = format!("{}{of_metrics}", self.time.n.test());
         let names: Vec<&str> = self.tested().map(|tested| &*tested.name).collect();
         let mut sentences = Vec::new();
         if told.is_empty() {

@@ -110,7 +110,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let apart: Vec<String> = apart.map(|one| view.name(one.cell, None)).collect();
     if !apart.is_empty() {
         sentences.push(format!(
-            "Measured in another session, in which the machine may have had another speed, and so not compared with it: {}; `--fresh` measures all in one.",
+            "Measured in another session, in which the machine may have had another speed, and so not compared with it: {}. A run with --fresh measures all in one session.",
             some_of(&apart, NAMED, "; ")
         ));
     }

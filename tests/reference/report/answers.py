@@ -210,7 +210,7 @@ def along(c, axis, to, base, least, most, name, how, told, and_worse, number, n)
     c.count("n", n, min(len(c.values(k, column)) for pair in pairs for k in pair))
 
 
-@kind(r"Against (\S+) \((.+?)\): (.+) " + N + r"\)\.$")
+@kind(r"Against (\S+) \((.+?)\): (.+) " + N + r"(?:; metrics by sign flips over seeds)?\)\.$")
 def gains(c, name, start, told, n):
     order, p = c.treatments(name)
     base = order[0]

@@ -282,7 +282,10 @@ class Folder:
         losses = [self.rows(key).set_index("seed").best_loss for key in order]
         p = [
             against_best([self.values(key, "step_ms") for key in order], 0),
-            [1.0, *over_seeds([(own - losses[0]).dropna() for own in losses[1:]])],
+            # Too few seeds for sign flips of so many cells are tested as two samples.
+            [1.0, *over_seeds([(own - losses[0]).dropna() for own in losses[1:]])]
+            if 2 / 2 ** len(losses[0]) <= 0.05 / (len(order) - 1)
+            else against_best(losses, 0),
         ]
         return order, [dict(zip(order, own)) for own in p]
 
