@@ -1,6 +1,7 @@
 //! Answers by kind of question, and of results that tell nothing.
 
 mod data;
+mod origins;
 mod parts;
 mod treatments;
 
@@ -90,7 +91,7 @@ fn what_diverged_is_named() {
 }
 
 /// Cells that learned, with an accuracy for each of five seeds.
-fn with_accuracy(values: &[[f64; 5]]) -> ResultSet {
+fn with_accuracy<const SEEDS: usize>(values: &[[f64; SEEDS]]) -> ResultSet {
     let mut set = timed(values.len(), 2, |_| 100.0);
     set.plan.report = json!({});
     // Something that changes what is learned.

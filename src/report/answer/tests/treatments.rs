@@ -45,7 +45,7 @@ fn quality_is_always_told_beside_the_time_of_treatments() {
     assert_begins(&none, "No treatment is shown to differ from workers 0 (100");
     assert_says(
         &none,
-        " in step time or validation accuracy (n = 6, Mann–Whitney, Holm).",
+        " in step time or validation accuracy (n = 6, Mann–Whitney, Holm; metrics by sign flips over seeds).",
     );
     // A loss that differs is told, although the accuracy decides.
     let loss = told(&treated(0.9, 0.3));
