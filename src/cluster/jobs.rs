@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::base::{file, temporary};
+use crate::results::ResultsError;
 
 const VERSION: u32 = 1;
 
@@ -44,42 +45,6 @@ pub struct JobArray {
     pub tasks: Vec<usize>,
 }
 
-/// Why `jobs.json` cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum JobsError {
-    /// An error of the system.
-    #[error("cannot {doing} `{}`: {source}", path.display())]
-    System {
-        /// "read" or "write".
-        doing: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The content is not valid.
-    #[error(
-        "`{}` is not what this program writes ({reason}); without it, what was submitted is not known",
-        path.display()
-    )]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Why the file is invalid.
-        reason: String,
-    },
-}
-
-impl JobsError {
-    fn system(doing: &'static str, path: PathBuf, source: io::Error) -> Self {
-        Self::System {
-            doing,
-            path,
-            source,
-        }
-    }
-}
-
 impl Jobs {
     /// An empty list of jobs for the plan of `manifest`.
     pub fn none(manifest: PathBuf) -> Self {
@@ -93,29 +58,28 @@ impl Jobs {
     /// Reads the jobs of a results folder; `None` if nothing was submitted.
     ///
     /// # Errors
-    /// [`JobsError`].
-    pub fn read(results: &Path) -> Result<Option<Self>, JobsError> {
+    /// [`ResultsError`].
+    pub fn read(results: &Path) -> Result<Option<Self>, ResultsError> {
         let path = jobs_path(results);
         let bytes = match file::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(JobsError::system("read", path, source)),
+            Err(error) => return Err(ResultsError::system("read", &path)(error)),
         };
-        let jobs: Result<Self, String> =
-            serde_json::from_slice(&bytes).map_err(|error| error.to_string());
-        let reason = match jobs {
+        let (line, reason) = match serde_json::from_slice::<Self>(&bytes) {
             Ok(jobs) if jobs.version == VERSION => return Ok(Some(jobs)),
-            Ok(jobs) => format!("version {}", jobs.version),
-            Err(reason) => reason,
+            Ok(jobs) => (1, format!("version {}", jobs.version)),
+            Err(error) => (error.line(), error.to_string()),
         };
-        Err(JobsError::Damaged { path, reason })
+        let reason = format!("{reason}; without this file, what was submitted is not known");
+        Err(ResultsError::damaged(&path, format!("line {line}"), reason))
     }
 
     /// Writes the file; it is renamed into place.
     ///
     /// # Errors
-    /// [`JobsError::System`].
-    pub fn write(&self, results: &Path) -> Result<(), JobsError> {
+    /// [`ResultsError::System`].
+    pub fn write(&self, results: &Path) -> Result<(), ResultsError> {
         let path = jobs_path(results);
         let write = || -> io::Result<()> {
             fs::create_dir_all(slurm_folder(results))?;
@@ -125,7 +89,7 @@ impl Jobs {
                 file.write_all(b"\n")
             })
         };
-        write().map_err(|source| JobsError::system("write", path, source))
+        write().map_err(ResultsError::unwritable(&path))
     }
 
     /// Ids of all jobs that Slurm may still have, the merge job last.

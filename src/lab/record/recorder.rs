@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use crate::event::{Job, KeptTrial, RunEvent, RunId, RunOutcome, Sample, Status};
 use crate::plan::{CellSpec, PlannedCell, project_folder};
 use crate::results::environment::{GitStatus, env_id};
-use crate::results::store::{
-    RunConditions, RunKeys, Store, StoreError, StoredRun, StoredSample, code_parts,
-};
+use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, StoredSample, code_parts};
 use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, SampleInfo, Session};
 
 use super::failures::keep_log;
@@ -26,10 +24,7 @@ const WRITING_SHARE: u32 = 30;
 /// Why results cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// Error of the store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Error of the results files, or of a log in `failures/`.
+    /// Error of the store, of the results files, or of a log in `failures/`.
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// Two runs that must agree do not.
@@ -257,7 +252,7 @@ impl<'a> Recorder<'a> {
         &mut self,
         keys: &RunKeys,
         spec: &CellSpec,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         if !self.known_codes.contains(&keys.code_hash) {
             let parts = code_parts(spec);
             self.store.put_code(&keys.code_hash, parts)?;
@@ -275,7 +270,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Stores the current environment, as that of this session's runs, if the store has an older version of it.
-    fn keep_environment(&mut self) -> Result<(), StoreError> {
+    fn keep_environment(&mut self) -> Result<(), ResultsError> {
         if !self.has_environment {
             let environment = self.environment.clone();
             let id = env_id(&environment);
@@ -293,7 +288,7 @@ impl<'a> Recorder<'a> {
         keys: &RunKeys,
         spec: &CellSpec,
         outcome: &RunOutcome,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool, ResultsError> {
         if let Some(profile) = &outcome.profile {
             self.store.put_profile(keys, profile)?;
         }
@@ -303,7 +298,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Images count as facts: a run without facts has no images either.
-    fn keep_samples(&self, outcome: &RunOutcome) -> Result<Vec<StoredSample>, StoreError> {
+    fn keep_samples(&self, outcome: &RunOutcome) -> Result<Vec<StoredSample>, ResultsError> {
         if outcome.facts.is_none() {
             forget_samples(outcome);
             return Ok(Vec::new());

@@ -35,7 +35,7 @@ pub struct CheckpointRow {
 /// rows the index is removed; so are temporary files left by a killed program. The caller holds the store's lock.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`].
+/// [`ResultsError::System`].
 pub fn write_checkpoint_index(folder: &Path, rows: &[CheckpointRow]) -> Result<(), ResultsError> {
     let folder = folder.join(FOLDER);
     remove_left(&folder);

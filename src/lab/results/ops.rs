@@ -86,7 +86,7 @@ fn both(row: &OpRow) -> f64 {
 /// Writes `ops.csv`, with axis values from `plan`. An unchanged file is not touched; without any profile there is no file.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; the old file is unchanged then.
+/// [`ResultsError::System`]; the old file is unchanged then.
 pub fn write_ops(
     folder: &Path,
     plan: &PlanFile,

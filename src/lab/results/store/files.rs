@@ -9,22 +9,22 @@ use serde::de::DeserializeOwned;
 
 use super::super::checkpoints::FOLDER as CHECKPOINTS;
 use super::checksum::{seal, unseal};
-use super::error::{StoreError, entries};
 use super::{RunKeys, Store};
 use crate::base::file;
+use crate::results::ResultsError;
 
 impl Store {
     /// Every valid JSON file of a folder with its path; the paths of damaged files are added to [`Store::damaged`].
     pub(super) fn read_all<T: DeserializeOwned>(
         &mut self,
         name: impl AsRef<Path>,
-    ) -> Result<Vec<(PathBuf, T)>, StoreError> {
+    ) -> Result<Vec<(PathBuf, T)>, ResultsError> {
         let mut all = Vec::new();
         for path in entries(&self.folder.join(name))? {
             let value = match file::read(&path) {
                 Ok(bytes) => parse(bytes),
                 Err(error) if is_no_file(&error) => None,
-                Err(error) => return Err(StoreError::system("read", &path)(error)),
+                Err(error) => return Err(ResultsError::system("read", &path)(error)),
             };
             match value {
                 Some(value) => all.push((path, value)),
@@ -54,7 +54,7 @@ impl Store {
         part: &str,
         name: &str,
         value: &impl Serialize,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         if self.is_shard() {
             return Ok(());
         }
@@ -66,9 +66,9 @@ impl Store {
         keys: &RunKeys,
         part: &str,
         value: &impl Serialize,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         let folder = self.folder.join(part).join(&*keys.cell_hash);
-        fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
+        fs::create_dir_all(&folder).map_err(ResultsError::system("create", &folder))?;
         self.write_json(&keys.path(part), value)
     }
 
@@ -77,10 +77,10 @@ impl Store {
         parse(file::read(&self.folder.join(keys.path(part))).ok()?)
     }
 
-    fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+    fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), ResultsError> {
         let path = self.folder.join(name);
         let json = serde_json::to_vec(value)
-            .map_err(|error| StoreError::system("write", &path)(io::Error::other(error)))?;
+            .map_err(|error| ResultsError::system("write", &path)(io::Error::other(error)))?;
         self.write_atomically(name, &seal(json))
     }
 
@@ -88,7 +88,7 @@ impl Store {
         &self,
         name: impl AsRef<Path>,
         bytes: &[u8],
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         let path = self.folder.join(name);
         let write = || {
             let mut file = tempfile::Builder::new().tempfile_in(self.folder.join("tmp"))?;
@@ -97,7 +97,7 @@ impl Store {
             file.persist(&path)?;
             Ok(())
         };
-        write().map_err(StoreError::system("write", &path))
+        write().map_err(ResultsError::system("write", &path))
     }
 }
 
@@ -120,6 +120,18 @@ impl Store {
     }
 }
 
+/// Entries of a folder, sorted by name; none if it does not exist.
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    let list = match fs::read_dir(folder) {
+        Ok(list) => list,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(ResultsError::system("read", folder)(error)),
+    };
+    let mut paths: Vec<PathBuf> = list.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
 /// Whether the error says that the path is a folder, a pipe or a device instead of a file.
 fn is_no_file(error: &io::Error) -> bool {
     matches!(
@@ -134,7 +146,7 @@ fn parse<T: DeserializeOwned>(bytes: Vec<u8>) -> Option<T> {
 }
 
 /// Folders in the place of checkpoint files, which a run could not write there.
-pub(super) fn folders_for_checkpoints(results: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn folders_for_checkpoints(results: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     let cells = entries(&results.join(CHECKPOINTS))?.into_iter();
     let mut found = Vec::new();
     for cell in cells.filter(|cell| cell.is_dir()) {

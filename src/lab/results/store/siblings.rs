@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Store;
-use super::error::entries;
+use super::files::entries;
 
 /// A neighbouring store with more cells is not read for estimates: reading a long search would take too long.
 const CELLS: usize = 1000;
