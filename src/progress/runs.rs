@@ -72,7 +72,7 @@ impl Progress {
     /// Displays the summary.
     pub fn end(&mut self, ending: &Ending<'_>, detail: Detail) {
         if let Some(lines) = &mut self.programs {
-            lines.write(&ending.line());
+            lines.write("summary", ending.json());
         }
         if detail > Detail::Quiet {
             eprint!("{}", ending.text());
