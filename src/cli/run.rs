@@ -12,7 +12,6 @@ use crate::execute::{
     self, Decision, Estimator, Listed, ResumeOptions, Source, Summary, UntilPrecise, Why,
     WorkerProgram,
 };
-use crate::manifest;
 use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
 use crate::progress::{Detail, Ending, Progress};
 use crate::record::Recorder;
@@ -23,40 +22,28 @@ use crate::results::{ResultSet, Session, from_here};
 
 use super::after_run::{advise, answer, render};
 use super::baselines;
+use super::choice::Chosen;
 use super::earlier::EarlierStates;
-use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::live::Live;
 use super::run_arguments::{Invocation, RunArguments};
-use super::run_plan::{
-    announce, each_run, folder_or_here, here_as, planned, refuse_shared_name, say_of_data,
-    selected, with_data,
-};
+use super::run_plan::{announce, each_run, folder_or_here, here_as, say_of_data, selected};
 use super::search_run::{self, SearchRun};
 use super::setup::{Setup, record_problem};
 use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
-    let tree = GitStatus::begin(folder_or_here(arguments.manifest.parent()));
-    let known = Fingerprints::of_results_root(&arguments.manifest);
-    let plan = || -> Result<Plan, Problem> {
-        let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
-        let (only, name) = (&arguments.only, &arguments.results_name);
-        let plan = planned(&manifest, &known.inputs(), only.as_ref(), name.as_ref())?;
-        refuse_shared_name(&plan)?;
-        Ok(plan)
-    };
-    let first = plan()?;
+    let choice = &arguments.choice;
+    let tree = GitStatus::begin(folder_or_here(choice.manifest.parent()));
+    let first = choice.look()?;
     let interrupt = Interrupt::listen()?;
-    let (plan, cells) = if arguments.dry_run {
+    let Chosen { plan, cells } = if arguments.dry_run {
         interrupt.stop_waiting();
-        let cells = first.cells().collect();
-        (first, cells)
+        first
     } else {
-        with_data(first, plan)?
+        first.with_data(choice)?
     };
-    known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
     say_of_data(&plan, arguments.detail());
     let mut environment = environment::of_machine();
