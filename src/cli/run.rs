@@ -16,7 +16,7 @@ use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
 use crate::progress::{Detail, Ending, Progress};
 use crate::record::Recorder;
 use crate::report::ReportError;
-use crate::results::environment::{self, GitStatus, env_id, missing_counters};
+use crate::results::environment::missing_counters;
 use crate::results::store::{Store, journal_path};
 use crate::results::{ResultSet, Session, from_here};
 
@@ -27,7 +27,7 @@ use super::earlier::EarlierStates;
 use super::interrupt::Interrupt;
 use super::live::Live;
 use super::run_arguments::{Invocation, RunArguments};
-use super::run_plan::{announce, each_run, folder_or_here, here_as, say_of_data, selected};
+use super::run_plan::{announce, conditions, each_run, say_of_data, selected};
 use super::search_run::{self, SearchRun};
 use super::setup::{Setup, record_problem};
 use super::{Outcome, Problem, exit_code, shard};
@@ -35,7 +35,6 @@ use super::{Outcome, Problem, exit_code, shard};
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
     let choice = &arguments.choice;
-    let tree = GitStatus::begin(folder_or_here(choice.manifest.parent()));
     let first = choice.look()?;
     let interrupt = Interrupt::listen()?;
     let Chosen { plan, cells } = if arguments.dry_run {
@@ -46,13 +45,8 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     };
     refuse_if_nothing_can_run(&plan, &cells)?;
     say_of_data(&plan, arguments.detail());
-    let mut environment = environment::of_machine();
-    let mut tree = Some(tree);
-    if let Some(tree) = tree.take_if(|_| plan.search.is_some()) {
-        environment.info.extend(tree.finish());
-    }
-    let jobs = search_run::jobs(arguments, plan.search.as_ref());
-    let conditions = here_as(env_id(&environment), jobs);
+    let (environment, mut conditions) = conditions(&choice.manifest);
+    conditions.jobs = search_run::jobs(arguments, plan.search.as_ref());
     let invocation = Invocation {
         arguments,
         setup: Setup::of(&plan, &cells, &conditions, &environment),
@@ -63,7 +57,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     match &plan.search {
         Some(spec) => SearchRun { invocation, spec }.run(),
         None if arguments.dry_run => invocation.show(),
-        None => invocation.run(tree),
+        None => invocation.run(),
     }
 }
 
@@ -119,8 +113,8 @@ impl Invocation<'_> {
         )
     }
 
-    /// Executes the runs. `tree` is git's scan of the working tree, if it is still running.
-    fn run(&self, tree: Option<GitStatus>) -> Outcome {
+    /// Executes the runs.
+    fn run(&self) -> Outcome {
         let session = Session::begin();
         let (arguments, setup, cells) = (self.arguments, &self.setup, self.setup.cells);
         let says_more = arguments.detail() > Detail::Quiet;
@@ -142,7 +136,6 @@ impl Invocation<'_> {
         let mut progress = Progress::new(&jobs, arguments.show());
         let launcher = setup.launcher(&store)?;
         let mut recorder = setup.recorder(store, previous, session);
-        recorder.tree = tree;
         let summary = if jobs.is_empty() {
             progress.see_nothing_to_do(setup.conditions.jobs);
             Summary::default()
@@ -176,9 +169,9 @@ impl Invocation<'_> {
             progress.handle(&event);
             stored
         };
-        let options = self.setup.options(self.arguments.max_failures());
+        let options = (self.setup.conditions, self.arguments.max_failures());
         let interrupted = self.interrupt.is_asked();
-        let summary = execute::run(source, launcher, &options, interrupted, &mut sink);
+        let summary = execute::run(source, launcher, options, interrupted, &mut sink);
         self.interrupt.stop_waiting();
         if let Some(live) = live {
             let report = if self.arguments.no_report {

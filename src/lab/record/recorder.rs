@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::event::{Job, KeptTrial, RunEvent, RunId, RunOutcome, Sample, Status};
 use crate::plan::{CellSpec, PlannedCell, project_folder};
-use crate::results::environment::{GitStatus, env_id};
+use crate::results::environment::env_id;
 use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, StoredSample, code_parts};
 use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, SampleInfo, Session};
 
@@ -45,9 +45,6 @@ pub struct Recorder<'a> {
     /// `plan.json` without cells and columns.
     pub(super) header: PlanFile,
     environment: Environment,
-    /// The background `git status` whose result completes the environment; `None` once it was read. Runs do not wait
-    /// for it.
-    pub tree: Option<GitStatus>,
     /// The content of the files at the start.
     pub(super) previous: Option<ResultSet>,
     last_write: Instant,
@@ -62,8 +59,6 @@ pub struct Recorder<'a> {
     writing: Duration,
     /// Code hashes whose parts this invocation has stored.
     known_codes: HashSet<Arc<str>>,
-    /// Whether the store has the current version of the environment.
-    has_environment: bool,
 }
 
 impl<'a> Recorder<'a> {
@@ -90,7 +85,6 @@ impl<'a> Recorder<'a> {
             conditions,
             header,
             environment,
-            tree: None,
             previous,
             last_write: Instant::now(),
             is_behind: false,
@@ -100,7 +94,6 @@ impl<'a> Recorder<'a> {
             trials: Trials::new(),
             writing: Duration::ZERO,
             known_codes: HashSet::new(),
-            has_environment: false,
         }
     }
 
@@ -109,7 +102,6 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// [`RecordError`]; everything stored before is unchanged.
     pub fn handle(&mut self, event: &RunEvent<'_>) -> Result<(), RecordError> {
-        self.finish_tree(GitStatus::has_ended);
         match event {
             RunEvent::RunStarted { job, .. } => {
                 self.starts.insert(job.id, self.session.seconds());
@@ -151,10 +143,6 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// [`RecordError`].
     pub fn finish(mut self) -> Result<ResultSet, RecordError> {
-        if !self.known_codes.is_empty() {
-            self.finish_tree(|_| true);
-            self.keep_environment()?;
-        }
         if self.store.is_shard() {
             return Ok(self.results()?);
         }
@@ -257,26 +245,10 @@ impl<'a> Recorder<'a> {
             let parts = code_parts(spec);
             self.store.put_code(&keys.code_hash, parts)?;
             self.known_codes.insert(keys.code_hash.clone());
-        }
-        self.keep_environment()
-    }
-
-    /// Takes the result of the background `git status`; waits only if `is_due` returns true.
-    fn finish_tree(&mut self, is_due: impl FnOnce(&mut GitStatus) -> bool) {
-        if let Some(tree) = self.tree.take_if(is_due) {
-            self.environment.info.extend(tree.finish());
-            self.has_environment = false;
-        }
-    }
-
-    /// Stores the current environment, as that of this session's runs, if the store has an older version of it.
-    fn keep_environment(&mut self) -> Result<(), ResultsError> {
-        if !self.has_environment {
             let environment = self.environment.clone();
             let id = env_id(&environment);
             let of_session = (&*id, self.session.id());
             self.store.put_environment_of(of_session, environment)?;
-            self.has_environment = true;
         }
         Ok(())
     }
