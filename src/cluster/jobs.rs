@@ -1,13 +1,12 @@
 //! [`Jobs`]: the submitted jobs of a results folder, stored in `slurm/jobs.json`.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{file, temporary};
-use crate::results::ResultsError;
+use crate::base::file;
+use crate::results::{ResultsError, create_folder, pretty_json, write_if_changed};
 
 const VERSION: u32 = 1;
 
@@ -80,16 +79,8 @@ impl Jobs {
     /// # Errors
     /// [`ResultsError::System`].
     pub fn write(&self, results: &Path) -> Result<(), ResultsError> {
-        let path = jobs_path(results);
-        let write = || -> io::Result<()> {
-            fs::create_dir_all(slurm_folder(results))?;
-            let json = serde_json::to_vec_pretty(self)?;
-            temporary::replace(&path, |file| {
-                file.write_all(&json)?;
-                file.write_all(b"\n")
-            })
-        };
-        write().map_err(ResultsError::unwritable(&path))
+        create_folder(&slurm_folder(results))?;
+        write_if_changed(&jobs_path(results), pretty_json(self).as_bytes()).map(drop)
     }
 
     /// Ids of all jobs that Slurm may still have, the merge job last.
@@ -126,7 +117,7 @@ mod tests {
         jobs.write(folder.path()).unwrap();
         let read = Jobs::read(folder.path()).unwrap().unwrap();
         assert_eq!(read, jobs);
-        fs::write(jobs_path(folder.path()), "{\"version\": 7}").unwrap();
+        std::fs::write(jobs_path(folder.path()), "{\"version\": 7}").unwrap();
         assert!(Jobs::read(folder.path()).is_err());
     }
 }
