@@ -1,8 +1,8 @@
 //! Classification as regression, change, unclear, or no finding, and the sentences.
 
 use super::*;
-use crate::compare::NotComparableReason;
 use crate::compare::testing::{comparison, fact, key, memory, pair, quality, row};
+use crate::compare::{CostChange, NotComparableReason};
 use crate::results::Direction;
 
 use FailOn::{Change, CpuTime, Energy, Memory, Regression, Unclear, Work};
