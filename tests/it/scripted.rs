@@ -88,12 +88,12 @@ pub(crate) fn keep_seeing(
         None,
         Session::at(UNIX_EPOCH + SESSION),
     );
-    run(jobs, &launcher, &mut recorder, see);
+    run((jobs, &conditions), &launcher, &mut recorder, see);
     recorder.finish().expect("results");
 }
 
 fn run(
-    jobs: Vec<Job>,
+    (jobs, conditions): (Vec<Job>, &RunConditions),
     launcher: &Scripted,
     recorder: &mut Recorder<'_>,
     see: &mut dyn FnMut(&RunEvent<'_>),
@@ -106,7 +106,7 @@ fn run(
     let ended = execute::run(
         &mut Listed::new(jobs),
         launcher,
-        (&conditions, None),
+        (conditions, None),
         &never,
         &mut sink,
     );
