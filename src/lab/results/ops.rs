@@ -7,7 +7,7 @@ use crate::event::{OpRow, Profile};
 
 use super::columns::OPS;
 use super::files::{remove, write_if_changed};
-use super::read::rows_if_there;
+use super::table::rows_if_there;
 use super::write::{Order, csv_text, ops_header};
 use super::{BlockRow, OpRecord, PlanFile, ResultsError};
 
