@@ -52,6 +52,18 @@ pub(super) fn remove(path: &Path) -> Result<(), ResultsError> {
     }
 }
 
+/// Entries of a folder, sorted by name; none if it does not exist.
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    let list = match fs::read_dir(folder) {
+        Ok(list) => list,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(ResultsError::system("read", folder)(error)),
+    };
+    let mut paths: Vec<PathBuf> = list.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
 /// Removes the files with this extension that are not in `known`: a file of a removed cell would be mistaken for a current
 /// one. The folder is removed if it is empty then.
 pub(crate) fn remove_others(folder: &Path, extension: &str, known: &BTreeSet<PathBuf>) {

@@ -12,6 +12,7 @@ use super::checksum::{seal, unseal};
 use super::{RunKeys, Store};
 use crate::base::file;
 use crate::results::ResultsError;
+use crate::results::files::entries;
 
 impl Store {
     /// Every valid JSON file of a folder with its path; the paths of damaged files are added to [`Store::damaged`].
@@ -118,18 +119,6 @@ impl Store {
     fn make_readable(&self, _: &fs::File) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Entries of a folder, sorted by name; none if it does not exist.
-pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
-    let list = match fs::read_dir(folder) {
-        Ok(list) => list,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(ResultsError::system("read", folder)(error)),
-    };
-    let mut paths: Vec<PathBuf> = list.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    Ok(paths)
 }
 
 /// Whether the error says that the path is a folder, a pipe or a device instead of a file.

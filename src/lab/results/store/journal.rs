@@ -22,10 +22,10 @@ use tempfile::TempDir;
 use crate::base::file;
 use crate::base::hash::Digest;
 use crate::event::Profile;
+use crate::results::files::entries;
 use crate::results::{Environment, ResultsError, Share, from_here};
 
 use super::checksum::{is_sealed, seal, unseal};
-use super::files::entries;
 use super::lock::try_to_lock;
 use super::stored_run::{StoredRun, is_image_digest};
 

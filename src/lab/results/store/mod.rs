@@ -50,8 +50,9 @@ use crate::base::file;
 use crate::base::temporary::remove_left;
 use crate::event::StepRow;
 
+use super::files::entries;
 use super::{Environment, ResultsError};
-use files::{entries, folders_for_checkpoints};
+use files::folders_for_checkpoints;
 
 /// Version of the store's layout and of its files.
 const STORE_VERSION: u32 = 1;
