@@ -1,4 +1,4 @@
-//! [`PlanChoice`]: arguments that select a plan, for commands about shards.
+//! [`PlanChoice`]: arguments that select a plan, for `run` and for commands about shards.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,42 @@ use clap::Args;
 
 use crate::base::shell;
 use crate::cluster::Jobs;
-use crate::diag::Failure;
+use crate::diag::{Failure, Place};
 use crate::manifest;
-use crate::plan::{Plan, PlanInputs, PlannedCell, project_folder, results_root};
+use crate::plan::{Plan, PlannedCell, project_folder, results_root, wrong_name};
 use crate::results::store::journals;
 use crate::results::{self, from_here, has_results, no_results};
 
 use super::Problem;
 use super::fingerprints::Fingerprints;
 use super::problem::mistake;
-use super::run_arguments::experiment_name;
-use super::run_plan::{planned, refuse_shared_name, with_data};
+use super::run_plan::{planned, prepare_data, refuse_shared_name};
 use super::words::Words;
 
-/// Which plan is meant, by the options of `run`.
+/// The name of a folder of results, by the rule of a manifest's `name`: results are written nowhere else.
+fn experiment_name(text: &str) -> Result<String, String> {
+    let Some(wrong) = wrong_name(text, Place::default()) else {
+        return Ok(text.to_owned());
+    };
+    let labels = wrong.labels.into_iter().map(|label| label.text);
+    Err(wrong
+        .help
+        .into_iter()
+        .chain(labels)
+        .next()
+        .unwrap_or_default())
+}
+
+/// Which plan is meant.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PlanChoice {
-    /// The manifest, or the results folder (or its name) of a manifest whose shards have run
+    /// The manifest, or the results folder (or its name) of one that has run
     #[arg(value_name = "MANIFEST")]
     pub(super) manifest: PathBuf,
-    /// Override a value of the manifest by its path, as for the shards
+    /// Override a value of the manifest by its path: `--set matrix.batch-size=[8,32]`; the same for all shards
     #[arg(long, value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
-    /// Only some cells: `--only 'device=cpu,batch-size=8|32'`, as for the shards
+    /// Only some cells: `--only 'device=cpu,batch-size=8|32'`; the same for all shards
     #[arg(long, value_name = "AXIS=VALUE,…")]
     pub(super) only: Option<String>,
     /// Results are in `reports/NAME` instead of the manifest's name
@@ -45,19 +58,18 @@ pub(super) struct Chosen {
 impl PlanChoice {
     /// Makes the plan, and generates missing data, because cell hashes depend on the content of data.
     pub(super) fn plan(&self) -> Result<Chosen, Problem> {
-        let choice = self.resolved()?;
-        let known = Fingerprints::of_results_root(&choice.manifest);
-        let plan = || choice.plan_in(&known.inputs());
-        let (plan, cells) = with_data(plan()?, plan)?;
-        known.keep();
-        Ok(Chosen { plan, cells })
+        self.look()?.with_data(self)
     }
 
     /// Makes the plan without generating data.
     pub(super) fn look(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
         let known = Fingerprints::of_results_root(&choice.manifest);
-        let plan = choice.plan_in(&known.inputs())?;
+        let manifest = manifest::load(&choice.manifest, &choice.set)?;
+        let (only, name) = (choice.only.as_ref(), choice.results_name.as_ref());
+        let plan = planned(&manifest, &known.inputs(), only, name)?;
+        refuse_shared_name(&plan)?;
+        known.keep();
         let cells = plan.cells().collect();
         Ok(Chosen { plan, cells })
     }
@@ -109,13 +121,15 @@ impl PlanChoice {
             ..self.clone()
         })
     }
+}
 
-    fn plan_in(&self, inputs: &PlanInputs) -> Result<Plan, Problem> {
-        let manifest = manifest::load(&self.manifest, &self.set)?;
-        let (only, name) = (self.only.as_ref(), self.results_name.as_ref());
-        let plan = planned(&manifest, inputs, only, name)?;
-        refuse_shared_name(&plan)?;
-        Ok(plan)
+impl Chosen {
+    /// The plan after generating missing data.
+    pub(super) fn with_data(self, choice: &PlanChoice) -> Result<Self, Problem> {
+        if prepare_data(&self.plan, &self.cells)? {
+            return choice.look();
+        }
+        Ok(self)
     }
 }
 

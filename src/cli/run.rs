@@ -12,60 +12,41 @@ use crate::execute::{
     self, Decision, Estimator, Listed, ResumeOptions, Source, Summary, UntilPrecise, Why,
     WorkerProgram,
 };
-use crate::manifest;
 use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
 use crate::progress::{Detail, Ending, Progress};
 use crate::record::Recorder;
 use crate::report::ReportError;
-use crate::results::environment::{self, GitStatus, env_id, missing_counters};
+use crate::results::environment::missing_counters;
 use crate::results::store::{Store, journal_path};
 use crate::results::{ResultSet, Session, from_here};
 
 use super::after_run::{advise, answer, render};
 use super::baselines;
+use super::choice::Chosen;
 use super::earlier::EarlierStates;
-use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::live::Live;
 use super::run_arguments::{Invocation, RunArguments};
-use super::run_plan::{
-    announce, each_run, folder_or_here, here_as, planned, refuse_shared_name, say_of_data,
-    selected, with_data,
-};
+use super::run_plan::{announce, conditions, each_run, say_of_data, selected};
 use super::search_run::{self, SearchRun};
 use super::setup::{Setup, record_problem};
 use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
-    let tree = GitStatus::begin(folder_or_here(arguments.manifest.parent()));
-    let known = Fingerprints::of_results_root(&arguments.manifest);
-    let plan = || -> Result<Plan, Problem> {
-        let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
-        let (only, name) = (&arguments.only, &arguments.results_name);
-        let plan = planned(&manifest, &known.inputs(), only.as_ref(), name.as_ref())?;
-        refuse_shared_name(&plan)?;
-        Ok(plan)
-    };
-    let first = plan()?;
+    let choice = &arguments.choice;
+    let first = choice.look()?;
     let interrupt = Interrupt::listen()?;
-    let (plan, cells) = if arguments.dry_run {
+    let Chosen { plan, cells } = if arguments.dry_run {
         interrupt.stop_waiting();
-        let cells = first.cells().collect();
-        (first, cells)
+        first
     } else {
-        with_data(first, plan)?
+        first.with_data(choice)?
     };
-    known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
     say_of_data(&plan, arguments.detail());
-    let mut environment = environment::of_machine();
-    let mut tree = Some(tree);
-    if let Some(tree) = tree.take_if(|_| plan.search.is_some()) {
-        environment.info.extend(tree.finish());
-    }
-    let jobs = search_run::jobs(arguments, plan.search.as_ref());
-    let conditions = here_as(env_id(&environment), jobs);
+    let (environment, mut conditions) = conditions(&choice.manifest);
+    conditions.jobs = search_run::jobs(arguments, plan.search.as_ref());
     let invocation = Invocation {
         arguments,
         setup: Setup::of(&plan, &cells, &conditions, &environment),
@@ -76,7 +57,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     match &plan.search {
         Some(spec) => SearchRun { invocation, spec }.run(),
         None if arguments.dry_run => invocation.show(),
-        None => invocation.run(tree),
+        None => invocation.run(),
     }
 }
 
@@ -132,8 +113,8 @@ impl Invocation<'_> {
         )
     }
 
-    /// Executes the runs. `tree` is git's scan of the working tree, if it is still running.
-    fn run(&self, tree: Option<GitStatus>) -> Outcome {
+    /// Executes the runs.
+    fn run(&self) -> Outcome {
         let session = Session::begin();
         let (arguments, setup, cells) = (self.arguments, &self.setup, self.setup.cells);
         let says_more = arguments.detail() > Detail::Quiet;
@@ -155,7 +136,6 @@ impl Invocation<'_> {
         let mut progress = Progress::new(&jobs, arguments.show());
         let launcher = setup.launcher(&store)?;
         let mut recorder = setup.recorder(store, previous, session);
-        recorder.tree = tree;
         let summary = if jobs.is_empty() {
             progress.see_nothing_to_do(setup.conditions.jobs);
             Summary::default()
@@ -189,9 +169,9 @@ impl Invocation<'_> {
             progress.handle(&event);
             stored
         };
-        let options = self.setup.options(self.arguments.max_failures());
+        let options = (self.setup.conditions, self.arguments.max_failures());
         let interrupted = self.interrupt.is_asked();
-        let summary = execute::run(source, launcher, &options, interrupted, &mut sink);
+        let summary = execute::run(source, launcher, options, interrupted, &mut sink);
         self.interrupt.stop_waiting();
         if let Some(live) = live {
             let report = if self.arguments.no_report {

@@ -1,15 +1,13 @@
 //! [`RunArguments`]: arguments of `fieldtrial run`, and the command that continues it.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
 
-use crate::diag::Place;
-use crate::plan::wrong_name;
 use crate::progress::{Detail, Show};
 use crate::results::Share;
 
+use super::choice::PlanChoice;
 use super::interrupt::Interrupt;
 use super::output::Format;
 use super::setup::Setup;
@@ -26,17 +24,8 @@ use super::words::Words;
     reason = "each is a switch of the command line"
 )]
 pub(super) struct RunArguments {
-    /// The manifest
-    pub(super) manifest: PathBuf,
-    /// Override a value of the manifest by its path: `--set matrix.batch-size=[8,32]`
-    #[arg(long, value_name = "PATH=VALUE")]
-    pub(super) set: Vec<String>,
-    /// Run only some cells: `--only 'device=cpu,batch-size=8|32'`
-    #[arg(long, value_name = "AXIS=VALUE,…")]
-    pub(super) only: Option<String>,
-    /// Write results to `reports/NAME` instead of the manifest's name
-    #[arg(long = "as", value_name = "NAME", value_parser = experiment_name)]
-    pub(super) results_name: Option<String>,
+    #[command(flatten)]
+    pub(super) choice: PlanChoice,
     /// Runs at one time (1, or what `[search]` says); more than one shares the cores, and times are marked as not exclusive
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) jobs: Option<u16>,
@@ -75,20 +64,6 @@ pub(super) struct RunArguments {
     format: Format,
 }
 
-/// The name of a folder of results, by the rule of a manifest's `name`: results are written nowhere else.
-pub(super) fn experiment_name(text: &str) -> Result<String, String> {
-    let Some(wrong) = wrong_name(text, Place::default()) else {
-        return Ok(text.to_owned());
-    };
-    let labels = wrong.labels.into_iter().map(|label| label.text);
-    Err(wrong
-        .help
-        .into_iter()
-        .chain(labels)
-        .next()
-        .unwrap_or_default())
-}
-
 impl RunArguments {
     /// Number of failed runs after which no further run starts.
     pub(super) fn max_failures(&self) -> Option<usize> {
@@ -117,10 +92,7 @@ impl RunArguments {
     pub(super) fn again(&self) -> String {
         Words::default()
             .words(["run"])
-            .words([self.manifest.display()])
-            .option("--set", &self.set)
-            .option("--only", &self.only)
-            .option("--as", &self.results_name)
+            .words(self.choice.list().0)
             .option("--shard", self.shard)
             .option("--jobs", self.jobs)
             .option("--max-failures", self.max_failures)

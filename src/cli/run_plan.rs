@@ -91,7 +91,7 @@ pub(super) fn say_of_data(plan: &Plan, detail: Detail) {
 }
 
 /// Generates missing data; returns whether it generated any.
-fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, Problem> {
+pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, Problem> {
     let cells = selected(plan, cells).map(|(_, cell)| cell);
     let cells = cells.filter(|cell| cell.feasibility == Feasibility::Runs);
     let mut has_generated = false;

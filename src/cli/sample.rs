@@ -1,7 +1,6 @@
 //! `fieldtrial sample`: draws samples from a trained model.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,11 +11,13 @@ use crate::base::text::{count, kebab_case};
 use crate::device::DeviceKind;
 use crate::diag::Failure;
 use crate::progress::Spinner;
+use crate::results::{create_folder, write_if_changed};
 use crate::tasks::Image;
 use crate::trained::{SampleOptions, Samples, Trained, sample};
 
 use super::new_data::keep_inputs;
 use super::output::Stdout;
+use super::problem::mistake;
 use super::trained::{TrainedChoice, problem};
 use super::{Outcome, Problem, exit_code};
 
@@ -140,14 +141,9 @@ fn print(files: Vec<(String, Vec<u8>)>) -> Outcome {
 }
 
 fn write(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<(), Problem> {
-    let cannot = |path: &Path, error: &std::io::Error| {
-        let reason = error.kind().to_string();
-        Failure::plain(format!("cannot write `{}`: {reason}", path.display()), None)
-    };
-    fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    create_folder(folder).map_err(mistake)?;
     for (name, bytes) in files {
-        let path = folder.join(name);
-        fs::write(&path, bytes).map_err(|error| cannot(&path, &error))?;
+        write_if_changed(&folder.join(name), bytes).map_err(mistake)?;
     }
     Ok(())
 }

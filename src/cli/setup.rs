@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::base::shell;
 use crate::diag::Failure;
-use crate::execute::{self, WorkerProgram};
+use crate::execute::WorkerProgram;
 use crate::plan::{Plan, PlannedCell};
 use crate::record::{RecordError, Recorder, not_reproduced};
 use crate::results::git::git;
@@ -115,15 +115,6 @@ impl<'a> Setup<'a> {
         let lacking = not_reproduced(&plan, self.cells, store, self.conditions)?;
         Some(format!("the store does not have every run of `{lacking}`"))
     }
-
-    /// How runs share the machine, and after how many failures to stop.
-    pub(super) fn options(&self, max_failures: Option<usize>) -> execute::Options {
-        execute::Options {
-            jobs: self.conditions.jobs,
-            cores: self.conditions.cores,
-            max_failures,
-        }
-    }
 }
 
 /// Opens the store of the results folder.
@@ -179,7 +170,7 @@ pub(super) fn record_problem(error: RecordError) -> Problem {
             None => Problem::Bug(error.to_string()),
             help => Failure::plain(error.to_string(), help.clone()).into(),
         },
-        error => {
+        error @ RecordError::Results(_) => {
             let help = "what was finished before is kept; the same command goes on";
             Failure::plain(error.to_string(), Some(help.into())).into()
         }

@@ -1,6 +1,5 @@
 //! `fieldtrial submit --slurm`: submits a job array with one task per shard, and a merge job after it.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ use crate::cluster::{
 };
 use crate::diag::Failure;
 use crate::plan::project_folder;
-use crate::results::from_here;
+use crate::results::{create_folder, from_here, write_if_changed};
 
 use super::choice::{Chosen, PlanChoice};
 use super::overview::Overview;
@@ -231,12 +230,10 @@ impl Submission<'_> {
             shards: self.shards,
             slurm: &plan.slurm,
         };
-        let cannot =
-            |error: io::Error| mistake(format!("cannot write `{}`: {error}", folder.display()));
-        fs::create_dir_all(&folder).map_err(cannot)?;
+        create_folder(&folder).map_err(mistake)?;
         let files = ["shard.sh", "merge.sh"].map(|name| folder.join(name));
         for (path, text) in files.iter().zip([scripts.shard(), scripts.merge()]) {
-            fs::write(path, text).map_err(cannot)?;
+            write_if_changed(path, text.as_bytes()).map_err(mistake)?;
             eprintln!("script   {}", from_here(path).display());
         }
         Ok(files)

@@ -11,7 +11,7 @@ use crate::base::text::count;
 use crate::diag::{Diagnostic, Failure, did_you_mean};
 use crate::event::RunFacts;
 use crate::report::{BestCells, best_cells};
-use crate::results::{self, CellInfo, ResultSet, from_here, no_results, results_folder};
+use crate::results::{self, ResultSet, from_here, no_results, results_folder};
 use crate::trained::{Trained, TrainedError};
 
 use super::Problem;
@@ -172,14 +172,9 @@ fn kept_loss(set: &ResultSet, key: &str, facts: &RunFacts) -> Option<Loss> {
 }
 
 fn restores_best(set: &ResultSet, key: &str) -> bool {
-    // Sections that are as in the first cell are left out of the others.
-    let cells = &set.plan.cells;
-    let own = cells.iter().find(|cell| cell.key == key);
-    let train = |cell: &CellInfo| cell.spec.get("train").cloned();
-    let train = own.and_then(train).or_else(|| train(cells.first()?));
-    let restores = train
-        .as_ref()
-        .and_then(|train| train.pointer("/early-stopping/restore-best"));
+    let own = set.plan.cells.iter().find(|cell| cell.key == key);
+    let train = own.and_then(|cell| set.plan.section(cell, "train"));
+    let restores = train.and_then(|train| train.pointer("/early-stopping/restore-best"));
     restores.and_then(serde_json::Value::as_bool) == Some(true)
 }
 

@@ -58,7 +58,7 @@ impl Phase {
 /// Fields requested from `squeue`: the array's job id, task, state, nodes, reason.
 pub(super) const SQUEUE_FORMAT: &str = "%F|%K|%T|%N|%r";
 
-/// Parses `squeue --noheader --array` in [`SQUEUE_FORMAT`].
+/// Parses `squeue --noheader --array --states=all` in [`SQUEUE_FORMAT`].
 pub(super) fn parse_squeue(text: &str) -> Vec<Task> {
     let line = |line: &str| {
         let mut parts = line.trim().splitn(5, '|');
@@ -70,31 +70,6 @@ pub(super) fn parse_squeue(text: &str) -> Vec<Task> {
             task,
             phase: Phase::of(state, parts.next().unwrap_or_default()),
             node: some_node(node),
-        })
-    };
-    text.lines().filter_map(line).collect()
-}
-
-/// Parses the output of `scontrol --oneliner show job`: the jobs in Slurm's controller, which forgets them some minutes
-/// after their end.
-pub(super) fn parse_scontrol(text: &str) -> Vec<Task> {
-    let line = |line: &str| {
-        // Job names and commands may contain spaces and `=`, so the first field with a name is the right one.
-        let field = |name: &str| {
-            let mut words = line.split_whitespace();
-            words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
-        };
-        let job = field("ArrayJobId").or_else(|| field("JobId"))?.to_owned();
-        let task = field("ArrayTaskId");
-        // Waiting tasks are in one line: `3-8%4`. They are left out here, because `squeue` lists them one by one.
-        if task.is_some_and(|task| task.parse::<usize>().is_err()) {
-            return None;
-        }
-        Some(Task {
-            job,
-            task: task.and_then(|task| task.parse().ok()),
-            phase: Phase::of(field("JobState")?, field("Reason").unwrap_or_default()),
-            node: field("NodeList").and_then(some_node),
         })
     };
     text.lines().filter_map(line).collect()
@@ -162,39 +137,21 @@ mod tests {
     #[test]
     fn the_queue_lists_tasks_one_by_one() {
         // Slurm 22.05.8
-        let text = "1|12|PENDING||Resources\n2|N/A|PENDING||Dependency\n1|7|RUNNING|n2|None\n1|4|COMPLETING|n2|None\n";
+        let text = "1|12|PENDING||Resources\n2|N/A|PENDING||Dependency\n1|7|RUNNING|n2|None\n1|4|COMPLETING|n2|None\n1|2|FAILED|n1|NonZeroExitCode\n";
         let queued = |reason: &str| Phase::Queued(reason.into());
         let expected = [
             task("1", Some(12), queued("Resources"), None),
             task("2", None, queued("Dependency"), None),
             task("1", Some(7), Phase::Running, Some("n2")),
             task("1", Some(4), Phase::Running, Some("n2")),
+            task("1", Some(2), ended("FAILED"), Some("n1")),
         ];
         assert_eq!(parse_squeue(text), expected);
         assert!(parse_squeue("").is_empty());
     }
 
     #[test]
-    fn scontrol_lists_ended_tasks() {
-        // Slurm 22.05.8, shortened between `ExitCode` and `NodeList`.
-        let text = "\
-JobId=1 ArrayJobId=1 ArrayTaskId=10-12%7 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=PENDING Reason=Resources Dependency=(null) ReqNodeList=(null) ExcNodeList=(null) NodeList= NumNodes=1
-JobId=11 ArrayJobId=1 ArrayTaskId=9 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=RUNNING Reason=None Dependency=(null) ReqNodeList=(null) ExcNodeList=(null) NodeList=n1 BatchHost=n1
-JobId=6 ArrayJobId=1 ArrayTaskId=4 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=CANCELLED Reason=None Dependency=(null) ExitCode=0:15 ReqNodeList=(null) NodeList=n2 BatchHost=n2
-JobId=4 ArrayJobId=1 ArrayTaskId=2 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=FAILED Reason=NonZeroExitCode ExitCode=3:0 NodeList=n1 BatchHost=n1
-JobId=2 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=PENDING Reason=Dependency Dependency=afterany:1_*(unfulfilled) NodeList=(null)
-";
-        let expected = [
-            task("1", Some(9), Phase::Running, Some("n1")),
-            task("1", Some(4), ended("CANCELLED"), Some("n2")),
-            task("1", Some(2), ended("FAILED"), Some("n1")),
-            task("2", None, Phase::Queued("Dependency".into()), None),
-        ];
-        assert_eq!(parse_scontrol(text), expected);
-    }
-
-    #[test]
-    fn sacct_lists_tasks_that_scontrol_no_longer_has() {
+    fn sacct_lists_tasks_that_the_queue_no_longer_has() {
         // Slurm 22.05.8 with slurmdbd
         let text = "7_1|COMPLETED|n1\n7_2|CANCELLED by 0|n2\n7_[3-8%4]|PENDING|None assigned\n8|TIMEOUT|n3\n";
         let expected = [

@@ -28,7 +28,7 @@ pub struct Collected {
 /// unchanged; runs that the store has are skipped the next time.
 ///
 /// # Errors
-/// [`RecordError::Store`]; [`RecordError::Disagreement`] if two CPU runs of one cell, seed, block, code and numeric
+/// [`RecordError::Results`]; [`RecordError::Disagreement`] if two CPU runs of one cell, seed, block, code and numeric
 /// class have different facts. Runs added before stay in the store.
 pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordError> {
     let mut collected = Collected::default();

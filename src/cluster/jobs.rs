@@ -1,12 +1,12 @@
 //! [`Jobs`]: the submitted jobs of a results folder, stored in `slurm/jobs.json`.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{file, temporary};
+use crate::base::file;
+use crate::results::{ResultsError, create_folder, pretty_json, write_if_changed};
 
 const VERSION: u32 = 1;
 
@@ -44,42 +44,6 @@ pub struct JobArray {
     pub tasks: Vec<usize>,
 }
 
-/// Why `jobs.json` cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum JobsError {
-    /// An error of the system.
-    #[error("cannot {doing} `{}`: {source}", path.display())]
-    System {
-        /// "read" or "write".
-        doing: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The content is not valid.
-    #[error(
-        "`{}` is not what this program writes ({reason}); without it, what was submitted is not known",
-        path.display()
-    )]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Why the file is invalid.
-        reason: String,
-    },
-}
-
-impl JobsError {
-    fn system(doing: &'static str, path: PathBuf, source: io::Error) -> Self {
-        Self::System {
-            doing,
-            path,
-            source,
-        }
-    }
-}
-
 impl Jobs {
     /// An empty list of jobs for the plan of `manifest`.
     pub fn none(manifest: PathBuf) -> Self {
@@ -93,39 +57,30 @@ impl Jobs {
     /// Reads the jobs of a results folder; `None` if nothing was submitted.
     ///
     /// # Errors
-    /// [`JobsError`].
-    pub fn read(results: &Path) -> Result<Option<Self>, JobsError> {
+    /// [`ResultsError`].
+    pub fn read(results: &Path) -> Result<Option<Self>, ResultsError> {
         let path = jobs_path(results);
         let bytes = match file::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(JobsError::system("read", path, source)),
+            Err(error) => return Err(ResultsError::system("read", &path)(error)),
         };
-        let jobs: Result<Self, String> =
-            serde_json::from_slice(&bytes).map_err(|error| error.to_string());
-        let reason = match jobs {
+        let (line, reason) = match serde_json::from_slice::<Self>(&bytes) {
             Ok(jobs) if jobs.version == VERSION => return Ok(Some(jobs)),
-            Ok(jobs) => format!("version {}", jobs.version),
-            Err(reason) => reason,
+            Ok(jobs) => (1, format!("version {}", jobs.version)),
+            Err(error) => (error.line(), error.to_string()),
         };
-        Err(JobsError::Damaged { path, reason })
+        let reason = format!("{reason}; without this file, what was submitted is not known");
+        Err(ResultsError::damaged(&path, format!("line {line}"), reason))
     }
 
     /// Writes the file; it is renamed into place.
     ///
     /// # Errors
-    /// [`JobsError::System`].
-    pub fn write(&self, results: &Path) -> Result<(), JobsError> {
-        let path = jobs_path(results);
-        let write = || -> io::Result<()> {
-            fs::create_dir_all(slurm_folder(results))?;
-            let json = serde_json::to_vec_pretty(self)?;
-            temporary::replace(&path, |file| {
-                file.write_all(&json)?;
-                file.write_all(b"\n")
-            })
-        };
-        write().map_err(|source| JobsError::system("write", path, source))
+    /// [`ResultsError::System`].
+    pub fn write(&self, results: &Path) -> Result<(), ResultsError> {
+        create_folder(&slurm_folder(results))?;
+        write_if_changed(&jobs_path(results), pretty_json(self).as_bytes()).map(drop)
     }
 
     /// Ids of all jobs that Slurm may still have, the merge job last.
@@ -162,7 +117,7 @@ mod tests {
         jobs.write(folder.path()).unwrap();
         let read = Jobs::read(folder.path()).unwrap().unwrap();
         assert_eq!(read, jobs);
-        fs::write(jobs_path(folder.path()), "{\"version\": 7}").unwrap();
+        std::fs::write(jobs_path(folder.path()), "{\"version\": 7}").unwrap();
         assert!(Jobs::read(folder.path()).is_err());
     }
 }

@@ -15,7 +15,7 @@ mod state;
 pub use crate::results::{NoShare, Share};
 pub use answers::{Phase, Task};
 pub use collect::{Collected, collect};
-pub use jobs::{JobArray, Jobs, JobsError, slurm_folder};
+pub use jobs::{JobArray, Jobs, slurm_folder};
 pub use run_numbers::RunNumbers;
 pub use script::{Scripts, array_text};
 pub use shard_progress::{ShardProgress, changed, classes, decisions, everything, shards_progress};

@@ -10,8 +10,8 @@ use crate::device::DeviceKind;
 use crate::event::{RunId, Status, numeric_class};
 use crate::execute::{Decision, ResumeOptions, decide};
 use crate::plan::{Plan, PlannedCell, Precision};
-use crate::results::Share;
-use crate::results::store::{Entries, JournalFile, RunConditions, Store, StoreError, journals};
+use crate::results::store::{Entries, JournalFile, RunConditions, Store, journals};
+use crate::results::{ResultsError, Share};
 
 /// Progress of one shard, and its journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub struct ShardProgress {
 /// The content of all journals of a results folder and its store, read without changing them.
 ///
 /// # Errors
-/// [`StoreError`].
-pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
+/// [`ResultsError`].
+pub fn everything(plan: &Plan) -> Result<Store, ResultsError> {
     let mut store = Store::read(&plan.results_folder)?;
     for journal in journals(&plan.results_folder)? {
         for entry in Entries::of(&journal.path)? {
@@ -97,12 +97,12 @@ pub fn decisions(
 /// Progress of each of `of` shards, from the shard index of every run and its status; `None` for a run that remains.
 ///
 /// # Errors
-/// [`StoreError`], if the journals cannot be listed.
+/// [`ResultsError`], if the journals cannot be listed.
 pub fn shards_progress(
     results: &Path,
     of: usize,
     runs: impl IntoIterator<Item = (usize, Option<Status>)>,
-) -> Result<Vec<ShardProgress>, StoreError> {
+) -> Result<Vec<ShardProgress>, ResultsError> {
     let journals = journals(results)?;
     let shard_progress = |share: Share| {
         let journal = journals.iter().find(|journal| journal.share == share);

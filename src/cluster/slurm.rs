@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::answers::{
-    SACCT_FORMAT, SQUEUE_FORMAT, Task, parse_largest_task, parse_sacct, parse_scontrol,
-    parse_squeue, parse_submitted,
+    SACCT_FORMAT, SQUEUE_FORMAT, Task, parse_largest_task, parse_sacct, parse_squeue,
+    parse_submitted,
 };
 
 /// Prefixes of environment variables that would change the output of Slurm's programs.
@@ -32,8 +32,8 @@ pub enum SlurmError {
     },
 }
 
-/// The states of `jobs`: from the queue, then of recently ended jobs, then from the accounting database. The last two
-/// may be unavailable and then add nothing.
+/// The states of `jobs`: from the queue, with recently ended jobs, then from the accounting database, which may be
+/// unavailable and then adds nothing.
 ///
 /// # Errors
 /// [`SlurmError`], if the queue cannot be read.
@@ -43,15 +43,16 @@ pub fn tasks(jobs: &[&str]) -> Result<Vec<Task>, SlurmError> {
     }
     let list = jobs.join(",");
     let mut tasks = queue(&list)?;
-    for job in jobs {
-        let shown = call("scontrol", ["--oneliner", "show", "job", *job]);
-        add(&mut tasks, parse_scontrol(&shown.unwrap_or_default()));
-    }
     let format = format!("--format={SACCT_FORMAT}");
     let jobs = format!("--jobs={list}");
     let options = ["--noheader", "--parsable2", "--allocations", &format, &jobs];
     let on_record = call("sacct", options).unwrap_or_default();
-    add(&mut tasks, parse_sacct(&on_record));
+    for task in parse_sacct(&on_record) {
+        let is_same = |other: &Task| (&other.job, other.task) == (&task.job, task.task);
+        if !tasks.iter().any(is_same) {
+            tasks.push(task);
+        }
+    }
     Ok(tasks)
 }
 
@@ -85,22 +86,15 @@ pub fn cancel(job: &str) -> Result<(), SlurmError> {
 fn queue(list: &str) -> Result<Vec<Task>, SlurmError> {
     let format = format!("--format={SQUEUE_FORMAT}");
     let jobs = format!("--jobs={list}");
-    match call("squeue", ["--noheader", "--array", &format, &jobs]) {
+    // Slurm forgets ended jobs after some minutes.
+    let options = ["--noheader", "--array", "--states=all", &format, &jobs];
+    match call("squeue", options) {
         Ok(text) => Ok(parse_squeue(&text)),
         // For a single job that Slurm has forgotten it returns an error; that is not a failure.
         Err(SlurmError::Refused { reason, .. }) if reason.contains("Invalid job id") => {
             Ok(Vec::new())
         }
         Err(error) => Err(error),
-    }
-}
-
-fn add(tasks: &mut Vec<Task>, more: Vec<Task>) {
-    for task in more {
-        let is_same = |other: &Task| (&other.job, other.task) == (&task.job, task.task);
-        if !tasks.iter().any(is_same) {
-            tasks.push(task);
-        }
     }
 }
 

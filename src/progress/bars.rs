@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::base::units::human_seconds;
 use crate::event::{RunId, Status};
@@ -19,24 +19,32 @@ pub(super) struct Bars {
     running: HashMap<RunId, ProgressBar>,
 }
 
-impl Default for Bars {
-    fn default() -> Self {
+impl Bars {
+    /// Bars on standard error; hidden unless it is a terminal and `draws` is true.
+    pub(super) fn new(draws: bool) -> Self {
+        let target = if draws {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
         Self {
-            all: MultiProgress::new(),
+            all: MultiProgress::with_draw_target(target),
             overall: ProgressBar::hidden(),
             running: HashMap::new(),
         }
     }
-}
 
-impl Bars {
+    pub(super) fn are_drawn(&self) -> bool {
+        !self.all.is_hidden()
+    }
+
     /// Draws the overall bar, over `count` of `what` ("runs").
     pub(super) fn start(&mut self, count: usize, what: &str) {
         self.overall = self.all.add(ProgressBar::new(count as u64));
         let template =
             format!("{{bar:24.cyan/dim}} {{pos}}/{{len}} {what}  {{elapsed}} elapsed{{wide_msg}}");
         self.overall.set_style(style(&template));
-        self.overall.enable_steady_tick(REDRAW);
+        redraw(&self.overall);
     }
 
     /// Draws a line above the overall bar.
@@ -73,10 +81,24 @@ impl Bars {
         self.overall.set_message(message);
     }
 
-    /// Prints a permanent line above the bars.
+    /// Prints a permanent line, above the bars if they are drawn.
     pub(super) fn say(&self, line: &str) {
-        // An error of the terminal must not stop training.
-        let _ = self.all.println(line);
+        if self.are_drawn() {
+            // An error of the terminal must not stop training.
+            let _ = self.all.println(line);
+        } else {
+            eprintln!("{line}");
+        }
+    }
+
+    /// Prints a line of a run's standard error.
+    pub(super) fn quote(&self, line: &str) {
+        let shown = if self.are_drawn() {
+            styled(2, line)
+        } else {
+            line.to_owned()
+        };
+        self.say(&format!("    {shown}"));
     }
 
     pub(super) fn finish(&self) {
@@ -88,8 +110,15 @@ impl Bars {
 pub(super) fn with_name(bar: ProgressBar, name: String) -> ProgressBar {
     bar.set_style(style("{spinner:.cyan} {prefix}  {wide_msg}"));
     bar.set_prefix(name);
-    bar.enable_steady_tick(REDRAW);
+    redraw(&bar);
     bar
+}
+
+/// Redraws the bar at intervals, if it is drawn.
+fn redraw(bar: &ProgressBar) {
+    if !bar.is_hidden() {
+        bar.enable_steady_tick(REDRAW);
+    }
 }
 
 /// `about 4 s left`; `None` if nothing is left or the time is unknown.
@@ -123,10 +152,6 @@ pub(super) fn mark(status: Status) -> String {
         failed => (31, "✗", format!(" {failed}")),
     };
     styled(colour, &format!("{sign}{word}"))
-}
-
-pub(super) fn console_dim(text: &str) -> String {
-    styled(2, text)
 }
 
 /// A text with an ANSI style, unless the user wants none: <https://no-color.org>

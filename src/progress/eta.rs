@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use crate::base::statistics::mean;
 use crate::event::{Job, RunId};
 
 /// Fraction of a run's steps from which on its duration is extrapolated.
@@ -18,8 +19,9 @@ pub(super) struct Eta {
     /// Expected duration in seconds before any run, by cell.
     expected_s: HashMap<usize, f64>,
     running: HashMap<RunId, Running>,
-    ended: HashMap<usize, Ended>,
-    all: Ended,
+    /// Seconds of ended runs, by cell, and of all.
+    ended: HashMap<usize, Vec<f64>>,
+    all: Vec<f64>,
     /// Sums over ended runs that had an expected duration: expected and actual seconds.
     outcome: (f64, f64),
 }
@@ -38,24 +40,6 @@ impl Running {
     fn whole_s(&self, now: Instant) -> Option<f64> {
         let own = self.share - self.before;
         (own > ENOUGH).then(|| (now - self.began).as_secs_f64() / own)
-    }
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Ended {
-    runs: usize,
-    seconds: f64,
-}
-
-impl Ended {
-    fn add(&mut self, seconds: f64) {
-        self.runs += 1;
-        self.seconds += seconds;
-    }
-
-    /// A mean, not a median: the remaining time is a sum over runs, and their order is random.
-    fn mean_s(self) -> Option<f64> {
-        (self.runs > 0).then(|| self.seconds / self.runs as f64)
     }
 }
 
@@ -115,8 +99,8 @@ impl Eta {
 
     pub(super) fn end(&mut self, id: RunId, wall_s: f64) {
         self.running.remove(&id);
-        self.all.add(wall_s);
-        self.ended.entry(id.cell).or_default().add(wall_s);
+        self.all.push(wall_s);
+        self.ended.entry(id.cell).or_default().push(wall_s);
         if let Some(expected) = self.expected_s.get(&id.cell) {
             self.outcome.0 += expected;
             self.outcome.1 += wall_s;
@@ -149,8 +133,9 @@ impl Eta {
         Duration::try_from_secs_f64(seconds / self.slots.max(1) as f64 + rest).ok()
     }
 
+    /// A mean, not a median: the remaining time is a sum over runs, and their order is random.
     fn mean_s(&self, cell: usize) -> Option<f64> {
-        self.ended.get(&cell)?.mean_s()
+        mean(self.ended.get(&cell)?)
     }
 
     fn whole_s(&self, cell: usize, now: Instant) -> Option<f64> {
@@ -168,12 +153,10 @@ impl Eta {
     /// Duration of a run about which nothing is known: the mean of ended runs, else extrapolated from current runs.
     fn typical_s(&self, now: Instant) -> Option<f64> {
         let told = || {
-            let mut told = Ended::default();
             let whole = self.running.values().filter_map(|run| run.whole_s(now));
-            whole.for_each(|seconds| told.add(seconds));
-            told.mean_s()
+            mean(&whole.collect::<Vec<f64>>())
         };
-        self.all.mean_s().or_else(told)
+        mean(&self.all).or_else(told)
     }
 }
 

@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::Path;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::event::{
-    Event, PROTOCOL_VERSION, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason,
-};
+use crate::event::{Event, Job, KeptTrial, PROTOCOL_VERSION, RunEvent, RunId, StopReason};
 use crate::results::json_line;
 
 use super::pairs::RunName;
@@ -16,60 +14,12 @@ use super::pairs::RunName;
 /// Version of the format; readers refuse unsupported versions.
 pub const EVENTS_VERSION: u32 = 1;
 
+/// One line: `event` stands first.
 #[derive(Debug, Serialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub(super) enum Line<'a> {
-    Hello {
-        events: u32,
-        worker_protocol: u32,
-        program: &'a str,
-    },
-    Start {
-        runs: usize,
-        slots: usize,
-    },
-    RunStarted {
-        run: RunName,
-        slot: usize,
-        estimated_s: Option<f64>,
-    },
-    Worker {
-        run: RunName,
-        said: &'a Event,
-    },
-    RunEnded {
-        run: RunName,
-        status: Status,
-        reason: &'a str,
-        wall_s: f64,
-        peak_rss_bytes: Option<u64>,
-        facts: Option<&'a RunFacts>,
-        times: Option<&'a RunTimes>,
-    },
-    Kept {
-        run: RunName,
-        status: Status,
-        reason: &'a str,
-    },
-    NotNeeded {
-        run: RunName,
-    },
-    Stopping {
-        reason: &'static str,
-        running: usize,
-    },
-    End {
-        left: usize,
-    },
-    Summary {
-        ended: usize,
-        kept: usize,
-        left: usize,
-        wall_s: f64,
-        results: &'a Path,
-        report: Option<&'a Path>,
-        answer: &'a [String],
-    },
+struct Line {
+    event: &'static str,
+    #[serde(flatten)]
+    content: Value,
 }
 
 #[derive(Debug)]
@@ -93,17 +43,18 @@ impl<W: Write> JsonLines<W> {
             out: Some(out),
             keys: HashMap::new(),
         };
-        lines.write(&Line::Hello {
-            events: EVENTS_VERSION,
-            worker_protocol: PROTOCOL_VERSION,
-            program: env!("CARGO_PKG_VERSION"),
+        let hello = json!({
+            "events": EVENTS_VERSION,
+            "worker_protocol": PROTOCOL_VERSION,
+            "program": env!("CARGO_PKG_VERSION"),
         });
+        lines.write("hello", hello);
         lines
     }
 
-    pub(super) fn write(&mut self, line: &Line<'_>) {
+    pub(super) fn write(&mut self, event: &'static str, content: Value) {
         let Some(out) = &mut self.out else { return };
-        if let Err(error) = write_line(out, line) {
+        if let Err(error) = write_line(out, &Line { event, content }) {
             // Training continues, and its results are complete. No warning is printed if the reader has closed the
             // pipe.
             if error.kind() != io::ErrorKind::BrokenPipe {
@@ -114,50 +65,50 @@ impl<W: Write> JsonLines<W> {
     }
 
     pub(super) fn handle(&mut self, event: &RunEvent<'_>) {
-        match event {
-            RunEvent::Start { runs, slots } => self.write(&Line::Start {
-                runs: *runs,
-                slots: *slots,
-            }),
+        let run = |job: &Job| RunName::of(&job.spec.key, job.id);
+        let (name, content) = match event {
+            RunEvent::Start { runs, slots } => ("start", json!({ "runs": runs, "slots": slots })),
             RunEvent::RunStarted { job, slot } => {
                 self.keys.insert(job.id, job.spec.key.clone());
-                self.write(&Line::RunStarted {
-                    run: RunName::of(&job.spec.key, job.id),
-                    slot: *slot,
-                    estimated_s: job.estimated_s,
-                });
+                let estimated_s = job.estimated_s;
+                let content = json!({ "run": run(job), "slot": slot, "estimated_s": estimated_s });
+                ("run-started", content)
             }
-            RunEvent::Worker { id, event } => self.pass_on(*id, event),
+            RunEvent::Worker { id, event } => return self.pass_on(*id, event),
             RunEvent::RunEnded { job, outcome } => {
                 self.keys.remove(&job.id);
-                self.write(&Line::RunEnded {
-                    run: RunName::of(&job.spec.key, job.id),
-                    status: outcome.status,
-                    reason: &outcome.reason,
-                    wall_s: outcome.wall_s,
-                    peak_rss_bytes: outcome.peak_rss_bytes,
-                    facts: outcome.facts.as_ref(),
-                    times: outcome.times.as_ref(),
+                let content = json!({
+                    "run": run(job),
+                    "status": outcome.status,
+                    "reason": outcome.reason,
+                    "wall_s": outcome.wall_s,
+                    "peak_rss_bytes": outcome.peak_rss_bytes,
+                    "facts": outcome.facts,
+                    "times": outcome.times,
                 });
+                ("run-ended", content)
             }
-            RunEvent::Kept(trial) => self.write(&Line::Kept {
-                run: RunName::of(&trial.job.spec.key, trial.job.id),
-                status: trial.status,
-                reason: &trial.reason,
-            }),
-            RunEvent::NotNeeded { job } => self.write(&Line::NotNeeded {
-                run: RunName::of(&job.spec.key, job.id),
-            }),
-            RunEvent::Stopping { reason, running } => self.write(&Line::Stopping {
-                reason: match reason {
+            RunEvent::Kept(KeptTrial {
+                job,
+                status,
+                reason,
+                ..
+            }) => (
+                "kept",
+                json!({ "run": run(job), "status": status, "reason": reason }),
+            ),
+            RunEvent::NotNeeded { job } => ("not-needed", json!({ "run": run(job) })),
+            RunEvent::Stopping { reason, running } => {
+                let reason = match reason {
                     StopReason::Interrupted => "interrupted",
                     StopReason::Failures { .. } => "failures",
-                },
-                running: *running,
-            }),
-            RunEvent::Tick => {}
-            RunEvent::End { left } => self.write(&Line::End { left: *left }),
-        }
+                };
+                ("stopping", json!({ "reason": reason, "running": running }))
+            }
+            RunEvent::Tick => return,
+            RunEvent::End { left } => ("end", json!({ "left": left })),
+        };
+        self.write(name, content);
     }
 
     /// Passes on the events that show a run's progress. `Hello` has no content, the end is in `run-ended`, and profiles
@@ -175,8 +126,8 @@ impl<W: Write> JsonLines<W> {
                 | Event::Warning { .. }
         );
         if is_told && let Some(key) = self.keys.get(&id) {
-            let run = RunName::of(key, id);
-            self.write(&Line::Worker { run, said });
+            let content = json!({ "run": RunName::of(key, id), "said": said });
+            self.write("worker", content);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! [`Pairs`]: displays the progress of two builds that run in turns: one line for every pair, and on a terminal one
 //! bar.
 
-use std::io::{self, IsTerminal};
 use std::time::Instant;
 
 use indicatif::ProgressBar;
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::units::{human, human_seconds};
 use crate::event::{RunId, Status};
 
-use super::bars::{Bars, console_dim, mark, time_left};
+use super::bars::{Bars, mark, time_left};
 use super::eta::Eta;
 use super::line::{Names, counts, fitted, place, without_status};
 
@@ -80,8 +79,9 @@ pub struct Pairs {
     eta: Eta,
     /// Whether the current run is the first of its pair.
     is_first: bool,
-    /// The bars of a terminal, and the line of the current run.
-    bars: Option<(Bars, ProgressBar)>,
+    bars: Bars,
+    /// The line of the current run.
+    running: ProgressBar,
 }
 
 impl Pairs {
@@ -89,12 +89,8 @@ impl Pairs {
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, shape: PairsShape) -> Self {
         let mut eta = Eta::default();
         eta.start(shape.pairs, 1);
-        let draw = || {
-            let mut bars = Bars::default();
-            bars.start(shape.pairs, "pairs");
-            let running = bars.line(String::new());
-            (bars, running)
-        };
+        let mut bars = Bars::new(true);
+        bars.start(shape.pairs, "pairs");
         Self {
             names: Names::new(keys),
             shape,
@@ -102,7 +98,8 @@ impl Pairs {
             failed: 0,
             eta,
             is_first: true,
-            bars: io::stderr().is_terminal().then(draw),
+            running: bars.line(String::new()),
+            bars,
         }
     }
 
@@ -112,28 +109,22 @@ impl Pairs {
         if is_first {
             self.eta.begin(self.id(), Instant::now());
         }
-        if let Some((_, running)) = &self.bars {
-            running.set_prefix(format!("{}  {side}", self.name(pair)));
-            running.set_message("starts");
-        }
+        let name = format!("{}  {side}", self.name(pair));
+        self.running.set_prefix(name);
+        self.running.set_message("starts");
     }
 
     /// Progress of the current run: a text, and the fraction that is done.
     pub fn at(&mut self, text: String, share: f64) {
         let done = if self.is_first { 0.0 } else { 0.5 };
         self.eta.advance(self.id(), done + share / 2.0);
-        if let Some((_, running)) = &self.bars {
-            running.set_message(text);
-        }
+        self.running.set_message(text);
         self.show_place();
     }
 
     /// Prints a permanent line.
     pub fn say(&self, line: &str) {
-        match &self.bars {
-            Some((bars, _)) => bars.say(line),
-            None => eprintln!("{line}"),
-        }
+        self.bars.say(line);
     }
 
     /// A pair is left out.
@@ -160,7 +151,7 @@ impl Pairs {
             self.name(&before.name),
             result_text(before, after)
         );
-        if self.bars.is_some() {
+        if self.bars.are_drawn() {
             let line = format!("{} {text}", mark(worst.unwrap_or(Status::Done)));
             self.say(&fitted(&line, 2));
         } else {
@@ -168,21 +159,15 @@ impl Pairs {
             self.say(&fitted(&format!("{place} {text}"), place.len() + 1));
         }
         for line in before.stderr_tail.iter().chain(&after.stderr_tail) {
-            let line = self
-                .bars
-                .as_ref()
-                .map_or_else(|| line.clone(), |_| console_dim(line));
-            self.say(&format!("    {line}"));
+            self.bars.quote(line);
         }
         self.show_place();
     }
 
     /// Removes the bars.
     pub fn finish(&self) {
-        if let Some((bars, running)) = &self.bars {
-            running.finish_and_clear();
-            bars.finish();
-        }
+        self.running.finish_and_clear();
+        self.bars.finish();
     }
 
     /// An id of the current pair for the time estimate.
@@ -202,11 +187,10 @@ impl Pairs {
     }
 
     fn show_place(&self) {
-        let Some((bars, _)) = &self.bars else { return };
         let left = time_left(&self.eta, self.ended < self.shape.pairs);
         let left = left.map(|left| format!(", {left}"));
         let message = left.unwrap_or_default() + &counts(&[(self.failed, "failed")]);
-        bars.show((self.ended, self.shape.pairs), message);
+        self.bars.show((self.ended, self.shape.pairs), message);
     }
 }
 

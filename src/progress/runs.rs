@@ -2,14 +2,14 @@
 //! programs, JSON lines.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Stdout};
+use std::io::{self, Stdout};
 use std::time::Instant;
 
 use crate::base::units::{human, human_seconds};
 use crate::event::{EpochRow, Event, Job, RunEvent, RunId, RunOutcome};
 use crate::plan::search::SearchSpec;
 
-use super::bars::{Bars, console_dim, mark, time_left};
+use super::bars::{Bars, mark, time_left};
 use super::detail::{Detail, Show};
 use super::eta::Eta;
 use super::json_lines::JsonLines;
@@ -25,7 +25,7 @@ pub struct Progress {
     names: Names,
     search: Option<Tally>,
     detail: Detail,
-    bars: Option<Bars>,
+    bars: Bars,
     running: BTreeMap<RunId, (String, RunState)>,
     eta: Eta,
     runs: usize,
@@ -48,13 +48,12 @@ impl Progress {
     }
 
     fn of(names: Names, eta: Eta, search: Option<Tally>, show: Show) -> Self {
-        let draws = io::stderr().is_terminal() && show.detail > Detail::Quiet;
         Self {
             programs: show.events.then(|| JsonLines::new(io::stdout())),
             names,
             search,
             detail: show.detail,
-            bars: draws.then(Bars::default),
+            bars: Bars::new(show.detail > Detail::Quiet),
             running: BTreeMap::new(),
             eta,
             runs: 0,
@@ -72,7 +71,7 @@ impl Progress {
     /// Displays the summary.
     pub fn end(&mut self, ending: &Ending<'_>, detail: Detail) {
         if let Some(lines) = &mut self.programs {
-            lines.write(&ending.line());
+            lines.write("summary", ending.json());
         }
         if detail > Detail::Quiet {
             eprint!("{}", ending.text());
@@ -89,7 +88,7 @@ impl Progress {
             RunEvent::RunStarted { job, .. } => self.begin(job),
             RunEvent::Worker { id, event } => self.see_worker(*id, event),
             RunEvent::RunEnded { job, outcome } => self.end_run(job, outcome),
-            RunEvent::Stopping { reason, running } => self.say(&reason.sentence(*running)),
+            RunEvent::Stopping { reason, running } => self.bars.say(&reason.sentence(*running)),
             RunEvent::Tick => self.show_place(),
             RunEvent::Kept(trial) => {
                 let tally = self.search.iter_mut();
@@ -113,9 +112,8 @@ impl Progress {
         self.runs = runs;
         self.eta.start(runs, slots);
         self.search.iter_mut().for_each(|tally| tally.start(runs));
-        if let Some(bars) = &mut self.bars {
-            bars.start(runs, self.search.as_ref().map_or("runs", |_| "trials"));
-        }
+        let what = self.search.as_ref().map_or("runs", |_| "trials");
+        self.bars.start(runs, what);
     }
 
     fn begin(&mut self, job: &Job) {
@@ -130,23 +128,22 @@ impl Progress {
                 || "no estimate".to_owned(),
                 |seconds| format!("estimated {}", human_seconds(seconds)),
             );
-            self.say(&fitted(&format!("starts  {name}  {expected}"), 8));
+            self.bars
+                .say(&fitted(&format!("starts  {name}  {expected}"), 8));
         }
-        if let Some(bars) = &mut self.bars {
-            bars.begin(job.id, name.clone());
-        }
+        self.bars.begin(job.id, name.clone());
         self.running.insert(job.id, (name, RunState::default()));
     }
 
     fn see_worker(&mut self, id: RunId, event: &Event) {
         if let Event::Warning { message } = event {
-            return self.say(&fitted(&format!("warning: {message}"), 2));
+            return self.bars.say(&fitted(&format!("warning: {message}"), 2));
         }
         if let (Event::Epoch(row), Detail::Verbose) = (event, self.detail)
             && let Some((name, _)) = self.running.get(&id)
         {
             let line = format!("epoch {}  {name}  {}", row.epoch + 1, losses(row));
-            self.say(&fitted(&line, 8));
+            self.bars.say(&fitted(&line, 8));
         }
         let Some((name, state)) = self.running.get_mut(&id) else {
             return;
@@ -156,20 +153,16 @@ impl Progress {
         if matches!(event, Event::Resumed { .. }) {
             self.eta.go_on(id, state.share());
         }
-        if let Some(bars) = &self.bars {
-            // Space for a spinner and blanks is subtracted.
-            let columns = columns().saturating_sub(name.chars().count() + 4);
-            bars.tell(id, state.line(columns));
-            self.show_place();
-        }
+        // Space for a spinner and blanks is subtracted.
+        let columns = columns().saturating_sub(name.chars().count() + 4);
+        self.bars.tell(id, state.line(columns));
+        self.show_place();
     }
 
     /// Prints the line of an ended run, `[ 3/20] trial=7 lr=0.003  done  best_loss 0.1180  in 4.1 s`, with the last
     /// lines of a failed run below it.
     fn end_run(&mut self, job: &Job, outcome: &RunOutcome) {
-        if let Some(bars) = &mut self.bars {
-            bars.end(job.id);
-        }
+        self.bars.end(job.id);
         self.running.remove(&job.id);
         self.eta.end(job.id, outcome.wall_s);
         self.ended += 1;
@@ -186,8 +179,8 @@ impl Progress {
 
     fn say_ended(&self, job: &Job, outcome: &RunOutcome, result_text: &str) {
         let (name, status) = (self.names.name(job), outcome.status);
-        if self.bars.is_some() {
-            self.say(&fitted(
+        if self.bars.are_drawn() {
+            self.bars.say(&fitted(
                 &format!("{} {name}  {result_text}", mark(status)),
                 2,
             ));
@@ -199,13 +192,10 @@ impl Progress {
                 place = " ".repeat(place.len());
             }
             let line = format!("{place} {name}  {status}  {result_text}");
-            self.say(&fitted(&line, place.len() + 1));
+            self.bars.say(&fitted(&line, place.len() + 1));
         }
         for line in self.detail.words(outcome) {
-            match &self.bars {
-                Some(bars) => bars.say(&format!("    {}", console_dim(line))),
-                None => eprintln!("    {line}"),
-            }
+            self.bars.quote(line);
         }
     }
 
@@ -252,7 +242,9 @@ impl Progress {
 
     /// Updates the overall bar and the time left.
     fn show_place(&self) {
-        let Some(bars) = &self.bars else { return };
+        if !self.bars.are_drawn() {
+            return;
+        }
         let now = self.now();
         let best = now.best.map(|best| format!("best {best}"));
         let rest = Some(now.rest).filter(|rest| !rest.is_empty());
@@ -261,23 +253,14 @@ impl Progress {
             message += ", ";
             message += &part;
         }
-        bars.show((now.ended, now.of), message);
+        self.bars.show((now.ended, now.of), message);
     }
 
     fn finish(&self) {
+        self.bars.finish();
         let kept = self.search.as_ref().and_then(Tally::kept_line);
-        match (&self.bars, kept) {
-            (Some(bars), _) => bars.finish(),
-            (None, Some(line)) if self.detail > Detail::Quiet => eprintln!("{line}"),
-            _ => {}
-        }
-    }
-
-    /// Prints a permanent line, above the bars.
-    fn say(&self, line: &str) {
-        match &self.bars {
-            Some(bars) => bars.say(line),
-            None => eprintln!("{line}"),
+        if let Some(line) = kept.filter(|_| !self.bars.are_drawn() && self.detail > Detail::Quiet) {
+            eprintln!("{line}");
         }
     }
 }

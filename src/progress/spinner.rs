@@ -1,6 +1,5 @@
 //! [`Spinner`]: a line about a long operation, such as a build.
 
-use std::io::{self, IsTerminal};
 use std::time::Instant;
 
 use indicatif::ProgressBar;
@@ -14,15 +13,14 @@ use super::bars::with_name;
 pub struct Spinner {
     what: String,
     began: Instant,
-    bar: Option<ProgressBar>,
+    bar: ProgressBar,
 }
 
 impl Spinner {
     /// Starts with the text `what`: "building HEAD~1 at 0150c8c".
     pub fn new(what: &str) -> Self {
-        let bar = || with_name(ProgressBar::new_spinner(), what.to_owned());
-        let bar = io::stderr().is_terminal().then(bar);
-        if bar.is_none() {
+        let bar = with_name(ProgressBar::new_spinner(), what.to_owned());
+        if bar.is_hidden() {
             eprintln!("{what} …");
         }
         Self {
@@ -34,9 +32,7 @@ impl Spinner {
 
     /// Shows the current activity.
     pub fn say(&self, text: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(text.trim().to_owned());
-        }
+        self.bar.set_message(text.trim().to_owned());
     }
 
     /// Ends with success.
@@ -48,8 +44,6 @@ impl Spinner {
 
     /// Removes the line.
     pub fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.bar.finish_and_clear();
     }
 }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::iter::repeat;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
+
 use crate::base::shell;
 use crate::base::text::{count, wrapped};
 use crate::base::units::human_seconds;
 use crate::event::{Status, StopReason};
 use crate::results::{BlockRow, ResultSet, grouped};
 
-use super::json_lines::Line;
 use super::line::{Names, counts, fitted, without_status};
 
 /// Largest number of reasons that are listed.
@@ -49,17 +50,17 @@ const WIDTH: usize = 80;
 const HANGING: &str = "         ";
 
 impl Ending<'_> {
-    /// The summary as a JSON line.
-    pub(super) fn line(&self) -> Line<'_> {
-        Line::Summary {
-            ended: self.ended,
-            kept: self.kept,
-            left: self.left,
-            wall_s: self.wall_s,
-            results: self.folder,
-            report: self.report,
-            answer: self.answer,
-        }
+    /// The summary for programs.
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "ended": self.ended,
+            "kept": self.kept,
+            "left": self.left,
+            "wall_s": self.wall_s,
+            "results": self.folder.to_string_lossy(),
+            "report": self.report.map(Path::to_string_lossy),
+            "answer": self.answer,
+        })
     }
 
     /// The summary as text for standard error.

@@ -83,11 +83,7 @@ fn tidy(text: &str) -> String {
 /// of it.
 pub(super) fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
     let plots = folder.join("plots");
-    let unwritable = |error: std::io::Error| ResultsError::Unwritable {
-        path: plots.clone(),
-        reason: error.to_string(),
-    };
-    fs::create_dir_all(&plots).map_err(unwritable)?;
+    fs::create_dir_all(&plots).map_err(ResultsError::unwritable(&plots))?;
     remove_left(folder);
     remove_left(&plots);
     for (path, text) in files {

@@ -96,7 +96,7 @@ fn the_gate_finds_what_is_planted_and_nothing_where_nothing_is() {
         "all cells together",
         "model=mlp,dataset=plane,batch-size=16,workers=0",
     ] {
-        let line = format!("regression: gate: {cells}: slower: time per sample 1.");
+        let line = format!("regression: gate: {cells}: time per sample: slower, p = ");
         assert!(found.contains(&line), "{found}");
     }
     let (code, found) = compare("worse", "regression");
@@ -108,7 +108,7 @@ fn the_gate_finds_what_is_planted_and_nothing_where_nothing_is() {
     assert_eq!(compare("larger", "regression,cpu-time"), (0, String::new()));
     let (code, found) = compare("larger", "memory");
     let line =
-        "memory: gate: model=mlp,dataset=plane,batch-size=16,workers=0: more: peak memory 1.";
+        "memory: gate: model=mlp,dataset=plane,batch-size=16,workers=0: peak memory: more, p = ";
     assert!(code == 1 && found.contains(line), "{found}");
     let (code, found) = compare("worse", "change");
     assert_eq!((code, found.lines().count()), (1, 5), "{found}");

@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fieldtrial::event::{Job, RunEvent, RunId, RunOutcome};
-use fieldtrial::execute::{self, Decision, Listed, Options, ResumeOptions, Scripted, decide};
+use fieldtrial::execute::{self, Decision, Listed, ResumeOptions, Scripted, decide};
 use fieldtrial::manifest;
 use fieldtrial::plan::PlannedCell;
 use fieldtrial::record::Recorder;
@@ -88,21 +88,16 @@ pub(crate) fn keep_seeing(
         None,
         Session::at(UNIX_EPOCH + SESSION),
     );
-    run(jobs, &launcher, &mut recorder, see);
+    run((jobs, &conditions), &launcher, &mut recorder, see);
     recorder.finish().expect("results");
 }
 
 fn run(
-    jobs: Vec<Job>,
+    (jobs, conditions): (Vec<Job>, &RunConditions),
     launcher: &Scripted,
     recorder: &mut Recorder<'_>,
     see: &mut dyn FnMut(&RunEvent<'_>),
 ) {
-    let options = Options {
-        jobs: 1,
-        cores: 1,
-        max_failures: None,
-    };
     let mut sink = |event: RunEvent<'_>| {
         see(&event);
         recorder.handle(&event)
@@ -111,7 +106,7 @@ fn run(
     let ended = execute::run(
         &mut Listed::new(jobs),
         launcher,
-        &options,
+        (conditions, None),
         &never,
         &mut sink,
     );

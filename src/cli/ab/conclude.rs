@@ -15,9 +15,9 @@ use crate::results::{
 };
 
 use super::ab_run::AbRun;
+use crate::cli::compare::words::{percent, untied};
 use crate::cli::compare::{Pages, told};
 use crate::cli::exit_code;
-use crate::cli::gate::percent;
 use crate::cli::output::{Stdout, print_failure};
 
 impl AbRun<'_> {
@@ -89,7 +89,7 @@ fn noise_text(new: &[NoiseRow], all: &[NoiseRow], path: &Path) -> String {
         "What this machine shows where there is nothing to see (time per sample, second ÷ first):"
             .to_owned(),
     ];
-    let shown = |value: Option<f64>| value.map_or("unknown".to_owned(), percent);
+    let shown = |value: Option<f64>| value.map_or("unknown".into(), |v| untied(&percent(v)));
     for row in new {
         let floor = floors.of(&row.key, &row.cell_hash);
         let (within, between) = (shown(floor.within), shown(floor.between));

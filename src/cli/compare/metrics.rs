@@ -100,7 +100,7 @@ fn changed_facts(page: &mut Page, cell: &CellPair, deciding: &Deciding<'_>) -> V
     vec![format!("{label}: {}{more}{seeds}", in_words(shown))]
 }
 
-fn in_words(fact: &FactChange) -> String {
+pub(in crate::cli) fn in_words(fact: &FactChange) -> String {
     let short = |text: &str| -> String {
         match text.parse::<f64>() {
             Ok(value) if text.len() > 8 => human(value, 4),
@@ -168,7 +168,7 @@ fn rank(metric: &QualityChange) -> u8 {
 }
 
 /// `val_accuracy 0.912 → 0.884, worse (median of 6 seeds, p = 0.031)`.
-fn judged(metric: &QualityChange) -> String {
+pub(in crate::cli) fn judged(metric: &QualityChange) -> String {
     let (before, after) = (human(metric.medians.0, 4), human(metric.medians.1, 4));
     let (word, needed) = match metric.verdict {
         QualityVerdict::Equal => ("equal", None),

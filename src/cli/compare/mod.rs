@@ -4,12 +4,12 @@ mod arguments;
 mod cells;
 mod costs;
 mod differences;
-mod metrics;
+pub(super) mod metrics;
 mod page;
 mod summary;
 #[cfg(test)]
 mod tests;
-mod words;
+pub(super) mod words;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;

@@ -11,12 +11,12 @@ use crate::results::IntervalKind;
 const TIE: char = '\u{a0}';
 
 /// Replaces non-breaking spaces, after lines have been broken.
-pub(super) fn untied(text: &str) -> String {
+pub(in crate::cli) fn untied(text: &str) -> String {
     text.replace(TIE, " ")
 }
 
 /// A ratio as text: `1.12× (1.09–1.14)`; without interval for one run.
-pub(super) fn ratio(ratio: &Ratio) -> String {
+pub(in crate::cli) fn ratio(ratio: &Ratio) -> String {
     let value = format!("{}×", digits(ratio.value));
     if ratio.kind == IntervalKind::Single {
         return value;
@@ -42,7 +42,7 @@ pub(super) fn percent_change(relative: f64) -> String {
 }
 
 /// A fraction as text with two digits: `3.1 %`.
-pub(super) fn percent(share: f64) -> String {
+pub(in crate::cli) fn percent(share: f64) -> String {
     format!("{}{TIE}%", human(share * 100.0, 2))
 }
 
@@ -56,7 +56,7 @@ pub(super) fn p_value(p: f64) -> String {
 }
 
 /// A verdict in a few words, and its reason, printed below the table.
-pub(super) fn verdict(
+pub(in crate::cli) fn verdict(
     verdict: &Verdict,
     p: Option<f64>,
     detectable: Option<f64>,

@@ -3,14 +3,15 @@
 use clap::ValueEnum;
 
 use crate::base::text::count;
-use crate::base::units::human;
 use crate::compare::{
-    CellPair, Comparison, Cost, CostChange, CostOverCells, FactChange, Judgement, MatrixJudgement,
-    QualityChange, QualityVerdict, Ratio, Threshold, Verdict,
+    CellPair, Comparison, Cost, FactChange, Judgement, MatrixJudgement, QualityChange,
+    QualityVerdict, Ratio, Threshold, Verdict,
 };
-use crate::report::{cost_name, verdict_words};
+use crate::report::cost_name;
 use crate::results::{RunRow, Status, by_key, grouped};
 
+use super::compare::metrics::{in_words, judged};
+use super::compare::words::{percent, ratio, untied, verdict};
 use super::exit_code;
 use super::work::first_text;
 
@@ -63,6 +64,7 @@ pub(super) fn gate<'a>(
     for comparison in comparisons {
         let name = &comparison.name;
         for (what, sentence) in violations(comparison, fail_on) {
+            let sentence = untied(&sentence);
             code = exit_code::FAILED;
             eprintln!("{}: {name}: {sentence}", what.text());
             if is_github {
@@ -92,14 +94,18 @@ type Violation = (FailOn, String);
 /// side. A regression is not listed as a change again.
 fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
     let matrix = comparison.matrix.as_ref();
-    let mut found: Vec<Violation> = matrix.and_then(of_matrix).into_iter().collect();
-    found.extend(comparison.costs.iter().filter_map(of_costs));
+    let time = matrix.and_then(|matrix| of_matrix(matrix, None));
+    let mut found: Vec<Violation> = time.into_iter().collect();
+    let costs = comparison.costs.iter();
+    found.extend(costs.filter_map(|own| of_matrix(own.matrix.as_ref()?, Some(own.cost))));
     let sides = [&comparison.before, &comparison.after];
     let [before, after] = sides.map(|side| by_key(&side.set.runs, |row| &row.key));
     let no_rows = Vec::new();
     for pair in &comparison.cells {
-        found.extend(of_time(pair));
-        found.extend(pair.costs.iter().filter_map(|cost| of_cost(pair, cost)));
+        let time = of_cell(&pair.after, None, &pair.judgement);
+        found.extend(time.filter(|_| !pair.needs_no_verdict()));
+        let costs = pair.costs.iter();
+        found.extend(costs.filter_map(|own| of_cell(&pair.after, Some(own.cost), &own.judgement)));
         let old = before.get(&*pair.before).unwrap_or(&no_rows);
         let new = after.get(&*pair.after).unwrap_or(&no_rows);
         found.extend(of_status(pair, (old, new), kinds));
@@ -127,66 +133,51 @@ fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
 /// What a finding about the whole matrix begins with.
 const ALL_CELLS: &str = "all cells together";
 
-fn of_matrix(matrix: &MatrixJudgement) -> Option<Violation> {
-    let effect = effect_text(&matrix.ratio, Some(matrix.p_holm), &matrix.threshold);
-    of_verdict(&matrix.verdict, ALL_CELLS, Some(effect))
+fn of_matrix(matrix: &MatrixJudgement, cost: Option<Cost>) -> Option<Violation> {
+    let p = Some(matrix.p_holm);
+    let effect = (&matrix.ratio, &matrix.threshold);
+    of_verdict(ALL_CELLS, cost, (&matrix.verdict, p), Some(effect))
 }
 
-fn of_time(pair: &CellPair) -> Option<Violation> {
-    let effect = effect_of(&pair.judgement);
-    let found = of_verdict(&pair.judgement.verdict, &pair.after, effect);
-    found.filter(|_| !pair.needs_no_verdict())
+fn of_cell(cell: &str, cost: Option<Cost>, own: &Judgement) -> Option<Violation> {
+    let p = own.p_holm.or(own.p);
+    let effect = own.ratio.as_ref().map(|ratio| (ratio, &own.threshold));
+    of_verdict(cell, cost, (&own.verdict, p), effect)
 }
 
-fn of_costs(over_cells: &CostOverCells) -> Option<Violation> {
-    let matrix = over_cells.matrix.as_ref()?;
-    let effect = effect_text(&matrix.ratio, Some(matrix.p_holm), &matrix.threshold);
-    let is_more = matrix.verdict == Verdict::More;
-    is_more.then(|| more(ALL_CELLS, over_cells.cost, &effect))
-}
-
-fn of_cost(pair: &CellPair, own: &CostChange) -> Option<Violation> {
-    let effect = effect_of(&own.judgement)?;
-    let is_more = own.judgement.verdict == Verdict::More;
-    is_more.then(|| more(&pair.after, own.cost, &effect))
-}
-
-fn more(cell: &str, cost: Cost, effect: &str) -> Violation {
-    let text = format!("{cell}: more: {} {effect}", cost_name(cost));
-    (FailOn::of(cost), text)
-}
-
-fn of_verdict(verdict: &Verdict, cell: &str, effect: Option<String>) -> Option<Violation> {
-    match verdict {
-        Verdict::Slower => {
-            let text = format!("{cell}: slower: time per sample {}", effect?);
-            Some((FailOn::Regression, text))
+/// `CELL: time per sample: slower, p = 0.0036, 1.104× (1.082–1.127); threshold 2.0 %`. Without a cost it is about time.
+fn of_verdict(
+    cell: &str,
+    cost: Option<Cost>,
+    (own, p): (&Verdict, Option<f64>),
+    effect: Option<(&Ratio, &Threshold)>,
+) -> Option<Violation> {
+    let what = match (own, cost) {
+        (Verdict::Slower, None) => FailOn::Regression,
+        (Verdict::More, Some(cost)) => FailOn::of(cost),
+        (Verdict::TooFewRuns(_) | Verdict::Unclear(_) | Verdict::NotComparable(_), None) => {
+            FailOn::Unclear
         }
-        Verdict::Faster | Verdict::Same | Verdict::Less | Verdict::More => None,
-        Verdict::TooFewRuns(_) | Verdict::Unclear(_) | Verdict::NotComparable(_) => {
-            let (word, why) = verdict_words(verdict, None);
-            let text = format!("{cell}: time per sample: {word}, {}", why.join("; "));
-            Some((FailOn::Unclear, text))
-        }
-    }
+        _ => return None,
+    };
+    let effect = effect.filter(|_| what != FailOn::Unclear);
+    let effect = effect.map(|(times, threshold)| {
+        let threshold = percent(threshold.value);
+        format!("{}; threshold {threshold}", ratio(times))
+    });
+    let (word, why) = verdict(own, p, None);
+    let parts: Vec<String> = [word].into_iter().chain(why).chain(effect).collect();
+    let name = cost.map_or("time per sample".to_owned(), cost_name);
+    Some((what, format!("{cell}: {name}: {}", parts.join(", "))))
 }
 
 fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
-    let (cell, medians) = (&pair.after, medians_text(quality));
-    let seeds = count(quality.pairs, "seed");
-    let unclear = |why: String| (FailOn::Unclear, format!("{cell}: {medians}: {why}"));
-    Some(match quality.verdict {
+    let what = match quality.verdict {
         QualityVerdict::Equal | QualityVerdict::Better => return None,
-        QualityVerdict::Worse => {
-            let p = p_text(quality.p_adjusted);
-            let text = format!("{cell}: worse: {medians} over {seeds}{p}");
-            (FailOn::Regression, text)
-        }
-        QualityVerdict::TooFewSeeds(needed) => unclear(format!(
-            "{seeds}, too few for a direction, which takes {needed}"
-        )),
-        QualityVerdict::NotTold => unclear(format!("no direction over {seeds}")),
-    })
+        QualityVerdict::Worse => FailOn::Regression,
+        QualityVerdict::TooFewSeeds(_) | QualityVerdict::NotTold => FailOn::Unclear,
+    };
+    Some((what, format!("{}: {}", pair.after, judged(quality))))
 }
 
 /// Facts beyond their tolerance, each column once, except those listed as worse over seeds. Only the verdict over seeds
@@ -238,77 +229,16 @@ fn of_status(
     found
 }
 
-fn p_text(p: Option<f64>) -> String {
-    let text = p.map(|p| format!(", p = {}", human(p, 2)));
-    text.unwrap_or_default()
-}
-
-/// The effect of a judgement with a ratio.
-fn effect_of(judgement: &Judgement) -> Option<String> {
-    let p = judgement.p_holm.or(judgement.p);
-    Some(effect_text(&judgement.ratio?, p, &judgement.threshold))
-}
-
-/// `1.104× (1.082× to 1.127×) of before, p = 0.0036; threshold 2.0 %`.
-fn effect_text(ratio: &Ratio, p: Option<f64>, threshold: &Threshold) -> String {
-    let (ratio, p, threshold) = (ratio_text(ratio), p_text(p), percent(threshold.value));
-    format!("{ratio}{p}; threshold {threshold}")
-}
-
-/// `1.104× (1.082× to 1.127×) of before`.
-fn ratio_text(ratio: &Ratio) -> String {
-    let times = |value: f64| format!("{value:.3}×");
-    let (value, low, high) = (times(ratio.value), times(ratio.low), times(ratio.high));
-    format!("{value} ({low} to {high}) of before")
-}
-
-fn medians_text(quality: &QualityChange) -> String {
-    let (before, after) = quality.medians;
-    let (before, after) = (human(before, 5), human(after, 5));
-    format!("{} {before} → {after}", quality.column)
-}
-
 /// The values of the first seed, and the number of others.
 fn facts_text(facts: &[&FactChange]) -> String {
     let Some(fact) = facts.first() else {
         return String::new();
     };
-    let relative = fact.relative.map(|relative| {
-        let sign = if relative > 0.0 { "+" } else { "" };
-        format!(" ({sign}{})", percent(relative))
-    });
-    let relative = relative.unwrap_or_default();
     let more = match facts.len() - 1 {
         0 => String::new(),
         n => format!(", and with {}", count(n, "more seed")),
     };
-    let (column, seed) = (&fact.column, fact.seed);
-    let (before, after) = (shown(&fact.before), shown(&fact.after));
-    format!("{column} {before} → {after}{relative} with seed {seed}{more}")
-}
-
-/// Number of characters of a text that are printed: enough to distinguish digests.
-const LETTERS: usize = 12;
-
-/// A value for display: integers unchanged, other numbers with five digits, texts shortened.
-fn shown(text: &str) -> String {
-    if text.is_empty() {
-        return "nothing".to_owned();
-    }
-    if text.parse::<i64>().is_ok() {
-        return text.to_owned();
-    }
-    if let Ok(value) = text.parse::<f64>() {
-        return human(value, 5);
-    }
-    match text.char_indices().nth(LETTERS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-pub(super) fn percent(part: f64) -> String {
-    format!("{} %", human(part * 100.0, 2))
+    format!("{} with seed {}{more}", in_words(fact), fact.seed)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Classification as regression, change, unclear, or no finding, and the sentences.
 
 use super::*;
-use crate::compare::NotComparableReason;
 use crate::compare::testing::{comparison, fact, key, memory, pair, quality, row};
+use crate::compare::{CostChange, NotComparableReason};
 use crate::results::Direction;
 
 use FailOn::{Change, CpuTime, Energy, Memory, Regression, Unclear, Work};
@@ -23,7 +23,7 @@ fn words(violations: &[Violation]) -> Vec<(FailOn, &'static str)> {
     let words = [
         ": slower",
         ": more",
-        ": worse",
+        ", worse",
         ": changed",
         ": a step does other work",
         ": was ",
@@ -117,7 +117,7 @@ fn only_the_verdict_over_seeds_decides_what_is_worse() {
     let mut pair = pair(0, Verdict::Same, 1.0);
     pair.facts = vec![fact("val_loss", Direction::Lower, "0.25", "0.5")];
     for (verdict, expected) in [
-        (QualityVerdict::Worse, vec![(Regression, ": worse")]),
+        (QualityVerdict::Worse, vec![(Regression, ", worse")]),
         (QualityVerdict::NotTold, vec![(Unclear, "direction")]),
         (QualityVerdict::Better, vec![]),
         (QualityVerdict::TooFewSeeds(6), vec![(Unclear, "direction")]),
@@ -178,7 +178,7 @@ fn a_cost_over_all_cells_comes_first() {
     assert!(
         found[0]
             .1
-            .starts_with("all cells together: more: peak memory")
+            .starts_with("all cells together: peak memory: more")
     );
 }
 
@@ -190,7 +190,7 @@ fn every_violation_is_one_line_with_its_values() {
     let lines = found.map(|(what, text)| format!("{}: ddpm: {text}", what.text()));
     let lines: Vec<String> = lines.collect();
     assert!(lines.iter().all(|line| !line.contains('\n')));
-    insta::assert_snapshot!(lines.join("\n"));
+    insta::assert_snapshot!(untied(&lines.join("\n")));
 }
 
 #[test]

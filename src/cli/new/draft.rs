@@ -1,5 +1,6 @@
 //! [`Draft`]: the text of a new manifest, from a template with placeholders.
 
+use crate::base::text::one_line;
 use crate::plan::toml_text;
 
 use super::place::NewManifest;
@@ -85,15 +86,6 @@ pub(super) fn named(names: &[String]) -> String {
     let more = names.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| format!("{more} more"));
     shown.chain(more).collect::<Vec<_>>().join(", ")
-}
-
-/// Text for a comment: control characters, such as the end of a line, are escaped.
-pub(super) fn one_line(text: &str) -> String {
-    let shown = text.chars().map(|character| match character {
-        control if control.is_control() => control.escape_debug().to_string(),
-        other => other.to_string(),
-    });
-    shown.collect()
 }
 
 /// The largest power of two up to the size of the training split.

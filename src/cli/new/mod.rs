@@ -19,7 +19,7 @@ use crate::datasets::ArraysSpec;
 use crate::diag::{Failure, Place, Source};
 use crate::manifest::Manifest;
 use crate::plan::{Feasibility, Plan, PlanOptions, manifests_with_name, results_root, wrong_name};
-use crate::results::from_here;
+use crate::results::{create_folder, from_here};
 
 use super::fingerprints::Fingerprints;
 use super::problem::{mistake, refused};
@@ -226,8 +226,7 @@ fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
         .ancestors()
         .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
         .collect();
-    fs::create_dir_all(folder)
-        .map_err(|error| mistake(format!("cannot write `{}`: {error}", folder.display())))?;
+    create_folder(folder).map_err(mistake)?;
     let checked = plans(path, text);
     if checked.is_err() {
         for folder in new {
@@ -255,13 +254,12 @@ fn plans(path: &Path, text: &str) -> Result<(), Problem> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Problem> {
-    let unwritable =
-        |error: io::Error| mistake(format!("cannot write `{}`: {error}", path.display()));
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(unwritable)?;
+        create_folder(folder).map_err(mistake)?;
     }
-    let mut file = fs::File::create_new(path).map_err(unwritable)?;
-    file.write_all(text.as_bytes()).map_err(unwritable)
+    let new = fs::File::create_new(path);
+    let written = new.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| mistake(format!("cannot write `{}`: {error}", path.display())))
 }
 
 /// Prints the files on standard output, and the assumptions and next steps on standard error.

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::base::text::count;
+use crate::base::text::{count, one_line};
 use crate::datasets::{ColumnGuess, CsvGuess, FilePaths};
 use crate::plan::toml_text;
 
 use super::super::Problem;
 use super::super::problem::mistake;
-use super::draft::{Draft, NAMED, batch_size, filled, named, one_line, quoted, toml_inner};
+use super::draft::{Draft, NAMED, batch_size, filled, named, quoted, toml_inner};
 use super::example;
 use super::place::{NewManifest, tables_in};
 

@@ -16,7 +16,7 @@ use crate::diag::Failure;
 use crate::manifest;
 use crate::plan::{Plan, PlannedCell};
 use crate::progress::Detail;
-use crate::results::json_line;
+use crate::results::{csv_of, json_line};
 
 use super::fingerprints::Fingerprints;
 use super::run_plan::{StoredRuns, planned, say_of_data};
@@ -155,7 +155,8 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let (key, rest) = ("key".to_owned(), rest.map(str::to_owned));
     let stored = StoredRuns::of(plan)?;
     let estimator = stored.estimator();
-    record(out, [key].into_iter().chain(axes).chain(rest))?;
+    let header: Vec<String> = [key].into_iter().chain(axes).chain(rest).collect();
+    let mut rows = vec![header];
     for cell in chosen(plan) {
         summary.add(&cell);
         let (status, reason) = summary::status(&cell.feasibility);
@@ -173,21 +174,16 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
             basis.to_owned(),
         ];
         let axes = cell.axes.iter().map(ToString::to_string);
-        record(out, [cell.spec.key].into_iter().chain(axes).chain(rest))?;
+        rows.push(
+            [cell.spec.key]
+                .into_iter()
+                .chain(axes)
+                .chain(rest)
+                .collect(),
+        );
     }
+    out.write_all(&csv_of(&rows))?;
     Ok(summary)
-}
-
-/// One CSV line (RFC 4180).
-fn record(out: &mut impl Write, fields: impl Iterator<Item = String>) -> io::Result<()> {
-    let quoted = |field: String| {
-        if field.contains(['"', ',', '\n', '\r']) {
-            format!("\"{}\"", field.replace('"', "\"\""))
-        } else {
-            field
-        }
-    };
-    writeln!(out, "{}", fields.map(quoted).collect::<Vec<_>>().join(","))
 }
 
 /// One JSON object; the cells are written one after the other, so that a large plan needs little memory.

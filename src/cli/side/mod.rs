@@ -103,8 +103,8 @@ fn take_turns(
         event_sender.pass_on(&event);
         Ok(())
     };
-    let options = setup.options(None);
-    execute::run(&mut source, &launcher, &options, &is_stopped, &mut sink)
+    let options = (setup.conditions, None);
+    execute::run(&mut source, &launcher, options, &is_stopped, &mut sink)
         .map_err(record_problem)?;
     recorder.finish().map_err(record_problem)?;
     event_sender.send(&SideMessage::Bye);

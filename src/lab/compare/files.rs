@@ -15,7 +15,7 @@ const COMPARISON_FORMAT: u32 = 1;
 /// Writes `comparison.csv` and `comparison.json` into `folder` if their content would change.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`].
+/// [`ResultsError::System`].
 pub fn write_files(folder: &Path, comparison: &Comparison) -> Result<(), ResultsError> {
     create_folder(folder)?;
     let [csv, json] = ["comparison.csv", "comparison.json"].map(|name| folder.join(name));

@@ -20,7 +20,7 @@ pub use estimate::{Basis, Estimate, Estimator, Expected};
 pub use order::in_block_order;
 pub use precise::UntilPrecise;
 pub use resume::{Decision, ResumeOptions, Why, decide};
-pub use schedule::{Options, Sink, Summary, run};
+pub use schedule::{Sink, Summary, run};
 pub use scripted::Scripted;
 pub use source::{Listed, Next, Source};
 pub use worker::WorkerProgram;

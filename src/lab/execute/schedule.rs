@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use crate::device::DeviceKind;
 use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, StopReason, Verdict};
 
+use crate::results::store::RunConditions;
+
 use super::{Launch, Next, Share, Source};
 
 /// Receives all events; its error ends all runs.
@@ -16,24 +18,6 @@ pub type Sink<'a, E> = &'a mut dyn FnMut(RunEvent<'_>) -> Result<(), E>;
 
 /// Longest time without an event; then a [`RunEvent::Tick`] is sent.
 const TICK: Duration = Duration::from_millis(50);
-
-/// How runs share the machine, and how many failures are allowed.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Number of concurrent runs. With 1 every run has the machine to itself.
-    pub jobs: usize,
-    /// Cores of the machine, divided among the slots.
-    pub cores: usize,
-    /// No further run starts after this number of failed runs.
-    pub max_failures: Option<usize>,
-}
-
-impl Options {
-    /// Threads of a run whose cell sets no number: its share of the cores.
-    pub fn threads(&self) -> usize {
-        (self.cores / self.jobs.max(1)).max(1)
-    }
-}
 
 /// Summary of all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,7 +34,8 @@ pub struct Summary {
     pub stopped: Option<StopReason>,
 }
 
-/// Executes all runs of `source`, `options.jobs` at a time, and passes every event to `sink`.
+/// Executes all runs of `source`, `conditions.jobs` at a time, and passes every event to `sink`. No further run starts
+/// after `max_failures` failed runs.
 ///
 /// `interrupted` is set from outside (Ctrl-C): then workers are killed, and their runs have no result.
 ///
@@ -59,7 +44,7 @@ pub struct Summary {
 pub fn run<E>(
     source: &mut dyn Source,
     launcher: &dyn Launch,
-    options: &Options,
+    (conditions, max_failures): (&RunConditions, Option<usize>),
     interrupted: &AtomicBool,
     sink: Sink<'_, E>,
 ) -> Result<Summary, E> {
@@ -70,9 +55,10 @@ pub fn run<E>(
         let mut schedule = Schedule {
             source,
             held: Vec::new(),
-            running: vec![None; options.jobs.max(1)],
+            running: vec![None; conditions.jobs.max(1)],
             summary: Summary::default(),
-            options,
+            conditions,
+            max_failures,
             launcher,
             interrupted,
             stop: &stop,
@@ -107,7 +93,8 @@ struct Schedule<'scope, 'env> {
     held: Vec<Job>,
     running: Vec<Option<Job>>,
     summary: Summary,
-    options: &'env Options,
+    conditions: &'env RunConditions,
+    max_failures: Option<usize>,
     launcher: &'env dyn Launch,
     interrupted: &'env AtomicBool,
     stop: &'env AtomicBool,
@@ -173,7 +160,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         if self.summary.stopped == Some(StopReason::Interrupted) {
             return Ok(());
         }
-        let limit = self.options.max_failures;
+        let limit = self.max_failures;
         let failures = limit.filter(|&limit| self.summary.failed >= limit);
         let reason = if self.interrupted.load(Ordering::SeqCst) {
             self.stop.store(true, Ordering::SeqCst);
@@ -237,11 +224,10 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
 
     fn start(&mut self, job: Job, slot: usize) {
         self.running[slot] = Some(job.clone());
-        let own = self.options.threads();
+        let own = self.conditions.own_cores();
         let share = Share {
-            // The cell's setting, else the slot's share of the cores.
-            threads: job.spec.train.threads.unwrap_or(own),
-            cores: (self.options.jobs > 1).then_some((slot * own, own)),
+            threads: self.conditions.threads(&job.spec),
+            cores: (self.conditions.jobs > 1).then_some((slot * own, own)),
         };
         let (launcher, stop, sender) = (self.launcher, self.stop, self.sender.clone());
         let awaits_verdicts = job.awaits_verdicts();

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::base::statistics::mean;
 use crate::event::{EpochRow, Job, KeptTrial, RunId, RunOutcome, Status, Verdict};
 
 use super::UntilPrecise;
@@ -89,9 +90,8 @@ impl Source for Listed {
 /// Seconds of the runs of a list that have ended.
 #[derive(Debug, Default)]
 struct MeasuredTimes {
-    /// Sum and number of the seconds of ended runs, by cell and by whether the block is the first, which alone has the
-    /// costly evaluation.
-    by_cell: HashMap<(usize, bool), (f64, usize)>,
+    /// Seconds of ended runs, by cell and by whether the block is the first, which alone has the costly evaluation.
+    by_cell: HashMap<(usize, bool), Vec<f64>>,
     /// Expected seconds of runs before the list began.
     before_s: HashMap<RunId, f64>,
     /// Sums over ended runs that had an expected time: expected and actual seconds.
@@ -103,8 +103,8 @@ impl MeasuredTimes {
     /// actual ÷ expected of the ended runs, once their expected times sum to at least this one's (short runs say little
     /// about a long one).
     fn expected_s(&self, job: &Job) -> Option<f64> {
-        if let Some((seconds, runs)) = self.by_cell.get(&(job.id.cell, job.id.block == 0)) {
-            return Some(seconds / *runs as f64);
+        if let Some(seconds) = self.by_cell.get(&(job.id.cell, job.id.block == 0)) {
+            return mean(seconds);
         }
         let before = job.estimated_s?;
         let (expected, taken) = self.sums;
@@ -123,8 +123,8 @@ impl MeasuredTimes {
         }
         let assessment_s = outcome.times.as_ref().and_then(|times| times.assessment_s);
         let mut add = |is_first: bool, seconds: f64| {
-            let sum = self.by_cell.entry((id.cell, is_first)).or_default();
-            *sum = (sum.0 + seconds, sum.1 + 1);
+            let own = self.by_cell.entry((id.cell, is_first)).or_default();
+            own.push(seconds);
         };
         if id.block == 0 {
             add(true, outcome.wall_s);

@@ -1,5 +1,6 @@
 //! Workers are shell scripts; every behaviour of a worker must give a well-defined outcome.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +9,7 @@ use std::time::Duration;
 use super::*;
 use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason, Verdict};
 use crate::plan::{CellSpec, LimitsSpec};
+use crate::results::store::RunConditions;
 use crate::results::testing::assert_begins;
 use crate::results::testing::plan;
 
@@ -247,27 +249,30 @@ fn of_a_flood_of_warnings_a_hundred_are_passed_on_and_the_others_counted() {
     assert_eq!(warnings[100], "not shown: 19900 further warnings");
 }
 
-fn options(jobs: usize, max_failures: Option<usize>) -> Options {
-    Options {
+fn options(jobs: usize, max_failures: Option<usize>) -> (RunConditions, Option<usize>) {
+    let conditions = RunConditions {
+        env_id: String::new(),
         jobs,
         cores: 2,
-        max_failures,
-    }
+        classes: HashMap::new(),
+    };
+    (conditions, max_failures)
 }
 
 /// Events of a whole schedule as short strings; without a maximum of failures, the run of the second cell is interrupted.
 fn seen(
     source: &mut dyn Source,
     launcher: &dyn Launch,
-    options: &Options,
+    (conditions, max_failures): &(RunConditions, Option<usize>),
 ) -> (Summary, Vec<String>) {
     let (mut words, interrupted) = (Vec::new(), AtomicBool::new(false));
-    let summary = run(source, launcher, options, &interrupted, &mut |event| {
+    let shared = (conditions, *max_failures);
+    let summary = run(source, launcher, shared, &interrupted, &mut |event| {
         words.push(match event {
             RunEvent::Start { runs, slots } => format!("start {runs}/{slots}"),
             RunEvent::RunStarted { job, slot } => {
                 if job.id.cell == 1 {
-                    interrupted.store(options.max_failures.is_none(), Ordering::SeqCst);
+                    interrupted.store(max_failures.is_none(), Ordering::SeqCst);
                 }
                 format!("run {} in {slot}", job.id.cell)
             }

@@ -20,7 +20,7 @@ impl Recorder<'_> {
     /// Updates the outdated files in `folder`, and removes files of runs that no longer exist.
     ///
     /// # Errors
-    /// [`ResultsError::Unwritable`].
+    /// [`ResultsError::System`].
     pub(super) fn write_closer(
         &self,
         folder: &Path,

@@ -7,10 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::event::{Job, KeptTrial, RunEvent, RunId, RunOutcome, Sample, Status};
 use crate::plan::{CellSpec, PlannedCell, project_folder};
-use crate::results::environment::{GitStatus, env_id};
-use crate::results::store::{
-    RunConditions, RunKeys, Store, StoreError, StoredRun, StoredSample, code_parts,
-};
+use crate::results::environment::env_id;
+use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, StoredSample, code_parts};
 use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, SampleInfo, Session};
 
 use super::failures::keep_log;
@@ -26,10 +24,7 @@ const WRITING_SHARE: u32 = 30;
 /// Why results cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// Error of the store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Error of the results files, or of a log in `failures/`.
+    /// Error of the store, of the results files, or of a log in `failures/`.
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// Two runs that must agree do not.
@@ -50,9 +45,6 @@ pub struct Recorder<'a> {
     /// `plan.json` without cells and columns.
     pub(super) header: PlanFile,
     environment: Environment,
-    /// The background `git status` whose result completes the environment; `None` once it was read. Runs do not wait
-    /// for it.
-    pub tree: Option<GitStatus>,
     /// The content of the files at the start.
     pub(super) previous: Option<ResultSet>,
     last_write: Instant,
@@ -67,8 +59,6 @@ pub struct Recorder<'a> {
     writing: Duration,
     /// Code hashes whose parts this invocation has stored.
     known_codes: HashSet<Arc<str>>,
-    /// Whether the store has the current version of the environment.
-    has_environment: bool,
 }
 
 impl<'a> Recorder<'a> {
@@ -95,7 +85,6 @@ impl<'a> Recorder<'a> {
             conditions,
             header,
             environment,
-            tree: None,
             previous,
             last_write: Instant::now(),
             is_behind: false,
@@ -105,7 +94,6 @@ impl<'a> Recorder<'a> {
             trials: Trials::new(),
             writing: Duration::ZERO,
             known_codes: HashSet::new(),
-            has_environment: false,
         }
     }
 
@@ -114,7 +102,6 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// [`RecordError`]; everything stored before is unchanged.
     pub fn handle(&mut self, event: &RunEvent<'_>) -> Result<(), RecordError> {
-        self.finish_tree(GitStatus::has_ended);
         match event {
             RunEvent::RunStarted { job, .. } => {
                 self.starts.insert(job.id, self.session.seconds());
@@ -156,10 +143,6 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// [`RecordError`].
     pub fn finish(mut self) -> Result<ResultSet, RecordError> {
-        if !self.known_codes.is_empty() {
-            self.finish_tree(|_| true);
-            self.keep_environment()?;
-        }
         if self.store.is_shard() {
             return Ok(self.results()?);
         }
@@ -257,31 +240,15 @@ impl<'a> Recorder<'a> {
         &mut self,
         keys: &RunKeys,
         spec: &CellSpec,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         if !self.known_codes.contains(&keys.code_hash) {
             let parts = code_parts(spec);
             self.store.put_code(&keys.code_hash, parts)?;
             self.known_codes.insert(keys.code_hash.clone());
-        }
-        self.keep_environment()
-    }
-
-    /// Takes the result of the background `git status`; waits only if `is_due` returns true.
-    fn finish_tree(&mut self, is_due: impl FnOnce(&mut GitStatus) -> bool) {
-        if let Some(tree) = self.tree.take_if(is_due) {
-            self.environment.info.extend(tree.finish());
-            self.has_environment = false;
-        }
-    }
-
-    /// Stores the current environment, as that of this session's runs, if the store has an older version of it.
-    fn keep_environment(&mut self) -> Result<(), StoreError> {
-        if !self.has_environment {
             let environment = self.environment.clone();
             let id = env_id(&environment);
             let of_session = (&*id, self.session.id());
             self.store.put_environment_of(of_session, environment)?;
-            self.has_environment = true;
         }
         Ok(())
     }
@@ -293,7 +260,7 @@ impl<'a> Recorder<'a> {
         keys: &RunKeys,
         spec: &CellSpec,
         outcome: &RunOutcome,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool, ResultsError> {
         if let Some(profile) = &outcome.profile {
             self.store.put_profile(keys, profile)?;
         }
@@ -303,7 +270,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Images count as facts: a run without facts has no images either.
-    fn keep_samples(&self, outcome: &RunOutcome) -> Result<Vec<StoredSample>, StoreError> {
+    fn keep_samples(&self, outcome: &RunOutcome) -> Result<Vec<StoredSample>, ResultsError> {
         if outcome.facts.is_none() {
             forget_samples(outcome);
             return Ok(Vec::new());

@@ -19,7 +19,7 @@ const EARLIER: [&str; 5] = ["dataset", "task_signature", "data", "seed", "baseli
 /// Writes `baselines.csv`; without rows there is no file.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; the old file is unchanged then.
+/// [`ResultsError::System`]; the old file is unchanged then.
 pub fn write_baselines(folder: &Path, rows: &[BaselineRow]) -> Result<(), ResultsError> {
     let path = folder.join(NAME);
     if rows.is_empty() {

@@ -1,6 +1,5 @@
 //! `checkpoints/index.csv`: the cell and seed that each checkpoint file belongs to.
 
-use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
@@ -8,7 +7,7 @@ use serde::Serialize;
 use crate::base::temporary::remove_left;
 
 use super::ResultsError;
-use super::files::write_if_changed;
+use super::files::{remove, write_if_changed};
 use super::write::csv_of;
 
 /// Folder of the checkpoints inside a results folder.
@@ -35,22 +34,21 @@ pub struct CheckpointRow {
 /// rows the index is removed; so are temporary files left by a killed program. The caller holds the store's lock.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`].
+/// [`ResultsError::System`].
 pub fn write_checkpoint_index(folder: &Path, rows: &[CheckpointRow]) -> Result<(), ResultsError> {
     let folder = folder.join(FOLDER);
     remove_left(&folder);
     let path = folder.join("index.csv");
     if rows.is_empty() {
-        // Failure is ignored: usually there is no index.
-        let _ = fs::remove_file(&path);
-        return Ok(());
+        return remove(&path);
     }
-    write_if_changed(&path, &csv_of(rows))?;
-    Ok(())
+    write_if_changed(&path, &csv_of(rows)).map(drop)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

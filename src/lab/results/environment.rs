@@ -17,7 +17,7 @@ use crate::ops::simd::vector_level;
 use crate::plan::known_devices;
 
 use super::Environment;
-use super::git::Background;
+use super::git::git;
 use fields::fields;
 
 pub use fields::UNKNOWN;
@@ -28,48 +28,24 @@ pub use fields::UNKNOWN;
 /// In a build with CUDA the GPUs are those that the driver lists: kind and number must match; a difference in driver, clocks
 /// or power limits gives a warning. The versions of the GPU libraries are recorded if the planner opened a GPU.
 ///
-/// The clock frequency is the system's current value, so collect an environment once and keep it.
+/// The clock frequency is the system's current value, so collect an environment once and keep it. Call this after the
+/// planner has opened its devices.
 pub fn collect(folder: &Path) -> Environment {
-    let tree = GitStatus::begin(folder);
-    let mut environment = of_machine();
-    environment.info.extend(tree.finish());
-    environment
-}
-
-/// A background `git status` of the working tree. Its duration grows with the number of files (after a fresh clone git reads
-/// them all), so planning continues and runs may start at the same time. The process has low priority: runs come first.
-#[derive(Debug)]
-pub struct GitStatus(Option<Background>);
-
-impl GitStatus {
-    /// Starts git.
-    pub fn begin(folder: &Path) -> Self {
-        // One call for both fields: each call costs a process, and this one scans every file.
-        let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
-        let arguments = ["status", "--porcelain=v2", "--branch"];
-        let asked = Background::begin(folder, arguments.into_iter().chain(paths)).ok();
-        Self(asked.map(Background::behind_others))
-    }
-
-    /// Whether [`Self::finish`] would return at once.
-    pub fn has_ended(&mut self) -> bool {
-        self.0.as_mut().is_none_or(Background::has_ended)
-    }
-
-    /// The fields of [`Environment::info`] that git provides.
-    pub fn finish(self) -> BTreeMap<String, String> {
-        let said = self.0.and_then(|asked| asked.finish().ok());
-        let tree = said.map(|said| Tree::read(&said)).unwrap_or_default();
-        let dirty = tree.is_dirty.map(|dirty| dirty.to_string());
-        fields([("commit", tree.commit), ("dirty", dirty)])
-    }
-}
-
-/// Like [`collect`], without the working tree. Call it after the planner has opened its devices.
-pub fn of_machine() -> Environment {
     let mut environment = machine();
     environment.info.extend(gpus::software(&known_devices()));
+    environment.info.extend(working_tree(folder));
     environment
+}
+
+/// The fields of [`Environment::info`] that git provides.
+fn working_tree(folder: &Path) -> BTreeMap<String, String> {
+    // One call for both fields: each call costs a process, and this one scans every file.
+    let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
+    let arguments = ["status", "--porcelain=v2", "--branch"];
+    let said = git(folder, arguments.into_iter().chain(paths)).ok();
+    let tree = said.map(|said| Tree::read(&said)).unwrap_or_default();
+    let dirty = tree.is_dirty.map(|dirty| dirty.to_string());
+    fields([("commit", tree.commit), ("dirty", dirty)])
 }
 
 /// All fields except those of the working tree and of the devices that the planner opens.
@@ -231,7 +207,7 @@ mod tests {
     fn a_folder_without_a_repository_has_no_commit() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         assert!(git(folder.path(), ["rev-parse", "HEAD"]).is_err());
-        let tree = GitStatus::begin(folder.path()).finish();
+        let tree = working_tree(folder.path());
         assert_eq!((&*tree["commit"], &*tree["dirty"]), (UNKNOWN, UNKNOWN));
     }
 

@@ -18,21 +18,33 @@ pub enum ResultsError {
         /// The file.
         path: PathBuf,
     },
-    /// The operating system refuses to read.
-    #[error("cannot read `{}`: {reason}", path.display())]
-    Unreadable {
+    /// The operating system refuses an operation; `doing` is "read", "write", "create" or "lock".
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    System {
+        /// The attempted operation; one that fails leaves the previous content unchanged.
+        doing: &'static str,
         /// File or folder.
         path: PathBuf,
         /// The operating system's reason.
-        reason: String,
+        source: io::Error,
     },
-    /// The operating system refuses to write; the previous content is unchanged.
-    #[error("cannot write `{}`: {reason}", path.display())]
-    Unwritable {
-        /// File or folder.
-        path: PathBuf,
-        /// The operating system's reason.
-        reason: String,
+    /// Another program is writing to the store.
+    #[error("`{}` is in use by {holder}", folder.display())]
+    Locked {
+        /// The results folder, or a journal.
+        folder: PathBuf,
+        /// Content of the lock file.
+        holder: String,
+    },
+    /// The store or a journal has another layout version.
+    #[error("`{}` has format {found}, this program reads and writes format {expected}", folder.display())]
+    OtherVersion {
+        /// The store or the journal.
+        folder: PathBuf,
+        /// The version found.
+        found: String,
+        /// Version of this program.
+        expected: u32,
     },
     /// The results have another format version.
     #[error(
@@ -61,20 +73,23 @@ pub enum ResultsError {
 }
 
 impl ResultsError {
-    /// Converts an I/O error into [`ResultsError::Unwritable`] for `path`.
-    pub fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// Converts an I/O error while `doing` something with `path`.
+    pub fn system(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |error| Self::Unwritable {
+        move |source| Self::System {
+            doing,
             path,
-            reason: error.to_string(),
+            source,
         }
     }
 
-    pub(crate) fn damaged(
-        path: &Path,
-        place: impl Into<String>,
-        reason: impl Into<String>,
-    ) -> Self {
+    /// Converts an I/O error while writing `path`.
+    pub fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        Self::system("write", path)
+    }
+
+    /// Something in `path` that does not follow the format.
+    pub fn damaged(path: &Path, place: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Damaged {
             path: path.to_owned(),
             // Place and reason can quote a field of any length, so they are shortened to one line.

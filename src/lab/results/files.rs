@@ -17,7 +17,7 @@ use crate::base::file;
 /// 0644, so that everyone with access to the folder can read results.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; the old content is unchanged then.
+/// [`ResultsError::System`]; the old content is unchanged then.
 pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, ResultsError> {
     if file::read(path).is_ok_and(|old| old == bytes) {
         return Ok(false);
@@ -37,7 +37,7 @@ pub(super) fn replace(
 /// Creates a folder and its missing parents.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`].
+/// [`ResultsError::System`].
 pub fn create_folder(folder: &Path) -> Result<(), ResultsError> {
     fs::create_dir_all(folder).map_err(ResultsError::unwritable(folder))
 }
@@ -50,6 +50,18 @@ pub(super) fn remove(path: &Path) -> Result<(), ResultsError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Entries of a folder, sorted by name; none if it does not exist.
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    let list = match fs::read_dir(folder) {
+        Ok(list) => list,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(ResultsError::system("read", folder)(error)),
+    };
+    let mut paths: Vec<PathBuf> = list.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
 }
 
 /// Removes the files with this extension that are not in `known`: a file of a removed cell would be mistaken for a current
@@ -69,16 +81,13 @@ pub(crate) fn remove_others(folder: &Path, extension: &str, known: &BTreeSet<Pat
 /// Reads a file as UTF-8 text.
 ///
 /// # Errors
-/// [`ResultsError::Missing`], [`ResultsError::Unreadable`], or [`ResultsError::Damaged`] if the file is not UTF-8.
+/// [`ResultsError::Missing`], [`ResultsError::System`], or [`ResultsError::Damaged`] if the file is not UTF-8.
 pub(crate) fn read_text(path: &Path) -> Result<String, ResultsError> {
     let bytes = file::read(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => ResultsError::Missing {
             path: path.to_owned(),
         },
-        _ => ResultsError::Unreadable {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        },
+        _ => ResultsError::system("read", path)(error),
     })?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -4,9 +4,8 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use crate::base::os;
 use crate::base::text::visible;
 
 use super::folder::nearest_or_all;
@@ -173,7 +172,7 @@ impl Repository {
     /// # Errors
     /// [`GitError::Failed`].
     pub fn bytes(&self, file: &CommitFile) -> Result<Vec<u8>, GitError> {
-        Background::begin(&self.root, ["cat-file", "blob", &file.object])?.bytes()
+        bytes(&self.root, ["cat-file", "blob", &file.object])
     }
 
     /// The commits that changed a file, from the oldest to the newest; `of` are arguments of `git log` that name commits.
@@ -234,75 +233,35 @@ pub fn git<A: AsRef<OsStr>>(
     folder: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<String, GitError> {
-    Background::begin(folder, arguments)?.finish()
+    let text = String::from_utf8(bytes(folder, arguments)?).map_err(|_| GitError::Failed {
+        command: String::new(),
+        reason: "it printed something else than UTF-8 text".to_owned(),
+    })?;
+    Ok(text.trim().to_owned())
 }
 
-/// A git process that runs in the background.
-#[derive(Debug)]
-pub(super) struct Background {
-    child: Child,
-    /// First argument of `git`.
-    command: String,
-}
-
-impl Background {
-    /// Starts git in `folder`. The calling thread spawns it itself: a new thread would first have to wait for a core.
-    pub(super) fn begin<A: AsRef<OsStr>>(
-        folder: &Path,
-        arguments: impl IntoIterator<Item = A>,
-    ) -> Result<Self, GitError> {
-        let arguments: Vec<A> = arguments.into_iter().collect();
-        let first = arguments.first().map(AsRef::as_ref).unwrap_or_default();
-        let command = first.to_string_lossy().into_owned();
-        let mut git = Command::new("git");
-        // Without this, `git status` would write to the repository's index.
-        git.env("GIT_OPTIONAL_LOCKS", "0");
-        git.arg("-C").arg(folder).args(&arguments);
-        git.stdin(Stdio::null());
-        git.stdout(Stdio::piped()).stderr(Stdio::piped());
-        match git.spawn() {
-            Ok(child) => Ok(Self { child, command }),
-            Err(error) => Err(GitError::Failed {
-                command,
-                reason: format!("{CANNOT_START}: {error}"),
-            }),
-        }
+fn bytes<A: AsRef<OsStr>>(
+    folder: &Path,
+    arguments: impl IntoIterator<Item = A>,
+) -> Result<Vec<u8>, GitError> {
+    let arguments: Vec<A> = arguments.into_iter().collect();
+    let first = arguments.first().map(AsRef::as_ref).unwrap_or_default();
+    let command = first.to_string_lossy().into_owned();
+    let failed = |reason: String| GitError::Failed { command, reason };
+    let mut git = Command::new("git");
+    // Without this, `git status` would write to the repository's index.
+    git.env("GIT_OPTIONAL_LOCKS", "0");
+    git.arg("-C").arg(folder).args(&arguments);
+    let output = match git.stdin(Stdio::null()).output() {
+        Ok(output) => output,
+        Err(error) => return Err(failed(format!("{CANNOT_START}: {error}"))),
+    };
+    if output.status.success() {
+        return Ok(output.stdout);
     }
-
-    /// Lowers the priority of git, so that it takes no core from runs.
-    pub(super) fn behind_others(self) -> Self {
-        os::let_others_go_first(&self.child);
-        self
-    }
-
-    /// Whether `git` has ended. If its output exceeds a pipe's capacity, it ends only after `finish` has started to read.
-    pub(super) fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
-    }
-
-    /// Waits for the end of git and returns its output, without surrounding white space.
-    pub(super) fn finish(self) -> Result<String, GitError> {
-        let text = String::from_utf8(self.bytes()?).map_err(|_| GitError::Failed {
-            command: String::new(),
-            reason: "it printed something else than UTF-8 text".to_owned(),
-        })?;
-        Ok(text.trim().to_owned())
-    }
-
-    fn bytes(self) -> Result<Vec<u8>, GitError> {
-        let command = self.command;
-        let failed = |reason: String| GitError::Failed { command, reason };
-        let output = match self.child.wait_with_output() {
-            Ok(output) => output,
-            Err(error) => return Err(failed(format!("cannot hear git: {error}"))),
-        };
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let last = said.lines().rev().find(|line| !line.trim().is_empty());
-        Err(failed(last.unwrap_or("it said nothing").trim().to_owned()))
-    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    Err(failed(last.unwrap_or("it said nothing").trim().to_owned()))
 }
 
 #[cfg(test)]

@@ -5,9 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::ResultsError;
-use super::read::rows_if_there;
 use super::recommendations::rounded;
-use super::table::Cursor;
+use super::table::{Cursor, rows_if_there};
 
 const HEADER: [&str; 9] = [
     "env_id",

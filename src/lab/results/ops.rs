@@ -7,7 +7,7 @@ use crate::event::{OpRow, Profile};
 
 use super::columns::OPS;
 use super::files::{remove, write_if_changed};
-use super::table::Table;
+use super::table::rows_if_there;
 use super::write::{Order, csv_text, ops_header};
 use super::{BlockRow, OpRecord, PlanFile, ResultsError};
 
@@ -86,7 +86,7 @@ fn both(row: &OpRow) -> f64 {
 /// Writes `ops.csv`, with axis values from `plan`. An unchanged file is not touched; without any profile there is no file.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; the old file is unchanged then.
+/// [`ResultsError::System`]; the old file is unchanged then.
 pub fn write_ops(
     folder: &Path,
     plan: &PlanFile,
@@ -149,12 +149,7 @@ fn rows_csv(plan: &PlanFile, runs: &[Vec<OpRecord>]) -> Vec<u8> {
 /// # Errors
 /// [`ResultsError`]: it is damaged, or has the axes of another plan.
 pub fn read_ops(folder: &Path, plan: &PlanFile) -> Result<Vec<OpRecord>, ResultsError> {
-    let path = folder.join(NAME);
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let table = Table::read(&path, &ops_header(plan), false)?;
-    let rows = table.rows().map(|mut cursor| {
+    rows_if_there(&folder.join(NAME), &ops_header(plan), |cursor| {
         let row = OpRecord {
             key: cursor.next_text()?,
             seed: cursor.next()?,
@@ -162,8 +157,7 @@ pub fn read_ops(folder: &Path, plan: &PlanFile) -> Result<Vec<OpRecord>, Results
         };
         cursor.skip(plan.axes.len());
         cursor.next_group(OPS, row, false)
-    });
-    rows.collect()
+    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ResultsError, write_if_changed};
+use super::{ResultsError, pretty_json, write_if_changed};
 use crate::base::hash::Digest;
 
 /// Digests of two programs' files, and whether the pairs of a cell were stopped as soon as the verdict was significant.
@@ -64,10 +64,7 @@ impl PairSessions {
     /// The file cannot be written.
     pub fn begin(&mut self, id: &str, programs: PairPrograms) -> Result<(), ResultsError> {
         self.by_id.insert(id.to_owned(), programs);
-        let mut text = serde_json::to_vec_pretty(&self.by_id).unwrap_or_default();
-        text.push(b'\n');
-        write_if_changed(&self.path, &text)?;
-        Ok(())
+        write_if_changed(&self.path, pretty_json(&self.by_id).as_bytes()).map(drop)
     }
 
     /// The sessions in which pairs stopped as soon as their cell's verdict was significant.

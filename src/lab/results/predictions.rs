@@ -59,8 +59,7 @@ impl<'a> PredictionFile<'a> {
     fn push(&mut self, predictions: &Predictions, at: usize, rows: usize) {
         match predictions {
             Predictions::Classes(all) => {
-                let width = all.len() / rows;
-                let own = &all[at * width..(at + 1) * width];
+                let own = own(all, at, rows);
                 let mut best = 0;
                 for (class, probability) in own.iter().enumerate() {
                     if *probability > own[best] {
@@ -71,28 +70,28 @@ impl<'a> PredictionFile<'a> {
                     Some(name) => self.record.push_field(name),
                     None => self.record.push_field(&best.to_string()),
                 }
-                for probability in own {
-                    self.record.push_field(&probability.to_string());
-                }
+                self.record.extend(own.iter().map(ToString::to_string));
             }
             Predictions::Labels(all) => {
-                let width = all.len() / rows;
-                let own = &all[at * width..(at + 1) * width];
+                let own = own(all, at, rows);
                 let there = labels_there(self.trained.label_names(), own);
                 self.record.push_field(&there);
-                for probability in own {
-                    self.record.push_field(&probability.to_string());
-                }
+                self.record.extend(own.iter().map(ToString::to_string));
             }
+            // Printed with the precision of f32, in which it was computed.
             Predictions::Values(all) => {
-                let width = all.len() / rows;
-                for value in &all[at * width..(at + 1) * width] {
-                    // Printed with the precision of f32, in which it was computed.
-                    self.record.push_field(&(*value as f32).to_string());
-                }
+                let own = own(all, at, rows).iter();
+                self.record
+                    .extend(own.map(|value| (*value as f32).to_string()));
             }
         }
     }
+}
+
+/// The values of row `at` of `rows`.
+fn own<T>(all: &[T], at: usize, rows: usize) -> &[T] {
+    let width = all.len() / rows;
+    &all[at * width..(at + 1) * width]
 }
 
 /// Names of the columns: the first identifies the input (row number or file).

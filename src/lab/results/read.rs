@@ -14,7 +14,7 @@ use super::command_columns::{own_times, timed_columns};
 use super::files::read_text;
 use super::ops::read_ops;
 use super::plan_file::read_plan;
-use super::table::{Cursor, Table};
+use super::table::{Cursor, Table, rows_if_there};
 use super::write::{
     blocks_header, confusion_header, epochs_header, runs_header, timings_header, work_header,
 };
@@ -148,19 +148,6 @@ fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, Results
         Ok(EpochRecord { key, seed, epoch })
     });
     rows.collect()
-}
-
-/// The rows of an optional file; none if it does not exist.
-pub(super) fn rows_if_there<R>(
-    path: &Path,
-    header: &[String],
-    row: impl Fn(&mut Cursor<'_>) -> Result<R, ResultsError>,
-) -> Result<Vec<R>, ResultsError> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let table = Table::read(path, header, false)?;
-    table.rows().map(|mut cursor| row(&mut cursor)).collect()
 }
 
 fn read_work(path: &Path, plan: &PlanFile) -> Result<Vec<WorkRecord>, ResultsError> {

@@ -25,7 +25,7 @@ pub(super) fn is_image_file(name: &str) -> bool {
 /// An image that `bytes_of` does not return (a clone has no store) is left unchanged.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`].
+/// [`ResultsError::System`].
 pub fn write_samples(
     folder: &Path,
     results: &ResultSet,

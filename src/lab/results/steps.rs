@@ -30,7 +30,7 @@ pub fn steps_are_behind(folder: &Path) -> bool {
 /// Writes `steps.csv`, with one run at a time in memory; without steps there is no file.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; the old file is unchanged then.
+/// [`ResultsError::System`]; the old file is unchanged then.
 pub fn write_steps<'a>(
     folder: &Path,
     runs: impl Iterator<Item = RunSteps<'a>>,

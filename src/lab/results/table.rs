@@ -82,6 +82,19 @@ impl Table {
     }
 }
 
+/// The rows of an optional file; none if it does not exist.
+pub(super) fn rows_if_there<R>(
+    path: &Path,
+    header: &[String],
+    row: impl Fn(&mut Cursor<'_>) -> Result<R, ResultsError>,
+) -> Result<Vec<R>, ResultsError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let table = Table::read(path, header, false)?;
+    table.rows().map(|mut cursor| row(&mut cursor)).collect()
+}
+
 fn line_of(record: &csv::StringRecord) -> u64 {
     record.position().map_or(0, csv::Position::line)
 }

@@ -28,7 +28,7 @@ use super::{BlockRow, EpochRecord, PlanFile, ResultSet, ResultsError, RunRow, Ti
 /// Rows are in plan order. The caller holds the folder's lock; temporary files of a killed program are removed.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; each file has its old or its new content then.
+/// [`ResultsError::System`]; each file has its old or its new content then.
 pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, ResultsError> {
     create_folder(folder)?;
     remove_left(folder);

@@ -8,7 +8,7 @@ use crate::plan::search::PrunedInfo;
 use crate::plan::{Feasibility, Resume};
 
 use super::memory::Known;
-use super::source::{Proposal, Running, Search};
+use super::source::{Proposal, Search};
 use super::{Ending, Record, follow_ups, pruner};
 
 /// Number of best trials whose weights are kept, unless `train.save-to` keeps those of all.
@@ -167,14 +167,7 @@ impl Search<'_> {
     pub(super) fn begin(&mut self, proposal: Proposal) -> Next {
         let job = self.job(&proposal);
         self.studies[proposal.study].running += 1;
-        let running = Running {
-            study: proposal.study,
-            number: proposal.trial.info.number,
-            spec: Arc::clone(&job.spec),
-            keys: proposal.keys,
-            curve: Vec::new(),
-        };
-        self.running.insert(job.id, running);
+        self.running.insert(job.id, proposal);
         Next::Run(job)
     }
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::event::{EpochRow, Job, Member, RunId, RunOutcome, Trial, Verdict};
 use crate::execute::{Next, Source};
 use crate::plan::search::{Point, SearchSpec, TrialInfo, TrialRole};
-use crate::plan::{CellSpec, Plan, PlannedCell};
+use crate::plan::{Plan, PlannedCell};
 use crate::results::Share;
 use crate::results::store::{RunConditions, RunKeys, Store};
 
@@ -52,7 +52,7 @@ pub struct Search<'a> {
     pub(super) reader: Arc<Reader>,
     pub(super) memory: Memory,
     pub(super) studies: Vec<Study>,
-    pub(super) running: HashMap<RunId, Running>,
+    pub(super) running: HashMap<RunId, Proposal>,
     pub(super) weights: Weights,
     pub(super) opened: Instant,
     pub(super) earlier_s: f64,
@@ -61,14 +61,6 @@ pub struct Search<'a> {
     pub missing: Vec<String>,
     /// Why no further trial started, if a limit of the search was reached.
     pub spent: Option<String>,
-}
-
-pub(super) struct Running {
-    pub(super) study: usize,
-    pub(super) number: usize,
-    pub(super) spec: Arc<CellSpec>,
-    pub(super) keys: RunKeys,
-    pub(super) curve: Vec<(usize, f64)>,
 }
 
 impl<'a> Search<'a> {
@@ -206,7 +198,12 @@ impl<'a> Search<'a> {
             info,
             members,
         };
-        Proposal { study, trial, keys }
+        Proposal {
+            study,
+            trial,
+            keys,
+            curve: Vec::new(),
+        }
     }
 
     /// The runs after the trials of a study, in reverse order. Ensemble members are included only if their weights are
@@ -274,12 +271,13 @@ impl Source for Search<'_> {
         let Some(mut running) = self.running.remove(&id) else {
             return Verdict::Continue;
         };
-        let value = self.reader.reported(&running.spec, epoch);
+        let Trial { info, cell, .. } = &running.trial;
+        let value = self.reader.reported(&cell.spec, epoch);
         let point = value.map(|value| (epoch.epoch, value));
         running.curve.extend(point);
         let pruned = value.and_then(|_| {
-            let metric = self.reader.metric(&running.spec, epoch);
-            self.judge(running.study, running.number, &running.curve, &metric)
+            let metric = self.reader.metric(&cell.spec, epoch);
+            self.judge(running.study, info.number, &running.curve, &metric)
         });
         self.running.insert(id, running);
         pruned.map_or(Verdict::Continue, Verdict::Prune)
@@ -317,4 +315,6 @@ pub(super) struct Proposal {
     pub(super) study: usize,
     pub(super) trial: Trial,
     pub(super) keys: RunKeys,
+    /// What the run has reported so far.
+    pub(super) curve: Vec<(usize, f64)>,
 }

@@ -58,10 +58,7 @@ pub(super) fn remove(path: &Path) -> Result<(), ResultsError> {
     if !path.exists() {
         return Ok(());
     }
-    fs::remove_file(path).map_err(|error| ResultsError::Unwritable {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })
+    fs::remove_file(path).map_err(ResultsError::unwritable(path))
 }
 
 /// Settings of a cell by long path.

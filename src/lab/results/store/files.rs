@@ -9,22 +9,23 @@ use serde::de::DeserializeOwned;
 
 use super::super::checkpoints::FOLDER as CHECKPOINTS;
 use super::checksum::{seal, unseal};
-use super::error::{StoreError, entries};
 use super::{RunKeys, Store};
 use crate::base::file;
+use crate::results::ResultsError;
+use crate::results::files::entries;
 
 impl Store {
     /// Every valid JSON file of a folder with its path; the paths of damaged files are added to [`Store::damaged`].
     pub(super) fn read_all<T: DeserializeOwned>(
         &mut self,
         name: impl AsRef<Path>,
-    ) -> Result<Vec<(PathBuf, T)>, StoreError> {
+    ) -> Result<Vec<(PathBuf, T)>, ResultsError> {
         let mut all = Vec::new();
         for path in entries(&self.folder.join(name))? {
             let value = match file::read(&path) {
                 Ok(bytes) => parse(bytes),
                 Err(error) if is_no_file(&error) => None,
-                Err(error) => return Err(StoreError::system("read", &path)(error)),
+                Err(error) => return Err(ResultsError::system("read", &path)(error)),
             };
             match value {
                 Some(value) => all.push((path, value)),
@@ -54,7 +55,7 @@ impl Store {
         part: &str,
         name: &str,
         value: &impl Serialize,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         if self.is_shard() {
             return Ok(());
         }
@@ -66,9 +67,9 @@ impl Store {
         keys: &RunKeys,
         part: &str,
         value: &impl Serialize,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         let folder = self.folder.join(part).join(&*keys.cell_hash);
-        fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
+        fs::create_dir_all(&folder).map_err(ResultsError::system("create", &folder))?;
         self.write_json(&keys.path(part), value)
     }
 
@@ -77,10 +78,10 @@ impl Store {
         parse(file::read(&self.folder.join(keys.path(part))).ok()?)
     }
 
-    fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+    fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), ResultsError> {
         let path = self.folder.join(name);
         let json = serde_json::to_vec(value)
-            .map_err(|error| StoreError::system("write", &path)(io::Error::other(error)))?;
+            .map_err(|error| ResultsError::system("write", &path)(io::Error::other(error)))?;
         self.write_atomically(name, &seal(json))
     }
 
@@ -88,7 +89,7 @@ impl Store {
         &self,
         name: impl AsRef<Path>,
         bytes: &[u8],
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         let path = self.folder.join(name);
         let write = || {
             let mut file = tempfile::Builder::new().tempfile_in(self.folder.join("tmp"))?;
@@ -97,7 +98,7 @@ impl Store {
             file.persist(&path)?;
             Ok(())
         };
-        write().map_err(StoreError::system("write", &path))
+        write().map_err(ResultsError::system("write", &path))
     }
 }
 
@@ -134,7 +135,7 @@ fn parse<T: DeserializeOwned>(bytes: Vec<u8>) -> Option<T> {
 }
 
 /// Folders in the place of checkpoint files, which a run could not write there.
-pub(super) fn folders_for_checkpoints(results: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn folders_for_checkpoints(results: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     let cells = entries(&results.join(CHECKPOINTS))?.into_iter();
     let mut found = Vec::new();
     for cell in cells.filter(|cell| cell.is_dir()) {

@@ -22,10 +22,10 @@ use tempfile::TempDir;
 use crate::base::file;
 use crate::base::hash::Digest;
 use crate::event::Profile;
-use crate::results::{Environment, Share, from_here};
+use crate::results::files::entries;
+use crate::results::{Environment, ResultsError, Share, from_here};
 
 use super::checksum::{is_sealed, seal, unseal};
-use super::error::{StoreError, entries};
 use super::lock::try_to_lock;
 use super::stored_run::{StoredRun, is_image_digest};
 
@@ -102,13 +102,13 @@ impl Journal {
         results: &Path,
         share: Share,
         see: &mut dyn FnMut(StoredRun),
-    ) -> Result<(Self, Vec<usize>), StoreError> {
+    ) -> Result<(Self, Vec<usize>), ResultsError> {
         let folder = results.join(FOLDER);
-        fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
+        fs::create_dir_all(&folder).map_err(ResultsError::system("create", &folder))?;
         let path = journal_path(results, share);
         let mut options = OpenOptions::new();
         let file = options.create(true).read(true).append(true).open(&path);
-        let file = file.map_err(StoreError::system("write", &path))?;
+        let file = file.map_err(ResultsError::system("write", &path))?;
         let unlocked = lock(&file, &path)?;
         let temporary = images_of(&path);
         let mut journal = Self {
@@ -117,7 +117,7 @@ impl Journal {
             unlocked,
             codes: BTreeSet::new(),
             environments: BTreeMap::new(),
-            temporary: temporary.map_err(StoreError::system("create", &folder))?,
+            temporary: temporary.map_err(ResultsError::system("create", &folder))?,
             waiting: Mutex::default(),
             path,
         };
@@ -130,7 +130,7 @@ impl Journal {
         }
         journal.length = lines.whole_bytes;
         let cut = journal.cut();
-        cut.map_err(StoreError::system("write", &journal.path))?;
+        cut.map_err(ResultsError::system("write", &journal.path))?;
         Ok((journal, lines.damaged))
     }
 
@@ -145,7 +145,7 @@ impl Journal {
         run: &StoredRun,
         code: Option<&BTreeMap<String, String>>,
         environment: Option<&Environment>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         let waiting = std::mem::take(&mut *self.waiting());
         let env_id = &run.keys.conditions.env_id;
         let known = self.environments.get(env_id);
@@ -163,7 +163,7 @@ impl Journal {
             // A partial line (full disk) must not precede the next line. If this fails too, the next start does the same.
             let _ = self.cut();
         }
-        written.map_err(StoreError::system("write", &self.path))?;
+        written.map_err(ResultsError::system("write", &self.path))?;
         self.remember(&entry);
         Ok(())
     }
@@ -217,9 +217,9 @@ impl Entries {
     /// The entries of the journal at `path`.
     ///
     /// # Errors
-    /// [`StoreError::System`].
-    pub fn of(path: &Path) -> Result<Self, StoreError> {
-        let file = file::open(path).map_err(StoreError::system("read", path))?;
+    /// [`ResultsError::System`].
+    pub fn of(path: &Path) -> Result<Self, ResultsError> {
+        let file = file::open(path).map_err(ResultsError::system("read", path))?;
         Ok(Self {
             lines: BufReader::with_capacity(1 << 16, file),
             path: path.to_owned(),
@@ -240,11 +240,11 @@ impl Entries {
         }
     }
 
-    fn read(&mut self) -> Result<Option<Entry>, StoreError> {
+    fn read(&mut self) -> Result<Option<Entry>, ResultsError> {
         loop {
             let mut line = Vec::new();
             let read = self.lines.read_until(b'\n', &mut line);
-            read.map_err(StoreError::system("read", &self.path))?;
+            read.map_err(ResultsError::system("read", &self.path))?;
             if line.last() != Some(&b'\n') {
                 self.is_torn = !line.is_empty();
                 return Ok(None);
@@ -261,7 +261,7 @@ impl Entries {
     }
 
     /// The entry of a line without its line break; `None` if the line is damaged.
-    fn entry(&self, line: Vec<u8>) -> Result<Option<Entry>, StoreError> {
+    fn entry(&self, line: Vec<u8>) -> Result<Option<Entry>, ResultsError> {
         // Without a valid checksum the line's version is unknown too.
         let Some(json) = unseal(line) else {
             return Ok(None);
@@ -276,7 +276,7 @@ impl Entries {
 }
 
 impl Iterator for Entries {
-    type Item = Result<Entry, StoreError>;
+    type Item = Result<Entry, ResultsError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().transpose()
@@ -303,8 +303,8 @@ impl JournalFile {
 /// The journals of a results folder, sorted by number of shares, then by share; none if the folder does not exist.
 ///
 /// # Errors
-/// [`StoreError::System`].
-pub fn journals(results: &Path) -> Result<Vec<JournalFile>, StoreError> {
+/// [`ResultsError::System`].
+pub fn journals(results: &Path) -> Result<Vec<JournalFile>, ResultsError> {
     let paths = entries(&results.join(FOLDER))?;
     let file = |path: PathBuf| {
         let share = share_of(&path)?;
@@ -341,11 +341,11 @@ fn share_of(path: &Path) -> Option<Share> {
 }
 
 /// Locks the file until it is closed; returns the reason if the file system has no locks.
-fn lock(file: &File, path: &Path) -> Result<Option<String>, StoreError> {
+fn lock(file: &File, path: &Path) -> Result<Option<String>, ResultsError> {
     match try_to_lock(file) {
         Ok(()) => Ok(None),
         Err(TryLockError::Error(error)) => Ok(Some(error.to_string())),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Locked {
+        Err(TryLockError::WouldBlock) => Err(ResultsError::Locked {
             folder: path.to_owned(),
             holder: "another program".to_owned(),
         }),
@@ -353,15 +353,16 @@ fn lock(file: &File, path: &Path) -> Result<Option<String>, StoreError> {
 }
 
 /// A line of another version is refused instead of skipped: skipping would repeat its run.
-fn check_version(path: &Path, line: &[u8]) -> Result<(), StoreError> {
+fn check_version(path: &Path, line: &[u8]) -> Result<(), ResultsError> {
     #[derive(Deserialize)]
     struct Version {
         journal: u32,
     }
     match serde_json::from_slice(line) {
-        Ok(Version { journal }) if journal != JOURNAL_VERSION => Err(StoreError::OtherVersion {
+        Ok(Version { journal }) if journal != JOURNAL_VERSION => Err(ResultsError::OtherVersion {
             folder: path.to_owned(),
             found: journal.to_string(),
+            expected: JOURNAL_VERSION,
         }),
         _ => Ok(()),
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::StoreError;
+use crate::results::ResultsError;
 
 const TRIES: u32 = 6;
 const TRY_EVERY: Duration = Duration::from_millis(100);
@@ -16,20 +16,20 @@ const TRY_EVERY: Duration = Duration::from_millis(100);
 pub struct Lock(#[expect(dead_code, reason = "holds the lock for as long as it lives")] File);
 
 impl Lock {
-    pub(super) fn acquire(results: &Path, path: &Path) -> Result<Self, StoreError> {
+    pub(super) fn acquire(results: &Path, path: &Path) -> Result<Self, ResultsError> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true);
         let file = options.open(path);
-        let mut file = file.map_err(StoreError::system("write", path))?;
+        let mut file = file.map_err(ResultsError::system("write", path))?;
         match try_to_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let folder = results.to_owned();
                 let holder = holder(&mut file);
-                return Err(StoreError::Locked { folder, holder });
+                return Err(ResultsError::Locked { folder, holder });
             }
             Err(TryLockError::Error(source)) => {
-                return Err(StoreError::system("lock", path)(source));
+                return Err(ResultsError::system("lock", path)(source));
             }
         }
         // The content only informs a program that finds the lock taken: a failed write is ignored.

@@ -19,7 +19,6 @@
 //! changed later has a wrong `checksum`: it is ignored, and its run is repeated.
 
 mod checksum;
-mod error;
 mod files;
 mod index;
 mod journal;
@@ -34,7 +33,6 @@ mod shard;
 mod siblings;
 mod stored_run;
 
-pub use error::StoreError;
 pub use index::Store;
 pub use journal::{Entries, Entry, JournalFile, Place, journal_path, journals};
 pub use keys::{Conditions, RunKeys};
@@ -52,17 +50,20 @@ use crate::base::file;
 use crate::base::temporary::remove_left;
 use crate::event::StepRow;
 
-use super::Environment;
-use error::{STORE_VERSION, entries};
+use super::files::entries;
+use super::{Environment, ResultsError};
 use files::folders_for_checkpoints;
+
+/// Version of the store's layout and of its files.
+const STORE_VERSION: u32 = 1;
 
 impl Store {
     /// Opens the store of `results` for writing: creates it if absent, locks it, removes temporary files of an earlier
     /// program, reads every run, and moves damaged files to `.store/damaged/`.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing has changed then, except that missing folders may have been created.
-    pub fn open(results: &Path) -> Result<Self, StoreError> {
+    /// [`ResultsError`]; nothing has changed then, except that missing folders may have been created.
+    pub fn open(results: &Path) -> Result<Self, ResultsError> {
         let folder = results.join(".store");
         for part in [
             "runs",
@@ -75,7 +76,7 @@ impl Store {
             "tmp",
         ] {
             let part = folder.join(part);
-            fs::create_dir_all(&part).map_err(StoreError::system("create", &part))?;
+            fs::create_dir_all(&part).map_err(ResultsError::system("create", &part))?;
         }
         let lock = Lock::acquire(results, &folder.join("lock"))?;
         let is_new = !check_version(&folder)?;
@@ -95,8 +96,8 @@ impl Store {
     /// Reads the store of `results` without locking or changing anything; empty where there is none.
     ///
     /// # Errors
-    /// [`StoreError::OtherVersion`], or a folder that cannot be read.
-    pub fn read(results: &Path) -> Result<Self, StoreError> {
+    /// [`ResultsError::OtherVersion`], or a folder that cannot be read.
+    pub fn read(results: &Path) -> Result<Self, ResultsError> {
         let folder = results.join(".store");
         check_version(&folder)?;
         Self::load(folder)
@@ -130,8 +131,8 @@ impl Store {
     /// Stores a finished run; a run with the same keys is replaced.
     ///
     /// # Errors
-    /// [`StoreError::System`], for example on a full disk; the previous content is unchanged.
-    pub fn put(&mut self, mut run: StoredRun) -> Result<(), StoreError> {
+    /// [`ResultsError::System`], for example on a full disk; the previous content is unchanged.
+    pub fn put(&mut self, mut run: StoredRun) -> Result<(), ResultsError> {
         // Steps are stored separately, so that opening the store does not read them: a long run has a million steps.
         if let Some(journal) = &mut self.journal {
             let code = self.codes.get(&*run.keys.code_hash);
@@ -173,12 +174,12 @@ impl Store {
     /// Stores the parts of the current code hash.
     ///
     /// # Errors
-    /// [`StoreError::System`].
+    /// [`ResultsError::System`].
     pub fn put_code(
         &mut self,
         hash: &str,
         parts: BTreeMap<String, String>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         if !self.codes.contains_key(hash) {
             self.write_shared("codes", hash, &parts)?;
             self.codes.insert(hash.to_owned(), parts);
@@ -189,12 +190,12 @@ impl Store {
     /// Stores the environment of the runs that a session measures, as that of the session and as the latest one with this ID.
     ///
     /// # Errors
-    /// [`StoreError::System`].
+    /// [`ResultsError::System`].
     pub fn put_environment_of(
         &mut self,
         (id, session): (&str, &str),
         environment: Environment,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         self.put_environment(&of_session(id, session), environment.clone())?;
         self.put_environment(id, environment)
     }
@@ -208,12 +209,12 @@ impl Store {
     /// Stores the current environment.
     ///
     /// # Errors
-    /// [`StoreError::System`].
+    /// [`ResultsError::System`].
     pub fn put_environment(
         &mut self,
         id: &str,
         environment: Environment,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ResultsError> {
         if self.environments.get(id) != Some(&environment) {
             self.write_shared("environments", id, &environment)?;
             self.environments.insert(id.to_owned(), environment);
@@ -221,7 +222,7 @@ impl Store {
         Ok(())
     }
 
-    fn load(folder: PathBuf) -> Result<Self, StoreError> {
+    fn load(folder: PathBuf) -> Result<Self, ResultsError> {
         let mut store = Self {
             runs: HashMap::new(),
             codes: BTreeMap::new(),
@@ -272,7 +273,7 @@ fn stem(path: &Path) -> String {
 }
 
 /// Whether a store of this version exists; another version is refused.
-fn check_version(folder: &Path) -> Result<bool, StoreError> {
+fn check_version(folder: &Path) -> Result<bool, ResultsError> {
     let found = file::read(&folder.join("format"));
     let Some(found) = found.ok().and_then(|text| String::from_utf8(text).ok()) else {
         return Ok(false);
@@ -280,9 +281,10 @@ fn check_version(folder: &Path) -> Result<bool, StoreError> {
     if found.trim() == STORE_VERSION.to_string() {
         return Ok(true);
     }
-    Err(StoreError::OtherVersion {
+    Err(ResultsError::OtherVersion {
         folder: folder.to_owned(),
         found: found.trim().to_owned(),
+        expected: STORE_VERSION,
     })
 }
 

@@ -1,15 +1,16 @@
 //! Profiles of operations, stored beside the runs. Spans are in separate files, since only a trace needs them.
 
 use crate::event::{Profile, Span};
+use crate::results::ResultsError;
 
-use super::{RunKeys, Store, StoreError};
+use super::{RunKeys, Store};
 
 impl Store {
     /// Stores the profile of a run; an existing one is replaced.
     ///
     /// # Errors
-    /// [`StoreError::System`]; the previous content is unchanged.
-    pub fn put_profile(&self, keys: &RunKeys, profile: &Profile) -> Result<(), StoreError> {
+    /// [`ResultsError::System`]; the previous content is unchanged.
+    pub fn put_profile(&self, keys: &RunKeys, profile: &Profile) -> Result<(), ResultsError> {
         if let Some(journal) = &self.journal {
             journal.waiting().profile = Some(profile.clone());
             return Ok(());

@@ -26,8 +26,13 @@ pub struct RunConditions {
 impl RunConditions {
     /// Threads of a run: the cell's setting, else the cores divided by the number of concurrent runs.
     pub fn threads(&self, spec: &CellSpec) -> usize {
-        let share = (self.cores / self.jobs.max(1)).max(1);
+        let share = self.own_cores();
         spec.train.threads.unwrap_or(share)
+    }
+
+    /// A run's share of the cores.
+    pub fn own_cores(&self) -> usize {
+        (self.cores / self.jobs.max(1)).max(1)
     }
 
     /// The keys that a run of `cell` gets in this invocation.

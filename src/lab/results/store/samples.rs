@@ -10,9 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use crate::base::file;
 use crate::base::hash::Digest;
 use crate::event::Sample;
+use crate::results::ResultsError;
 
+use super::Store;
 use super::stored_run::is_image_digest;
-use super::{Store, StoreError};
 
 impl Store {
     /// Where workers write images before they are stored; emptied at every start.
@@ -26,9 +27,9 @@ impl Store {
     /// Moves an image that a worker has written into the store.
     ///
     /// # Errors
-    /// [`StoreError::System`], also if the file's digest is not the one that the worker reported.
-    pub fn add_sample(&self, sample: &Sample) -> Result<(), StoreError> {
-        let wrong = StoreError::system("read", &sample.path);
+    /// [`ResultsError::System`], also if the file's digest is not the one that the worker reported.
+    pub fn add_sample(&self, sample: &Sample) -> Result<(), ResultsError> {
+        let wrong = ResultsError::system("read", &sample.path);
         let bytes = match file::read(&sample.path) {
             Ok(bytes) if Digest::new().with(&bytes).short() == sample.digest => bytes,
             Ok(_) => return Err(wrong(io::Error::other("it is not what the worker wrote"))),

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::results::Share;
+use crate::results::{ResultsError, Share};
 
 use super::journal::{Entry, Journal};
 use super::samples::sample_path;
-use super::{Entries, Store, StoreError, StoredRun, journals};
+use super::{Entries, Store, StoredRun, journals};
 
 /// Whether a journal's run was added to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +22,8 @@ impl Store {
     /// it exists, and from journals of plans with other numbers of shares. Only the journal is ever written to.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing has changed then, except that missing folders may have been created.
-    pub fn open_shard(results: &Path, share: Share) -> Result<Self, StoreError> {
+    /// [`ResultsError`]; nothing has changed then, except that missing folders may have been created.
+    pub fn open_shard(results: &Path, share: Share) -> Result<Self, ResultsError> {
         let mut store = Self::read(results)?;
         for other in journals(results)? {
             if other.share.of() != share.of() {
@@ -72,8 +72,8 @@ impl Store {
     /// of their machines), else the existing one.
     ///
     /// # Errors
-    /// [`StoreError::System`].
-    pub fn add_entry(&mut self, mut entry: Entry) -> Result<Added, StoreError> {
+    /// [`ResultsError::System`].
+    pub fn add_entry(&mut self, mut entry: Entry) -> Result<Added, ResultsError> {
         let keys = entry.run.keys.clone();
         if let Some(parts) = entry.code.take() {
             self.put_code(&keys.code_hash, parts)?;

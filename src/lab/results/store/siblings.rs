@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::results::files::entries;
+
 use super::Store;
-use super::error::entries;
 
 /// A neighbouring store with more cells is not read for estimates: reading a long search would take too long.
 const CELLS: usize = 1000;

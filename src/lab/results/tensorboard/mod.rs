@@ -42,7 +42,7 @@ pub fn event_file(key: &str, seed: u64, block: usize) -> PathBuf {
 /// Writes the event file of a run to `path`.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; the old file is unchanged then.
+/// [`ResultsError::System`]; the old file is unchanged then.
 pub fn write_events(path: &Path, run: RunScalars<'_>) -> Result<(), ResultsError> {
     create_folder(path.parent().unwrap_or(Path::new(".")))?;
     replace(path, |file| {
