@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
 use super::AbError;
-use super::output::LAST_LINES;
+use super::output::{Output, Outputs};
 
 /// Name of the package and of its program.
 const PACKAGE: &str = "fieldtrial";
@@ -22,7 +22,8 @@ pub fn has_package(folder: &Path) -> bool {
 }
 
 /// Builds the release program of the working tree at `folder` with this program's features, and returns its path; `label`
-/// is its name in messages. A checkout gets a separate `target/`, and its `Cargo.lock` is not changed.
+/// is its name in messages. A checkout gets a separate `target/`, and its `Cargo.lock` is not changed. Every line that cargo
+/// prints is passed to `say`.
 ///
 /// # Errors
 /// A failed build, with its last output lines; an interruption by Ctrl-C.
@@ -30,33 +31,26 @@ pub fn build(
     label: &str,
     (folder, is_checkout): (&Path, bool),
     interrupted: &AtomicBool,
+    say: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, AbError> {
-    let built = run_to_end(&mut command(folder, is_checkout));
+    let mut cargo = command(folder, is_checkout);
+    let mut child = cargo.spawn().map_err(|error| {
+        let help = "`ab` builds with cargo: https://rustup.rs".to_owned();
+        AbError::mistake(format!("cannot start cargo: {error}"), help)
+    })?;
+    let mut outputs = Outputs::of(&mut child);
+    let program = follow(&mut outputs, &mut child, interrupted, say);
+    let status = child.wait()?;
     if interrupted.load(Ordering::SeqCst) {
         return Err(AbError::Interrupted);
     }
-    let program = built.and_then(|messages| {
-        let program = messages.lines().rev().find_map(executable);
-        program.ok_or_else(|| "cargo names no program".to_owned())
-    });
-    program.map_err(|reason| {
-        let title = format!("cannot build {label}:\n{reason}");
+    program.filter(|_| status.success()).ok_or_else(|| {
+        let last = outputs.stderr_tail.join("\n");
+        let title = format!("cannot build {label}:\n{last}");
         let folder = folder.display();
-        let help = format!("`cargo build --release` in `{folder}` shows all of it; cargo is part of Rust (https://rustup.rs)");
+        let help = format!("`cargo build --release` in `{folder}` shows all of it");
         AbError::mistake(title, help)
     })
-}
-
-/// Runs a command that builds something to its end, and returns its standard output; an error is what it said last.
-pub fn run_to_end(command: &mut Command) -> Result<String, String> {
-    let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = said.lines().collect();
-    Err(lines[lines.len().saturating_sub(LAST_LINES)..].join("\n"))
 }
 
 fn command(folder: &Path, is_checkout: bool) -> Command {
@@ -66,7 +60,10 @@ fn command(folder: &Path, is_checkout: bool) -> Command {
         .arg("--no-default-features")
         .args(["--message-format", "json-render-diagnostics"])
         .arg(format!("--features={}", features()))
-        .current_dir(folder);
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     if is_checkout {
         let target = folder.join("target");
         cargo.args(["--locked", "--target-dir"]).arg(target);
@@ -80,6 +77,28 @@ fn features() -> String {
         cfg!(feature = "cuda").then_some("cuda"),
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(",")
+}
+
+/// Reads cargo's output to its end; returns the path of the program.
+fn follow(
+    outputs: &mut Outputs,
+    child: &mut Child,
+    interrupted: &AtomicBool,
+    say: &mut dyn FnMut(&str),
+) -> Option<PathBuf> {
+    let mut program = None;
+    loop {
+        match outputs.next() {
+            Output::Line(text) => program = executable(&text).or(program),
+            Output::Words(text) => say(&text),
+            Output::Silence => {}
+            Output::End => return program,
+        }
+        if interrupted.load(Ordering::SeqCst) {
+            // An error means that cargo has already ended.
+            let _ = child.kill();
+        }
+    }
 }
 
 /// The path of the program, if this message of cargo contains it.
@@ -116,13 +135,21 @@ mod tests {
         fs::write(folder.path().join("src/main.rs"), "fn main() { nothing }").unwrap();
         let manifest = "[package]\nname = \"fieldtrial\"\nedition = \"2024\"\n[workspace]\n[features]\nx86-v4 = []\ncuda = []\ncuda-stand-in = []\n";
         fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
+        let mut said = Vec::new();
         let label = "HEAD~1 at 0150c8c";
-        let failed = build(label, (folder.path(), false), &AtomicBool::new(false));
+        let failed = build(
+            label,
+            (folder.path(), false),
+            &AtomicBool::new(false),
+            &mut |line| {
+                said.push(line.to_owned());
+            },
+        );
         let Err(AbError::Mistake(failure)) = failed else {
             panic!("{failed:?}");
         };
         let text = failure.render(false);
         assert!(text.contains("cannot build HEAD~1 at 0150c8c"), "{text}");
-        assert!(text.contains("nothing"), "{text}");
+        assert!(text.contains("nothing") && !said.is_empty(), "{text}");
     }
 }

@@ -20,7 +20,7 @@ mod turns;
 mod until_sure;
 
 pub use crate::progress::{Ended, RunName};
-pub use builder::{build, has_package, run_to_end};
+pub use builder::{build, has_package};
 pub use checkout::Checkout;
 pub use error::AbError;
 pub use protocol::{Hello, OfferedRun, SIDE_PROTOCOL, SideMessage, SideRequest};

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Number of last lines of standard error that are kept.
-pub(super) const LAST_LINES: usize = 20;
+const LAST_LINES: usize = 20;
 
 /// Longest wait for a line before [`Output::Silence`] is returned.
 pub(super) const LOOK: Duration = Duration::from_millis(50);

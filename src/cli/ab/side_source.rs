@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use crate::ab::{AbError, Checkout, build, has_package, run_to_end};
+use crate::ab::{AbError, Checkout, build, has_package};
 use crate::base::shell;
 use crate::diag::Failure;
 use crate::manifest::{self, Node};
@@ -121,7 +121,9 @@ impl Builder<'_> {
             return Ok(std::env::current_exe()?);
         }
         let spinner = Spinner::new(&format!("building {label}"));
-        let built = build(label, source, self.interrupted);
+        let built = build(label, source, self.interrupted, &mut |line| {
+            spinner.say(line);
+        });
         match &built {
             Ok(_) => spinner.end(),
             Err(_) => spinner.clear(),
@@ -174,12 +176,22 @@ fn build_commands(manifest: &Path, label: &str) -> Result<(), AbError> {
         let folder = table.and_then(|table| table.text("folder")).unwrap_or("");
         let shown = shell::joined(&words);
         let spinner = Spinner::new(&format!("{label}: {shown}"));
-        let mut command = Command::new(program);
-        command.args(arguments);
-        command.current_dir(manifest.folder().join(folder));
-        let Err(reason) = run_to_end(&mut command) else {
-            spinner.end();
-            continue;
+        let output = Command::new(program)
+            .args(arguments)
+            .current_dir(manifest.folder().join(folder))
+            .stdin(Stdio::null())
+            .output();
+        let reason = match output {
+            Ok(output) if output.status.success() => {
+                spinner.end();
+                continue;
+            }
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let lines: Vec<&str> = said.lines().collect();
+                lines[lines.len().saturating_sub(10)..].join("\n")
+            }
+            Err(error) => error.to_string(),
         };
         spinner.clear();
         let title = format!(
