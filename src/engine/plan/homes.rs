@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::diag::{Diagnostic, Place, did_you_mean, list};
@@ -89,62 +88,43 @@ impl Unit {
     }
 }
 
-/// Every key of the plain sections, `(section, key)`.
-static KEYS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
+/// Every setting of the plain sections: the section, and the path below it.
+static PATHS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     let sections = [
-        ("train", CHOICES.map(str::to_owned).to_vec()),
-        ("train", properties::<TrainSpec>()),
-        ("loader", properties::<LoaderSpec>()),
-        ("validation", properties::<ValidationSpec>()),
-        ("measure", properties::<MeasureSpec>()),
-        ("limits", properties::<LimitsSpec>()),
+        ("train", schemars::schema_for!(TrainSpec)),
+        ("loader", schemars::schema_for!(LoaderSpec)),
+        ("validation", schemars::schema_for!(ValidationSpec)),
+        ("measure", schemars::schema_for!(MeasureSpec)),
+        ("limits", schemars::schema_for!(LimitsSpec)),
     ];
-    let of = |(section, names): (&'static str, Vec<String>)| {
-        names.into_iter().map(move |name| (section, name))
-    };
-    sections.into_iter().flat_map(of).collect()
-});
-
-/// Keys of optimizers, schedules and other tables, only used for suggestions.
-static DEEP: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let train = schemars::schema_for!(TrainSpec).to_value();
-    let validation = schemars::schema_for!(ValidationSpec).to_value();
-    let mut paths = Vec::new();
-    for (schema, name, path) in [
-        (&train, "OptimizerSpec", "train.optimizer"),
-        (&train, "ScheduleSpec", "train.schedule"),
-        (&train, "EmaSpec", "train.ema"),
-        (&train, "EarlyStoppingSpec", "train.early-stopping"),
-        (&validation, "SamplingSpec", "validation.sampling"),
-    ] {
-        let definitions = &schema["$defs"];
-        collect(&definitions[name], definitions, path, &mut paths);
+    let mut paths = CHOICES.map(|key| ("train", key.to_owned())).to_vec();
+    for (section, schema) in sections.map(|(section, schema)| (section, schema.to_value())) {
+        let mut below = Vec::new();
+        collect(&schema, &schema["$defs"], "", &mut below);
+        paths.extend(below.into_iter().map(|path| (section, path)));
     }
     paths
 });
 
-fn collect(schema: &Value, definitions: &Value, path: &str, paths: &mut Vec<String>) {
-    for (key, _) in schema["properties"].as_object().into_iter().flatten() {
-        let path = format!("{path}.{key}");
+/// Adds the paths of a table's keys and of those of its inner tables, without `kind`.
+fn collect(schema: &Value, definitions: &Value, prefix: &str, paths: &mut Vec<String>) {
+    for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{prefix}{key}");
         if key != "kind" && !paths.contains(&path) {
+            collect(property, definitions, &format!("{path}."), paths);
             paths.push(path);
         }
     }
-    let reference = schema["$ref"]
+    let name = schema["$ref"]
         .as_str()
         .and_then(|path| path.rsplit('/').next());
-    let target = reference.map(|name| &definitions[name]);
-    let kinds = schema["oneOf"].as_array().into_iter().flatten();
-    for one in target.into_iter().chain(kinds) {
-        collect(one, definitions, path, paths);
+    let target = name.map(|name| &definitions[name]);
+    let several = ["oneOf", "anyOf"]
+        .into_iter()
+        .filter_map(|key| schema[key].as_array());
+    for one in target.into_iter().chain(several.flatten()) {
+        collect(one, definitions, prefix, paths);
     }
-}
-
-/// Names of a section's keys, from its type.
-fn properties<T: JsonSchema>() -> Vec<String> {
-    let schema = schemars::schema_for!(T).to_value();
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    properties.map(|(key, _)| key.clone()).collect()
 }
 
 /// The long path for the path `written` at `place`: a short name is prefixed by its section, a dotted path is
@@ -172,7 +152,7 @@ pub(super) fn dotted_path(written: &str, place: Place) -> String {
 }
 
 fn home(name: &str, place: Place) -> Result<&'static str, Diagnostic> {
-    let homes = KEYS.iter().filter(|(_, key)| key == name);
+    let homes = PATHS.iter().filter(|(_, path)| path == name);
     let homes: Vec<&'static str> = homes.map(|(section, _)| *section).collect();
     match homes.as_slice() {
         [] => Err(homeless(name, place)),
@@ -197,15 +177,20 @@ fn homeless(name: &str, place: Place) -> Diagnostic {
     if is_fixed(name) {
         return fixed(name, place);
     }
-    let deep = DEEP.iter().map(String::as_str);
-    let paths: Vec<&str> = deep
-        .filter(|path| path.rsplit('.').next() == Some(name))
+    let deep = PATHS
+        .iter()
+        .filter(|(_, path)| path.rsplit('.').next() == Some(name));
+    let paths: Vec<String> = deep
+        .map(|(section, path)| format!("{section}.{path}"))
         .collect();
-    let names = KEYS.iter().map(|(_, key)| key.as_str());
+    let names = PATHS
+        .iter()
+        .map(|(_, path)| path.as_str())
+        .filter(|path| !path.contains('.'));
     let help = if !paths.is_empty() {
         format!(
             "write its whole path: {}; that of a command's parameter is `models.NAME.{name}`",
-            list(paths)
+            list(paths.iter().map(String::as_str))
         )
     } else if let Some(meant) = did_you_mean(name, names.chain(["variant"])) {
         meant
@@ -222,7 +207,7 @@ fn no_section(written: &str, section: &str, place: Place) -> Diagnostic {
         return fixed(section, place);
     }
     let sections = || PLAIN.into_iter().chain(NAMED);
-    let short = KEYS.iter().find(|(_, key)| key == section);
+    let short = PATHS.iter().find(|(_, path)| path == section);
     let meant = short.map(|(home, _)| format!("did you mean `{home}.{written}`?"));
     Diagnostic::error(format!("`{written}` leads nowhere"))
         .at(place, format!("there is no section `{section}`"))
