@@ -35,12 +35,10 @@ pub(super) struct Units<'a> {
     schedule: Memo<Part<ScheduleSpec>>,
     whole_train: Memo<Train>,
     loader: Memo<Part<LoaderSpec>>,
-    /// The section, with the default share of training rows for validation.
-    validation: Memo<(Part<ValidationSpec>, f64)>,
+    /// The section, the default share of training rows for validation, the data, and what model and data are together.
+    validation: Memo<(Part<ValidationSpec>, f64, Data, Pairing)>,
     measure: Memo<Part<MeasureSpec>>,
     limits: Memo<Part<LimitsSpec>>,
-    data: Memo<Data>,
-    pairing: Memo<Pairing>,
 }
 
 /// All units of one cell.
@@ -110,8 +108,6 @@ impl<'a> Units<'a> {
             validation: memo(reader, &[Model, Dataset, Loss, Validation]),
             measure: memo(reader, &[Unit::Measure]),
             limits: memo(reader, &[Unit::Limits]),
-            data: memo(reader, &[Model, Dataset, Loss, Validation]),
-            pairing: memo(reader, &[Model, Dataset, Loss, Validation]),
         }
     }
 
@@ -133,15 +129,14 @@ impl<'a> Units<'a> {
         });
         let train = self.train(choice);
         let loader = self.loader.get(choice, || section(reader.plain()));
-        let (validation, default_share) = self.validation.get(choice, || {
-            with_fraction(reader.plain(), &dataset.value, &loss.value)
+        let (validation, default_share, data, pairing) = self.validation.get(choice, || {
+            let (section, share) = with_fraction(reader.plain(), &dataset.value, &loss.value);
+            let data = Data::of(&reader.plan.inputs, &dataset, &section.value);
+            let pairing = Pairing::of(&model, &loss, &data);
+            (section, share, data, pairing)
         });
         let measure = self.measure.get(choice, || section(reader.plain()));
         let limits = self.limits.get(choice, || section(reader.plain()));
-        let of_data = || Data::of(&reader.plan.inputs, &dataset, &validation.value);
-        let data = self.data.get(choice, of_data);
-        let of_pair = || Pairing::of(&model, &loss, &data);
-        let pairing = self.pairing.get(choice, of_pair);
         let problems = [
             &model.problem,
             &dataset.problem,
