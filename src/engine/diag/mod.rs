@@ -10,7 +10,7 @@ mod render;
 mod suggest;
 
 pub use failure::Failure;
-pub use place::{Place, Source};
+pub use place::{Place, Source, repeated};
 pub use suggest::{did_you_mean, list, list_of, nearest};
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,8 @@
 //! [`Place`] and [`Source`]: texts and positions in them.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use serde::{Deserialize, Serialize};
 
 /// A range of bytes in one of the sources of an input. Small, because every node of a manifest has one.
@@ -58,4 +61,16 @@ pub struct Source {
     pub path: String,
     /// The whole text.
     pub text: String,
+}
+
+/// The keys that were there before, each with its place and that of the first one.
+pub fn repeated<K: Copy + Eq + Hash>(
+    items: impl IntoIterator<Item = (K, Place)>,
+) -> Vec<(K, Place, Place)> {
+    let mut known = HashMap::new();
+    let again = |(key, place)| {
+        let first = *known.entry(key).or_insert(place);
+        (first != place).then_some((key, place, first))
+    };
+    items.into_iter().filter_map(again).collect()
 }

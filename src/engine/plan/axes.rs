@@ -1,10 +1,10 @@
 //! Reads `[matrix]`: its axes and `[matrix.zip]`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::base::text::count;
-use crate::diag::{Diagnostic, Place};
+use crate::diag::{Diagnostic, Place, repeated};
 use crate::manifest::{Key, Node, Table, toml_text};
 
 use super::homes::long_path;
@@ -80,10 +80,12 @@ fn read_axes(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>)
 
 fn add_axis(matrix: &mut Matrix, key: Key, node: &Node, mistakes: &mut Vec<Diagnostic>) {
     match axis(matrix, key, node) {
-        Ok(mut axis) => {
-            values_twice(&mut axis, mistakes);
-            let dimension = Dimension::of_axis(matrix.axes.len(), axis.listed);
-            matrix.dimensions.push(dimension);
+        Ok(axis) => {
+            values_twice(&axis, mistakes);
+            let (axis, _) = each_once(axis);
+            let first = matrix.axes.len();
+            let rows = (0..axis.listed as u32).map(|value| vec![value]).collect();
+            matrix.dimensions.push(Dimension { first, rows });
             matrix.axes.push(axis);
         }
         Err(mistake) => mistakes.push(mistake),
@@ -129,9 +131,14 @@ fn read_zip(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>) 
         values.map(|value| value.copied().unwrap_or(0)).collect()
     };
     let rows: Vec<Vec<u32>> = (0..places.len()).map(row).collect();
-    rows_twice(&rows, &places, mistakes);
-    let axes = (first..matrix.axes.len()).collect();
-    matrix.dimensions.push(Dimension::of_rows(axes, &rows));
+    for (_, place, first) in repeated(rows.iter().zip(places)) {
+        mistakes.push(
+            Diagnostic::error("the zipped axes have the same values twice")
+                .at(place, "again, in all of them")
+                .context(first, "first here"),
+        );
+    }
+    matrix.dimensions.push(Dimension { first, rows });
 }
 
 /// The axis without duplicate values, and for each entry of its list the index of the value.
@@ -146,22 +153,6 @@ fn each_once(mut axis: Axis) -> (Axis, Vec<u32>) {
     });
     axis.listed = axis.values.len();
     (axis, list)
-}
-
-/// Reports positions at which all zipped axes repeat the values of an earlier position.
-fn rows_twice(rows: &[Vec<u32>], places: &[Place], mistakes: &mut Vec<Diagnostic>) {
-    let mut seen: BTreeMap<&[u32], Place> = BTreeMap::new();
-    for (row, place) in rows.iter().zip(places) {
-        if let Some(first) = seen.get(&row[..]) {
-            mistakes.push(
-                Diagnostic::error("the zipped axes have the same values twice")
-                    .at(*place, "again, in all of them")
-                    .context(*first, "first here"),
-            );
-        } else {
-            seen.insert(row, *place);
-        }
-    }
 }
 
 /// The axis with all values of its list, if it has no mistake.
@@ -190,19 +181,13 @@ fn axis(matrix: &Matrix, key: Key, node: &Node) -> Result<Axis, Diagnostic> {
     Ok(Axis::new(key, path, values))
 }
 
-/// Removes repeated values of the list and reports them.
-fn values_twice(axis: &mut Axis, mistakes: &mut Vec<Diagnostic>) {
-    let mut known: HashMap<Arc<str>, Place> = HashMap::new();
-    let name = &axis.name;
-    axis.values.retain(|value| {
-        let place = value.assignment.node.place;
-        let before = known.insert(Arc::clone(&value.text), place);
-        if let Some(before) = before {
-            let title = format!("axis `{name}` has the value `{}` twice", value.text);
-            let mistake = Diagnostic::error(title).at(place, "again");
-            mistakes.push(mistake.context(before, "first here"));
-        }
-        before.is_none()
-    });
-    axis.listed = axis.values.len();
+/// Reports repeated values of the list.
+fn values_twice(axis: &Axis, mistakes: &mut Vec<Diagnostic>) {
+    let values = axis.values.iter();
+    let values = values.map(|value| (&*value.text, value.assignment.node.place));
+    for (text, place, first) in repeated(values) {
+        let title = format!("axis `{}` has the value `{text}` twice", axis.name);
+        let mistake = Diagnostic::error(title).at(place, "again");
+        mistakes.push(mistake.context(first, "first here"));
+    }
 }

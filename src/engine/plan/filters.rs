@@ -142,7 +142,8 @@ pub(super) fn read_includes(matrix: &mut Matrix, table: &Table, mistakes: &mut V
     }
 }
 
-fn product(choices: &[Vec<u32>]) -> Vec<Vec<u32>> {
+/// Every combination of one of the values of each axis, the last axis fastest.
+pub(super) fn product(choices: &[Vec<u32>]) -> Vec<Vec<u32>> {
     choices.iter().fold(vec![Vec::new()], |cells, values| {
         let extend = |cell: Vec<u32>| {
             let longer = |value: &u32| [&cell[..], &[*value]].concat();

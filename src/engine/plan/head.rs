@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
 use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
 use crate::manifest::{Key, Manifest, Node, Table};
 
@@ -14,7 +17,7 @@ use super::matrix::Matrix;
 use super::program;
 use super::references;
 use super::reported::default_template;
-use super::resolve::{absolute, read as read_section};
+use super::resolve::{absolute, or_default, read as read_section};
 use super::results_root::{manifests_with_name, results_root};
 use super::search::{self, SearchSpec, Searched};
 use super::slurm::{self, SlurmSpec};
@@ -101,18 +104,13 @@ fn without_matrices(root: &Table) -> Table {
     }
 }
 
-fn section<T: serde::de::DeserializeOwned + Default>(
+fn section<T: DeserializeOwned + JsonSchema + Default>(
     root: &Table,
     name: &str,
     mistakes: &mut Vec<Diagnostic>,
 ) -> T {
-    let Some(node) = root.get(name) else {
-        return T::default();
-    };
-    read_section(node, name, name, &[]).unwrap_or_else(|found| {
-        mistakes.extend(found);
-        T::default()
-    })
+    let read = root.get(name).map(|node| read_section(node, name, &[]));
+    read.map_or_else(T::default, |read| or_default(read, mistakes))
 }
 
 /// Reads `[search]`; the axes of trials come after those of the matrices.

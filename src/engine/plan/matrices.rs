@@ -1,10 +1,10 @@
 //! Reads `[matrix]` or `[[matrices]]`, and merges their axes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::base::text::one_line;
-use crate::diag::{Diagnostic, Place};
+use crate::diag::{Diagnostic, Place, repeated};
 use crate::manifest::{Node, Table};
 
 use super::axes;
@@ -63,13 +63,9 @@ pub(super) fn read(
 pub(super) fn names_twice(matrices: &[Matrix], places: &[Place], mistakes: &mut Vec<Diagnostic>) {
     let named = matrices.iter().zip(places);
     let named = named.filter_map(|(matrix, place)| Some((matrix.name.as_deref()?, *place)));
-    let mut first: HashMap<&str, Place> = HashMap::new();
-    for (name, place) in named.filter(|(name, _)| !name.is_empty()) {
-        let before = *first.entry(name).or_insert(place);
-        if before != place {
-            let mistake = Diagnostic::error(format!("two matrices are called `{name}`"));
-            mistakes.push(mistake.at(place, "again").context(before, "first here"));
-        }
+    for (name, place, first) in repeated(named.filter(|(name, _)| !name.is_empty())) {
+        let mistake = Diagnostic::error(format!("two matrices are called `{name}`"));
+        mistakes.push(mistake.at(place, "again").context(first, "first here"));
     }
 }
 

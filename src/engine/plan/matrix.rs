@@ -53,55 +53,13 @@ pub(super) struct AxisValue {
     pub(super) text: Arc<str>,
 }
 
-/// Axes that vary together, and their combinations in row order.
+/// Consecutive axes that vary together, and their combinations in row order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Dimension {
-    /// Axis numbers, consecutive.
-    pub(super) axes: Vec<usize>,
-    /// Indices of values, one per axis, row after row.
-    values: Vec<u32>,
-}
-
-impl Dimension {
-    /// A dimension of one axis with its first `length` values.
-    pub(super) fn of_axis(axis: usize, length: usize) -> Self {
-        Self {
-            axes: vec![axis],
-            values: (0..length as u32).collect(),
-        }
-    }
-
-    /// A dimension of the given rows, one value per axis.
-    pub(super) fn of_rows(axes: Vec<usize>, rows: &[Vec<u32>]) -> Self {
-        Self {
-            values: rows.concat(),
-            axes,
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.values.len() / self.axes.len().max(1)
-    }
-
-    /// The values of row `index`, one per axis.
-    pub(super) fn row(&self, index: usize) -> &[u32] {
-        let width = self.axes.len();
-        let row = self.values.get(index * width..(index + 1) * width);
-        row.unwrap_or_default()
-    }
-
-    fn first(&self) -> usize {
-        self.axes.first().copied().unwrap_or(0)
-    }
-
-    /// Sorts the rows by their values, axis by axis: numbers ascending, others in the order of the manifest.
-    fn sort(&mut self, axes: &[Axis]) {
-        let axes = axes.get(self.first()..).unwrap_or_default();
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by(|one, other| compare(axes, self.row(*one), self.row(*other)));
-        let rows = order.iter().flat_map(|row| self.row(*row));
-        self.values = rows.copied().collect();
-    }
+    /// Number of the first axis.
+    pub(super) first: usize,
+    /// Indices of values, one per axis.
+    pub(super) rows: Vec<Vec<u32>>,
 }
 
 impl AxisValue {
@@ -205,6 +163,18 @@ impl Matrix {
         axis.map_or(0, |axis| axis.values.len() as u32)
     }
 
+    /// Texts of a cell's values, in the order of the plan's axes; empty for an axis that the matrix lacks.
+    pub(super) fn texts(&self, choice: &[u32]) -> Vec<Arc<str>> {
+        let text = |index: &usize| {
+            let value = *choice.get(*index)? as usize;
+            let value = self.axes.get(*index)?.values.get(value)?;
+            Some(Arc::clone(&value.text))
+        };
+        let columns = self.columns.iter();
+        let own = columns.map(|column| column.as_ref().and_then(text).unwrap_or_default());
+        self.name.iter().cloned().chain(own).collect()
+    }
+
     /// Whether a filter of `exclude` removes the cell.
     pub(super) fn is_excluded(&self, choice: &[u32]) -> bool {
         self.is_excluded_by(choice, |_| true)
@@ -219,9 +189,11 @@ impl Matrix {
         self.excludes.iter().any(|filter| filter.iter().all(fits))
     }
 
+    /// Sorts the rows by their values, axis by axis: numbers ascending, others in the order of the manifest.
     pub(super) fn sort_rows(&mut self) {
-        for dimension in &mut self.dimensions {
-            dimension.sort(&self.axes);
+        for Dimension { first, rows } in &mut self.dimensions {
+            let axes = self.axes.get(*first..).unwrap_or_default();
+            rows.sort_by(|one, other| compare(axes, one, other));
         }
     }
 
@@ -235,17 +207,16 @@ impl Matrix {
     }
 
     fn is_product(&self, choice: &[u32]) -> bool {
-        self.dimensions.iter().all(|dimension| {
-            let first = dimension.first();
-            let part = choice.get(first..first + dimension.axes.len());
-            part.is_some_and(|part| (0..dimension.len()).any(|row| dimension.row(row) == part))
+        self.dimensions.iter().all(|Dimension { first, rows }| {
+            let part = choice.get(*first..);
+            part.is_some_and(|part| rows.iter().any(|row| part.starts_with(row)))
         })
     }
 
     /// Number of combinations before excluding and including.
     pub(super) fn product_size(&self) -> u64 {
-        let size = |dimension: &Dimension| dimension.len() as u64;
-        let sizes = self.dimensions.iter().map(size);
+        let dimensions = self.dimensions.iter();
+        let sizes = dimensions.map(|dimension| dimension.rows.len() as u64);
         sizes.fold(1, u64::saturating_mul)
     }
 
@@ -279,12 +250,12 @@ impl Matrix {
 
     fn combination(&self, mut position: u64) -> Vec<u32> {
         let mut choice = vec![0; self.axes.len()];
-        for dimension in self.dimensions.iter().rev() {
-            let length = dimension.len().max(1) as u64;
-            let row = dimension.row((position % length) as usize);
+        for Dimension { first, rows } in self.dimensions.iter().rev() {
+            let length = rows.len().max(1) as u64;
+            let row = rows.get((position % length) as usize);
             position /= length;
-            for (axis, value) in dimension.axes.iter().zip(row) {
-                choice[*axis] = *value;
+            for (offset, value) in row.into_iter().flatten().enumerate() {
+                choice[first + offset] = *value;
             }
         }
         choice

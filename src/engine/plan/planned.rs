@@ -94,7 +94,7 @@ impl<'a> Resolver<'a> {
             let work = work_signature(Arc::clone(&pairing.work), resolved.train.algorithm);
             (Arc::clone(&pairing.task), work)
         };
-        let axes = self.axes(choice);
+        let axes = self.matrix.texts(choice);
         PlannedCell {
             spec: CellSpec {
                 key: self.plan.key(&axes),
@@ -152,17 +152,6 @@ impl<'a> Resolver<'a> {
         };
         let skipped = |reason: String| Feasibility::Skipped(one_line(&reason));
         (program, lack.map_or(Feasibility::Runs, skipped))
-    }
-
-    fn axes(&self, choice: &[u32]) -> Vec<Arc<str>> {
-        let text = |index: &usize| {
-            let value = *choice.get(*index)? as usize;
-            let value = self.matrix.axes.get(*index)?.values.get(value)?;
-            Some(Arc::clone(&value.text))
-        };
-        let columns = self.matrix.columns.iter();
-        let own = columns.map(|column| column.as_ref().and_then(text).unwrap_or_default());
-        self.matrix.name.iter().cloned().chain(own).collect()
     }
 }
 

@@ -1,24 +1,20 @@
 //! Checks ranges: numbers against the bounds that their types state, as in the JSON Schema and `fieldtrial list`; and
 //! settings that depend on each other.
 
-use std::sync::LazyLock;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde_json::Value as Json;
 
-use crate::datasets::DatasetSpec;
-use crate::diag::Diagnostic;
-use crate::loader::LoaderSpec;
-use crate::losses::LossSpec;
+use crate::diag::{Diagnostic, repeated};
 use crate::manifest::{Node, Value};
-use crate::models::ModelSpec;
-use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
+use crate::optim::RangeError;
 
 use super::bounds::Bounds;
-use super::cell::{SAFETENSORS, TrainSpec, ValidationSpec};
-use super::search::{FloatSection, IntSection, PrunerSpec, SamplerSpec, SearchSection};
-use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
-use super::slurm::SlurmSpec;
+use super::cell::SAFETENSORS;
+use super::key::value_text;
 
 /// Called for each number out of bounds: the keys that lead to it, its position, the number, and the bounds.
 type Found<'a> = &'a mut dyn FnMut(&[&str], &Node, f64, &Bounds);
@@ -36,32 +32,16 @@ struct Shape {
     kinds: Vec<(String, Self)>,
 }
 
-/// The sections (named ones without the name) and their bounds, computed when a manifest first has the section.
-static SHAPES: [(&str, LazyLock<Shape>); 19] = [
-    ("models", LazyLock::new(of::<ModelSpec>)),
-    ("datasets", LazyLock::new(of::<DatasetSpec>)),
-    ("losses", LazyLock::new(of::<LossSpec>)),
-    ("train", LazyLock::new(of::<TrainSpec>)),
-    ("train.optimizer", LazyLock::new(of::<OptimizerSpec>)),
-    ("train.schedule", LazyLock::new(of::<ScheduleSpec>)),
-    ("loader", LazyLock::new(of::<LoaderSpec>)),
-    ("validation", LazyLock::new(of::<ValidationSpec>)),
-    ("measure", LazyLock::new(of::<MeasureSpec>)),
-    ("limits", LazyLock::new(of::<LimitsSpec>)),
-    ("report", LazyLock::new(of::<ReportSpec>)),
-    ("compare", LazyLock::new(of::<CompareSpec>)),
-    ("cost", LazyLock::new(of::<CostSpec>)),
-    ("search", LazyLock::new(of::<SearchSection>)),
-    ("search.sampler", LazyLock::new(of::<SamplerSpec>)),
-    ("search.pruner", LazyLock::new(of::<PrunerSpec>)),
-    ("search.space.int", LazyLock::new(of::<IntSection>)),
-    ("search.space.float", LazyLock::new(of::<FloatSection>)),
-    ("slurm", LazyLock::new(of::<SlurmSpec>)),
-];
+/// The bounds of the types that were read, by the identifiers of their schemas.
+static SHAPES: Mutex<BTreeMap<Cow<'static, str>, Arc<Shape>>> = Mutex::new(BTreeMap::new());
 
-fn of<T: JsonSchema>() -> Shape {
-    let schema = schemars::schema_for!(T).to_value();
-    Shape::of(&schema, &schema["$defs"], &[])
+fn of<T: JsonSchema>() -> Arc<Shape> {
+    let mut shapes = SHAPES.lock().unwrap_or_else(PoisonError::into_inner);
+    let shape = shapes.entry(T::schema_id()).or_insert_with(|| {
+        let schema = schemars::schema_for!(T).to_value();
+        Shape::of(&schema, &schema["$defs"], &[]).into()
+    });
+    Arc::clone(shape)
 }
 
 impl Shape {
@@ -148,22 +128,20 @@ impl Shape {
     }
 }
 
-/// Reports all numbers of the section that are out of range.
-pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> {
+/// Reports all numbers of the section `shown` that are out of the range that `T` states.
+pub(super) fn check<T: JsonSchema>(shown: &str, node: &Node) -> Vec<Diagnostic> {
     let mut mistakes = Vec::new();
-    if let Some((_, shape)) = SHAPES.iter().find(|(name, _)| *name == section) {
-        shape.outside(node, &mut Vec::new(), &mut |path, node, number, bounds| {
-            let path = path.join(".");
-            let words = if number.is_finite() {
-                bounds.words()
-            } else {
-                "a finite number".to_owned()
-            };
-            let title = format!("`{shown}.{path}` must be {words}, found `{number}`");
-            mistakes.push(Diagnostic::error(title).at(node.place, words));
-        });
-    }
-    match section {
+    of::<T>().outside(node, &mut Vec::new(), &mut |path, node, number, bounds| {
+        let path = path.join(".");
+        let words = if number.is_finite() {
+            bounds.words()
+        } else {
+            "a finite number".to_owned()
+        };
+        let title = format!("`{shown}.{path}` must be {words}, found `{number}`");
+        mistakes.push(Diagnostic::error(title).at(node.place, words));
+    });
+    match shown {
         "measure" => mistakes.extend(seeds(node)),
         "train" => mistakes.extend(file_name(node)),
         _ => {}
@@ -221,29 +199,28 @@ fn seeds(node: &Node) -> Vec<Diagnostic> {
         let mistake = mistake.at(list.place, "without a seed nothing runs");
         return vec![mistake.help("for example `seeds = [42]`")];
     }
-    let mut known: Vec<&Value> = Vec::new();
-    let mut mistakes = Vec::new();
-    for seed in seeds {
-        if known.contains(&&seed.value) {
-            let mistake = Diagnostic::error("`measure.seeds` has a seed twice");
-            mistakes.push(mistake.at(seed.place, "again"));
-        }
-        known.push(&seed.value);
-    }
-    mistakes
+    let texts: Vec<String> = seeds.iter().map(value_text).collect();
+    let seeds = texts.iter().zip(seeds.iter().map(|seed| seed.place));
+    let again =
+        |(_, place, _)| Diagnostic::error("`measure.seeds` has a seed twice").at(place, "again");
+    repeated(seeds).into_iter().map(again).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
+    use super::super::cell::TrainSpec;
     use super::*;
+    use crate::datasets::DatasetSpec;
     use crate::manifest::Manifest;
+    use crate::models::ModelSpec;
+    use crate::optim::OptimizerSpec;
 
     #[track_caller]
-    fn mistakes(section: &str, text: &str) -> Vec<String> {
+    fn mistakes<T: JsonSchema>(text: &str) -> Vec<String> {
         let manifest = Manifest::new(Path::new("x.toml"), text.to_owned(), &[]).unwrap();
-        let found = check(section, "s", &manifest.root);
+        let found = check::<T>("s", &manifest.root);
         found.into_iter().map(|mistake| mistake.title).collect()
     }
 
@@ -251,7 +228,7 @@ mod tests {
     fn a_rule_belongs_to_its_kind() {
         let text = "kind = \"ddpm-unet\"\ndropout = 1.0\nhidden = 0\n";
         let expected = "`s.dropout` must be at least 0 and less than 1, found `1`";
-        assert_eq!(mistakes("models", text), [expected]);
+        assert_eq!(mistakes::<ModelSpec>(text), [expected]);
     }
 
     #[test]
@@ -262,14 +239,14 @@ mod tests {
             "`s.augment.flip` must be from 0 to 1, found `2`",
             "`s.generate.size` must be from 8 to 2048, found `4`",
         ];
-        assert_eq!(mistakes("datasets", text), expected);
+        assert_eq!(mistakes::<DatasetSpec>(text), expected);
         let text = "kind = \"detector-events\"\nvoxels = 2\nheight-mm = 0\nsamples = 0\n";
         let expected = [
             "`s.voxels` must be from 3 to 1000000, found `2`",
             "`s.height-mm` must be larger than 0, found `0`",
             "`s.samples` must be from 1 to 4294967295, found `0`",
         ];
-        assert_eq!(mistakes("datasets", text), expected);
+        assert_eq!(mistakes::<DatasetSpec>(text), expected);
     }
 
     #[test]
@@ -279,13 +256,13 @@ mod tests {
             "`s.early-stopping.patience` must be at least 1, found `0`",
             "`s.ema.decay` must be at least 0 and less than 1, found `1`",
         ];
-        assert_eq!(mistakes("train", text), expected);
+        assert_eq!(mistakes::<TrainSpec>(text), expected);
         let text = "kind = \"adam\"\nbetas = [0.9, 1.0]\n";
         let expected = "`s.betas` must be at least 0 and less than 1, found `1`";
-        assert_eq!(mistakes("train.optimizer", text), [expected]);
+        assert_eq!(mistakes::<OptimizerSpec>(text), [expected]);
         let text =
             "kind = \"image-folder\"\ngenerate = { kind = \"surface-textures\", size = 0 }\n";
         let expected = "`s.generate.size` must be from 8 to 2048, found `0`";
-        assert_eq!(mistakes("datasets", text), [expected]);
+        assert_eq!(mistakes::<DatasetSpec>(text), [expected]);
     }
 }

@@ -1,5 +1,6 @@
 //! [`Reader`]: reads the units of one cell from the manifest into their types.
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::base::shell;
@@ -145,7 +146,7 @@ impl<'a> Reader<'a> {
                 table.take(name);
             }
         }
-        let mut train: TrainSpec = read(&node, "train", "train", &CHOICES)?;
+        let mut train: TrainSpec = read(&node, "train", &CHOICES)?;
         let folder = &self.plan.written.folder;
         train.init_from = train
             .init_from
@@ -166,7 +167,7 @@ impl<'a> Reader<'a> {
 
     /// A section that is a single table.
     pub(super) fn plain<T: Section>(self) -> Read<T> {
-        read(&self.section(T::NAME), T::NAME, T::NAME, &[])
+        read(&self.section(T::NAME), T::NAME, &[])
     }
 
     /// The section `[name]` of the cell; values keep their positions.
@@ -191,7 +192,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `train.optimizer` or `train.schedule`; without `kind` it has the default kind.
-    fn train_part<T: DeserializeOwned>(
+    fn train_part<T: DeserializeOwned + JsonSchema>(
         self,
         name: &str,
         default_kind: &str,
@@ -242,14 +243,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn named<T: DeserializeOwned>(self, what: &str) -> Read<(String, T)> {
+    fn named<T: DeserializeOwned + JsonSchema>(self, what: &str) -> Read<(String, T)> {
         let chosen = self.chosen(what);
         let chosen = chosen.unwrap_or_else(|| Err(self.nothing_chosen(what, &kinds::<T>())));
         self.of_name(what, chosen.map_err(|mistake| vec![mistake])?)
     }
 
     /// Reads the section that the cell has chosen.
-    fn of_name<T: DeserializeOwned>(self, what: &str, chosen: Key) -> Read<(String, T)> {
+    fn of_name<T: DeserializeOwned + JsonSchema>(
+        self,
+        what: &str,
+        chosen: Key,
+    ) -> Read<(String, T)> {
         let (section, name) = (plural(what), chosen.name.as_str());
         let table = self.plan.written.root.table(&section);
         let base = match table.and_then(|table| table.get(name)) {
@@ -263,7 +268,7 @@ impl<'a> Reader<'a> {
             return Err(undeclared);
         }
         let node = self.overlaid(base, &section, name);
-        let value = read(&node, &section, &format!("{section}.{name}"), &[])?;
+        let value = read(&node, &format!("{section}.{name}"), &[])?;
         Ok((chosen.name, value))
     }
 

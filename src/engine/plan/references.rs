@@ -126,15 +126,8 @@ fn many_threads(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
     let is_it = |path: &[Key]| Key::dotted(path) == "train.threads";
     let train = plan.written.root.table("train");
     let written = train.and_then(|train| train.get("threads")).into_iter();
-    let set = plan.matrices.iter().flat_map(|matrix| {
-        let values = matrix.axes.iter().flat_map(|axis| &axis.values);
-        matrix
-            .set
-            .iter()
-            .chain(values.map(|value| &value.assignment))
-    });
-    let set = set.chain(plan.written.variants.values().flatten());
-    let set = set.filter(|one| is_it(&one.path)).map(|one| &one.node);
+    let set = plan.assignments().filter(|one| is_it(&one.path));
+    let set = set.map(|one| &one.node);
     for node in written.chain(set) {
         let is_many = |threads: f64| threads > (MOST_THREADS_A_CORE * cores) as f64;
         if let Some(threads) = node.as_f64().filter(|threads| is_many(*threads)) {

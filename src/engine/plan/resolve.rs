@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::base::shell;
@@ -17,13 +18,13 @@ use super::ranges;
 pub(super) type Read<T> = Result<T, Vec<Diagnostic>>;
 
 /// Reads the section at `path` and checks its ranges and, by `check`, its values.
-pub(super) fn read_checked<T: DeserializeOwned>(
+pub(super) fn read_checked<T: DeserializeOwned + JsonSchema>(
     node: &Node,
     path: &str,
     check: impl Fn(&T) -> Vec<RangeError>,
 ) -> Read<T> {
     let refused = |value: &T| ranges::refused(path, node, &check(value));
-    match read(node, path, path, &[]) {
+    match read(node, path, &[]) {
         Ok(value) => match refused(&value) {
             found if found.is_empty() => Ok(value),
             found => Err(found),
@@ -51,24 +52,22 @@ fn without_mistakes<T: DeserializeOwned>(node: &Node) -> Option<T> {
 }
 
 /// Reads a section as `T` and checks its ranges.
-pub(super) fn read<T: DeserializeOwned>(
+pub(super) fn read<T: DeserializeOwned + JsonSchema>(
     node: &Node,
-    ranges_of: &str,
     shown: &str,
     also: &[&str],
 ) -> Read<T> {
-    read_where(node, ranges_of, shown, also, |_| true)
+    read_where(node, shown, also, |_| true)
 }
 
 /// As [`read`], but returns only the mistakes for which `is_meant` is true; may return an empty list.
-pub(super) fn read_where<T: DeserializeOwned>(
+pub(super) fn read_where<T: DeserializeOwned + JsonSchema>(
     node: &Node,
-    ranges_of: &str,
     shown: &str,
     also: &[&str],
     is_meant: impl Fn(&Mistake) -> bool,
 ) -> Read<T> {
-    let outside = ranges::check(ranges_of, shown, node);
+    let outside = ranges::check::<T>(shown, node);
     let found = match typed::<T>(node) {
         Ok(value) if outside.is_empty() => return Ok(value),
         Ok(_) => return Err(outside),
@@ -77,8 +76,9 @@ pub(super) fn read_where<T: DeserializeOwned>(
     let diagnostic = |mistake: &Mistake| {
         let is_kind =
             matches!(mistake.complaint, Complaint::UnknownWord { .. }) && mistake.path == ["kind"];
-        let command = || shell::command(&format!("list {ranges_of}"));
-        let shows_all = (is_kind && NAMED.contains(&ranges_of)).then(command);
+        let section = shown.split('.').next().unwrap_or_default();
+        let command = || shell::command(&format!("list {section}"));
+        let shows_all = (is_kind && NAMED.contains(&section)).then(command);
         let all = shows_all.map(|command| format!("`{command}` shows all of them"));
         explain(mistake, shown, also).maybe_help(all)
     };
@@ -104,6 +104,14 @@ pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
         }
     }
     clean
+}
+
+/// The section, or its default with its mistakes added to `mistakes`.
+pub(super) fn or_default<T: Default>(read: Read<T>, mistakes: &mut Vec<Diagnostic>) -> T {
+    read.unwrap_or_else(|found| {
+        mistakes.extend(found);
+        T::default()
+    })
 }
 
 /// The entry in the same folder with the name most similar to a missing path.

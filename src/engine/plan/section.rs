@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -17,7 +18,9 @@ use super::settings::{LimitsSpec, MeasureSpec};
 type Texts = BTreeMap<String, String>;
 
 /// A section that is a single table.
-pub(super) trait Section: Clone + Default + Serialize + DeserializeOwned {
+pub(super) trait Section:
+    Clone + Default + Serialize + DeserializeOwned + JsonSchema
+{
     /// The section's name.
     const NAME: &'static str;
 

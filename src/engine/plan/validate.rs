@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::datasets::DatasetSpec;
@@ -13,6 +14,7 @@ use crate::models::ModelSpec;
 use super::Plan;
 use super::assign::Assignment;
 use super::declared;
+use super::filters::product;
 use super::homes::Unit;
 use super::matrix::{Axis, Matrix};
 use super::reader::Reader;
@@ -34,7 +36,11 @@ pub(super) fn sections(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     mistakes.extend(plain.flat_map(|unit| reader.mistakes(unit)));
 }
 
-fn each_named<T: DeserializeOwned>(plan: &Plan, section: &str, mistakes: &mut Vec<Diagnostic>) {
+fn each_named<T: DeserializeOwned + JsonSchema>(
+    plan: &Plan,
+    section: &str,
+    mistakes: &mut Vec<Diagnostic>,
+) {
     for (key, node) in plan.written.root.entries_of(section) {
         let name = &key.name;
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
@@ -49,7 +55,7 @@ fn each_named<T: DeserializeOwned>(plan: &Plan, section: &str, mistakes: &mut Ve
         let is_missing = |mistake: &Mistake| matches!(mistake.complaint, Complaint::Missing { .. });
         let is_meant = |mistake: &Mistake| !(may_miss && is_missing(mistake));
         let shown = format!("{section}.{name}");
-        let read = read_where::<T>(node, section, &shown, &[], is_meant);
+        let read = read_where::<T>(node, &shown, &[], is_meant);
         mistakes.extend(read.err().unwrap_or_default());
     }
 }
@@ -66,6 +72,16 @@ impl Plan {
         paths
             .chain(searched.map(|one| &one.path))
             .map(|path| &path[..])
+    }
+
+    /// Every assignment of the manifest: those of `set`, of the values of axes, and of variants.
+    pub(super) fn assignments(&self) -> impl Iterator<Item = &Assignment> {
+        let assigned = self.matrices.iter().flat_map(|matrix| {
+            let values = matrix.axes.iter().flat_map(|axis| &axis.values);
+            let values = values.map(|value| &value.assignment);
+            matrix.set.iter().chain(values)
+        });
+        assigned.chain(self.written.variants.values().flatten())
     }
 }
 
@@ -132,22 +148,21 @@ pub(super) fn tries(
     axes: &[usize],
     which: impl Fn(&Axis) -> Vec<u32>,
 ) -> Vec<Vec<u32>> {
-    let first = vec![0; matrix.axes.len()];
     let sizes = axes.iter().map(|axis| u64::from(matrix.count_of(*axis)));
-    let mut choices = vec![first.clone()];
     if sizes.fold(1, u64::saturating_mul) > TRIED {
-        for axis in axes {
+        let first = vec![0; matrix.axes.len()];
+        let others = axes.iter().flat_map(|axis| {
             let values = which(&matrix.axes[*axis]).into_iter();
-            choices.extend(values.map(|value| with(&first, *axis, value)));
-        }
-        return choices;
+            values.map(|value| with(&first, *axis, value))
+        });
+        return std::iter::once(first.clone()).chain(others).collect();
     }
-    for axis in axes {
-        let values = 0..matrix.count_of(*axis);
-        let extend =
-            |choice: Vec<u32>| values.clone().map(move |value| with(&choice, *axis, value));
-        choices = choices.into_iter().flat_map(extend).collect();
-    }
+    let values = |axis: usize| {
+        let tried = axes.contains(&axis);
+        (0..if tried { matrix.count_of(axis) } else { 1 }).collect()
+    };
+    let values: Vec<Vec<u32>> = (0..matrix.axes.len()).map(values).collect();
+    let mut choices = product(&values);
     choices.retain(|choice| !is_always_excluded(matrix, axes, choice));
     choices
 }

@@ -34,13 +34,7 @@ pub(in crate::plan) fn check(
 fn one_seed(plan: &Plan, search: Place, mistakes: &mut Vec<Diagnostic>) {
     let written = plan.written.root.entries_of("measure").iter();
     let written = written.map(|(key, node)| (key.name.as_str(), node));
-    let assigned = plan.matrices.iter().flat_map(|matrix| {
-        let values = matrix.axes.iter().flat_map(|axis| &axis.values);
-        let values = values.map(|value| &value.assignment);
-        matrix.set.iter().chain(values)
-    });
-    let assigned = assigned.chain(plan.written.variants.values().flatten());
-    let assigned = assigned.filter_map(|one| match &one.path[..] {
+    let assigned = plan.assignments().filter_map(|one| match &one.path[..] {
         [section, key] if section.name == "measure" => Some((key.name.as_str(), &one.node)),
         _ => None,
     });

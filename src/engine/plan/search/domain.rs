@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::diag::{Diagnostic, Place, did_you_mean};
@@ -116,13 +117,12 @@ fn only_choice(name: &str, table: &Table, mistakes: &mut Vec<Diagnostic>) {
 }
 
 /// Reads the table of a range as a `T`, without its key `when`, which is read by the module `condition`.
-fn section<T: DeserializeOwned>(name: &str, table: &Table, kind: &str) -> Read<T> {
+fn section<T: DeserializeOwned + JsonSchema>(name: &str, table: &Table, kind: &str) -> Read<T> {
     let mut rest = table.clone();
     rest.take("when");
     let place = table.entry(kind).map(|(key, _)| key.place);
     let node = Node::new(Toml::Table(rest), place.unwrap_or_default());
-    let of = format!("search.space.{kind}");
-    read(&node, &of, &format!("search.space.{name}"), &["when"])
+    read(&node, &format!("search.space.{name}"), &["when"])
 }
 
 fn choice(

@@ -63,7 +63,7 @@ pub struct SearchSpec {
     /// Number of best trials of each study whose predictions are averaged at the end; 0 for none.
     pub ensemble: usize,
     /// How the sampler treats trials without a value.
-    #[serde(default, skip_serializing_if = "FailedTrials::is_default")]
+    #[serde(default, skip_serializing_if = "crate::manifest::is_default")]
     pub failed: FailedTrials,
     /// Overrides for the final training of the best configuration (`best.toml`), by long path.
     pub final_set: serde_json::Map<String, serde_json::Value>,

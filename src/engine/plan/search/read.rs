@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::diag::{Diagnostic, Place, did_you_mean, nearest};
@@ -13,7 +14,7 @@ use super::super::assign;
 use super::super::axis_info::AxisInfo;
 use super::super::homes::{dotted_path, long_path};
 use super::super::reader::of_kind;
-use super::super::resolve::{Read, read as read_section};
+use super::super::resolve::{Read, or_default, read as read_section};
 use super::super::targets::columns_help;
 use super::condition::{Known, when};
 use super::domain::{self, domain};
@@ -47,7 +48,7 @@ pub(in crate::plan) fn read(
             mistakes.push(mistake.help(form));
         }
     }
-    let section: SearchSection = taken(read_section(&plain, "search", "search", &APART), mistakes);
+    let section: SearchSection = or_default(read_section(&plain, "search", &APART), mistakes);
     let sampler: SamplerSpec = tagged(table, "sampler", mistakes);
     let pruner: PrunerSpec = tagged(table, "pruner", mistakes);
     let objectives = objectives(node, table, declared, mistakes);
@@ -80,15 +81,8 @@ pub(in crate::plan) fn read(
     Some((spec, written))
 }
 
-fn taken<T: Default>(read: Read<T>, mistakes: &mut Vec<Diagnostic>) -> T {
-    read.unwrap_or_else(|found| {
-        mistakes.extend(found);
-        T::default()
-    })
-}
-
 /// Reads a table with `kind`, or a kind alone.
-fn tagged<T: DeserializeOwned + Default>(
+fn tagged<T: DeserializeOwned + JsonSchema + Default>(
     table: &Table,
     name: &str,
     mistakes: &mut Vec<Diagnostic>,
@@ -100,8 +94,8 @@ fn tagged<T: DeserializeOwned + Default>(
         .as_str()
         .map(|kind| of_kind(&Key::new(kind, node.place)));
     let path = format!("search.{name}");
-    let read = read_section(alone.as_ref().unwrap_or(node), &path, &path, &[]);
-    taken(read, mistakes)
+    let read = read_section(alone.as_ref().unwrap_or(node), &path, &[]);
+    or_default(read, mistakes)
 }
 
 fn objectives(
@@ -146,7 +140,7 @@ fn one_objective(
         (node.place, column.to_owned(), None)
     } else {
         let path = "search.objective";
-        let section = read_section::<ObjectiveSection>(node, path, path, &[])?;
+        let section = read_section::<ObjectiveSection>(node, path, &[])?;
         let column = node.as_table().and_then(|table| table.get("column"));
         (
             column.unwrap_or(node).place,

@@ -57,8 +57,8 @@ impl Searched {
     /// Lists the studies: every cell of `matrices`.
     pub(super) fn list(&mut self, matrices: &[Matrix], weights: Option<&Assignment>) {
         let study = |matrix: &Matrix, choice: &[u32]| {
+            let texts = matrix.texts(choice);
             let mut matrix = one_row(matrix, choice);
-            let texts = texts(&matrix);
             matrix.set.splice(0..0, weights.cloned());
             let exist = self.parameters.iter().map(|one| one.is_in(&texts));
             let exist = exist.collect();
@@ -120,16 +120,6 @@ fn one_row(matrix: &Matrix, choice: &[u32]) -> Matrix {
         columns: matrix.columns.clone(),
         ..Matrix::default()
     }
-}
-
-/// Texts of a row's axes, in the order of the plan's axes.
-fn texts(row: &Matrix) -> Vec<Arc<str>> {
-    let own = row.columns.iter().map(|column| {
-        let axis = column.and_then(|column| row.axes.get(column));
-        let value = axis.and_then(|axis| axis.values.first());
-        value.map_or_else(|| "".into(), |value| Arc::clone(&value.text))
-    });
-    row.name.iter().cloned().chain(own).collect()
 }
 
 /// The axis `trial`. Its path is in no section, so it changes no setting.

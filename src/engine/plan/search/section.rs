@@ -61,13 +61,6 @@ pub enum FailedTrials {
     Ignore,
 }
 
-impl FailedTrials {
-    /// Whether the value is the default.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// How values are proposed (`search.sampler`): a table, or its kind alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]

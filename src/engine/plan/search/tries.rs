@@ -11,7 +11,6 @@ use super::super::homes::Unit;
 use super::super::matrix::{Axis, AxisValue, Matrix};
 use super::super::reader::Reader;
 use super::super::validate::{MANY, in_axis, is_always_excluded, prefixed, with};
-use super::written::OnAxis;
 use super::{Condition, Domain, Written};
 
 /// Largest number of combinations of one unit that are all tried; with more, each value is tried once.
@@ -150,18 +149,7 @@ impl<'a> Tried<'a> {
             let value = choice.get(self.first + condition.parameter);
             value.is_some_and(|value| condition.choices.contains(&(*value as usize)))
         };
-        let of_axis = |condition: &OnAxis| {
-            let text = match self.column(condition.axis) {
-                Some(column) => choice.get(column).and_then(|value| {
-                    let value = self.matrix.axes[column].values.get(*value as usize)?;
-                    Some(&value.text)
-                }),
-                // The axis is `matrix`, or one that this matrix lacks.
-                None => self.matrix.name.as_ref().filter(|_| condition.axis == 0),
-            };
-            text.is_some_and(|text| condition.values.contains(text))
-        };
-        written.parameter.when.iter().all(of_parameter) && written.axes.iter().all(of_axis)
+        written.parameter.when.iter().all(of_parameter) && written.is_in(&self.matrix.texts(choice))
     }
 
     /// A choice with the values `fixed` and otherwise the first ones; parameters only if they exist.
