@@ -16,58 +16,49 @@ pub(super) const ABOUT: &str = "Of a program with a parameter for it (`roles` of
     autocast there on a GPU, and pinned memory on a GPU where the rest of a step, copies among it, takes 5 % or more. \
     Prediction: Amdahl's bound of these phases";
 
-/// The phases of a step that a role of a parameter (such as `torch.compile`) shortens.
-struct Phases {
+/// A role that a parameter of a program can have (such as `torch.compile`), and the phases of a step that it shortens.
+struct Role {
+    /// Name of the role in the manifest.
+    name: &'static str,
     /// Beginning of the sentence that states the phases' share.
     words: &'static str,
     /// Positions of these phases in the table of phases.
     places: &'static [usize],
     /// Fraction of the step's time below which the role is not recommended.
     least: f64,
-}
-
-const PASSES: Phases = Phases {
-    words: "Forward and backward take",
-    places: &[2, 4],
-    least: 0.2,
-};
-const COPIES: Phases = Phases {
-    words: "What no other phase has, copies among it, takes",
-    places: &[6],
-    least: 0.05,
-};
-
-/// A role that a parameter of a program can have, by its name in the manifest.
-struct Role {
-    name: &'static str,
-    shortens: Phases,
     needs_gpu: bool,
     reasoning: &'static str,
 }
 
+/// The compiler shortens forward and backward, as the others of its phases do.
+const COMPILE: Role = Role {
+    name: "compile",
+    words: "Forward and backward take",
+    places: &[2, 4],
+    least: 0.2,
+    needs_gpu: false,
+    reasoning: "Compiled modules run fewer and larger kernels; compiling itself takes time at the start, which counts in \
+                no step.",
+};
+
 const ROLES: [Role; 4] = [
-    Role {
-        name: "compile",
-        shortens: PASSES,
-        needs_gpu: false,
-        reasoning: "Compiled modules run fewer and larger kernels; compiling itself takes time at the start, which counts in \
-                    no step.",
-    },
+    COMPILE,
     Role {
         name: "amp",
-        shortens: PASSES,
         needs_gpu: true,
         reasoning: "Products and convolutions in 16 bits; compare the losses.",
+        ..COMPILE
     },
     Role {
         name: "channels-last",
-        shortens: PASSES,
-        needs_gpu: false,
         reasoning: "Convolutions need no change of the format in memory.",
+        ..COMPILE
     },
     Role {
         name: "pin-memory",
-        shortens: COPIES,
+        words: "What no other phase has, copies among it, takes",
+        places: &[6],
+        least: 0.05,
         needs_gpu: true,
         reasoning: "Batches in pinned memory are copied to the GPU while it computes.",
     },
@@ -85,14 +76,14 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
             continue;
         };
         let setting = format!("models.{model}.{parameter}");
-        let shares = role.shortens.places.iter();
+        let shares = role.places.iter();
         let share: Option<f64> = shares.map(|place| share(anchor, *place)).sum();
         let share = share?;
         let is_on = |cell: &Cell<'_>| study.setting(cell, &setting) == true;
         let is_possible = !role.needs_gpu || is_on_gpu;
-        if is_possible && share >= role.shortens.least && !view.measured().any(is_on) {
+        if is_possible && share >= role.least && !view.measured().any(is_on) {
             proposals.push(ProposedChange {
-                triggers: format!("{} {} of a step.", role.shortens.words, percent(share)),
+                triggers: format!("{} {} of a step.", role.words, percent(share)),
                 formula: "Amdahl's bound: 1 ÷ (1 − this share), at least 1.02".to_owned(),
                 reasoning: role.reasoning.to_owned(),
                 ..study.change(setting, true, amdahl(share))
