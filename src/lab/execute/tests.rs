@@ -249,24 +249,23 @@ fn of_a_flood_of_warnings_a_hundred_are_passed_on_and_the_others_counted() {
     assert_eq!(warnings[100], "not shown: 19900 further warnings");
 }
 
-fn options(jobs: usize, max_failures: Option<usize>) -> (RunConditions, Option<usize>) {
-    let conditions = RunConditions {
+fn conditions(jobs: usize) -> RunConditions {
+    RunConditions {
         env_id: String::new(),
         jobs,
         cores: 2,
         classes: HashMap::new(),
-    };
-    (conditions, max_failures)
+    }
 }
 
 /// Events of a whole schedule as short strings; without a maximum of failures, the run of the second cell is interrupted.
 fn seen(
     source: &mut dyn Source,
     launcher: &dyn Launch,
-    (conditions, max_failures): &(RunConditions, Option<usize>),
+    (conditions, max_failures): (&RunConditions, Option<usize>),
 ) -> (Summary, Vec<String>) {
     let (mut words, interrupted) = (Vec::new(), AtomicBool::new(false));
-    let shared = (conditions, *max_failures);
+    let shared = (conditions, max_failures);
     let summary = run(source, launcher, shared, &interrupted, &mut |event| {
         words.push(match event {
             RunEvent::Start { runs, slots } => format!("start {runs}/{slots}"),
@@ -298,7 +297,7 @@ fn listed(n: usize) -> Listed {
 fn an_interruption_kills_running_workers_and_starts_no_further_run() {
     let second = job_of(1, LimitsSpec::default()).id;
     let launcher = Scripted::new().endless(second);
-    let (summary, words) = seen(&mut listed(4), &launcher, &options(1, None));
+    let (summary, words) = seen(&mut listed(4), &launcher, (&conditions(1), None));
     let expected = [
         "start 4/1",
         "run 0 in 0",
@@ -317,7 +316,7 @@ fn an_interruption_kills_running_workers_and_starts_no_further_run() {
 fn no_run_starts_after_the_maximum_number_of_failures() {
     let failure = RunOutcome::empty(Status::Killed, "killed: signal 9".into());
     let launcher = Scripted::new().with_outcome(job(LimitsSpec::default()).id, Vec::new(), failure);
-    let (summary, words) = seen(&mut listed(3), &launcher, &options(1, Some(1)));
+    let (summary, words) = seen(&mut listed(3), &launcher, (&conditions(1), Some(1)));
     assert_eq!(
         words[2..],
         [
@@ -336,7 +335,7 @@ fn several_slots_do_every_run_once() {
         std::thread::sleep(Duration::from_millis(5));
         (Vec::new(), RunOutcome::empty(Status::Done, String::new()))
     });
-    let (summary, words) = seen(&mut listed(10), &launcher, &options(3, Some(9)));
+    let (summary, words) = seen(&mut listed(10), &launcher, (&conditions(3), Some(9)));
     assert_eq!((summary.ended, summary.left), (10, 0));
     for cell in 0..10 {
         assert!(words.contains(&format!("end {cell} done")));
@@ -350,7 +349,7 @@ fn a_sink_that_fails_ends_the_workers_at_once() {
     let ended = run(
         &mut listed(2),
         &worker,
-        &options(1, None),
+        (&conditions(1), None),
         &never,
         &mut |event| match event {
             RunEvent::Worker { .. } => Err("disk full"),
@@ -364,7 +363,7 @@ fn a_sink_that_fails_ends_the_workers_at_once() {
 #[should_panic(expected = "no thread for a pipe")]
 fn a_panic_of_a_slot_ends_the_schedule_where_it_would_wait_forever() {
     let launcher = Scripted::new().playing(|_| panic!("no thread for a pipe"));
-    let _ = seen(&mut listed(2), &launcher, &options(1, None));
+    let _ = seen(&mut listed(2), &launcher, (&conditions(1), None));
 }
 
 mod blocking;

@@ -79,7 +79,7 @@ fn runs_of(planned: &(Plan, Vec<PlannedCell>), quiet: [bool; 3]) -> [usize; 3] {
         let time = step_ms(quiet[job.id.cell], job.id.block);
         (Vec::new(), outcome(time))
     });
-    let (summary, words) = seen(&mut source, &launcher, &options(1, Some(9)));
+    let (summary, words) = seen(&mut source, &launcher, (&conditions(1), Some(9)));
     assert_eq!(summary.ended + summary.not_needed, 3 * MOST);
     let ended = |cell: usize| format!("end {cell} done");
     [0, 1, 2].map(|cell| words.iter().filter(|word| **word == ended(cell)).count())

@@ -138,7 +138,7 @@ fn a_verdict_is_asked_for_after_every_epoch_until_one_ends_the_run() {
     run(
         &mut source,
         &three_epochs(),
-        &options(1, Some(9)),
+        (&conditions(1), Some(9)),
         &never,
         &mut |event| {
             if let RunEvent::RunEnded { job, outcome } = event {
@@ -172,7 +172,7 @@ fn runs_that_await_no_verdict_are_asked_about_by_nobody() {
         queue: [Next::Run(job)].into(),
         ..Search::default()
     };
-    seen(&mut source, &three_epochs(), &options(1, Some(9)));
+    seen(&mut source, &three_epochs(), (&conditions(1), Some(9)));
     assert_eq!(source.heard, ["0 done"]);
 }
 
@@ -187,7 +187,7 @@ fn an_interruption_comes_through_between_trials_that_are_kept() {
     let summary = run(
         &mut source,
         &Scripted::new(),
-        &options(1, Some(9)),
+        (&conditions(1), Some(9)),
         &interrupted,
         &mut |event| {
             if let RunEvent::Kept(_) = event {
@@ -270,7 +270,7 @@ fn after_a_failed_sink_no_worker_waits_for_a_verdict() {
     let ended = run(
         &mut source,
         &worker(&script),
-        &options(1, Some(9)),
+        (&conditions(1), Some(9)),
         &never,
         &mut |event| match event {
             RunEvent::Worker {
