@@ -106,7 +106,12 @@ impl Scale {
         let last = last.max(first + 1.0);
         let count = (last - first).round() as usize;
         let ticks: Vec<f64> = (0..=count).map(|i| (first + i as f64) * step).collect();
-        Self::new(kind, (first * step, last * step), ticks, pixels)
+        Self::new(
+            ScaleKind::Linear,
+            (first * step, last * step),
+            ticks,
+            pixels,
+        )
     }
 
     /// An axis for settings: ticks are at the values themselves if they are few.
