@@ -203,7 +203,8 @@ fn where_several_cells_are_changed_their_variants_and_predictions_tell_which() {
     keep(&project, NEXT, taking(dear_steps));
     report(&project, NEXT);
     let page = project.read("reports/growing-next/report.md");
-    assert_says(&page, "= 32 instead of 2 for large, batch-size 2");
+    assert_says(&page, "= 32 instead of 2 for large |");
+    assert_says(&page, "| large, batch-size 2 |");
     assert_says(&page, "| large, batch-size 32 |");
     assert_says(&page, "for small, batch-size 32");
     assert!(!page.contains("| baseline"), "{page}");

@@ -14,7 +14,7 @@ pub(super) struct Outcome {
     pub(super) cell: String,
     /// Key of the cell without the change.
     pub(super) reference: String,
-    /// Name of that cell; empty where all predictions are about the same cell.
+    /// Name of that cell, without the changed setting; empty where all predictions are about the same cell.
     pub(super) whose: String,
     /// The measured ratio; `None` where a cell was not measured.
     pub(super) measured: Option<Measured>,
@@ -59,7 +59,7 @@ impl Outcome {
         Self {
             cell: key(cell).unwrap_or_default(),
             reference: key(reference).unwrap_or_default(),
-            whose: reference.map_or_else(String::new, |cell| view.name(cell, None)),
+            whose: reference.map_or_else(String::new, |cell| name(view, cell, &prediction)),
             prediction,
             measured,
             verdict,
@@ -112,6 +112,18 @@ impl Outcome {
             verdict: self.verdict,
         })
     }
+}
+
+/// Name of the cell without the change, but for its value of the changed setting, which the change tells.
+fn name(view: &View<'_>, cell: &Cell<'_>, prediction: &PredictionSpec) -> String {
+    let (setting, from) = (&prediction.setting, &prediction.from);
+    let key = setting.rsplit('.').next().unwrap_or_default();
+    let changed = format!("{key} {from}");
+    let name = view.name(cell, None);
+    let others = name
+        .split(", ")
+        .filter(|part| *part != from.as_str() && *part != changed);
+    others.collect::<Vec<&str>>().join(", ")
 }
 
 fn why_missing(cell: Option<&Cell<'_>>, reference: Option<&Cell<'_>>) -> String {
