@@ -191,6 +191,26 @@ fn the_next_manifest_plans_to_the_cells_that_are_meant_without_a_warning() {
 }
 
 #[test]
+fn where_several_cells_are_changed_their_variants_and_predictions_tell_which() {
+    let models = "[models.large]\nkind = \"mlp\"\nhidden = 64\ndepth = 2\n\n[models.small]";
+    let matrix = "[matrix]\nmodel = [\"large\", \"small\"]";
+    let baseline = "batch-size = 2, model = \"large\"";
+    let text = MANIFEST.replace("[models.mlp]", models);
+    let text = text.replace("[matrix]", matrix);
+    let project = Project::new().file(GROWING, &text.replace("batch-size = 2 ", baseline));
+    keep(&project, GROWING, taking(dear_steps));
+    report(&project, GROWING);
+    keep(&project, NEXT, taking(dear_steps));
+    report(&project, NEXT);
+    let page = project.read("reports/growing-next/report.md");
+    assert_says(&page, "= 32 instead of 2 for large |");
+    assert_says(&page, "| large, batch-size 2 |");
+    assert_says(&page, "| large, batch-size 32 |");
+    assert_says(&page, "for small, batch-size 32");
+    assert!(!page.contains("| baseline"), "{page}");
+}
+
+#[test]
 fn what_is_refuted_is_not_recommended_again() {
     let project = advised();
     keep(&project, NEXT, taking(dear_samples));

@@ -144,6 +144,30 @@ fn a_table_of_ones_own_gets_a_manifest_that_fits_it() {
 }
 
 #[test]
+fn a_first_line_that_looks_like_data_is_warned_of_and_a_last_column_of_texts_is_no_target() {
+    let rows = |row: &dyn Fn(usize) -> String| (0..60).map(row).collect::<String>();
+    let data = rows(&|i| format!("{},{}.5,{}\n", ["M", "F"][i % 2], i, i * i));
+    let cars = rows(&|i| format!("{},{},car {i}\n", i * i, ["usa", "japan"][i % 2]));
+    let project = Project::new()
+        .file("data.csv", &data)
+        .file("cars.csv", &format!("mpg,origin,name\n{cars}"));
+    let ended = project.ends_with(0, &["new", "one", "--data", "data.csv"]);
+    assert_says(
+        &ended.stderr,
+        "warning: the first line of `data.csv` looks like data (`M`, `0.5`",
+    );
+    let command = "(printf 'c1,c2,target\\n'; cat data.csv) > with-header.csv";
+    assert_says(&ended.stderr, command);
+    let ended = project.ends_with(0, &["new", "two", "--data", "cars.csv"]);
+    assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
+    assert_says(
+        &ended.stderr,
+        "`origin` is the target (the last column of numbers or of few",
+    );
+    assert_says(&ended.stderr, "`name` is left out");
+}
+
+#[test]
 fn tables_in_several_files_get_a_manifest_of_all_of_them() {
     let rows = |from: usize| {
         let row = |i: usize| format!("{i},{}.5,{}\n", i % 7, i * i);
@@ -470,7 +494,9 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
         .file("data/fruit.csv", "a,b\n1,2\n")
         .file("no-header.csv", "1,2\n3,4\n")
         .file("texts.csv", "name,age\nAda,3\nBob,4\nEve,5\nIda,6\n")
-        .file("ragged.csv", "a,b\n1,2\n1,2,3\n");
+        .file("ragged.csv", "a,b\n1,2\n1,2,3\n")
+        .file("twice.csv", "2,?,2,x\n1,3,2,y\n")
+        .file("blanks.data", " 0.5  3.1 \n 0.7  4.2\n");
     for (arguments, message) in [
         (&["Mine"][..], "`name` cannot be `Mine`"),
         (
@@ -499,6 +525,18 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
         (
             &["x", "--data", "texts.csv"],
             "`texts.csv` has no column that tells of `name`",
+        ),
+        (
+            &["x", "--data", "texts.csv"],
+            "help: free text, row numbers, copies,",
+        ),
+        (
+            &["x", "--data", "twice.csv"],
+            "`twice.csv` has two columns with the name `2`",
+        ),
+        (
+            &["x", "--data", "blanks.data"],
+            "`cat blanks.data | awk -v OFS=, '{ $1 = $1; print }' > with-commas.csv`",
         ),
         (
             &["x", "--folder", "nowhere"],

@@ -3,6 +3,7 @@
 mod arrays;
 mod draft;
 mod example;
+mod header;
 mod images;
 mod place;
 mod script;

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::base::text::{count, one_line};
-use crate::datasets::{ColumnGuess, CsvGuess, FilePaths};
+use crate::datasets::{ColumnGuess, CsvGuess, DatasetError, FilePaths};
 use crate::plan::toml_text;
 
 use super::super::Problem;
-use super::super::problem::mistake;
+use super::super::problem::{mistake, refused};
 use super::draft::{Draft, NAMED, batch_size, filled, named, quoted, toml_inner};
-use super::example;
 use super::place::{NewManifest, tables_in};
+use super::{example, header};
 
 /// Text for a new manifest: models of rows of numbers.
 pub(super) const ROW_MODELS: &str = include_str!("csv-models.toml");
@@ -22,6 +22,9 @@ pub(super) fn draft(
     targets: &[String],
 ) -> Result<Draft, Problem> {
     let (paths, beside) = tables(path);
+    if let Some(path) = paths.iter().next() {
+        header::check(path)?;
+    }
     // Held-out rows are looked at too, since a value may be missing only in them.
     let first = paths.iter().next().map(|path| columns_of(path));
     let is_alike = |other: &&PathBuf| first.as_ref() == Some(&columns_of(other));
@@ -29,7 +32,10 @@ pub(super) fn draft(
         .iter()
         .filter(|other| is_held_out(part(other)) && is_alike(other));
     let read: FilePaths = paths.iter().chain(alike).cloned().collect();
-    let mut guess = CsvGuess::of(&read, targets).map_err(mistake)?;
+    let mut guess = match CsvGuess::of(&read, targets) {
+        Err(error) if targets.is_empty() => another_target(&read, &error)?,
+        guess => guess.map_err(mistake)?,
+    };
     let (split, told) = held_out(&guess, &beside)?;
     if read.iter().count() > paths.iter().count() {
         let trained_on = CsvGuess::of(&paths, &guess.targets).map_err(mistake)?;
@@ -49,6 +55,30 @@ pub(super) fn draft(
     Ok(Draft {
         guesses: guesses(&guess, told, split.is_empty()),
         ..Draft::plain(table_text(new_manifest, &paths, &noted, &about, &split))
+    })
+}
+
+/// The guess with the last column that can be a target, where `error` is that the likeliest one cannot.
+fn another_target(paths: &FilePaths, error: &DatasetError) -> Result<CsvGuess, Problem> {
+    let why = error.to_string();
+    if why.contains("has no column that tells of") {
+        let help =
+            "free text, row numbers, copies, and columns with one value or none are no features";
+        return Err(refused(why, help));
+    }
+    let names = match paths.iter().next() {
+        Some(path) if why.contains("is neither a number nor a class") => CsvGuess::header(path),
+        _ => Ok(Vec::new()),
+    };
+    let mut names = names.unwrap_or_default().into_iter().rev();
+    let guess = names.find_map(|name| {
+        let guess = CsvGuess::of(paths, &[name]).ok()?;
+        (guess.kinds > 1).then_some(guess)
+    });
+    let guess = guess.ok_or_else(|| mistake(error))?;
+    Ok(CsvGuess {
+        why_target: Some("the last column of numbers or of few different texts".to_owned()),
+        ..guess
     })
 }
 

@@ -31,17 +31,22 @@ pub(super) fn text_of(
     let recommendations = &advice_data.recommendations;
     recommendations.first()?;
     let mut cells = Cells::default();
+    // Names on pages: of which cell of these results a cell is a variant.
+    let mut shown = Map::from_iter([("matrix".to_owned(), json!("cell"))]);
     for (place, study) in advice_data.studies.iter().enumerate() {
         let mut set = cells.settings(view, study.anchor)?;
         if let Some(repeats) = repeats(view, study.anchor) {
             set.insert("measure.repeats".to_owned(), json!(repeats));
         }
         cells.add(baseline_name(place), set.clone());
+        let anchor = view.name_in_plan(study.anchor);
+        shown.insert(baseline_name(place), json!(anchor));
         for one in recommendations.iter().filter(|one| one.study == place) {
             let name = cell_name(one);
             if cells.matrices.iter().all(|(known, _)| *known != name) {
                 let mut set = set.clone();
                 set.insert(placed(&set, &one.proposed.setting), one.proposed.to.clone());
+                shown.insert(name.clone(), json!(shown_name(&anchor, one)));
                 cells.matrices.push((name, set));
             }
         }
@@ -64,6 +69,9 @@ pub(super) fn text_of(
         fields.insert("templates".to_owned(), others.cloned().collect());
     }
     fields.insert("baseline".to_owned(), json!({"matrix": baseline_name(0)}));
+    if advice_data.studies.len() > 1 {
+        fields.insert("names".to_owned(), json!(shown));
+    }
     let predictions = recommendations.iter();
     let predictions = predictions.map(|one| entry("predictions", &json!(prediction(one))));
     let tested = tested.iter().map(|one| entry("tested", &json!(one)));
@@ -108,16 +116,31 @@ fn baseline_name(study: usize) -> String {
 
 /// Name of the matrix of a changed cell: `batch-size-16`.
 fn cell_name(one: &Recommendation) -> String {
-    let key = one.proposed.setting.rsplit('.').next().unwrap_or_default();
-    let value = match &one.proposed.to {
-        Value::Object(_) => "on".to_owned(),
-        value => text(value),
-    };
+    let (key, value) = key_and_value(one);
     if one.study == 0 {
         format!("{key}-{value}")
     } else {
         format!("{}-{key}-{value}", baseline_name(one.study))
     }
+}
+
+/// Name of a changed cell on pages: `large, batch-size 16`, where `anchor` is the name of the unchanged cell.
+fn shown_name(anchor: &str, one: &Recommendation) -> String {
+    let (key, value) = key_and_value(one);
+    let is_other = |part: &&str| !part.starts_with(&format!("{key} "));
+    let others: Vec<&str> = anchor.split(", ").filter(is_other).collect();
+    let change = format!("{key} {value}");
+    [others, vec![&change]].concat().join(", ")
+}
+
+/// The last part of the changed setting's path, and its new value.
+fn key_and_value(one: &Recommendation) -> (&str, String) {
+    let key = one.proposed.setting.rsplit('.').next().unwrap_or_default();
+    let value = match &one.proposed.to {
+        Value::Object(_) => "on".to_owned(),
+        value => text(value),
+    };
+    (key, value)
 }
 
 /// The prediction of a recommendation, for the manifest.

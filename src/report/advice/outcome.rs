@@ -14,6 +14,8 @@ pub(super) struct Outcome {
     pub(super) cell: String,
     /// Key of the cell without the change.
     pub(super) reference: String,
+    /// Name of that cell, without the changed setting; empty where all predictions are about the same cell.
+    pub(super) whose: String,
     /// The measured ratio; `None` where a cell was not measured.
     pub(super) measured: Option<Measured>,
     /// Verdict on the prediction.
@@ -27,7 +29,17 @@ impl Outcome {
     pub(super) fn all(view: &View<'_>) -> Vec<Self> {
         let predictions: Vec<PredictionSpec> = view.set.plan.reported("predictions");
         let outcomes = predictions.into_iter().map(|one| Self::of(view, one));
-        outcomes.collect()
+        let mut outcomes: Vec<Self> = outcomes.collect();
+        let first = outcomes.first().map(|one| one.reference.clone());
+        if outcomes
+            .iter()
+            .all(|one| Some(&one.reference) == first.as_ref())
+        {
+            for one in &mut outcomes {
+                one.whose.clear();
+            }
+        }
+        outcomes
     }
 
     fn of(view: &View<'_>, prediction: PredictionSpec) -> Self {
@@ -47,11 +59,24 @@ impl Outcome {
         Self {
             cell: key(cell).unwrap_or_default(),
             reference: key(reference).unwrap_or_default(),
+            whose: reference.map_or_else(String::new, |cell| name(view, cell, &prediction)),
             prediction,
             measured,
             verdict,
             reason,
         }
+    }
+
+    /// The change as text: `train.batch-size = 16 instead of 8`, with ` for large` where several cells are changed.
+    pub(super) fn change(&self) -> String {
+        let PredictionSpec {
+            setting, from, to, ..
+        } = &self.prediction;
+        let whose = match &*self.whose {
+            "" => String::new(),
+            name => format!(" for {name}"),
+        };
+        format!("{setting} = {to} instead of {from}{whose}")
     }
 
     /// Whether the change is to be kept: confirmed, and better than before.
@@ -87,6 +112,18 @@ impl Outcome {
             verdict: self.verdict,
         })
     }
+}
+
+/// Name of the cell without the change, but for its value of the changed setting, which the change tells.
+fn name(view: &View<'_>, cell: &Cell<'_>, prediction: &PredictionSpec) -> String {
+    let (setting, from) = (&prediction.setting, &prediction.from);
+    let key = setting.rsplit('.').next().unwrap_or_default();
+    let changed = format!("{key} {from}");
+    let name = view.name(cell, None);
+    let others = name
+        .split(", ")
+        .filter(|part| *part != from.as_str() && *part != changed);
+    others.collect::<Vec<&str>>().join(", ")
 }
 
 fn why_missing(cell: Option<&Cell<'_>>, reference: Option<&Cell<'_>>) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::base::units::human;
-use crate::plan::{Claim, PredictedColumn, PredictionSpec};
+use crate::plan::{Claim, PredictedColumn};
 use crate::report::number::times;
 use crate::report::section::{Section, Theme};
 use crate::report::sections::field::{self, Field};
@@ -174,7 +174,7 @@ fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
 /// The outcome of a prediction as a sentence: `train.batch-size = 32 instead of 8: unclear: measured 0.970×
 /// (0.960–1.25) the throughput (…).`
 fn sentence(outcome: &Outcome) -> String {
-    format!("{}: {}.", change(&outcome.prediction), measured(outcome))
+    format!("{}: {}.", outcome.change(), measured(outcome))
 }
 
 /// Up to this number of predictions, each has a sentence of its own; more are summarised in one.
@@ -200,7 +200,7 @@ fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
                 let measured = ratio_with_ends(found.ends());
                 format!(": {measured} the {words}{}", predicted.unwrap_or_default())
             });
-            format!("{}{ratio}", change(&outcome.prediction))
+            format!("{}{ratio}", outcome.change())
         });
         let named = named.collect::<Vec<_>>().join("; ");
         let more = match own.len().saturating_sub(NAMED) {
@@ -212,11 +212,6 @@ fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
     let counts = counts.collect::<Vec<_>>().join(", ");
     let all = outcomes.len();
     vec![format!("Of {all} predictions of {follows}: {counts}.")]
-}
-
-fn change(prediction: &PredictionSpec) -> String {
-    let (setting, to) = (&prediction.setting, &prediction.to);
-    format!("{setting} = {to} instead of {}", prediction.from)
 }
 
 /// The measured effect of a predicted change, in words.
@@ -265,7 +260,7 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
     let how = "ratio of the medians over pairs of runs of one block and seed";
     let fields = [
         OfOutcome::text("rule", |one| one.prediction.rule.clone()),
-        OfOutcome::text("change", |one| change(&one.prediction)),
+        OfOutcome::text("change", |one| one.change()),
         OfOutcome::text("ratio of", |one| one.prediction.column.words()),
         OfOutcome::assumed("predicted", "", &from, |one| {
             let of = &one.prediction;
@@ -299,7 +294,7 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Verdict;
+    use crate::plan::{PredictionSpec, Verdict};
     use crate::report::advice::effect::BETTER;
 
     #[test]
@@ -313,6 +308,7 @@ mod tests {
             prediction: prediction.clone(),
             cell: String::new(),
             reference: String::new(),
+            whose: String::new(),
             measured: None,
             verdict: Verdict::Confirmed,
             reason: reason.to_owned(),

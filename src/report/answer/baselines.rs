@@ -24,6 +24,9 @@ use super::sizes::Sizes;
 
 /// Name of the only cell of a task.
 const ONLY: &str = "the model";
+/// What is said of a test where all seeds have the same rows.
+const SAME_ROWS: &str =
+    "; all seeds are judged on the same rows, so that the test is about training alone";
 /// The baselines, and their names in sentences.
 const NAMES: [(&str, &str); 3] = [
     ("linear", "linear model"),
@@ -80,15 +83,7 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>], planned: usize) -> Option<Strin
         .iter()
         .map(|one| format!("{} {}", one.name, shown(&one.values)));
     let shown = shown.collect::<Vec<_>>().join(", ");
-    let too_large = NAMES.into_iter().filter_map(|(baseline, words)| {
-        let mut own = own(baseline);
-        own.any(|row| row.metrics.is_empty()).then_some(words)
-    });
-    let too_large: Vec<&str> = too_large.collect();
-    let left_out = match &too_large[..] {
-        [] => String::new(),
-        names => format!(" (too many rows or features for {})", names.join(" and ")),
-    };
+    let left_out = left_out(&rows);
     let measure = Measure::of_plan(&view.set.plan, told);
     let cell = view.name(best, None);
     let has_weights = part(view, best, "loss.weights").is_some_and(|weights| !weights.is_null());
@@ -103,6 +98,7 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>], planned: usize) -> Option<Strin
     } else {
         format!("data of {cell}")
     };
+    let are_fixed = are_fixed(view, best, &baselines);
     let best = Competitor {
         name: match cells {
             [_] if planned == 1 => ONLY.to_owned(),
@@ -114,8 +110,33 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>], planned: usize) -> Option<Strin
     Some(format!(
         "Baselines on the {which}, {}: {shown}{left_out}. {}{unweighted}",
         measure.name,
-        verdict(&measure, &best, &baselines)
+        verdict(&measure, &best, &baselines, are_fixed)
     ))
+}
+
+/// The baselines that were too large to compute, as a remark; empty without any.
+fn left_out(rows: &[&BaselineRow]) -> String {
+    let is_large = |baseline: &str| {
+        let mut own = rows.iter().filter(|row| row.baseline == baseline);
+        own.any(|row| row.metrics.is_empty())
+    };
+    let names = NAMES.into_iter().filter(|(baseline, _)| is_large(baseline));
+    let names: Vec<&str> = names.map(|(_, words)| words).collect();
+    match &names[..] {
+        [] => String::new(),
+        names => format!(" (too many rows or features for {})", names.join(" and ")),
+    }
+}
+
+/// Whether all seeds have the same rows: then each baseline, which has no other use of the seed, has one value. By chance
+/// it may have one of a table whose rows are drawn for every seed.
+fn are_fixed(view: &View<'_>, cell: &Cell<'_>, baselines: &[Competitor]) -> bool {
+    let is_table = part(view, cell, "dataset.kind").is_some_and(|kind| kind == "csv");
+    let is_split = part(view, cell, "dataset.split").is_some_and(|split| !split.is_null());
+    let has_several = baselines.iter().any(|one| one.values.len() > 1);
+    let mut all = baselines.iter().map(|one| &one.values);
+    let is_one = all.all(|values| values.iter().all(|value| *value == values[0]));
+    (is_split || !is_table) && has_several && is_one
 }
 
 /// The cell with the best median; of a search, only of the trials that the answer calls the best: others may have an
@@ -192,8 +213,13 @@ fn shown(values: &[f64]) -> String {
     of_seeds(values).map_or_else(String::new, |number| number.shown())
 }
 
-/// Whether the best cell is better than the best baseline.
-fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> String {
+/// Whether the best cell is better than the best baseline; `are_fixed` if all seeds have the same rows.
+fn verdict(
+    measure: &Measure,
+    best: &Competitor,
+    baselines: &[Competitor],
+    are_fixed: bool,
+) -> String {
     let cost = |one: &Competitor| {
         of_seeds(&one.values).map_or(f64::INFINITY, |number| measure.cost(number.value))
     };
@@ -225,33 +251,47 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
     let pair = |other: &Competitor| [best, other].map(|one| one.values.clone());
     let pairs: Vec<[Vec<f64>; 2]> = baselines.iter().map(pair).collect();
     let p = &within_pairs(&pairs);
+    let sizes = Sizes::of(pairs.iter().flatten());
+    let test = |p: f64| format!("({}, p = {})", sizes.test(), human(p, 2));
     let place = baselines
         .iter()
         .position(|one| std::ptr::eq(one, strongest));
     let to_strongest = p[place.unwrap_or_default()];
-    let sizes = Sizes::of(pairs.iter().flatten());
-    let test = |p: f64| format!("({}, p = {})", sizes.test(), human(p, 2));
+    let told = if to_strongest > ALPHA {
+        format!(
+            "Not shown to beat the {name}: {best_own}, is not distinguishable from it {}",
+            test(to_strongest)
+        )
+    } else if !is_ahead {
+        let p = test(to_strongest);
+        format!("No model beats the {name}: {best_own}, is behind it {p}")
+    } else {
+        ahead(&better, &own, baselines, p, &test)
+    };
+    let rows = if are_fixed { SAME_ROWS } else { "" };
+    format!("{told}{rows}.")
+}
+
+/// The sentence about a cell that is better than the best baseline; `better` is its beginning if all are beaten.
+fn ahead(
+    better: &str,
+    own: &str,
+    baselines: &[Competitor],
+    p: &[f64],
+    test: &dyn Fn(f64) -> String,
+) -> String {
     let (beaten, others): (Vec<_>, Vec<_>) =
         baselines.iter().zip(p).partition(|(_, p)| **p <= ALPHA);
     let largest = beaten.iter().map(|(_, p)| **p).fold(0.0, f64::max);
-    let p = test(to_strongest);
-    if to_strongest > ALPHA {
-        return format!(
-            "Not shown to beat the {name}: {best_own}, is not distinguishable from it {p}."
-        );
-    }
-    if !is_ahead {
-        return format!("No model beats the {name}: {best_own}, is behind it {p}.");
-    }
     if others.is_empty() {
-        return format!("{better} {}.", test(largest));
+        return format!("{better} {}", test(largest));
     }
     let names = |some: &[(&Competitor, &f64)]| {
         let names: Vec<&str> = some.iter().map(|(one, _)| &*one.name).collect();
-        names.join(" and ")
+        names.join(" and the ")
     };
     format!(
-        "Better than the {}: {own} {}; not shown to beat the {}.",
+        "Better than the {}: {own} {}; not shown to beat the {}",
         names(&beaten),
         test(largest),
         names(&others)
@@ -268,7 +308,9 @@ mod tests {
             values: values.to_vec(),
         };
         let baselines = [of("linear model", linear), of("constant", constant)];
-        verdict(&Measure::of("test_r2"), &of("the model", own), &baselines)
+        let measure = Measure::of("test_r2");
+        let are_fixed = linear.iter().all(|value| *value == linear[0]);
+        verdict(&measure, &of("the model", own), &baselines, are_fixed)
     }
 
     #[test]
@@ -300,6 +342,15 @@ mod tests {
         assert_eq!(
             told(&own, &own.map(|value| value - 0.1), &wide),
             "Better than the linear model: the model, 0.5250 (0.5000–0.5500) (n = 6, Mann–Whitney, Holm, p = 0.0043); not shown to beat the constant."
+        );
+    }
+
+    #[test]
+    fn of_seeds_that_have_the_same_rows_the_test_is_about_training() {
+        assert_eq!(
+            told(&[0.5, 0.51, 0.52, 0.53, 0.54, 0.55], &[0.4; 6], &[0.0; 6]),
+            "Better than all of them: the model, 0.5250 (0.5000–0.5500) (n = 6, Mann–Whitney, Holm, p = 0.0043); all seeds are judged \
+             on the same rows, so that the test is about training alone."
         );
     }
 

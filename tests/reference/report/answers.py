@@ -302,7 +302,7 @@ def places(c, told, waits):
 METRICS = {"R²": "r2", "accuracy": "accuracy", "balanced accuracy": "balanced_accuracy"}
 
 
-@kind(r"(?:(.+): )?Baselines on (?:the same rows|the data of .+?), (test|validation) (.+?): (.+?)(?: \(too many .+?\))?\. (Better than all of them|Better than the .+?|No model beats the .+?|Not better than the .+?): (.+)\.$")
+@kind(r"(?:(.+): )?Baselines on (?:the same rows|the data of .+?), (test|validation) (.+?): (.+?)(?: \(too many .+?\))?\. (Better than all of them|Better than the .+?|No model beats the .+?|Not better than the .+?|Not shown to beat the .+?): (.+)\.$")
 def baselines(c, scope, split, metric, told, verdict, best):
     named = scope.replace("samples ", "samples=").replace(",", "").split() if scope else []
     keys = [key for key in c.keys if all(re.search(rf"[=.]{part}(,|$)", key) for part in named)]
@@ -323,23 +323,26 @@ def baselines(c, scope, split, metric, told, verdict, best):
         c.is_named(name, key)
     c.spread(shown, value, values[0])
     is_better = values[0].median() > own[strongest].median()
-    c.same("better than all", "yes" if verdict.startswith("Better") else "no", "yes" if is_better else "no")
+    if not verdict.startswith("Not shown"):
+        c.same("better than all", "yes" if verdict.startswith("Better") else "no", "yes" if is_better else "no")
     if not verdict.startswith("Better"):
         c.same("the strongest", verdict.split(" the ")[1], strongest)
     if few := re.match(r"(\d+) seeds? cannot show that it is not by chance, (\d+) can", rest):
         c.count("seeds", few[1], len(values[0]))
         return c.count("n that a test needs", few[2], needed(len(own)))
-    n, p = re.search(N + r", p = (.+)\)", rest).groups()
+    n, p = re.search(N + r", p = (.+?)\)", rest).groups()
     c.count("n", n, len(values[0]))
     ps = against_best(values, 0)[1:]
-    c.number("p", p, max(ps) if is_better else ps[list(own).index(strongest)])
+    c.number("p", p, max(p for p in ps if p <= 0.05) if verdict.startswith("Better") else ps[list(own).index(strongest)])
+    if "same rows" in rest:
+        c.count("most values of a baseline", "1", max(of.nunique() for of in own.values()))
 
 
 @kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): (confirmed(?=.+ meets )|unclear(?=.+ contains both )|refuted(?=.+ lies outside )): measured (.+); the measured interval .+)\.$")
 def predictions(c, number, name, groups, one, said, measured):
     all_of = [(p, *c.predicted(p)) for p in c.plan["report"]["predictions"]]
     if one:
-        all_of = [own for own in all_of if one == f"{own[0]['setting']} = {own[0]['to']} instead of {own[0]['from']}"]
+        all_of = [own for own in all_of if is_change(c, one, own[0])]
     c.count("predictions", number or "1", len(all_of))
     # Unclear: the interval contains the prediction and "no change".
     is_unclear = lambda own: own[2] <= 1 <= own[3]
@@ -352,6 +355,11 @@ def predictions(c, number, name, groups, one, said, measured):
         own = [one for one in all_of if verdict(one) == words]
         c.count(words, count, len(own))
         predictions_of(c, own, told.removesuffix(")") if number and group is groups[-1] else told, measured)
+
+
+def is_change(c, text, spec):
+    change, _, cell = text.partition(" for ")
+    return change == f"{spec['setting']} = {spec['to']} instead of {spec['from']}" and (not cell or cell in c.names(c.at(spec["against"])))
 
 
 def predictions_of(c, all_of, told, measured):
@@ -368,7 +376,10 @@ def predictions_of(c, all_of, told, measured):
         if predicted:
             for what, figure in zip(["predicted", "low", "high"], re.findall(r"\d+\.?\d*", predicted)):
                 c.number(f"{what}, as the manifest has it", figure, spec[what])
+        head, _, cell = head.partition(" for ")
         c.same("change", head, f"{spec['setting']} = {spec['to']} instead of {spec['from']}")
+        if cell:
+            c.is_named(cell, c.at(spec["against"]))
         ends = ["low, as in recommendations.csv", "high, as in recommendations.csv"] if enough else ["low", "high"]
         for what, figure, value in zip(["ratio", *ends], re.findall(r"\d+\.\d+", figures), [ratio, low, high]):
             c.number(f"{spec['column']}, {what}", figure, value)

@@ -289,9 +289,11 @@ class Folder:
         ]
         return order, [dict(zip(order, own)) for own in p]
 
+    def at(self, axes):
+        return next(k for k in self.keys if all(str(value) == self.axes(k)[axis] for axis, value in axes.items()))
+
     def pair_values(self, spec):
-        of = lambda axes: next(k for k in self.keys if all(str(value) == self.axes(k)[axis] for axis, value in axes.items()))
-        tables = [self.blocks[self.blocks.key == of(spec[side])].set_index(["block", "seed"])[spec["column"]] for side in ["against", "cell"]]
+        tables = [self.blocks[self.blocks.key == self.at(spec[side])].set_index(["block", "seed"])[spec["column"]] for side in ["against", "cell"]]
         return pandas.concat(tables, axis=1, keys=["before", "after"]).dropna()
 
     def pair_ratios(self, spec):
@@ -305,7 +307,7 @@ class Folder:
         low, high = min(ratio, ratios.min()), max(ratio, ratios.max())
         if len(pairs) >= 6:
             table = pandas.read_csv(self.path / "recommendations.csv")
-            low, high = table[(table.to.astype(str) == spec["to"]) & (table.column == spec["column"])].iloc[0][["measured_low", "measured_high"]]
+            low, high = table[(table.cell == self.at(spec["against"])) & (table.to.astype(str) == spec["to"]) & (table.column == spec["column"])].iloc[0][["measured_low", "measured_high"]]
         if spec["claim"] == "value":
             return ratio, low, high, low <= spec["high"] and high >= spec["low"] and not low <= 1 <= high, False
         return ratio, low, high, low > 1 and high >= max(1, spec["low"]), low > spec["high"]
