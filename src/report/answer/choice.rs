@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::pareto;
-use crate::base::statistics::{mean, range};
+use crate::base::statistics::mean;
 use crate::compare::{runs_to_choose, within_pairs};
 use crate::report::number::Number;
-use crate::report::quality::{NotComparableQuality, are_silent, column, over_seeds, told};
+use crate::report::quality::{NotComparableQuality, are_silent, column, told};
 use crate::report::sections::ranking::{pace, pace_of_treatments};
 use crate::report::sections::tasks::{Task, tasks};
 use crate::report::view::{Cell, View};
 
 use super::asked::named;
+use super::only_speed::changes_only_speed;
 use super::sizes::Sizes;
 use crate::plan::PredictionSpec;
 use crate::report::judged::distinct;
@@ -19,9 +20,6 @@ use crate::report::measure::{Measure, of_common_origin};
 
 /// Largest adjusted p-value with which a cell counts as different from the best one.
 pub(super) const ALPHA: f64 = 0.05;
-
-/// Settings of training that change its speed, but not its result.
-const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
 
 /// The cells of one task, the best first.
 pub(in crate::report) struct Choice<'v, 'a> {
@@ -349,36 +347,6 @@ pub(super) fn quality(
     cells: &[&Cell<'_>],
 ) -> Result<Measure, NotComparableQuality> {
     told(cells).map(|()| Measure::of_plan(&view.set.plan, &column(view, cells)))
-}
-
-/// By how much the best losses of programs may differ for a setting of speed to count as one that does not change the result.
-const SAME_RESULT: f64 = 0.05;
-
-/// Whether programs reach different losses, as where each worker of a loader reads other samples.
-fn results_differ(cells: &[&Cell<'_>]) -> bool {
-    let programs = cells.iter().filter(|cell| cell.is_of_command);
-    let losses = programs.filter_map(|cell| over_seeds(cell, &|facts| facts.best_loss));
-    let losses: Vec<f64> = losses.map(|loss| loss.value).collect();
-    range(&losses).is_some_and(|(least, most)| most - least > SAME_RESULT * most.abs())
-}
-
-/// Whether the cells have the same model, data, loss and training, and differ only in device, threads and the like.
-fn changes_only_speed(view: &View<'_>, cells: &[&Cell<'_>]) -> bool {
-    if results_differ(cells) {
-        return false;
-    }
-    let section = |cell: &Cell<'_>, name: &str| {
-        let mut own = view.section(cell, name).cloned().unwrap_or_default();
-        if let Some(table) = own.as_object_mut() {
-            table.retain(|key, _| !OF_SPEED.contains(&key.as_str()));
-        }
-        own
-    };
-    let is_same = |cell: &&Cell<'_>| {
-        let mut sections = ["model", "dataset", "loss", "train", "validation"].into_iter();
-        sections.all(|name| section(cell, name) == section(cells[0], name))
-    };
-    cells.iter().all(is_same)
 }
 
 /// Further measures of a table: quality or speed (whichever does not decide), and memory.

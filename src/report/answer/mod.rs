@@ -19,6 +19,7 @@ mod judged_by;
 mod learned;
 mod missing;
 mod of_search;
+mod only_speed;
 mod parts;
 mod sentences;
 mod sizes;
