@@ -301,7 +301,7 @@ pub struct RunTimes {
     /// Whether the times are of a command that reported its steps; then a time of 0 means that it was not reported.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_observed: bool,
-    /// Number of processes that trained together, of which one was observed: its samples are a share.
+    /// Number of processes that trained together, of which one was observed; the samples are its own times this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u64>,
     /// Times that a command reported, by the name of their metric.

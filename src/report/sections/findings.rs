@@ -106,7 +106,8 @@ pub(crate) const RULES: [Rule; 17] = [
     ),
     (
         "one-rank",
-        "Several processes trained together, and steps, samples and throughput are those of one: {}.",
+        "Several processes trained together, and only rank 0 was observed: samples and throughput are its own times the number of ranks, \
+         which assumes that each trains on as many samples of its own: {}.",
         |view| named(view, one_rank),
     ),
     (
@@ -198,7 +199,7 @@ fn failed_runs(_: &View<'_>, cell: &Cell<'_>) -> Hit {
 
 fn one_rank(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let ranks = cell.times().find_map(|times| times.ranks)?;
-    Some((0.0, format!("rank 0 of {ranks}")))
+    Some((0.0, format!("{ranks} ranks")))
 }
 
 fn residual(_: &View<'_>, cell: &Cell<'_>) -> Hit {
