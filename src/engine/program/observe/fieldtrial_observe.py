@@ -130,14 +130,15 @@ class Observer:
                 token = self.safe(steps.fetch_begins, torch.is_grad_enabled())
                 if token is None:
                     return original(iterator)
-                samples, is_first = None, False
+                samples, is_first, is_last = None, False, False
                 try:
                     batch = original(iterator)
                     samples = self.safe(samples_of, batch, torch.Tensor) or 0
                     is_first = getattr(iterator, "_num_yielded", 0) == 1
+                    is_last = self.safe(is_whole, iterator)
                     return batch
                 finally:
-                    self.safe(steps.fetch_ends, token, samples, is_first)
+                    self.safe(steps.fetch_ends, token, samples, is_first, is_last)
 
             return __next__
 
@@ -423,6 +424,16 @@ class Observer:
         except Exception as error:
             self.fail(error)
         self.end()
+
+
+def is_whole(iterator):
+    """Whether a loader has given all of its batches. Only PyTorch's samplers are asked for their length: one of the program may
+    compute it, or draw random numbers."""
+    batches = iterator._index_sampler
+    for sampler in (batches, getattr(batches, "sampler", batches)):
+        if not type(sampler).__module__.startswith("torch.") or not hasattr(type(sampler), "__len__"):
+            return False
+    return iterator._num_yielded == len(batches)
 
 
 def samples_of(batch, tensor):
