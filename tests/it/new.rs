@@ -456,6 +456,23 @@ fn what_a_script_imports_is_in_its_code() {
 }
 
 #[test]
+fn the_settings_of_hydra_are_in_the_code() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let script = "import hydra\n@hydra.main(version_base=None, config_path=\"conf\", config_name=\"config\")\ndef main(cfg): pass\n";
+    let project = Project::new()
+        .file("app/app.py", script)
+        .file("app/conf/config.yaml", "opt: adam\n")
+        .file("app/conf/opt/adam.yaml", "lr: 1\n");
+    let ended = project.run(&["new", "mine", "--script", "app/app.py"]);
+    let text = read(&project, "mine.toml");
+    let code = "code = [\"app/app.py\", \"app/conf/**/*.yaml\"]";
+    assert!(text.contains(code), "{text}");
+    assert_says(&ended.stderr, "no override of Hydra");
+}
+
+#[test]
 fn a_script_that_parses_no_arguments_is_not_run() {
     let script = "open('ran', 'w').close()\nprint(f'val_loss={1}')\n";
     let project = Project::new().file("train.py", script);

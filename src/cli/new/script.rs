@@ -42,6 +42,9 @@ struct Script<'a> {
 const NO_METRIC: &str =
     "no metric: `check-command` runs the script for a moment and proposes what it prints";
 
+/// What is told of a script that Hydra starts.
+const HYDRA_OVERRIDES: &str = "no override of Hydra: put those that vary into `run` (`\"opt.lr={lr}\"`, with `lr` in `parameters`); `docs/pytorch.md` has an example";
+
 pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Problem> {
     let mut words = given.split_whitespace();
     let script = words.next().unwrap_or_default();
@@ -87,6 +90,9 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
     if !also.is_empty() {
         let also = also.join(", ");
         guesses.push(format!("{also} of yours that it uses: in `code`"));
+    }
+    if HYDRA.is_match(&all) {
+        guesses.push(HYDRA_OVERRIDES.to_owned());
     }
     guesses.extend(metrics.iter().map(|one| {
         let (name, before, better) = (&one.name, &one.before, one.better);
@@ -195,6 +201,8 @@ static PYTORCH: LazyLock<Regex> = LazyLock::new(|| {
         r"(?m)^\s*(?:from\s+|import\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*)(?:torch|lightning|pytorch_lightning|transformers|accelerate|timm)\b",
     )
 });
+
+static HYDRA: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^\s*@hydra\.main\b"));
 
 /// Names of loaders of PyTorch, and of libraries that use them.
 static LOADERS: LazyLock<Regex> = LazyLock::new(|| {
