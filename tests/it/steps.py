@@ -3,6 +3,7 @@
 import sys
 
 sys.path.insert(0, sys.argv[1])
+from fieldtrial_observe import samples_of  # noqa: E402
 from fieldtrial_steps import BACKWARD, FORWARD, Gpu, Steps, startup_steps  # noqa: E402
 
 
@@ -302,7 +303,40 @@ def epochs_without_an_end():
         assert len(program.steps.epochs) == 3, program.steps.epochs
 
 
-TESTS = (plain, accumulation, two_optimizers, closure, evaluation, evaluation_before_the_first_step, without_loader, start_up, epochs, epochs_without_an_end, gpu)
+class Tensor:
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def dim(self):
+        return len(self.shape)
+
+
+class Graphs:
+    """A batch of PyTorch Geometric: 12 nodes of three graphs."""
+
+    num_graphs = 3
+
+    def values(self):
+        return [Tensor(12, 5)]
+
+
+class Keys(dict):
+    __getattr__ = dict.__getitem__
+
+
+def samples():
+    def of(batch):
+        return samples_of(batch, Tensor)
+
+    assert of([Tensor(), {"a": Tensor(8, 2)}]) == 8 and of(["text"]) is None
+    assert of(Keys(a=Tensor(8))) == 8
+    assert of(Graphs()) == 3 and of((Graphs(), Tensor(12))) == 3
+
+
+TESTS = (
+    plain, accumulation, two_optimizers, closure, evaluation, evaluation_before_the_first_step, without_loader, start_up, epochs,
+    epochs_without_an_end, gpu, samples,
+)
 for test in TESTS:
     test()
     print(test.__name__, "ok")

@@ -437,9 +437,17 @@ def is_whole(iterator):
 
 
 def samples_of(batch, tensor):
-    """The first dimension of the first tensor in a batch; None where it has no tensor."""
+    """The first dimension of the first tensor in a batch; None where it has no tensor. A batch of graphs tells their number, since
+    its tensors have all their nodes; one of sampled neighbours, the nodes that they were sampled for."""
     if isinstance(batch, tensor):
         return batch.shape[0] if batch.dim() else None
+    for name in ("num_graphs", "batch_size"):
+        try:
+            number = getattr(batch, name, None)
+        except Exception:  # a dictionary whose keys are attributes
+            break
+        if type(number) is int:
+            return number
     if hasattr(batch, "values") and callable(batch.values):
         batch = batch.values()
     elif not isinstance(batch, (list, tuple)):
