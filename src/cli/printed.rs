@@ -52,11 +52,11 @@ pub(super) struct Printed {
     pub(super) better: &'static str,
 }
 
-/// A pattern for a name and the text up to `follows`.
+/// A pattern for a name and the text up to `follows`; the Trainer of `transformers` puts numbers in quotes: `'eval_loss': '0.5'`.
 fn named(follows: &str) -> Regex {
     let text = format!(
         r#"(?ix) \b ( (?: (train|training|val|valid|validation|test|eval) [\ _-] )?
-        ( [a-z][a-z0-9_]* ) ['"]? \s* [:=]? ) \s* {follows}"#
+        ( [a-z][a-z0-9_]* ) ['"]? \s* [:=]? (?: \s* ['"] )? ) \s* {follows}"#
     );
     Regex::new(&text).expect("a regular expression")
 }
@@ -177,6 +177,10 @@ mod tests {
             (
                 "{'eval_loss': 0.69, 'eval_f1': 0.5, 'epoch': 1.0}",
                 "eval_loss 0.69, eval_f1 0.5",
+            ),
+            (
+                "{'eval_loss': '0.08618', 'eval_accuracy': '1', 'epoch': '1'}",
+                "eval_loss 0.08618, eval_accuracy 1",
             ),
             (
                 "Test set: Average loss: 0.0265, Accuracy: 9912/10000 (99%)",
