@@ -278,7 +278,10 @@ mod tests {
     #[test]
     fn a_logarithmic_axis_begins_at_the_smallest_positive_value() {
         let scale = Scale::magnitude(ScaleKind::Log10, &[0.0, 300.0, 9000.0], (0.0, 100.0));
-        assert_eq!(texts(&scale), ["100", "200", "500", "1,000", "2,000", "5,000", "10,000"]);
+        assert_eq!(
+            texts(&scale),
+            ["100", "200", "500", "1,000", "2,000", "5,000", "10,000"]
+        );
         assert_eq!(scale.place(0.0), 0.0);
         let scale = Scale::magnitude(ScaleKind::Log10, &[0.0], (0.0, 100.0));
         assert_eq!(scale.note(), ", from 0");

@@ -53,7 +53,8 @@ fn names(view: &View<'_>, groups: &[Vec<&Cell<'_>>]) -> Vec<String> {
                     let values = groups[place].iter().map(|cell| part(view, cell, &path));
                     let values = distinct(values.flatten().filter(|value| !value.is_null()));
                     let texts: Vec<String> = values.into_iter().map(plain).collect();
-                    (!texts.is_empty()).then(|| format!("{key} {}", some_of(&texts, VALUES, " or ")))
+                    (!texts.is_empty())
+                        .then(|| format!("{key} {}", some_of(&texts, VALUES, " or ")))
                 };
                 add(&mut words, &same, &text);
             }
