@@ -537,7 +537,7 @@ fn a_program_of_any_language_tells_its_steps() {
     let lines = events.map(|event| format!("echo '{event}' >> $FIELDTRIAL_EVENTS\n"));
     let project = Project::new()
         .file("experiments/a.sh", &lines.concat())
-        .file("experiments/mine.toml", "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\"]\ncode = [\"a.sh\"]\n[measure]\nops = true\n");
+        .file("experiments/mine.toml", "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\"]\ncode = [\"a.sh\"]\n[measure]\nops = true\n[report]\ntemplates = [\"analysis\", \"profiling\"]\n");
     project.ends(0, "run experiments/mine.toml");
     let row = project.rows_of("mine", "blocks.csv").remove(0);
     for (column, value) in [
@@ -568,4 +568,9 @@ fn a_program_of_any_language_tells_its_steps() {
     );
     let page = project.read("reports/mine/report.md");
     assert!(page.contains("data wait"), "{page}");
+    let page = project.read("reports/mine/report-profiling.md");
+    assert!(
+        page.contains("Profiled in 1 step of a first-block run"),
+        "{page}"
+    );
 }
