@@ -299,6 +299,22 @@ fn operations_have_layers_and_exact_flops() {
     );
 }
 
+/// No dispatch mode may begin or end in inference mode, where an evaluation after each step ends that step.
+#[test]
+fn an_evaluation_in_inference_mode_after_each_step_is_no_matter() {
+    let Some(python) = python() else { return };
+    let step = format!(
+        "{PLAIN}
+            with torch.inference_mode():
+                model.eval(); [model(batch) for batch, _ in loader]; model.train()"
+    );
+    let observed = project_of(&python, &script(&[("step", &step)]), OBSERVE);
+    ran(&observed);
+    let facts = observed.rows_of("mine", "runs.csv").remove(0);
+    let flops = f64::from(2 * (64 * 128 + 128 * 4));
+    assert_eq!(facts["flops_forward_per_sample"], flops.to_string());
+}
+
 /// `with fieldtrial.phase(…)` names a part of a step; where nobody observes operations it does nothing.
 #[test]
 fn a_named_part_of_a_step_is_a_layer() {

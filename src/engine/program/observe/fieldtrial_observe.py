@@ -35,6 +35,7 @@ class Observer:
             settings = json.load(file)
         self.steps = Steps(self.tell, settings["phase_steps"])
         self.steps.on_step = self.step_begins
+        self.steps.is_inference = torch.is_inference_mode_enabled
         self.operations = settings["operations"]
         self.is_on, self.is_claimed = True, False
         self.thread = None  # that trains

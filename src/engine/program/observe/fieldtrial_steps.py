@@ -55,7 +55,8 @@ class Steps:
         self.epochs = []  # seconds of whole epochs, their loader's start included, without evaluation
         self.began = clock()  # the program
         self.first = None  # the beginning of its first step
-        self.on_step = None  # called with the number of the step that begins
+        self.on_step = None  # called with the number of the step that begins, outside of torch.inference_mode()
+        self.is_inference, self.has_begun = lambda: False, True
         self.log = None  # a list gets (phase, begin, end) of what runs; the phase of a step is STEP
 
     # The hooks. `time` is the clock's, after waiting for the GPU where phases of it are measured.
@@ -86,6 +87,7 @@ class Steps:
         if self.in_evaluation is not None:
             self._close_evaluation()
         self.unsure = 0.0
+        self._begin_step()
         # What has been done here before is no waiting.
         time = self.time()
         self.active = (DATA, time)
@@ -120,6 +122,7 @@ class Steps:
 
     def _training(self, time):
         """Something of training begins: decides what the fetches and evaluations before it were."""
+        self._begin_step()
         if self.in_evaluation is not None:
             if self.fetched or self.candidate is not None or self.backwards:
                 self.in_evaluation = None  # a teacher, or a generator without gradients: part of the step
@@ -280,11 +283,19 @@ class Steps:
         self.spent = [0.0] * 5
         if self.gpu is not None:
             self._choose_phase_step()
-        if self.on_step is not None:
-            self.on_step(self.count)
+        self.has_begun = False
+        self._begin_step()
         enough = self.told_startup or len(self.rows) > FOLLOWING + 10
         if len(self.rows) >= CHUNK or (enough and self.mark - self.last_told > SECONDS):
             self.flush()
+
+    def _begin_step(self):
+        """Tells of the step that begins. An evaluation in inference mode may have ended the one before: then when it is over, since
+        no dispatch mode may begin or end in there."""
+        if not self.has_begun and not self.is_inference():
+            self.has_begun = True
+            if self.on_step is not None:
+                self.on_step(self.count)
 
     def leave_out(self):
         """The step that runs does something besides: its time does not count."""
