@@ -431,18 +431,20 @@ fn what_a_script_imports_is_in_its_code() {
         return;
     }
     let script =
-        "import json, math\nfrom pkg.model import Net\nfrom helper import x\nopen('config.yaml')\n";
+        "import json, math\nfrom pkg.model import Net\nfrom helper import x\nopen('config.yaml')\nexec(open('read.py').read())\n";
     let project = Project::new()
         .file("main.py", script)
         .file("helper.py", "x = 1\n")
         .file("pkg/__init__.py", "")
         .file("pkg/model.py", "Net = 1\n")
         .file("config.yaml", "a: 1\n")
+        .file("read.py", "")
         .file("other.py", "")
         .file("experiments/other.yaml", "");
     project.ends_with(0, &["new", "mine", "--script", "main.py"]);
     let text = read(&project, "experiments/mine.toml");
-    let code = "code = [\"main.py\", \"config.yaml\", \"helper.py\", \"pkg/**/*.py\"]";
+    let code =
+        "code = [\"main.py\", \"config.yaml\", \"helper.py\", \"pkg/**/*.py\", \"read.py\"]";
     // It starts where `new` was called, so that its own relative paths hold.
     assert!(text.contains("folder = \"..\""), "{text}");
     assert!(text.contains(code), "{text}");
@@ -453,6 +455,12 @@ fn what_a_script_imports_is_in_its_code() {
         let text = read(&project, &format!("experiments/{name}.toml"));
         assert!(text.contains(code), "{text}");
     }
+    // A file that an argument names is no less of its code.
+    let with = "main.py other.py --settings=experiments/other.yaml --data=absent.py";
+    project.ends_with(0, &["new", "with", "--script", with]);
+    let text = read(&project, "experiments/with.toml");
+    let more = "\"read.py\", \"other.py\", \"experiments/other.yaml\"]";
+    assert!(text.contains(more), "{text}");
 }
 
 #[test]

@@ -64,11 +64,11 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
     let files = local_files(path);
     let all = sources(path, &files);
     let found = Script {
+        code: code(path, &files, &fixed),
         path,
         fixed,
         parts,
         metrics: Printed::in_source(&source),
-        code: code(path, &files),
         is_torch: PYTORCH.is_match(&all),
         has_loader: LOADERS.is_match(&all),
     };
@@ -177,8 +177,11 @@ fn sources(script: &Path, files: &[PathBuf]) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// The entries of `code`: the script first; all modules of a folder as one pattern.
-fn code(script: &Path, files: &[PathBuf]) -> Vec<String> {
+/// Ends of names of files that are programs or settings, and no data.
+const NO_DATA: [&str; 7] = ["py", "yaml", "yml", "toml", "ini", "cfg", "json"];
+
+/// The entries of `code`: the script first; all modules of a folder as one pattern; files that `fixed` arguments name.
+fn code(script: &Path, files: &[PathBuf], fixed: &[&str]) -> Vec<String> {
     let folder = script.parent().unwrap_or(Path::new(""));
     let mut code = vec![seen_from_here(script)];
     for file in files {
@@ -190,6 +193,15 @@ fn code(script: &Path, files: &[PathBuf]) -> Vec<String> {
             _ => seen_from_here(&folder.join(file)),
         };
         if !code.contains(&entry) {
+            code.push(entry);
+        }
+    }
+    let named = fixed.iter().map(|word| word.rsplit('=').next());
+    for path in named.flatten().map(Path::new) {
+        let end = path.extension().and_then(|end| end.to_str());
+        let entry = seen_from_here(path);
+        if end.is_some_and(|end| NO_DATA.contains(&end)) && path.is_file() && !code.contains(&entry)
+        {
             code.push(entry);
         }
     }
@@ -207,7 +219,7 @@ static HYDRA: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^\s*@hydra\.main\b"
 /// Names of loaders of PyTorch, and of libraries that use them.
 static LOADERS: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?i)\bimport\b.*\bdataloader\b|\bdataloader\s*\(|\b(?:lightning|transformers|accelerate|timm)\b|pytorch_lightning",
+        r"(?im)\bimport\b.*\bdataloader\b|\bdataloader\s*\(|\b\w*Trainer\s*\(|^\s*(?:from|import)\s+(?:lightning|pytorch_lightning|accelerate|timm)\b",
     )
 });
 

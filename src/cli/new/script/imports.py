@@ -1,5 +1,5 @@
-"""Prints the files that a script imports from its own folder, the settings files that they name, and the pattern of Hydra's
-settings (`config_path`), as JSON after a mark, relative to that folder. Runs none of them."""
+"""Prints the files that a script imports from its own folder, the programs and settings files that they name, and the pattern of
+Hydra's settings (`config_path`), as JSON after a mark, relative to that folder. Runs none of them."""
 
 import ast
 import json
@@ -7,7 +7,7 @@ import os
 import sys
 from modulefinder import ModuleFinder
 
-SETTINGS = (".yaml", ".yml", ".toml", ".ini", ".cfg")
+NAMED = (".py", ".yaml", ".yml", ".toml", ".ini", ".cfg")
 
 folder = os.path.dirname(os.path.abspath(sys.argv[1]))
 finder = ModuleFinder(path=[folder])
@@ -20,7 +20,7 @@ for source in sources:
     with open(source, "rb") as file:
         tree = ast.parse(file.read())
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(SETTINGS):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(NAMED):
             path = os.path.abspath(os.path.join(folder, node.value))
             if os.path.isfile(path):
                 found.add(path)
