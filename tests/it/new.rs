@@ -430,8 +430,7 @@ fn what_a_script_imports_is_in_its_code() {
     if Command::new("python3").arg("--version").output().is_err() {
         return;
     }
-    let script =
-        "import json, math\nfrom pkg.model import Net\nfrom helper import x\nopen('config.yaml')\nexec(open('read.py').read())\n";
+    let script = "import json, math\nfrom pkg.model import Net\nfrom helper import x\nopen('config.yaml')\nexec(open('read.py').read())\n";
     let project = Project::new()
         .file("main.py", script)
         .file("helper.py", "x = 1\n")
@@ -443,8 +442,7 @@ fn what_a_script_imports_is_in_its_code() {
         .file("experiments/other.yaml", "");
     project.ends_with(0, &["new", "mine", "--script", "main.py"]);
     let text = read(&project, "experiments/mine.toml");
-    let code =
-        "code = [\"main.py\", \"config.yaml\", \"helper.py\", \"pkg/**/*.py\", \"read.py\"]";
+    let code = "code = [\"main.py\", \"config.yaml\", \"helper.py\", \"pkg/**/*.py\", \"read.py\"]";
     // It starts where `new` was called, so that its own relative paths hold.
     assert!(text.contains("folder = \"..\""), "{text}");
     assert!(text.contains(code), "{text}");
