@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use crate::plan::is_free_column;
 
@@ -52,11 +52,11 @@ pub(super) struct Printed {
     pub(super) better: &'static str,
 }
 
-/// A pattern for a name and the text up to `follows`.
+/// A pattern for a name and the text up to `follows`; the Trainer of `transformers` puts numbers in quotes: `'eval_loss': '0.5'`.
 fn named(follows: &str) -> Regex {
     let text = format!(
         r#"(?ix) \b ( (?: (train|training|val|valid|validation|test|eval) [\ _-] )?
-        ( [a-z][a-z0-9_]* ) ['"]? \s* [:=]? ) \s* {follows}"#
+        ( [a-z][a-z0-9_]* ) ['"]? \s* [:=]? (?: \s* ['"] )? ) \s* {follows}"#
     );
     Regex::new(&text).expect("a regular expression")
 }
@@ -66,6 +66,19 @@ static IN_OUTPUT: LazyLock<Regex> = LazyLock::new(|| named("[-+]?[0-9]"));
 /// Matches a name before the brace of a formatted value, but not a dictionary.
 static IN_SOURCE: LazyLock<Regex> = LazyLock::new(|| named(r"\{(?:[a-z_(]|[0-9.]+\s*[*/+-])"));
 
+/// A text with values by `.format(…)` or by `%`.
+static FORMATTED: LazyLock<Regex> = LazyLock::new(|| {
+    let after = r"\s*(?:\.format\(|%\s*[\w(])";
+    let text = format!(r#""[^"\n]*"{after}|'[^'\n]*'{after}"#);
+    Regex::new(&text).expect("a regular expression")
+});
+
+/// A value in it.
+static VALUE: LazyLock<Regex> = LazyLock::new(|| {
+    let text = r"\{\w*(?:[:!][^{}]*)?\}|%[-+#0-9.]*[dfegs]";
+    Regex::new(text).expect("a regular expression")
+});
+
 impl Printed {
     /// Every metric that a program printed, without duplicates, in order.
     pub(super) fn in_output(text: &str) -> Vec<Self> {
@@ -74,7 +87,25 @@ impl Printed {
 
     /// Every metric in the formatted texts of a Python program, without duplicates, in order.
     pub(super) fn in_source(text: &str) -> Vec<Self> {
-        Self::all(text, &IN_SOURCE)
+        let text = text.replace("\\n", " ").replace("\\t", " ");
+        let text = FORMATTED.replace_all(&text, |found: &Captures<'_>| {
+            VALUE.replace_all(&found[0], "{_}").into_owned()
+        });
+        let mut all = Self::all(&text, &IN_SOURCE);
+        all.retain(|one| !one.is_switch(&text));
+        all
+    }
+
+    /// Whether what follows in the source is true or false: `precision: {amp}`.
+    fn is_switch(&self, source: &str) -> bool {
+        let text = format!(r"{}\s*\{{(\w+)\}}", regex::escape(&self.before));
+        let shown = Regex::new(&text)
+            .ok()
+            .and_then(|text| text.captures(source));
+        shown.is_some_and(|shown| {
+            let set = format!(r"\b{}\s*(?::\s*bool\s*)?=\s*(?:True|False)\b", &shown[1]);
+            Regex::new(&set).is_ok_and(|set| set.is_match(source))
+        })
     }
 
     fn all(text: &str, named: &Regex) -> Vec<Self> {
@@ -179,6 +210,10 @@ mod tests {
                 "eval_loss 0.69, eval_f1 0.5",
             ),
             (
+                "{'eval_loss': '0.08618', 'eval_accuracy': '1', 'epoch': '1'}",
+                "eval_loss 0.08618, eval_accuracy 1",
+            ),
+            (
                 "Test set: Average loss: 0.0265, Accuracy: 9912/10000 (99%)",
                 "loss 0.0265, accuracy 9912",
             ),
@@ -207,5 +242,11 @@ mod tests {
         let found = Printed::in_source(source);
         let found: Vec<(&str, &str)> = found.iter().map(|one| (&*one.name, &*one.before)).collect();
         assert_eq!(found, [("train_loss", "train_loss="), ("acc", "Acc:")]);
+        // Values by `format` and `%`; a switch is no metric.
+        let source = r#"amp = False; losses = {}; print(f"Mixed precision: {amp}")
+print('\nTest set: loss: {:.4f}, Accuracy: {}/{} ({:.0f}%)\n'.format(a, b, c, d)); print("val mae %.3f%%" % x)"#;
+        let found = Printed::in_source(source);
+        let found: Vec<&str> = found.iter().map(|one| &*one.before).collect();
+        assert_eq!(found, ["loss:", "Accuracy:", "val mae"]);
     }
 }

@@ -58,7 +58,7 @@ pub struct Ended {
     pub reason: String,
     /// Duration in seconds.
     pub wall_s: f64,
-    /// Median time of a step in milliseconds, if steps were measured.
+    /// Median time of a step in milliseconds, if steps were measured; shown where no `sample_ms` is.
     pub step_ms: Option<f64>,
     /// Time per sample in milliseconds, on which verdicts are based; `None` if it was not measured or the side does not
     /// report it.
@@ -194,7 +194,8 @@ impl Pairs {
     }
 }
 
-/// The result of a pair as text: `12.3 → 13.1 ms/step, ratio 1.065  in 4.1 s`, or what failed.
+/// The result of a pair as text: `12.3 → 13.1 ms/sample, ratio 1.065  in 4.1 s`, or what failed. The times are those of the
+/// verdict where both sides have them.
 fn result_text(before: &Ended, after: &Ended) -> String {
     let time = human_seconds(before.wall_s + after.wall_s);
     let sides = [("before", before), ("after", after)].into_iter();
@@ -207,14 +208,18 @@ fn result_text(before: &Ended, after: &Ended) -> String {
     if !failed.is_empty() {
         return format!("{}  in {time}", failed.join(", "));
     }
-    let (Some(old), Some(new)) = (before.step_ms, after.step_ms) else {
+    let Some(of_steps) = before.step_ms.zip(after.step_ms) else {
         let ratio = human(after.wall_s / before.wall_s, 3);
         let sides = [before.wall_s, after.wall_s].map(human_seconds);
         return format!("{} → {}, ratio {ratio}", sides[0], sides[1]);
     };
+    // Without steps, that of a program is the time of the whole run.
+    let of_samples = before.sample_ms.zip(after.sample_ms);
+    let ((old, new), per) =
+        of_samples.map_or((of_steps, "step"), |of_samples| (of_samples, "sample"));
     let ratio = (old > 0.0).then(|| format!(", ratio {:.3}", new / old));
     let (ratio, old, new) = (ratio.unwrap_or_default(), human(old, 3), human(new, 3));
-    format!("{old} → {new} ms/step{ratio}  in {time}")
+    format!("{old} → {new} ms/{per}{ratio}  in {time}")
 }
 
 #[cfg(test)]
@@ -242,6 +247,15 @@ mod tests {
         assert_eq!(
             result_text(&end(12.34), &end(13.1)),
             "12.3 → 13.1 ms/step, ratio 1.062  in 3.00 s"
+        );
+        // The mean step, by samples, is what a verdict is about; medians of steps may differ from it.
+        let of_samples = |sample_ms, step_ms| Ended {
+            sample_ms: Some(sample_ms),
+            ..end(step_ms)
+        };
+        assert_eq!(
+            result_text(&of_samples(0.5, 2.24), &of_samples(12.0, 316.0)),
+            "0.500 → 12.0 ms/sample, ratio 24.000  in 3.00 s"
         );
         let killed = Ended {
             status: Status::Killed,

@@ -291,6 +291,21 @@ test_accuracy = 'acc=([0-9.]+)'
         "0.67"
     );
     assert_eq!(epochs[0]["lr"], "", "the program prints none");
+    // Of more rows than epochs, the last of each epoch.
+    for (passed, kept) in [(1, "0.333333333"), (2, "1 0.333333333")] {
+        let passing = manifest.replace("--lr={lr}", "--lr={lr}\", \"--epochs={train.epochs}");
+        let passing = format!("{passing}[train]\nepochs = {passed}\n");
+        project.write(MANIFEST, &passing);
+        run(&project, &[]);
+        let rows = project.rows_of("mine", "epochs.csv");
+        let losses: Vec<&str> = rows.iter().map(|row| &*row["val_loss"]).collect();
+        assert_eq!(losses.join(" "), kept);
+        let facts = project.rows_of("mine", "runs.csv").remove(0);
+        assert_eq!(
+            (&*facts["epochs"], &*facts["best_epoch"]),
+            (&*passed.to_string(), &*(passed - 1).to_string())
+        );
+    }
     let project = project.file(MANIFEST, &format!("{manifest}[measure]\nseeds = [1, 2]\n"));
     let ended = project.ends(2, "plan experiments/mine.toml");
     assert_says(&ended.stderr, "no seed reaches the program");

@@ -454,19 +454,19 @@ fn what_a_script_imports_is_in_its_code() {
     if Command::new("python3").arg("--version").output().is_err() {
         return;
     }
-    let script =
-        "import json, math\nfrom pkg.model import Net\nfrom helper import x\nopen('config.yaml')\n";
+    let script = "import json, math\nfrom pkg.model import Net\nfrom helper import x\nopen('config.yaml')\nexec(open('read.py').read())\n";
     let project = Project::new()
         .file("main.py", script)
         .file("helper.py", "x = 1\n")
         .file("pkg/__init__.py", "")
         .file("pkg/model.py", "Net = 1\n")
         .file("config.yaml", "a: 1\n")
+        .file("read.py", "")
         .file("other.py", "")
         .file("experiments/other.yaml", "");
     project.ends_with(0, &["new", "mine", "--script", "main.py"]);
     let text = read(&project, "experiments/mine.toml");
-    let code = "code = [\"main.py\", \"config.yaml\", \"helper.py\", \"pkg/**/*.py\"]";
+    let code = "code = [\"main.py\", \"config.yaml\", \"helper.py\", \"pkg/**/*.py\", \"read.py\"]";
     // It starts where `new` was called, so that its own relative paths hold.
     assert!(text.contains("folder = \"..\""), "{text}");
     assert!(text.contains(code), "{text}");
@@ -477,6 +477,29 @@ fn what_a_script_imports_is_in_its_code() {
         let text = read(&project, &format!("experiments/{name}.toml"));
         assert!(text.contains(code), "{text}");
     }
+    // A file that an argument names is no less of its code.
+    let with = "main.py other.py --settings=experiments/other.yaml --data=absent.py";
+    project.ends_with(0, &["new", "with", "--script", with]);
+    let text = read(&project, "experiments/with.toml");
+    let more = "\"read.py\", \"other.py\", \"experiments/other.yaml\"]";
+    assert!(text.contains(more), "{text}");
+}
+
+#[test]
+fn the_settings_of_hydra_are_in_the_code() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let script = "import hydra\n@hydra.main(version_base=None, config_path=\"conf\", config_name=\"config\")\ndef main(cfg): pass\n";
+    let project = Project::new()
+        .file("app/app.py", script)
+        .file("app/conf/config.yaml", "opt: adam\n")
+        .file("app/conf/opt/adam.yaml", "lr: 1\n");
+    let ended = project.run(&["new", "mine", "--script", "app/app.py"]);
+    let text = read(&project, "mine.toml");
+    let code = "code = [\"app/app.py\", \"app/conf/**/*.yaml\"]";
+    assert!(text.contains(code), "{text}");
+    assert_says(&ended.stderr, "no override of Hydra");
 }
 
 #[test]

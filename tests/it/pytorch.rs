@@ -299,6 +299,22 @@ fn operations_have_layers_and_exact_flops() {
     );
 }
 
+/// No dispatch mode may begin or end in inference mode, where an evaluation after each step ends that step.
+#[test]
+fn an_evaluation_in_inference_mode_after_each_step_is_no_matter() {
+    let Some(python) = python() else { return };
+    let step = format!(
+        "{PLAIN}
+            with torch.inference_mode():
+                model.eval(); [model(batch) for batch, _ in loader]; model.train()"
+    );
+    let observed = project_of(&python, &script(&[("step", &step)]), OBSERVE);
+    ran(&observed);
+    let facts = observed.rows_of("mine", "runs.csv").remove(0);
+    let flops = f64::from(2 * (64 * 128 + 128 * 4));
+    assert_eq!(facts["flops_forward_per_sample"], flops.to_string());
+}
+
 /// `with fieldtrial.phase(…)` names a part of a step; where nobody observes operations it does nothing.
 #[test]
 fn a_named_part_of_a_step_is_a_layer() {
@@ -537,7 +553,7 @@ fn a_program_of_any_language_tells_its_steps() {
     let lines = events.map(|event| format!("echo '{event}' >> $FIELDTRIAL_EVENTS\n"));
     let project = Project::new()
         .file("experiments/a.sh", &lines.concat())
-        .file("experiments/mine.toml", "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\"]\ncode = [\"a.sh\"]\n[measure]\nops = true\n");
+        .file("experiments/mine.toml", "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\"]\ncode = [\"a.sh\"]\n[measure]\nops = true\n[report]\ntemplates = [\"analysis\", \"profiling\"]\n");
     project.ends(0, "run experiments/mine.toml");
     let row = project.rows_of("mine", "blocks.csv").remove(0);
     for (column, value) in [
@@ -568,4 +584,9 @@ fn a_program_of_any_language_tells_its_steps() {
     );
     let page = project.read("reports/mine/report.md");
     assert!(page.contains("data wait"), "{page}");
+    let page = project.read("reports/mine/report-profiling.md");
+    assert!(
+        page.contains("Profiled in 1 step of a first-block run"),
+        "{page}"
+    );
 }

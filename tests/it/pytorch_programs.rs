@@ -30,7 +30,7 @@ fn steps_phases_and_samples_of_every_framework_are_right_and_results_the_same() 
             "lightning_automatic",
             "lightning",
             [96, 768, 610],
-            &["validation_s"][..],
+            &["validation_s", "epoch_s"][..],
         ),
         ("lightning_manual", "lightning", [96, 768, 97], &[]),
         (
@@ -52,7 +52,13 @@ fn steps_phases_and_samples_of_every_framework_are_right_and_results_the_same() 
             [96, 768, 610],
             &["validation_s"],
         ),
-        ("torchrun_ddp", "torch.distributed.run", [96, 768, 610], &[]),
+        // Two ranks, of which one is observed.
+        (
+            "torchrun_ddp",
+            "torch.distributed.run",
+            [96, 2 * 768, 610],
+            &["epoch_s"],
+        ),
     ] {
         let imported = Command::new(&python)
             .args(["-c", &format!("import {package}")])

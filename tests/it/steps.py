@@ -3,6 +3,7 @@
 import sys
 
 sys.path.insert(0, sys.argv[1])
+from fieldtrial_observe import samples_of  # noqa: E402
 from fieldtrial_steps import BACKWARD, FORWARD, Gpu, Steps, startup_steps  # noqa: E402
 
 
@@ -13,10 +14,10 @@ class Program:
         self.ms, self.events = 0.0, []
         self.steps = Steps(self.events.append, clock=lambda: self.ms / 1e3)
 
-    def fetch(self, ms, samples=4, with_gradients=True, is_first=False):
+    def fetch(self, ms, samples=4, with_gradients=True, is_first=False, is_last=False):
         token = self.steps.fetch_begins(with_gradients)
         self.ms += ms
-        self.steps.fetch_ends(token, samples, is_first)
+        self.steps.fetch_ends(token, samples, is_first, is_last)
 
     def phase(self, phase, ms):
         assert self.steps.begins(phase)
@@ -280,7 +281,62 @@ def epochs():
     close(of_run["epoch_s"], 0.081)
 
 
-TESTS = (plain, accumulation, two_optimizers, closure, evaluation, evaluation_before_the_first_step, without_loader, start_up, epochs, gpu)
+def epochs_without_an_end():
+    """A loop that counts its batches, as Lightning's does, and one that fetches each ahead, as Accelerate's: 20 ms for the first
+    batch, 2 for each other, 8 for each step. The time between epochs and an epoch that is left early are in none."""
+    for is_ahead in (False, True):
+        program = Program()
+        for batches in (4, 4, 4, 2):
+            program.steps.loader_starts_epoch(0)
+            for place in range(batches):
+                if place == 0 or not is_ahead:
+                    program.fetch(2 if place else 20, is_first=place == 0, is_last=place == 3)
+                if is_ahead:
+                    program.fetch(2 if place < 3 else 0, samples=4 if place < 3 else None)
+                program.phase(FORWARD, 3)
+                program.phase(BACKWARD, 4)
+                program.update(1)
+            program.ms += 7
+            program.evaluate(100)
+        of_run = program.told()[4]
+        close(of_run["epoch_s"], 0.058)
+        assert len(program.steps.epochs) == 3, program.steps.epochs
+
+
+class Tensor:
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def dim(self):
+        return len(self.shape)
+
+
+class Graphs:
+    """A batch of PyTorch Geometric: 12 nodes of three graphs."""
+
+    num_graphs = 3
+
+    def values(self):
+        return [Tensor(12, 5)]
+
+
+class Keys(dict):
+    __getattr__ = dict.__getitem__
+
+
+def samples():
+    def of(batch):
+        return samples_of(batch, Tensor)
+
+    assert of([Tensor(), {"a": Tensor(8, 2)}]) == 8 and of(["text"]) is None
+    assert of(Keys(a=Tensor(8))) == 8
+    assert of(Graphs()) == 3 and of((Graphs(), Tensor(12))) == 3
+
+
+TESTS = (
+    plain, accumulation, two_optimizers, closure, evaluation, evaluation_before_the_first_step, without_loader, start_up, epochs,
+    epochs_without_an_end, gpu, samples,
+)
 for test in TESTS:
     test()
     print(test.__name__, "ok")

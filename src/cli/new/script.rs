@@ -42,6 +42,9 @@ struct Script<'a> {
 const NO_METRIC: &str =
     "no metric: `check-command` runs the script for a moment and proposes what it prints";
 
+/// What is told of a script that Hydra starts.
+const HYDRA_OVERRIDES: &str = "no override of Hydra: put those that vary into `run` (`\"opt.lr={lr}\"`, with `lr` in `parameters`); `docs/pytorch.md` has an example";
+
 pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Problem> {
     let mut words = given.split_whitespace();
     let script = words.next().unwrap_or_default();
@@ -61,11 +64,11 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
     let files = local_files(path);
     let all = sources(path, &files);
     let found = Script {
+        code: code(path, &files, &fixed),
         path,
         fixed,
         parts,
         metrics: Printed::in_source(&source),
-        code: code(path, &files),
         is_torch: PYTORCH.is_match(&all),
         has_loader: LOADERS.is_match(&all),
     };
@@ -87,6 +90,9 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
     if !also.is_empty() {
         let also = also.join(", ");
         guesses.push(format!("{also} of yours that it uses: in `code`"));
+    }
+    if HYDRA.is_match(&all) {
+        guesses.push(HYDRA_OVERRIDES.to_owned());
     }
     guesses.extend(metrics.iter().map(|one| {
         let (name, before, better) = (&one.name, &one.before, one.better);
@@ -171,8 +177,11 @@ fn sources(script: &Path, files: &[PathBuf]) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// The entries of `code`: the script first; all modules of a folder as one pattern.
-fn code(script: &Path, files: &[PathBuf]) -> Vec<String> {
+/// Ends of names of files that are programs or settings, and no data.
+const NO_DATA: [&str; 7] = ["py", "yaml", "yml", "toml", "ini", "cfg", "json"];
+
+/// The entries of `code`: the script first; all modules of a folder as one pattern; files that `fixed` arguments name.
+fn code(script: &Path, files: &[PathBuf], fixed: &[&str]) -> Vec<String> {
     let folder = script.parent().unwrap_or(Path::new(""));
     let mut code = vec![seen_from_here(script)];
     for file in files {
@@ -187,6 +196,15 @@ fn code(script: &Path, files: &[PathBuf]) -> Vec<String> {
             code.push(entry);
         }
     }
+    let named = fixed.iter().map(|word| word.rsplit('=').next());
+    for path in named.flatten().map(Path::new) {
+        let end = path.extension().and_then(|end| end.to_str());
+        let entry = seen_from_here(path);
+        if end.is_some_and(|end| NO_DATA.contains(&end)) && path.is_file() && !code.contains(&entry)
+        {
+            code.push(entry);
+        }
+    }
     code
 }
 
@@ -196,10 +214,12 @@ static PYTORCH: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+static HYDRA: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^\s*@hydra\.main\b"));
+
 /// Names of loaders of PyTorch, and of libraries that use them.
 static LOADERS: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?i)\bimport\b.*\bdataloader\b|\bdataloader\s*\(|\b(?:lightning|transformers|accelerate|timm)\b|pytorch_lightning",
+        r"(?im)\bimport\b.*\bdataloader\b|\bdataloader\s*\(|\b\w*Trainer\s*\(|^\s*(?:from|import)\s+(?:lightning|pytorch_lightning|accelerate|timm)\b",
     )
 });
 

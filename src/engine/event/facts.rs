@@ -29,6 +29,34 @@ pub struct EpochRow {
     pub steps: Vec<StepRow>,
 }
 
+impl EpochRow {
+    /// The rows of `epochs` epochs from those of a program that printed more: the last values of each epoch. Less than
+    /// two rows an epoch are one each, and then further ones of the last epoch (an evaluation at the end).
+    pub fn of_epochs(rows: &[Self], epochs: usize) -> Vec<Self> {
+        let (count, last) = (rows.len(), epochs.saturating_sub(1));
+        let mut kept: Vec<Self> = Vec::new();
+        for (place, row) in rows.iter().enumerate() {
+            let epoch = if count < 2 * epochs {
+                place.min(last)
+            } else {
+                place * epochs / count
+            };
+            let mut row = Self {
+                epoch,
+                ..row.clone()
+            };
+            if let Some(before) = kept.pop_if(|before| before.epoch == epoch) {
+                row.train_loss = row.train_loss.or(before.train_loss);
+                row.lr = row.lr.or(before.lr);
+                let own = std::mem::replace(&mut row.validation, before.validation);
+                row.validation.extend(own);
+            }
+            kept.push(row);
+        }
+        kept
+    }
+}
+
 /// One step.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StepRow {
@@ -301,7 +329,7 @@ pub struct RunTimes {
     /// Whether the times are of a command that reported its steps; then a time of 0 means that it was not reported.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_observed: bool,
-    /// Number of processes that trained together, of which one was observed: its samples are a share.
+    /// Number of processes that trained together, of which one was observed; the samples are its own times this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u64>,
     /// Times that a command reported, by the name of their metric.

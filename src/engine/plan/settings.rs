@@ -34,7 +34,8 @@ pub struct MeasureSpec {
     #[schemars(range(min = 1))]
     pub phase_steps: usize,
     /// Whether every operation is timed, forward and backward, in `phase-steps` extra steps of each cell's first run, that of
-    /// the first seed in the first block: writes `ops.csv` and `trace/`.
+    /// the first seed in the first block; an observed program takes as many of its own steps for it, which then count in no
+    /// time. Writes `ops.csv` and `trace/`.
     pub ops: bool,
     /// Whether what a constant, a linear model and the nearest training sample achieve on the same splits is computed too, where
     /// a model predicts numbers, classes or labels: `baselines.csv`, and the answer of the report.

@@ -139,7 +139,7 @@ impl Run<'_> {
             exit.check(&printed.last_line)?;
             complete(&report)?;
             report.check_values();
-            report.ended_whole(self.order.cell.train.epochs);
+            report.ended_whole(self.order.cell.train.epochs, self.order.verdicts);
             self.tell_if_unseen(&report, emit);
         }
         self.tell_operations(&report, emit);

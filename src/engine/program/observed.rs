@@ -274,7 +274,9 @@ impl Observed {
             return;
         }
         facts.steps = self.steps;
-        facts.samples = self.samples;
+        // Each rank trains on as many samples of its own.
+        let ranks = self.ranks.max(1);
+        facts.samples = self.samples * ranks;
         if let Some(told) = self.operations.as_ref().filter(|told| told.samples > 0.0) {
             let per_sample =
                 |get: &dyn Fn(&OpRow) -> f64| told.rows.iter().map(get).sum::<f64>() / told.samples;
@@ -285,13 +287,13 @@ impl Observed {
         let sum: f64 = ms.iter().sum();
         let samples: u64 = self.timed.iter().map(|step| step.1).sum();
         times.is_observed = true;
-        times.ranks = Some(self.ranks).filter(|ranks| *ranks > 1);
+        times.ranks = Some(ranks).filter(|ranks| *ranks > 1);
         times.warmup_steps = self.startup;
         times.measured_steps = Some(ms.len() as u64);
         times.step_ms = median(&ms).unwrap_or_default();
         times.step_mean_ms = mean(&ms).unwrap_or_default();
         if sum > 0.0 {
-            times.samples_per_s = samples as f64 / sum * 1e3;
+            times.samples_per_s = (samples * ranks) as f64 / sum * 1e3;
         }
         let steps = self.phase_steps as f64;
         if steps > 0.0 && times.step_mean_ms > 0.0 {

@@ -117,9 +117,14 @@ impl<'a> Report<'a> {
         Ok(row)
     }
 
-    /// The program has ended without failure; `epochs` is the value of `{train.epochs}`.
-    pub(super) fn ended_whole(&mut self, epochs: usize) {
+    /// The program has ended without failure; `epochs` is the value of `{train.epochs}`. More rows than that were printed
+    /// within epochs. They stay where they were judged one by one (`verdicts`).
+    pub(super) fn ended_whole(&mut self, epochs: usize, verdicts: bool) {
         self.ordered_epochs = self.spec.is_named("train.epochs").then_some(epochs);
+        let is_scraped = !self.spec.scrape.is_empty() && !verdicts;
+        if is_scraped && self.ordered_epochs.is_some() && self.epochs.len() > epochs {
+            self.epochs = EpochRow::of_epochs(&self.epochs, epochs);
+        }
     }
 
     fn diverge(&mut self, reason: String) {

@@ -368,11 +368,17 @@ fn outcome(
         .as_ref()
         .is_some_and(RunTimes::are_reported_by_program);
     let peak = own_peak(times.as_ref()).max(of_worker.filter(|_| !is_of_command));
+    let mut epochs = heard.epochs;
+    if let Some(facts) = facts.as_ref().filter(|_| is_of_command)
+        && epochs.len() > facts.epochs
+    {
+        epochs = EpochRow::of_epochs(&epochs, facts.epochs);
+    }
     RunOutcome {
         pruned,
         facts,
         times,
-        epochs: heard.epochs,
+        epochs,
         samples: heard.samples,
         profile: heard.profile,
         stderr: evidence.stderr,

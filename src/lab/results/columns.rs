@@ -133,7 +133,7 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![RunTimes, show_measured;
     "gpu_reading_ms" "ms" Lower "Mean time of one reading of the GPU's counters, in a thread of its own" => gpu.sample_ms;
     "convolutions" "" None "What computed each convolution on the GPU (forward/gradient of the input/gradient of the filter), by size" => convolutions;
     "resumed_after_s" "s" None "Time of the processes before the last one, where the run was interrupted and went on: then `train_s`, `validation_s` and `total_s` are of all of them, and no time of the run counts" => resumed_after_s;
-    "ranks" "1" None "Number of processes that trained a PyTorch program together: steps and samples are those of rank 0" => ranks;
+    "ranks" "1" None "Number of processes that trained a PyTorch program together: times are those of rank 0, samples its own × this number" => ranks;
 ];
 
 /// `blocks.csv`, after [`TIMES`]: expected and actual duration.

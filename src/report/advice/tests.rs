@@ -28,6 +28,15 @@ fn set(baseline: &Value, change: impl Fn(&mut RunTimes, f64, f64)) -> ResultSet 
     set
 }
 
+/// The same results of a program that is given no setting.
+fn of_command(mut set: ResultSet) -> ResultSet {
+    let model = json!({"kind": "command", "run": ["python3", "train.py"]});
+    for cell in &mut set.plan.cells {
+        cell.spec["model"] = model.clone();
+    }
+    set
+}
+
 /// Recommendations of a rule.
 fn of(set: &ResultSet, rule: &str) -> Vec<Recommendation> {
     let view = View::of(set);
@@ -167,6 +176,7 @@ fn validation_that_takes_much_is_done_less_often() {
     assert!((bounds(&one)[0] - 0.9).abs() < 1e-9, "{one:?}");
     let short = self::set(&small(), |times, _, _| times.validation_s = 0.1);
     assert_eq!(of(&short, "validation-cost"), []);
+    assert_eq!(of(&of_command(set), "validation-cost"), []);
 }
 
 #[test]
@@ -246,6 +256,7 @@ fn a_curve_that_was_best_early_calls_for_early_stopping() {
         "Now the weights of the last epoch are kept, with a validation loss of 0.7000 (median over seeds). Early stopping keeps those \
          of the best epoch, with 0.6000."
     );
+    assert_eq!(of(&of_command(set), "early-stopping"), []);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::base::statistics::median;
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
+use crate::plan::AnswerPart;
 use crate::report::clock::wall_s;
 use crate::report::measure::Measure;
 use crate::report::search::Search;
@@ -12,6 +13,7 @@ use crate::report::sections::samples::section;
 use crate::report::view::{Cell, View};
 use crate::results;
 
+use super::asked::asked;
 use super::context::{Answer, NAMED};
 use super::learned::learned;
 use super::missing::not_run;
@@ -57,7 +59,7 @@ fn of_one(view: &View<'_>, cell: &Cell<'_>) -> Vec<String> {
     told.into_iter()
         .chain(estimated(view, cell))
         .chain(learned(view, &[cell]))
-        .chain(time(cell))
+        .chain(time(view, cell))
         .chain(samples(view))
         .collect()
 }
@@ -105,11 +107,13 @@ fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     (!told.is_empty()).then_some(told)
 }
 
-/// Sentence: how long a run takes, and the largest phase of a step.
-fn time(cell: &Cell<'_>) -> Option<String> {
+/// Sentence: how long a run takes, and the largest phase of a step, if no other sentence is asked for it.
+fn time(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let runs: Vec<f64> = cell.counted.iter().filter_map(|run| wall_s(run)).collect();
     let whole = format!("A run takes {}", human_seconds(median(&runs)?));
-    let parts = breakdown(cell).map(|found| largest(&found));
+    let is_told = asked(view).contains(&AnswerPart::Where);
+    let parts = breakdown(cell).filter(|_| !is_told);
+    let parts = parts.map(|found| largest(&found));
     Some(match parts {
         Some(("other", share)) => format!(
             "{whole}; {} % of a step is in none of its phases.",

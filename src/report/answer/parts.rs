@@ -7,6 +7,7 @@ use crate::plan::AnswerPart;
 use crate::report::measure::Measure;
 use crate::report::number::Number;
 use crate::report::sections::bottleneck::largest;
+use crate::report::sections::difference::part;
 use crate::report::sections::{batch_curve, cost, phases, scaling};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
@@ -73,7 +74,14 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let found = found.filter_map(|cell| Some((*cell, phases::breakdown(cell)?)));
     let found: Vec<(&Cell<'_>, phases::Breakdown)> = found.collect();
     if found.is_empty() {
-        return "Where the time of a step goes was not measured.".to_owned();
+        let is_observed = |cell: &&Cell<'_>| {
+            part(view, cell, "model.observe").is_some_and(|observe| !observe.is_null())
+        };
+        let why = match cells.iter().any(is_observed) {
+            true => ": the observer saw no optimizer step, or ended with a warning",
+            false => "",
+        };
+        return format!("Where the time of a step goes was not measured{why}.");
     }
     let waits = found.iter().filter(|(_, found)| found.is_known[0]);
     let waits: Vec<f64> = waits.map(|(_, found)| found.shares[0]).collect();

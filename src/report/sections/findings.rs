@@ -44,7 +44,7 @@ const NAMED: usize = 2;
 pub(crate) type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
 
 /// Every rule, in the order of their findings; `docs/reports.md` describes each.
-pub(crate) const RULES: [Rule; 17] = [
+pub(crate) const RULES: [Rule; 18] = [
     (
         "waiting-for-data",
         "Training waited for data (percent of the step): {}.",
@@ -79,6 +79,11 @@ pub(crate) const RULES: [Rule; 17] = [
         unequal_training,
     ),
     (
+        "nondeterministic",
+        "Runs of one program with one seed have different results, and those of the first count: {}.",
+        |view| named(view, nondeterministic),
+    ),
+    (
         "no-learning",
         "Training did not lower the evaluation loss by 1 %: {}.",
         |view| named(view, no_learning),
@@ -106,7 +111,8 @@ pub(crate) const RULES: [Rule; 17] = [
     ),
     (
         "one-rank",
-        "Several processes trained together, and steps, samples and throughput are those of one: {}.",
+        "Several processes trained together, and only rank 0 was observed: samples and throughput are its own times the number of ranks, \
+         which assumes that each trains on as many samples of its own: {}.",
         |view| named(view, one_rank),
     ),
     (
@@ -198,7 +204,7 @@ fn failed_runs(_: &View<'_>, cell: &Cell<'_>) -> Hit {
 
 fn one_rank(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let ranks = cell.times().find_map(|times| times.ranks)?;
-    Some((0.0, format!("rank 0 of {ranks}")))
+    Some((0.0, format!("{ranks} ranks")))
 }
 
 fn residual(_: &View<'_>, cell: &Cell<'_>) -> Hit {
@@ -217,6 +223,13 @@ fn outliers(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let row = cell.timing?;
     let share = row.outliers as f64 / row.n as f64;
     (row.outliers > 0).then(|| (share, format!("{} of {} runs", row.outliers, row.n)))
+}
+
+/// The facts in which a program's runs differ. Our own models name operations there, whose results agree.
+fn nondeterministic(_: &View<'_>, cell: &Cell<'_>) -> Hit {
+    let mut names = cell.facts().map(|facts| &*facts.nondeterministic);
+    let names = names.find(|names| !names.is_empty() && cell.is_of_command)?;
+    Some((0.0, names.to_owned()))
 }
 
 /// The run of a cell whose loss rose most.
@@ -321,6 +334,16 @@ mod tests {
             place("4 of 10") < place("3 of 10") && text.ends_with("and 2 more"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn results_of_a_program_that_differ_are_told() {
+        let mut set = ddpm();
+        set.runs[0].facts.as_mut().expect("facts").nondeterministic = "loss".into();
+        let told = |set: &_| named(&View::of(set), nondeterministic);
+        assert_eq!(told(&set), None);
+        set.plan.cells[0].spec["model"] = serde_json::json!({ "kind": "command" });
+        assert!(told(&set).is_some_and(|told| told.ends_with("(loss)")));
     }
 
     /// Pages do not list the rules, so their documentation has to.

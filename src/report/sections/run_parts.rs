@@ -24,6 +24,9 @@ const PARTS: [&str; 6] = [
     "process, checkpoints, the rest",
 ];
 
+/// The third of [`PARTS`] where programs are observed, whose own steps are profiled.
+const OBSERVED: &str = "steps in no mean (first, profiled), loader start";
+
 /// The table of shares; `None` if no parts are known.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let all: Vec<(f64, Vec<f64>)> = view.cells.iter().filter_map(parts).collect();
@@ -32,7 +35,15 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     };
     let places: Vec<usize> = (0..PARTS.len()).filter(is_there).collect();
     let mut columns = vec![Column::measured("run", "s", "mean of n runs")];
-    let share = |&place: &usize| Column::share(PARTS[place], "part ÷ run");
+    let is_observed = view
+        .cells
+        .iter()
+        .any(|cell| cell.times().any(|times| times.is_observed));
+    let name = |place: usize| match place {
+        2 if is_observed => OBSERVED,
+        _ => PARTS[place],
+    };
+    let share = |&place: &usize| Column::share(name(place), "part ÷ run");
     columns.extend(places.iter().map(share));
     Column::last_is_residual(&mut columns);
     let about = "Means over the runs of a cell, costly evaluation in the first block only.";

@@ -1,5 +1,5 @@
-"""Prints the files that a script imports from its own folder, and the settings files that they name, as JSON after a mark,
-relative to that folder. Runs none of them."""
+"""Prints the files that a script imports from its own folder, the programs and settings files that they name, and the pattern of
+Hydra's settings (`config_path`), as JSON after a mark, relative to that folder. Runs none of them."""
 
 import ast
 import json
@@ -7,7 +7,7 @@ import os
 import sys
 from modulefinder import ModuleFinder
 
-SETTINGS = (".yaml", ".yml", ".toml", ".ini", ".cfg")
+NAMED = (".py", ".yaml", ".yml", ".toml", ".ini", ".cfg")
 
 folder = os.path.dirname(os.path.abspath(sys.argv[1]))
 finder = ModuleFinder(path=[folder])
@@ -20,8 +20,13 @@ for source in sources:
     with open(source, "rb") as file:
         tree = ast.parse(file.read())
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(SETTINGS):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(NAMED):
             path = os.path.abspath(os.path.join(folder, node.value))
             if os.path.isfile(path):
                 found.add(path)
+        if isinstance(node, ast.keyword) and node.arg == "config_path" and isinstance(node.value, ast.Constant):
+            path = os.path.abspath(os.path.join(os.path.dirname(source), node.value.value or "."))
+            # Hydra's own copies of the settings (`outputs`) are in folders beside the script.
+            if os.path.isdir(path):
+                found.add(os.path.join(path, "*.yaml" if path == folder else "**/*.yaml"))
 print("\n@files@" + json.dumps(sorted(os.path.relpath(path, folder) for path in found)))

@@ -119,6 +119,10 @@ fn a_script_of_pytorch_is_known_by_its_imports() {
     assert!(PYTORCH.is_match("import argparse, torch.nn as nn"));
     assert!(!PYTORCH.is_match("# import torch"));
     assert!(!PYTORCH.is_match("import my.torch, os"));
+    // Only what trains with a loader has one.
+    assert!(LOADERS.is_match("trainer = Trainer(model)"));
+    assert!(LOADERS.is_match("import timm"));
+    assert!(!LOADERS.is_match("# timm\nfrom transformers import GPT2LMHeadModel"));
 }
 
 #[test]

@@ -35,6 +35,7 @@ class Observer:
             settings = json.load(file)
         self.steps = Steps(self.tell, settings["phase_steps"])
         self.steps.on_step = self.step_begins
+        self.steps.is_inference = torch.is_inference_mode_enabled
         self.operations = settings["operations"]
         self.is_on, self.is_claimed = True, False
         self.thread = None  # that trains
@@ -130,14 +131,15 @@ class Observer:
                 token = self.safe(steps.fetch_begins, torch.is_grad_enabled())
                 if token is None:
                     return original(iterator)
-                samples, is_first = None, False
+                samples, is_first, is_last = None, False, False
                 try:
                     batch = original(iterator)
                     samples = self.safe(samples_of, batch, torch.Tensor) or 0
                     is_first = getattr(iterator, "_num_yielded", 0) == 1
+                    is_last = self.safe(is_whole, iterator)
                     return batch
                 finally:
-                    self.safe(steps.fetch_ends, token, samples, is_first)
+                    self.safe(steps.fetch_ends, token, samples, is_first, is_last)
 
             return __next__
 
@@ -425,10 +427,28 @@ class Observer:
         self.end()
 
 
+def is_whole(iterator):
+    """Whether a loader has given all of its batches. Only PyTorch's samplers are asked for their length: one of the program may
+    compute it, or draw random numbers."""
+    batches = iterator._index_sampler
+    for sampler in (batches, getattr(batches, "sampler", batches)):
+        if not type(sampler).__module__.startswith("torch.") or not hasattr(type(sampler), "__len__"):
+            return False
+    return iterator._num_yielded == len(batches)
+
+
 def samples_of(batch, tensor):
-    """The first dimension of the first tensor in a batch; None where it has no tensor."""
+    """The first dimension of the first tensor in a batch; None where it has no tensor. A batch of graphs tells their number, since
+    its tensors have all their nodes; one of sampled neighbours, the nodes that they were sampled for."""
     if isinstance(batch, tensor):
         return batch.shape[0] if batch.dim() else None
+    for name in ("num_graphs", "batch_size"):
+        try:
+            number = getattr(batch, name, None)
+        except Exception:  # a dictionary whose keys are attributes
+            break
+        if type(number) is int:
+            return number
     if hasattr(batch, "values") and callable(batch.values):
         batch = batch.values()
     elif not isinstance(batch, (list, tuple)):

@@ -31,7 +31,7 @@ class Steps:
         self.mark = None  # the end of the step before
         self.candidate = None  # the end of the last optimizer step since then
         self.without = 0.0  # seconds since `mark` that count for no step
-        self.fetched = []  # batches that no model has seen: (start, seconds, samples, is first of its epoch)
+        self.fetched = []  # batches that no model has seen: (start, seconds, samples, is first of its epoch, is last)
         self.queue = []  # samples of batches that training has begun to use
         self.has_fetched = False  # whether a batch was fetched since `mark`
         self.of_epoch = 0  # fetches of the present epoch
@@ -51,10 +51,12 @@ class Steps:
         self.evaluation_between, self.last = 0.0, None  # evaluation before the end of the last step; that end
         self.iterator_from = None  # when a loader began to make its latest iterator
         self.epoch_from = None  # begin of the present epoch, and the evaluation before it
+        self.is_whole = False  # whether its last batch was fetched
         self.epochs = []  # seconds of whole epochs, their loader's start included, without evaluation
         self.began = clock()  # the program
         self.first = None  # the beginning of its first step
-        self.on_step = None  # called with the number of the step that begins
+        self.on_step = None  # called with the number of the step that begins, outside of torch.inference_mode()
+        self.is_inference, self.has_begun = lambda: False, True
         self.log = None  # a list gets (phase, begin, end) of what runs; the phase of a step is STEP
 
     # The hooks. `time` is the clock's, after waiting for the GPU where phases of it are measured.
@@ -85,23 +87,20 @@ class Steps:
         if self.in_evaluation is not None:
             self._close_evaluation()
         self.unsure = 0.0
+        self._begin_step()
         # What has been done here before is no waiting.
         time = self.time()
         self.active = (DATA, time)
         return time, with_gradients
 
-    def fetch_ends(self, token, samples, is_first):
-        """A fetch is over. `samples` is None at the end of an epoch, and 0 for a batch that has no tensor."""
+    def fetch_ends(self, token, samples, is_first, is_last=False):
+        """A fetch is over. `samples` is None at the end of an epoch, and 0 for a batch that has no tensor. A loop that counts
+        batches never asks for that end: so the last batch is marked, too."""
         time = self.time()
         begin, with_gradients = token
         self.active = None
         if samples is None:
-            if with_gradients and self.epoch_from is not None:
-                begin, evaluated = self.epoch_from
-                self.epoch_from = None
-                # A pass without an optimizer step is no epoch of training.
-                if self.last is not None and self.last > begin:
-                    self.epochs.append(self.last - begin - (self.evaluation_between - evaluated))
+            self.is_whole |= with_gradients
             return
         if not with_gradients:
             self.in_evaluation = [begin, time]
@@ -109,10 +108,21 @@ class Steps:
         # An epoch of one batch: a program that asks for a new iterator at every step. Its starts are part of its steps.
         is_apart = is_first and self.of_epoch != 1
         self.of_epoch = 1 if is_first else self.of_epoch + 1
-        self.fetched.append((begin, time - begin, samples, is_apart))
+        self.fetched.append((begin, time - begin, samples, is_apart, is_last))
+
+    def _end_epoch(self):
+        """The epoch whose last batch was fetched ended with the last step: batches may have been fetched ahead of it."""
+        self.is_whole = False
+        if self.epoch_from is not None:
+            begin, evaluated = self.epoch_from
+            self.epoch_from = None
+            # A pass without an optimizer step is no epoch of training.
+            if self.last is not None and self.last > begin:
+                self.epochs.append(self.last - begin - (self.evaluation_between - evaluated))
 
     def _training(self, time):
         """Something of training begins: decides what the fetches and evaluations before it were."""
+        self._begin_step()
         if self.in_evaluation is not None:
             if self.fetched or self.candidate is not None or self.backwards:
                 self.in_evaluation = None  # a teacher, or a generator without gradients: part of the step
@@ -121,10 +131,13 @@ class Steps:
         if self.fetched:
             if self.mark is None:
                 self.mark = self.fetched[0][0]
+            if self.is_whole:
+                self._end_epoch()
             self.has_fetched = True
             self.updates.clear()
-            for begin, seconds, samples, is_apart in self.fetched:
+            for begin, seconds, samples, is_apart, is_last in self.fetched:
                 self.queue.append(samples)
+                self.is_whole |= is_last
                 if is_apart:
                     self.is_timed = False
                     start = begin if self.iterator_from is None else self.iterator_from
@@ -270,11 +283,19 @@ class Steps:
         self.spent = [0.0] * 5
         if self.gpu is not None:
             self._choose_phase_step()
-        if self.on_step is not None:
-            self.on_step(self.count)
+        self.has_begun = False
+        self._begin_step()
         enough = self.told_startup or len(self.rows) > FOLLOWING + 10
         if len(self.rows) >= CHUNK or (enough and self.mark - self.last_told > SECONDS):
             self.flush()
+
+    def _begin_step(self):
+        """Tells of the step that begins. An evaluation in inference mode may have ended the one before: then when it is over, since
+        no dispatch mode may begin or end in there."""
+        if not self.has_begun and not self.is_inference():
+            self.has_begun = True
+            if self.on_step is not None:
+                self.on_step(self.count)
 
     def leave_out(self):
         """The step that runs does something besides: its time does not count."""
@@ -342,6 +363,8 @@ class Steps:
             self.is_phase_step = False
         if self.in_evaluation is not None:
             self._close_evaluation()
+        if self.is_whole:
+            self._end_epoch()
         self.flush(at_end=True)
         if self.gpu is not None:
             self._tell_phases(self.phase_rows)

@@ -33,6 +33,16 @@ fn steps_without_start_up_make_the_times_and_all_of_them_the_counts() {
 }
 
 #[test]
+fn samples_are_those_of_all_ranks() {
+    let mut observed = Observed::default();
+    let told = json!({ "ms": [10.0, 10.0], "samples": [8, 8], "ranks": 2 });
+    observed.steps(&steps(told)).expect("taken");
+    let (facts, times) = completed(&observed);
+    assert_eq!((facts.steps, facts.samples), (2, 32));
+    assert_eq!((times.ranks, times.samples_per_s), (Some(2), 1600.0));
+}
+
+#[test]
 fn synchronised_phases_are_of_other_steps() {
     let mut observed = Observed::default();
     observed

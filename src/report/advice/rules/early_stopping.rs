@@ -28,7 +28,8 @@ const LEFT: f64 = 0.9;
 
 pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let anchor = study.anchor;
-    if !study.setting(anchor, SETTING).is_null() {
+    // A program that is not given the setting would not stop.
+    if anchor.is_of_command || !study.setting(anchor, SETTING).is_null() {
         return None;
     }
     let epochs = epochs(anchor).filter(|epochs| *epochs >= EPOCHS)?;

@@ -26,7 +26,9 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let validation = over_runs(anchor, |times| Some(times.validation_s));
     let (validation, epochs) = (validation?, epochs(anchor)?);
     let total = timing_value(anchor, "total_s")?;
-    let every = study.number(anchor, SETTING).unwrap_or(1.0) as usize;
+    // A program that is not given the setting validates when it wants to.
+    let every = study.number(anchor, SETTING);
+    let every = every.or((!anchor.is_of_command).then_some(1.0))? as usize;
     let share = validation / total;
     let mut rows = anchor.epochs.iter();
     let has_none = rows.all(|row| row.epoch.validation.is_empty());

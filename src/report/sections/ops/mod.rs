@@ -35,10 +35,13 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
 
 fn note(all: &[Profiled<'_, '_>], fastest: &Profiled<'_, '_>) -> String {
     let first = fastest.records.first();
-    let steps = count(
-        first.map_or(0, |record| record.profiled_steps),
-        "extra step",
-    );
+    let steps = first.map_or(0, |record| record.profiled_steps);
+    // An observed program takes steps of its own for it.
+    let steps = if fastest.cell.is_of_command {
+        count(steps, "step")
+    } else {
+        format!("{} after everything else", count(steps, "extra step"))
+    };
     let which = if all.len() > 1 {
         " This is the fastest cell; all are in ops.csv."
     } else {
@@ -53,7 +56,7 @@ fn note(all: &[Profiled<'_, '_>], fastest: &Profiled<'_, '_>) -> String {
         )
     });
     format!(
-        "Profiled in {steps} after everything else of a first-block run (n = 1), each operation timed by itself. \
+        "Profiled in {steps} of a first-block run (n = 1), each operation timed by itself. \
          Timing costs something{}.{which}",
         ratio.unwrap_or_default()
     )
