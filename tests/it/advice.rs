@@ -206,7 +206,6 @@ fn where_several_cells_are_changed_their_variants_and_predictions_tell_which() {
     assert_says(&page, "= 32 instead of 2 for large |");
     assert_says(&page, "| large, batch-size 2 |");
     assert_says(&page, "| large, batch-size 32 |");
-    assert_says(&page, "for small, batch-size 32");
     assert!(!page.contains("| baseline"), "{page}");
 }
 

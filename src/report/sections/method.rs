@@ -60,13 +60,13 @@ fn replication(view: &View<'_>) -> String {
     let up_to = speed::until(view).map_or("", |_| "up to ");
     let sessions = view.set.blocks.iter().map(|run| run.session.as_deref());
     let order = match sessions.collect::<BTreeSet<_>>().len() {
-        0 | 1 => "each block over all cells in a random order of its own".to_owned(),
+        0 | 1 => "each block over all cells in a random order".to_owned(),
         several => format!(
-            "in {several} sessions, each block of a session over all cells that it measured, in a random order of its own"
+            "in {several} sessions, each block of a session over all cells that it measured, in a random order"
         ),
     };
     format!(
-        "Every run is a process of its own: {up_to}{} × {} a cell, {order}.",
+        "Every run is its own process: {up_to}{} × {} a cell, {order}.",
         count(blocks.len(), "block"),
         count(seeds.len(), "seed")
     )
