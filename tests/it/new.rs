@@ -510,16 +510,22 @@ fn a_script_that_parses_no_arguments_is_not_run() {
     assert!(!project.path("ran").exists());
 }
 
+/// `new` with these arguments ends with this message and writes nothing.
+fn refuses(project: &Project, arguments: &[&str], message: &str) {
+    let ended = project.ends_with(2, &[&["new"], arguments].concat());
+    assert_says(&ended.stderr, message);
+    assert_eq!(ended.stdout, "", "{arguments:?}");
+    for path in ["Mine.toml", "else.toml", "fruit.toml", "x.toml", "nowhere"] {
+        assert!(!project.path(path).exists(), "{arguments:?}: {path}");
+    }
+}
+
 #[test]
 fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
     let project = Project::new()
         .file("taken.toml", "name = \"else\"\n")
         .file("data/fruit.csv", "a,b\n1,2\n")
-        .file("no-header.csv", "1,2\n3,4\n")
-        .file("texts.csv", "name,age\nAda,3\nBob,4\nEve,5\nIda,6\n")
-        .file("ragged.csv", "a,b\n1,2\n1,2,3\n")
-        .file("twice.csv", "2,?,2,x\n1,3,2,y\n")
-        .file("blanks.data", " 0.5  3.1 \n 0.7  4.2\n");
+        .file("texts.csv", "name,age\nAda,3\n");
     for (arguments, message) in [
         (&["Mine"][..], "`name` cannot be `Mine`"),
         (
@@ -536,48 +542,41 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
             &["x", "--from", "search", "--data", "texts.csv"],
             "`--data` goes with `--from csv`, `images`, `arrays` or `text`",
         ),
-        (&["x", "--data", "none.csv"], "cannot read `none.csv`"),
-        (
-            &["x", "--data", "no-header.csv"],
-            "write the columns' names above it",
-        ),
-        (
-            &["x", "--data", "ragged.csv"],
-            "in line 3: 3 columns where the header has 2",
-        ),
-        (
-            &["x", "--data", "texts.csv"],
-            "`texts.csv` has no column that tells of `name`",
-        ),
-        (
-            &["x", "--data", "texts.csv"],
-            "help: free text, row numbers, copies,",
-        ),
-        (
-            &["x", "--data", "twice.csv"],
-            "`twice.csv` has two columns with the name `2`",
-        ),
-        (
-            &["x", "--data", "blanks.data"],
-            "`cat blanks.data | awk -v OFS=, '{ $1 = $1; print }' > with-commas.csv`",
-        ),
         (
             &["x", "--folder", "nowhere"],
             "there is no folder `nowhere`",
         ),
     ] {
-        let ended = project.ends_with(2, &[&["new"], arguments].concat());
-        assert!(
-            ended.stderr.contains(message),
-            "{message}: {}",
-            ended.stderr
-        );
-        assert_eq!(ended.stdout, "", "{arguments:?}");
-        for path in ["Mine.toml", "else.toml", "fruit.toml", "x.toml", "nowhere"] {
-            assert!(!project.path(path).exists(), "{arguments:?}: {path}");
-        }
+        refuses(&project, arguments, message);
     }
     assert_eq!(read(&project, "taken.toml"), "name = \"else\"\n");
+}
+
+#[test]
+fn a_file_that_is_no_table_to_learn_from_is_refused_with_the_reason() {
+    let project = Project::new()
+        .file("no-header.csv", "1,2\n3,4\n")
+        .file("texts.csv", "name,age\nAda,3\nBob,4\nEve,5\nIda,6\n")
+        .file("ragged.csv", "a,b\n1,2\n1,2,3\n")
+        .file("twice.csv", "2,?,2,x\n1,3,2,y\n")
+        .file("blanks.data", " 0.5  3.1 \n 0.7  4.2\n");
+    for (data, message) in [
+        ("none.csv", "cannot read `none.csv`"),
+        ("no-header.csv", "write the columns' names above it"),
+        ("ragged.csv", "in line 3: 3 columns where the header has 2"),
+        (
+            "texts.csv",
+            "`texts.csv` has no column that tells of `name`",
+        ),
+        ("texts.csv", "help: free text, row numbers, copies,"),
+        ("twice.csv", "`twice.csv` has two columns with the name `2`"),
+        (
+            "blanks.data",
+            "`cat blanks.data | awk -v OFS=, '{ $1 = $1; print }' > with-commas.csv`",
+        ),
+    ] {
+        refuses(&project, &["x", "--data", data], message);
+    }
 }
 
 #[test]

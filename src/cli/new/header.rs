@@ -115,7 +115,7 @@ fn separator(names: &[String], first: Option<&String>) -> &'static str {
     let fits = |one: &&str| first.is_some_and(|line| line.split(one).count() == names.len());
     SEPARATORS
         .into_iter()
-        .find(|one| fits(&one))
+        .find(|one| fits(one))
         .unwrap_or(SEPARATORS[0])
 }
 

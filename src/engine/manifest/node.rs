@@ -71,9 +71,12 @@ impl Key {
 
     /// The keys of a path, joined by dots; a key that contains a dot in quotes.
     pub fn dotted(path: &[Self]) -> String {
-        let names = path.iter().map(|key| match key.name.contains('.') {
-            true => toml_key(&key.name),
-            false => key.name.clone(),
+        let names = path.iter().map(|key| {
+            if key.name.contains('.') {
+                toml_key(&key.name)
+            } else {
+                key.name.clone()
+            }
         });
         names.collect::<Vec<_>>().join(".")
     }

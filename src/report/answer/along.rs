@@ -194,10 +194,10 @@ impl Verdicts {
             return None;
         }
         let (least, most) = range(&changes)?;
-        let text = |change: f64| match self.are_ratios {
-            true => format!("{}×", human(change, 3)),
-            false if change > 0.0 => format!("+{}", human(change, 3)),
-            false => human(change, 3),
+        let text = |change: f64| match (self.are_ratios, human(change, 3)) {
+            (true, change) => format!("{change}×"),
+            (false, shown) if change > 0.0 => format!("+{shown}"),
+            (false, shown) => shown,
         };
         let (least, most) = (text(least), text(most));
         let text = if least == most {

@@ -77,9 +77,10 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         let is_observed = |cell: &&Cell<'_>| {
             part(view, cell, "model.observe").is_some_and(|observe| !observe.is_null())
         };
-        let why = match cells.iter().any(is_observed) {
-            true => ": the observer saw no optimizer step, or ended with a warning",
-            false => "",
+        let why = if cells.iter().any(is_observed) {
+            ": the observer saw no optimizer step, or ended with a warning"
+        } else {
+            ""
         };
         return format!("Where the time of a step goes was not measured{why}.");
     }

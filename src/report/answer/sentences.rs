@@ -127,37 +127,7 @@ fn of_session(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     };
     let best_text = text(view, choice, best);
     if choice.n.least < choice.needed {
-        let which = match &*by {
-            "Fastest" => "which cell is fastest".to_owned(),
-            by => format!("which cell has the {}", lowered(by)),
-        };
-        let overlap = with(|standing| *standing == ComparedToBest::Untested(Some(true)));
-        let apart = with(|standing| *standing == ComparedToBest::Untested(Some(false)));
-        let beside = match overlap.len() {
-            _ if best.values.len() < 2 => {
-                "a single value has no range to hold others against".to_owned()
-            }
-            0 if apart.len() + 1 < choice.cells.len() => {
-                "a cell with a single value has no range to hold against it".to_owned()
-            }
-            0 => "no other range overlaps with this one".to_owned(),
-            1 => format!(
-                "one range overlaps with it: {}",
-                others(view, choice, &overlap)
-            ),
-            n => format!(
-                "{n} ranges overlap with it, {}",
-                others(view, choice, &overlap)
-            ),
-        };
-        return vec![
-            format!(
-                "The data do not show {which}: {} per cell, {} are needed.",
-                choice.runs(),
-                choice.needed
-            ),
-            format!("{by} seen: {best_text}; {beside}."),
-        ];
+        return of_too_few(view, choice, &best_text);
     }
     let alike = with(|standing| matches!(standing, ComparedToBest::Alike(_)));
     let apart = with(|standing| *standing == ComparedToBest::Apart);
@@ -181,6 +151,46 @@ fn of_session(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         "{by}: {best_text}. {cells} {verb} not distinguishable from it ({test}), {}{behind}.",
         others(view, choice, &alike)
     )]
+}
+
+/// The sentences where the cells have too few values for a test.
+fn of_too_few(view: &View<'_>, choice: &Choice<'_, '_>, best_text: &str) -> Vec<String> {
+    let by = choice.measures[0].superlative();
+    let with = |is: ComparedToBest| -> Vec<&Ranked<'_, '_>> {
+        let cells = choice.cells.iter();
+        cells.filter(|one| one.standing == is).collect()
+    };
+    let which = match &*by {
+        "Fastest" => "which cell is fastest".to_owned(),
+        by => format!("which cell has the {}", lowered(by)),
+    };
+    let overlap = with(ComparedToBest::Untested(Some(true)));
+    let apart = with(ComparedToBest::Untested(Some(false)));
+    let beside = match overlap.len() {
+        _ if choice.cells[0].values.len() < 2 => {
+            "a single value has no range to hold others against".to_owned()
+        }
+        0 if apart.len() + 1 < choice.cells.len() => {
+            "a cell with a single value has no range to hold against it".to_owned()
+        }
+        0 => "no other range overlaps with this one".to_owned(),
+        1 => format!(
+            "one range overlaps with it: {}",
+            others(view, choice, &overlap)
+        ),
+        n => format!(
+            "{n} ranges overlap with it, {}",
+            others(view, choice, &overlap)
+        ),
+    };
+    vec![
+        format!(
+            "The data do not show {which}: {} per cell, {} are needed.",
+            choice.runs(),
+            choice.needed
+        ),
+        format!("{by} seen: {best_text}; {beside}."),
+    ]
 }
 
 /// `; behind it: boosting, 0.8948; linear, 0.8180`: the cells that a test separates from the best; empty without such

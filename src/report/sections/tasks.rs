@@ -110,9 +110,10 @@ fn add_paths(value: &Value, above: &str, paths: &mut BTreeSet<String>) {
         return;
     };
     for (name, value) in table {
-        let name = match name.contains('.') {
-            true => &toml_key(name),
-            false => name,
+        let name = if name.contains('.') {
+            &toml_key(name)
+        } else {
+            name
         };
         let path = [above, name].join(".");
         add_paths(value, path.trim_start_matches('.'), paths);
