@@ -1,7 +1,5 @@
 //! [`Measure`]: a column of the results in answers: displayed name, unit, direction, and the values of a cell.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::base::statistics::range;
 use crate::base::text::capitalised;
 use crate::base::units::human_si;
@@ -20,14 +18,10 @@ pub(crate) type Origin<'a> = (Option<&'a str>, usize, u64);
 /// The values of two cells of the origins that both have. The others would compare seeds that are hard with easy ones, or
 /// hours in which the machine was fast with others.
 pub(crate) fn of_common_origin(cells: [&[(Origin<'_>, f64)]; 2]) -> [Vec<f64>; 2] {
-    let known = cells.map(|cell| {
-        cell.iter()
-            .map(|(origin, _)| *origin)
-            .collect::<BTreeSet<_>>()
-    });
-    let both: BTreeSet<&Origin<'_>> = known[0].intersection(&known[1]).collect();
-    cells.map(|cell| {
-        let common = cell.iter().filter(|(origin, _)| both.contains(origin));
+    let [one, other] = cells;
+    [(one, other), (other, one)].map(|(own, beside)| {
+        let is_common = |origin: &Origin<'_>| beside.iter().any(|(other, _)| other == origin);
+        let common = own.iter().filter(|(origin, _)| is_common(origin));
         common.map(|(_, value)| *value).collect()
     })
 }
@@ -142,12 +136,12 @@ impl Measure {
     /// The same values with their origins.
     pub(crate) fn by_origin<'a>(&self, cell: &Cell<'a>) -> Vec<(Origin<'a>, f64)> {
         let values: Vec<(Origin<'a>, f64)> = if self.is_clock {
-            let mut runs: BTreeMap<(Option<&str>, usize), u64> = BTreeMap::new();
-            let blocks = cell.counted.iter().filter_map(|run| {
-                let (session, block) = (run.session.as_deref(), run.block);
-                let number = runs.entry((session, block)).or_default();
-                *number += 1;
-                Some(((session, block, *number), self.of_run(cell, run)?))
+            let blocks = cell.counted.iter().enumerate().filter_map(|(place, run)| {
+                let of = |run: &'a BlockRow| (run.session.as_deref(), run.block);
+                let (session, block) = of(run);
+                let before = cell.counted[..place].iter();
+                let number = before.filter(|other| of(other) == (session, block)).count();
+                Some(((session, block, number as u64), self.of_run(cell, run)?))
             });
             blocks.collect()
         } else {
