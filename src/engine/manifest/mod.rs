@@ -16,7 +16,7 @@ pub use deserialize::Complaint;
 pub use error::explain;
 pub use locate::{Mistake, typed};
 pub use node::{Key, Node, Table, Value};
-pub use toml_text::{path_names, toml_key, toml_text};
+pub use toml_text::{path_names, path_part, toml_key, toml_text};
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostic, Place};
 
-use super::toml_text::toml_key;
+use super::toml_text::path_part;
 
 /// A value of a manifest with its position.
 ///
@@ -71,13 +71,7 @@ impl Key {
 
     /// The keys of a path, joined by dots; a key that contains a dot in quotes.
     pub fn dotted(path: &[Self]) -> String {
-        let names = path.iter().map(|key| {
-            if key.name.contains('.') {
-                toml_key(&key.name)
-            } else {
-                key.name.clone()
-            }
-        });
+        let names = path.iter().map(|key| path_part(&key.name));
         names.collect::<Vec<_>>().join(".")
     }
 }

@@ -42,6 +42,15 @@ pub fn toml_key(name: &str) -> String {
     }
 }
 
+/// A name as a part of a path with dots: in quotes if it contains a dot.
+pub fn path_part(name: &str) -> String {
+    if name.contains('.') {
+        toml_key(name)
+    } else {
+        name.to_owned()
+    }
+}
+
 /// The names of a path with dots; a name in quotes may contain dots: `columns."a.b".missing`.
 pub fn path_names(path: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(path);

@@ -53,7 +53,7 @@ mod texts;
 mod units;
 mod validate;
 
-pub use crate::manifest::{path_names, toml_key, toml_text};
+pub use crate::manifest::{path_names, path_part, toml_key, toml_text};
 pub use answer_part::AnswerPart;
 pub use axis_info::{AxisInfo, AxisKind};
 pub use bounds::range_words;

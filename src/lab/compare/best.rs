@@ -1,6 +1,6 @@
 //! Whether the best of several cells can be told from each of the others.
 
-use super::statistics::{holm, mann_whitney, sign_flip, sign_flips, smallest_mann_whitney};
+use super::statistics::{holm, mann_whitney, sign_flip, smallest_mann_whitney};
 use super::verdict::{ALPHA, fewest};
 
 /// P-values of the two-sided Mann–Whitney test within each pair, adjusted by Holm over all pairs; 1 where a test is impossible.
@@ -10,15 +10,6 @@ use super::verdict::{ALPHA, fewest};
 pub fn within_pairs(pairs: &[[Vec<f64>; 2]]) -> Vec<f64> {
     let test = |[one, other]: &[Vec<f64>; 2]| mann_whitney(one, other).unwrap_or(1.0);
     holm(&pairs.iter().map(test).collect::<Vec<f64>>())
-}
-
-/// P-values of the paired sign-flip tests of a metric, each a list of (seed, difference), adjusted for all of them as those of a
-/// comparison are.
-///
-/// # Source
-/// Westfall & Young 1993, algorithm 2.8.
-pub fn over_seeds(tests: &[Vec<(u64, f64)>]) -> Vec<f64> {
-    sign_flips(tests)
 }
 
 /// Number of values per cell that [`within_pairs`] needs before it can tell the best from each of `others` cells at 5 %.

@@ -106,7 +106,7 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// Judges each cost of all pairs of cells; `threshold` is that of the manifest (0.02 is 2 %).
+    /// Judges each cost of all pairs of cells.
     pub(super) fn of(drafts: &[Draft<'_>], asked: Asked) -> Self {
         let mut costs = Self {
             of_cells: drafts.iter().map(|_| Vec::new()).collect(),

@@ -36,7 +36,7 @@ mod unclear_reason;
 mod verdict;
 mod waiting;
 
-pub use best::{over_seeds, paired_p, runs_to_choose, within_pairs};
+pub use best::{paired_p, runs_to_choose, within_pairs};
 pub use build::{Options, axis_place};
 pub use changes::{is_within, leaves, setting_changes, setting_text};
 pub use comparison::{
@@ -58,7 +58,7 @@ pub use side::{MatchedExperiments, searches_beside};
 pub use source::{Experiment, Source};
 #[cfg(test)]
 pub(crate) use statistics::mann_whitney;
-pub use statistics::student_quantile;
+pub use statistics::{sign_flips, student_quantile};
 pub use timings::ratio_of_cells;
 pub use unclear_reason::UnclearReason;
 pub use verdict::{is_sure, needed_pairs, needed_runs, session_threshold};

@@ -197,8 +197,7 @@ impl<'v, 'a> Choice<'v, 'a> {
         for (one, own) in ranked.iter_mut().zip(&values) {
             one.common = of_common_origin([&values[0], own]);
         }
-        let is_apart = |one: &&Ranked<'_, '_>| first.is_clock && one.common[0].is_empty();
-        let compared = ranked.iter().filter(|one| !is_apart(one));
+        let compared = ranked.iter().filter(|one| !one.is_apart(first));
         let mut choice = Self {
             task,
             why,
@@ -222,8 +221,12 @@ impl<'v, 'a> Choice<'v, 'a> {
         } else {
             self.tested()
         };
+        let is_one = self.measures.len() == 1;
         for (cell, standing) in self.cells.iter_mut().zip(standings) {
-            cell.standing = standing;
+            cell.standing = match standing {
+                _ if is_one && cell.is_apart(&self.measures[0]) => ComparedToBest::Apart,
+                standing => standing,
+            };
         }
     }
 
@@ -250,9 +253,6 @@ impl<'v, 'a> Choice<'v, 'a> {
             if place == 0 {
                 return ComparedToBest::Best;
             }
-            if self.is_apart(one) {
-                return ComparedToBest::Apart;
-            }
             let overlap = |((low, high), (own_low, own_high)): ((f64, f64), (f64, f64))| {
                 own_low <= high && low <= own_high
             };
@@ -266,17 +266,12 @@ impl<'v, 'a> Choice<'v, 'a> {
     fn tested(&self) -> Vec<ComparedToBest> {
         let (pairs, places) = pairs(&self.cells);
         let p = within_pairs(&pairs);
-        let of = |(one, own): (&Ranked<'_, '_>, Option<usize>)| match own.map(|own| p[own]) {
-            _ if std::ptr::eq(one, &raw const self.cells[0]) => ComparedToBest::Best,
-            _ if self.is_apart(one) => ComparedToBest::Apart,
+        let of = |(place, own): (usize, Option<usize>)| match own.map(|own| p[own]) {
+            _ if place == 0 => ComparedToBest::Best,
             Some(p) if p <= ALPHA => ComparedToBest::Behind(p),
             p => ComparedToBest::Alike(p.unwrap_or(1.0)),
         };
-        self.cells.iter().zip(places).map(of).collect()
-    }
-
-    fn is_apart(&self, one: &Ranked<'_, '_>) -> bool {
-        self.measures[0].is_clock && one.common[0].is_empty()
+        places.into_iter().enumerate().map(of).collect()
     }
 }
 
@@ -304,6 +299,11 @@ fn pairs(cells: &[Ranked<'_, '_>]) -> (Vec<[Vec<f64>; 2]>, Vec<Option<usize>>) {
 }
 
 impl Ranked<'_, '_> {
+    /// Whether this cell's times are of other sessions than those of the best cell.
+    fn is_apart(&self, measure: &Measure) -> bool {
+        measure.is_clock && self.common[0].is_empty()
+    }
+
     /// Range of the cell's values; `None` for a single one.
     fn ends(&self) -> Option<(f64, f64)> {
         let low = self.values.iter().copied().reduce(f64::min)?;

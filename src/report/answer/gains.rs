@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::units::human;
-use crate::compare::{needed_pairs, over_seeds, ratio_of_cells, runs_to_choose, within_pairs};
+use crate::compare::{needed_pairs, ratio_of_cells, runs_to_choose, sign_flips, within_pairs};
 use crate::report::judged::distinct;
 use crate::report::measure::{Measure, Origin, of_common_origin};
 use crate::report::number::between;
@@ -88,7 +88,7 @@ impl Tested {
                 };
                 own.filter_map(of).collect()
             };
-            over_seeds(&others.clone().map(differences).collect::<Vec<_>>())
+            sign_flips(&others.clone().map(differences).collect::<Vec<_>>())
         } else {
             within_pairs(&pairs)
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::plan::toml_key;
+use crate::plan::path_part;
 use crate::report::judged::{distinct, some_of};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
@@ -110,12 +110,7 @@ fn add_paths(value: &Value, above: &str, paths: &mut BTreeSet<String>) {
         return;
     };
     for (name, value) in table {
-        let name = if name.contains('.') {
-            &toml_key(name)
-        } else {
-            name
-        };
-        let path = [above, name].join(".");
+        let path = [above, &path_part(name)].join(".");
         add_paths(value, path.trim_start_matches('.'), paths);
     }
 }

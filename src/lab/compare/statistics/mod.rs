@@ -27,5 +27,6 @@ pub(super) use mann_whitney::smallest_mann_whitney;
 pub(super) use permutation::{Draws, Permuted, Stratum, permute};
 pub(super) use power::{detectable, detectable_mean};
 pub(super) use sign_bets::{Evidence, anytime_interval};
-pub(super) use sign_flip::{sign_flip, sign_flips, smallest_sign_flip};
+pub use sign_flip::sign_flips;
+pub(super) use sign_flip::{sign_flip, smallest_sign_flip};
 pub use student::student_quantile;

@@ -34,7 +34,7 @@ const DRAWN: usize = 4_999;
 ///
 /// # Source
 /// Westfall & Young 1993, algorithm 2.8; Phipson & Smyth 2010 (drawn patterns).
-pub(in crate::compare) fn sign_flips(tests: &[Vec<(u64, f64)>]) -> Vec<f64> {
+pub fn sign_flips(tests: &[Vec<(u64, f64)>]) -> Vec<f64> {
     let seeds: BTreeSet<u64> = tests.iter().flatten().map(|(seed, _)| *seed).collect();
     let places: BTreeMap<u64, usize> = seeds.into_iter().zip(0..).collect();
     let ranked = tests.iter().map(|test| {
