@@ -13,6 +13,7 @@ use crate::results::{create_folder, write_if_changed};
 pub(super) struct Fingerprints {
     path: PathBuf,
     cache: Arc<Mutex<FingerprintCache>>,
+    inputs: PlanInputs,
 }
 
 impl Fingerprints {
@@ -21,15 +22,18 @@ impl Fingerprints {
         let path = results_root(manifest).join(".store/fingerprints.json");
         let text = file::read(&path).unwrap_or_default();
         let cache: FingerprintCache = serde_json::from_slice(&text).unwrap_or_default();
+        let cache = Arc::new(Mutex::new(cache));
+        let inputs = PlanInputs::remembering(Arc::clone(&cache), |told| eprintln!("{told}"));
         Self {
             path,
-            cache: Arc::new(Mutex::new(cache)),
+            cache,
+            inputs,
         }
     }
 
-    /// This machine and build, with the cached digests; what takes long is printed.
+    /// This machine and build, with the cached digests; what takes long is printed, and done once (the commands of `requires`).
     pub(super) fn inputs(&self) -> PlanInputs {
-        PlanInputs::remembering(Arc::clone(&self.cache), |told| eprintln!("{told}"))
+        self.inputs.with_data_as_they_are()
     }
 
     /// Writes the cache to disk if it has new digests and there is a results folder. Errors are ignored, since they

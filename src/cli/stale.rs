@@ -1,5 +1,6 @@
 //! `fieldtrial stale`: lists results folders that this build would no longer reproduce.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,9 @@ use super::output::Stdout;
 use super::run_plan::{here_as, planned, with_data};
 use super::table::table;
 use super::{Outcome, Problem, exit_code};
+
+/// What is known of data and programs, by results root: of several folders each `requires` is asked once.
+type Known = HashMap<PathBuf, Fingerprints>;
 
 /// Say which results this build and the manifests of today would no longer give
 ///
@@ -45,12 +49,13 @@ pub(super) fn stale(arguments: &StaleArguments) -> Outcome {
             .map(named)
             .collect::<Result<_, _>>()?
     };
+    let mut known = HashMap::new();
     let (mut rows, mut manifests) = (Vec::new(), Vec::new());
     for folder in &folders {
         let name = folder.file_name().unwrap_or(folder.as_os_str());
         let file = last_plan(folder);
         let manifest = file.as_ref().map(|file| file.manifest_path.clone());
-        let (state, words) = match state(folder, file) {
+        let (state, words) = match state(folder, file, &mut known) {
             Ok(stale) => (
                 if stale.is_fresh() { "fresh" } else { "stale" },
                 [stale.reasons(), stale.harmless_changes()]
@@ -78,7 +83,7 @@ pub(super) fn stale(arguments: &StaleArguments) -> Outcome {
 }
 
 /// A sentence on what is stale in a folder, or why that is unknown.
-fn state(folder: &Path, file: Option<PlanFile>) -> Result<Staleness, String> {
+fn state(folder: &Path, file: Option<PlanFile>, known: &mut Known) -> Result<Staleness, String> {
     let file = file.ok_or("its `plan.json` cannot be read")?;
     let manifest = project_folder(folder).join(&file.manifest_path);
     if !manifest.is_file() {
@@ -87,7 +92,7 @@ fn state(folder: &Path, file: Option<PlanFile>) -> Result<Staleness, String> {
             file.manifest_path
         ));
     }
-    of_manifest(file, &manifest).map_err(|problem| match problem {
+    of_manifest(file, &manifest, known).map_err(|problem| match problem {
         Problem::Mistake(failure) => {
             let text = failure.render(false);
             let line = text.lines().next().unwrap_or_default();
@@ -98,8 +103,10 @@ fn state(folder: &Path, file: Option<PlanFile>) -> Result<Staleness, String> {
     })
 }
 
-fn of_manifest(file: PlanFile, manifest: &Path) -> Result<Staleness, Problem> {
-    let known = Fingerprints::of_results_root(manifest);
+fn of_manifest(file: PlanFile, manifest: &Path, known: &mut Known) -> Result<Staleness, Problem> {
+    let known = known
+        .entry(results_root(manifest))
+        .or_insert_with(|| Fingerprints::of_results_root(manifest));
     let manifest = manifest::load(manifest, &[])?;
     let plan = || Ok(planned(&manifest, &known.inputs(), None, None)?);
     let (plan, cells) = with_data(plan()?, plan)?;

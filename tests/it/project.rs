@@ -86,6 +86,7 @@ impl Project {
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
+            .args(["-c", "core.compression=0"])
             .args(arguments)
             .current_dir(self.folder.path())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")

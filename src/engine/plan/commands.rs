@@ -37,7 +37,7 @@ pub(super) type Tell = dyn Fn(&str) + Send + Sync;
 pub(super) struct Commands {
     files: Mutex<HashMap<PathBuf, Result<Parts, String>>>,
     programs: Mutex<HashMap<PathBuf, Result<Parts, String>>>,
-    requirements: Mutex<HashMap<Vec<String>, Result<(), String>>>,
+    requirements: Mutex<HashMap<(PathBuf, Vec<String>), Result<(), String>>>,
     digests: Arc<Mutex<FingerprintCache>>,
     tell: Option<Box<Tell>>,
 }
@@ -102,7 +102,8 @@ impl Commands {
     /// # Errors
     /// Why not, as a sentence.
     pub(super) fn requirement(&self, folder: &Path, command: &[String]) -> Result<(), String> {
-        kept(&self.requirements, command.to_vec(), || {
+        let key = (folder.to_owned(), command.to_vec());
+        kept(&self.requirements, key, || {
             let shown = shell::joined(command);
             let slow = || {
                 if let Some(tell) = &self.tell {

@@ -74,6 +74,15 @@ impl PlanInputs {
         }
     }
 
+    /// The same with nothing known of data, which may have been generated since; what is known of programs stays.
+    #[must_use]
+    pub fn with_data_as_they_are(&self) -> Self {
+        Self {
+            known: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// Uses programs of commands from `folder` (of another commit's checkout); data are still read from the manifest's
     /// own folder.
     #[must_use]

@@ -22,9 +22,9 @@ enum { NOTHING_WRONG, WAITS_IN_VAIN, SHUFFLES_WITHOUT_ALL, SHARES_TOO_MUCH };
 // A switch between stacks: what a function has to keep is pushed on the one and popped from the other. `swapcontext` does
 // the same with two calls of the system, which take longer than most kernels run from one wait to the next.
 typedef void *place;
-void stand_in_switch(place *from, place to);
+__attribute__((visibility("hidden"))) void stand_in_switch(place *from, place to);
 __asm__(".text\n"
-        ".globl stand_in_switch\n"
+        ".globl stand_in_switch\n.hidden stand_in_switch\n"
         "stand_in_switch:\n"
         "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
         "movq %rsp, (%rdi)\n"
@@ -61,8 +61,10 @@ static void begin_at(place *self, unsigned char *stack, size_t bytes, void (*sta
 typedef struct {
     place at;
     unsigned char *stack;
-    int state;
-    double given;
+    dim index;
+    int state, shuffles;
+    // What it gives to its shuffles, the even and the odd ones: who is at the next one may not overwrite what others still read.
+    double given[2];
 } fiber;
 
 __thread dim threadIdx, blockIdx, blockDim, gridDim;
@@ -74,6 +76,8 @@ static __thread size_t shared_bytes_declared;
 static __thread fiber *fibers;
 static __thread place scheduler;
 static __thread int running;
+// What of the warp comes after the running thread ends here.
+static __thread int warp_end;
 static __thread int backwards;
 static __thread void (*entry)(void **);
 static __thread void **arguments;
@@ -82,24 +86,41 @@ int stand_in_set_backwards(int value) { return backwards = value, 0; }
 
 static int in_order(int index, int count) { return backwards ? count - 1 - index : index; }
 
+// Numbers the threads of the blocks that follow, and gives them stacks where they wait.
+static void prepare(int threads, int waits) {
+    if (!fibers) fibers = calloc(MOST, sizeof(fiber));
+    for (int i = 0; i < threads; i++) {
+        fibers[i].index.x = i % blockDim.x;
+        fibers[i].index.y = i / blockDim.x % blockDim.y;
+        fibers[i].index.z = i / (blockDim.x * blockDim.y);
+        if (waits && !fibers[i].stack) fibers[i].stack = malloc(STACK);
+    }
+}
+
 static void set_thread(int index) {
     running = index;
-    threadIdx.x = index % blockDim.x;
-    threadIdx.y = index / blockDim.x % blockDim.y;
-    threadIdx.z = index / (blockDim.x * blockDim.y);
+    threadIdx = fibers[index].index;
+}
+
+// The next thread of the warp that is ready, from `index` in the order; `warp_end` if there is none.
+static int next_ready(int index) {
+    int step = backwards ? -1 : 1;
+    while (index != warp_end && fibers[index].state != READY) index += step;
+    return index;
+}
+
+// Waits: the next thread of the warp that is ready goes on, after the last one the scheduler.
+static void give_way(int state) {
+    int own = running, next = next_ready(backwards ? own - 1 : own + 1);
+    fibers[own].state = state;
+    place *to = next == warp_end ? &scheduler : &fibers[next].at;
+    if (next != warp_end) set_thread(next);
+    switch_places(&fibers[own].at, to);
 }
 
 static void body(void) {
     entry(arguments);
-    fibers[running].state = DONE;
-    switch_places(&fibers[running].at, &scheduler);
-}
-
-static void give_way(int state) {
-    int own = running;
-    fibers[own].state = state;
-    switch_places(&fibers[own].at, &scheduler);
-    set_thread(own);
+    give_way(DONE);
 }
 
 // A shared array of a block, at its declaration.
@@ -112,12 +133,10 @@ void stand_in_wait_block(void) { give_way(AT_BLOCK); }
 void stand_in_wait_warp(void) { give_way(AT_WARP); }
 
 double stand_in_warp_xor_double(double value, int lane) {
-    fibers[running].given = value;
+    int turn = fibers[running].shuffles++ % 2;
+    fibers[running].given[turn] = value;
     give_way(AT_SHUFFLE);
-    double other = fibers[running ^ lane].given;
-    // Nobody may give its next value before all have read.
-    give_way(AT_SHUFFLE);
-    return other;
+    return fibers[running ^ lane].given[turn];
 }
 
 float stand_in_warp_xor(float value, int lane) { return (float)stand_in_warp_xor_double(value, lane); }
@@ -143,42 +162,34 @@ static void release(int start, int count) {
         if (fibers[i].state != DONE) fibers[i].state = READY;
 }
 
-static void prepare(int threads) {
-    if (!fibers) fibers = calloc(MOST, sizeof(fiber));
-    for (int i = 0; i < threads; i++) {
-        if (!fibers[i].stack) fibers[i].stack = malloc(STACK);
-        begin_at(&fibers[i].at, fibers[i].stack, STACK, body);
-        fibers[i].state = READY;
-    }
-}
-
+// Runs what is ready of a warp; whether anything was.
 static int run_ready(int start, int count) {
-    int ran = 0;
-    for (int turn = 0; turn < count; turn++) {
-        int i = start + in_order(turn, count);
-        if (fibers[i].state != READY) continue;
-        set_thread(i);
-        switch_places(&scheduler, &fibers[i].at);
-        ran = 1;
-    }
-    return ran;
+    warp_end = backwards ? start - 1 : start + count;
+    int first = next_ready(start + in_order(0, count));
+    if (first == warp_end) return 0;
+    set_thread(first);
+    switch_places(&scheduler, &fibers[first].at);
+    return 1;
 }
 
 // What is wrong with the kernel, if anything.
 static int run_block(int threads) {
-    prepare(threads);
+    for (int i = 0; i < threads; i++) {
+        begin_at(&fibers[i].at, fibers[i].stack, STACK, body);
+        fibers[i].state = READY;
+        fibers[i].shuffles = 0;
+    }
     for (;;) {
         int moved = 0;
         int warps = (threads + 31) / 32;
         for (int turn = 0; turn < warps; turn++) {
             int warp = 32 * in_order(turn, warps);
             int lanes = threads - warp < 32 ? threads - warp : 32;
-            moved |= run_ready(warp, lanes);
-            int shuffles = all_at(AT_SHUFFLE, warp, lanes);
-            if (shuffles && (lanes < 32 || any_done(warp, lanes))) return SHUFFLES_WITHOUT_ALL;
-            if (shuffles || all_at(AT_WARP, warp, lanes)) {
-                release(warp, lanes);
+            while (run_ready(warp, lanes)) {
                 moved = 1;
+                int shuffles = all_at(AT_SHUFFLE, warp, lanes);
+                if (shuffles && (lanes < 32 || any_done(warp, lanes))) return SHUFFLES_WITHOUT_ALL;
+                if (shuffles || all_at(AT_WARP, warp, lanes)) release(warp, lanes);
             }
         }
         if (all_at(AT_BLOCK, 0, threads)) {
@@ -203,6 +214,7 @@ static int run_grid(void (*kernel)(void **), int waits, dim grid, dim block, u32
     int threads = block.x * block.y * block.z;
     unsigned char *shared = malloc(shared_bytes + 64);
     entry = kernel, arguments = given, gridDim = grid, blockDim = block;
+    prepare(threads, waits);
     stand_in_shared = (unsigned char *)(((uintptr_t)shared + 63) / 64 * 64);
     int wrong = NOTHING_WRONG;
     u64 blocks = (u64)grid.x * grid.y * grid.z;

@@ -12,6 +12,9 @@ typedef struct {
     u32 x, y, z;
 } dim;
 
+// Of this library alone: what another one could replace costs a call at every access.
+#pragma GCC visibility push(hidden)
+
 extern __thread dim threadIdx, blockIdx, blockDim, gridDim;
 extern __thread unsigned char *stand_in_shared;
 extern __thread u64 stand_in_block;
@@ -35,6 +38,8 @@ void stand_in_wait_block(void);
 void stand_in_wait_warp(void);
 float stand_in_warp_xor(float value, int lane);
 double stand_in_warp_xor_double(double value, int lane);
+
+#pragma GCC visibility pop
 
 #define block_wait() stand_in_wait_block()
 #define warp_wait() stand_in_wait_warp()
