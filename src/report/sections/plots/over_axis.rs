@@ -39,9 +39,11 @@ pub(crate) fn deciding(
     row: impl Fn(usize) -> String,
 ) -> Option<PlotContext> {
     let mut drawing = Drawing::of(view, measure, cells);
+    // They are drawn in the order of `cells`, without those that have no value.
+    let mut places = cells.iter().enumerate();
     for one in &mut drawing.cells {
-        let place = cells.iter().position(|cell| std::ptr::eq(*cell, one.cell));
-        one.row = place.map_or_else(String::new, &row);
+        let place = places.find(|(_, cell)| std::ptr::eq(**cell, one.cell));
+        one.row = place.map_or_else(String::new, |(place, _)| row(place));
     }
     let spread = |place: usize| {
         let values = |one: &&Valued<'_, '_>| one.cell.info.axes[place].clone();
