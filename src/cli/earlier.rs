@@ -70,7 +70,7 @@ impl EarlierStates {
         let name = resume.state.file_name()?.to_string_lossy().into_owned();
         let states = self.states.get(&(name, resume.lineage.clone()))?.iter();
         let fitting = states.filter(|(epochs, _)| {
-            *epochs <= cell.spec.train.epochs && cell.spec.is_extended_from(*epochs)
+            *epochs <= cell.spec.train.epochs && cell.spec.can_continue_after(*epochs)
         });
         let longest = fitting.max_by_key(|(epochs, _)| *epochs)?;
         Some(longest.1.clone())

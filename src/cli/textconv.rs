@@ -23,7 +23,7 @@ Once for every clone (`just git-setup`):
   git config diff.fieldtrial.textconv 'fieldtrial textconv'
   git config diff.fieldtrial.xfuncname '^# (.*)$'")]
 pub(super) struct TextconvArguments {
-    /// The file
+    /// The file to print: a CSV file of results, or any other
     file: PathBuf,
 }
 

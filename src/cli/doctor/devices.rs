@@ -25,7 +25,7 @@ pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
     let mut found = Devices::default();
     found.are_here = found.look(&inputs, wanted.unwrap_or(DeviceKind::Cpu));
     if wanted.is_none() {
-        // The first missing GPU ends the list; it is reported only if there is no other.
+        // `cuda:0` is reported even if it is missing; after it, the first missing GPU ends the list and is not reported.
         let gpus = (0..MOST).map(DeviceKind::Cuda);
         let is_listed =
             |gpu: &DeviceKind| *gpu == DeviceKind::Cuda(0) || inputs.presence(*gpu).is_ok();

@@ -171,8 +171,7 @@ pub struct Order<Cell> {
     /// Size in bytes below which the run writes its weights even if `train.save-to` is not set.
     #[serde(default, skip_serializing_if = "crate::manifest::is_default")]
     pub keep_weights_below: u64,
-    /// Where the training state is stored, so that the run can resume after an interruption; `None` for a run that
-    /// starts from the beginning.
+    /// Where the training state is stored and read, so that an interrupted run can resume; `None` for a run that stores none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Resume>,
     /// Folders of a command's run; `None` for built-in models.

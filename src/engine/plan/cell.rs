@@ -149,7 +149,7 @@ pub struct TrainSpec {
     pub beta: f64,
     /// Passes over the training split; with 0 the model is only evaluated.
     pub epochs: usize,
-    /// Most optimizer steps of an epoch; without it, the whole training split.
+    /// Largest number of optimizer steps in an epoch; without it, an epoch is the whole training split.
     #[schemars(range(min = 1))]
     pub steps_per_epoch: Option<usize>,
     /// Samples of a batch.

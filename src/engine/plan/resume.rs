@@ -37,9 +37,9 @@ impl CellSpec {
         is_kept.then(|| folder.join(format!("{STATE}{seed}-{block}{SAFETENSORS}")))
     }
 
-    /// Whether a run of more epochs has the same first `epochs` epochs as one of only these: neither their learning
-    /// rate nor their validation depends on the total number of epochs.
-    pub fn is_extended_from(&self, epochs: usize) -> bool {
+    /// Whether a longer run can continue after `epochs` epochs: neither the learning rate nor the validation up to there
+    /// depends on the total number of epochs.
+    pub fn can_continue_after(&self, epochs: usize) -> bool {
         let every = self.validation.every.max(1);
         epochs.is_multiple_of(every) && !self.train.schedule.needs_epochs()
     }

@@ -296,7 +296,7 @@ fn remove_state(job: &Job, status: Status) {
     };
     let is_kept = status == Status::Done
         && job.id.block == 0
-        && job.spec.is_extended_from(job.spec.train.epochs);
+        && job.spec.can_continue_after(job.spec.train.epochs);
     let own = (!is_kept).then_some(&resume.state);
     let from = resume.from.as_ref().filter(|from| **from != resume.state);
     for path in own.into_iter().chain(from) {

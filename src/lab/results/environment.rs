@@ -153,7 +153,7 @@ fn features() -> String {
     }
 }
 
-/// The working tree that contains a folder.
+/// State of the git working tree in which a given folder lies.
 #[derive(Debug, Default, PartialEq)]
 struct Tree {
     /// Hash of the commit.

@@ -25,7 +25,7 @@ const TIMES: [&str; 11] = [
     "peak_train_bytes",
 ];
 
-/// Every verdict in one cell each; the forward pass has become faster, the optimizer slower.
+/// Every verdict on a time, one for each cell; the forward pass has become faster, the optimizer slower.
 pub(crate) fn comparison() -> Comparison {
     let before = ddpm();
     let after = changed(&before);

@@ -47,7 +47,7 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
         single.clone().count() > 0 && single.clone().all(|i| i.kind == IntervalKind::Single);
     for text in subject.texts.iter().filter(|_| is_single) {
         let says = text.whole.contains("ran once (n = 1)");
-        if text.prints(subject, "speed") && !says {
+        if text.shows_table(subject, "speed") && !says {
             found.push(format!("{}: does not say that n = 1", text.name));
         }
     }
@@ -165,7 +165,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
             let comparing = subject
                 .texts
                 .iter()
-                .filter(|text| text.prints(subject, "speed"));
+                .filter(|text| text.shows_table(subject, "speed"));
             for text in comparing.filter(|text| !text.says(&line)) {
                 found.push(format!(
                     "{}: {name} sets {line}, which is not printed",

@@ -172,8 +172,8 @@ impl Text {
         }
     }
 
-    /// Whether the page prints a table whose id begins with `id`.
-    pub(super) fn prints(&self, subject: &Subject<'_>, id: &str) -> bool {
+    /// Whether this text (HTML or Markdown) shows a table whose id begins with `id`.
+    pub(super) fn shows_table(&self, subject: &Subject<'_>, id: &str) -> bool {
         let mut tables = subject
             .tables
             .iter()

@@ -36,8 +36,8 @@ pub(in crate::compare) struct Step {
     pub(in crate::compare) before: f64,
     /// Mean of the segment from the change on, or the blip's value.
     pub(in crate::compare) after: f64,
-    /// Two-sided p-value: of the t-test between the two segments, or of the blip's deleted residual times the values of
-    /// the series.
+    /// Two-sided p-value: of the t-test between the two segments; of a blip, that of its deleted residual, multiplied by the
+    /// number of values (Bonferroni).
     pub(in crate::compare) p: f64,
 }
 

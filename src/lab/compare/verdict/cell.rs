@@ -28,7 +28,7 @@ impl Family {
             let mut dice = Dice(bootstrap_stream(&cell.key, VERDICT_STREAM + 1));
             detectable(sides, self.alpha, least, &mut dice)
         });
-        let finding = ratio.zip(p_holm).map(|(ratio, p_holm)| Finding {
+        let finding = ratio.zip(p_holm).map(|(ratio, p_holm)| TestedRatio {
             ratio,
             is_significant: p_holm <= ALPHA && (ratio.low > 1.0 || ratio.high < 1.0),
             threshold: threshold.value,
@@ -52,8 +52,8 @@ impl Family {
     }
 }
 
-/// A ratio with its test result, threshold and detectable effect.
-pub(super) struct Finding {
+/// What a cell's verdict is decided by: its ratio, the test result, the threshold and the detectable effect.
+pub(super) struct TestedRatio {
     pub ratio: Ratio,
     /// Whether both the test and the interval show that the ratio differs from 1.
     pub is_significant: bool,
@@ -61,7 +61,7 @@ pub(super) struct Finding {
     pub detectable: Option<f64>,
 }
 
-impl Finding {
+impl TestedRatio {
     /// The verdict; `between` is the noise floor between sessions.
     pub(super) fn verdict(&self, design: Design, between: Option<f64>) -> Verdict {
         match design {

@@ -7,7 +7,7 @@ use crate::compare::statistics::{
 use crate::compare::{Design, MatrixJudgement, Ratio};
 use crate::results::{BOOTSTRAP_FROM, IntervalKind, bootstrap_stream};
 
-use super::cell::Finding;
+use super::cell::TestedRatio;
 use super::samples::{ALPHA, Family, Samples, VERDICT_STREAM, threshold};
 use crate::compare::floor::Floor;
 
@@ -108,7 +108,7 @@ impl Family {
             let freedom = cells.iter().map(degrees).sum();
             detectable_mean(&means(drawn), freedom, self.alpha, threshold.value)
         });
-        let finding = Finding {
+        let finding = TestedRatio {
             ratio,
             // A range over few runs is not a confidence interval: then the test alone decides.
             is_significant: p_holm <= ALPHA && (is_beyond || !is_interval),

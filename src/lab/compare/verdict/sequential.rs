@@ -9,7 +9,7 @@ use super::samples::{ALPHA, Samples, Verdicts, fewest, threshold};
 
 /// Result of the pairs of one cell so far.
 #[derive(Debug, Clone, Copy)]
-struct Finding {
+struct TestedRatio {
     /// Ratio of the medians.
     ratio: f64,
     /// Anytime-valid p-value: the probability of such evidence, at any look, if there is no effect.
@@ -21,7 +21,7 @@ struct Finding {
     is_within: bool,
 }
 
-impl Finding {
+impl TestedRatio {
     fn of(sides: Sides<'_>, cells: usize, threshold: f64) -> Option<Self> {
         let usable = Some(sides).filter(Sides::is_usable)?;
         let evidence = Evidence::of(&usable.differences(), threshold.ln_1p());
@@ -58,7 +58,7 @@ pub fn is_sure(before: &[f64], after: &[f64], cells: usize, threshold: f64) -> b
         after,
         is_paired: true,
     };
-    let verdict = Finding::of(sides, cells, threshold).map(|found| found.verdict());
+    let verdict = TestedRatio::of(sides, cells, threshold).map(|found| found.verdict());
     verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Unclear(_)))
 }
 
@@ -110,7 +110,7 @@ impl Samples {
     fn judged(&self, cells: usize, needed: usize, manifest: Option<f64>) -> Judgement {
         let threshold = threshold(Design::Interleaved, manifest, self.floor);
         let found = Some(self).filter(|cell| cell.has_usable_values());
-        let found = found.and_then(|cell| Finding::of(cell.sides(), cells, threshold.value));
+        let found = found.and_then(|cell| TestedRatio::of(cell.sides(), cells, threshold.value));
         let verdict = match (&self.comparable, found) {
             (Err(reasons), _) => Verdict::NotComparable(reasons.clone()),
             (Ok(()), None) => Verdict::TooFewRuns(needed),

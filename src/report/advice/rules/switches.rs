@@ -30,7 +30,7 @@ struct Role {
     reasoning: &'static str,
 }
 
-/// The compiler shortens forward and backward, as the others of its phases do.
+/// `torch.compile` shortens forward and backward; so do the roles below that take these fields by `..COMPILE`.
 const COMPILE: Role = Role {
     name: "compile",
     words: "Forward and backward take",
