@@ -28,6 +28,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const OUTPUT: u64 = 64 << 10;
 
 type Parts = BTreeMap<String, String>;
+/// A command, and the folder in which it is started.
+type CommandIn = (PathBuf, Vec<String>);
 
 /// Tells the user what takes long.
 pub(super) type Tell = dyn Fn(&str) + Send + Sync;
@@ -37,7 +39,7 @@ pub(super) type Tell = dyn Fn(&str) + Send + Sync;
 pub(super) struct Commands {
     files: Mutex<HashMap<PathBuf, Result<Parts, String>>>,
     programs: Mutex<HashMap<PathBuf, Result<Parts, String>>>,
-    requirements: Mutex<HashMap<(PathBuf, Vec<String>), Result<(), String>>>,
+    requirements: Mutex<HashMap<CommandIn, Result<(), String>>>,
     digests: Arc<Mutex<FingerprintCache>>,
     tell: Option<Box<Tell>>,
 }
