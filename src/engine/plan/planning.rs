@@ -8,7 +8,7 @@ use super::matrix::{Axis, Matrix};
 use super::reader::Reader;
 use super::{
     MeasureSpec, Plan, PlanInputs, PlanOptions, data, fine_tuning, head, program, references,
-    reported, search, targets, validate,
+    reported, search, targets, tries, validate,
 };
 
 impl Plan {
@@ -25,10 +25,7 @@ impl Plan {
         let mut warnings = Vec::new();
         let mut plan = head::read(manifest, inputs, &options, &mut mistakes, &mut warnings);
         validate::sections(&plan, &mut mistakes);
-        match plan.search {
-            None => validate::cells(&plan, &mut mistakes),
-            Some(_) => search::cells(&plan, &mut mistakes),
-        }
+        tries::cells(&plan, &mut mistakes);
         program::check(&plan, &mut mistakes);
         plan.data_notes = data::check(&plan, &mut mistakes);
         fine_tuning::check(&plan, &mut mistakes);
@@ -81,7 +78,7 @@ impl Plan {
     fn runs_of(&self, matrix: &Matrix) -> u64 {
         let reader = Reader::new(self, matrix);
         let axes = reader.axes_of(&[Unit::Measure]);
-        let choices = validate::tries(matrix, &axes, Axis::all);
+        let choices = tries::tries(matrix, &axes, Axis::all);
         let runs = choices.iter().map(|choice| {
             let measure = reader.at(choice).plain::<MeasureSpec>().unwrap_or_default();
             measure.seeds.len() as f64 * measure.most_repeats() as f64

@@ -11,7 +11,7 @@ use super::homes::NAMED;
 use super::key::value_text;
 use super::matrix::{Axis, Matrix};
 use super::reader::Reader;
-use super::validate::tries;
+use super::tries::tries;
 use super::{AxisInfo, Plan};
 
 /// Number of threads per core above which a warning is given.
@@ -206,18 +206,21 @@ pub(super) fn nothing_left(root: &Table) -> Diagnostic {
         .help("every combination of axis values is excluded")
 }
 
-/// Reports a variant and an axis of the same matrix that set the same value, which is ambiguous.
+/// Reports a setting that an axis sets, and that a variant of the same matrix or the search sets too, which is ambiguous.
 fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for matrix in &plan.matrices {
         let values = matrix.axes.iter().filter(|axis| axis.is_variant());
         let values = values.flat_map(|axis| &axis.values);
-        let variants = values.filter_map(|value| plan.written.variants.get_key_value(&*value.text));
-        for (name, one) in variants.flat_map(|(name, set)| set.iter().map(move |one| (name, one))) {
-            let path = Key::dotted(&one.path);
+        let set = values.filter_map(|value| plan.written.variants.get(&*value.text));
+        let set = set.flatten().map(|one| (&one.path, one.place()));
+        let searched = plan.searched.parameters.iter();
+        let searched = searched.map(|one| (&one.path, one.place));
+        for (path, place) in set.chain(searched) {
+            let path = Key::dotted(path);
             if let Some(axis) = matrix.axes.iter().find(|axis| axis.long() == path) {
                 mistakes.push(
-                    Diagnostic::error(format!("variant `{name}` and an axis both set `{path}`"))
-                        .at(one.place(), "set by the variant")
+                    Diagnostic::error(format!("`{path}` is set twice"))
+                        .at(place, "set here")
                         .context(axis.place, "set by the axis")
                         .help("leave one of them out"),
                 );
@@ -231,26 +234,21 @@ fn overridden(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let Some((first, others)) = plan.matrices.split_first() else {
         return;
     };
-    let axes = first.axes.iter().map(|axis| (axis.long(), axis_help(axis)));
-    let set_help = || "change it where the matrix sets it".to_owned();
-    let set = first
-        .set
-        .iter()
-        .map(|one| (Key::dotted(&one.path), set_help()));
-    let in_all = |(path, _): &(String, String)| others.iter().all(|matrix| sets(matrix, path));
-    let in_matrix = axes.chain(set).filter(in_all);
-    let in_matrix = in_matrix.map(|(path, help)| ("`[matrix]`", path, help));
-    let range_help = || "change its range in `[search.space]`".to_owned();
-    let in_search = plan.searched.parameters.iter();
-    let in_search = in_search.map(|one| ("`[search]`", Key::dotted(&one.path), range_help()));
-    for (setter, path, help) in in_matrix.chain(in_search) {
+    let set = first.set.iter().map(|one| &one.path);
+    let set = first.axes.iter().map(|axis| &axis.path).chain(set);
+    let in_all = |path: &String| others.iter().all(|matrix| sets(matrix, path));
+    let in_matrix = set.map(|path| Key::dotted(path)).filter(in_all);
+    let searched = plan.searched.parameters.iter();
+    let searched = searched.map(|one| Key::dotted(&one.path));
+    for path in in_matrix.chain(searched) {
         let written = plan.written.root.below(&path);
         if let Some(node) = written.filter(|node| node.place.is_override()) {
-            let mistake = Diagnostic::error(format!("{setter} sets `{path}` in every cell"));
             mistakes.push(
-                mistake
-                    .at(node.place, "this would change nothing")
-                    .help(help),
+                Diagnostic::error(format!(
+                    "the matrix or the search sets `{path}` in every cell"
+                ))
+                .at(node.place, "this would change nothing")
+                .help("change its values there, or choose among them with `--only`"),
             );
         }
     }
@@ -261,12 +259,6 @@ fn sets(matrix: &Matrix, path: &str) -> bool {
     let mut set = matrix.set.iter();
     matrix.axes.iter().any(|axis| axis.long() == path)
         || set.any(|one| Key::dotted(&one.path) == path)
-}
-
-fn axis_help(axis: &Axis) -> String {
-    let quote = if axis.name.contains('.') { "\"" } else { "" };
-    let set = format!("--set 'matrix.{quote}{}{quote}=[...]'", axis.name);
-    format!("change the axis, `{set}`, or choose among its values with `--only`")
 }
 
 /// Removes and reports entries that a `--set` created because the file has no such entry (`--set models.mpl.hidden=8`).
