@@ -200,7 +200,7 @@ fn every_experiment_of_two_places_is_compared_and_the_others_are_named() {
     expect(
         &ended,
         4,
-        &["nothing to compare: no experiment that both sides have"],
+        &["nothing to compare: no experiment and no cell that both sides have"],
     );
     let ended = project.run(&["compare", "reports", "HEAD"]);
     expect(&ended, 0, &["no difference in `second`, `tiny`."]);
