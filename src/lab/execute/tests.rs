@@ -290,7 +290,7 @@ fn seen(
 
 fn listed(n: usize) -> Listed {
     let jobs = (0..n).map(|cell| job_of(cell, LimitsSpec::default()));
-    Listed::new(jobs.collect())
+    Listed::new(jobs.collect(), UntilPrecise::default())
 }
 
 #[test]
