@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Place};
-use crate::manifest::{Key, Node, Table, Value};
+use crate::manifest::{Key, Node, Value};
 use crate::models::ModelSpec;
 
 use super::Plan;
@@ -79,9 +79,10 @@ pub(super) fn tries(
 /// Tries `[search.final]` on the first combination of every matrix.
 pub(super) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let search = plan.written.root.table("search");
-    let Some(table) = search.and_then(|search| search.table("final")) else {
+    let Some(node) = search.and_then(|search| search.get("final")) else {
         return;
     };
+    let Some(table) = node.as_table() else { return };
     // Mistakes in the paths were reported before.
     let settings = assign::read(table, &mut Vec::new());
     for matrix in &plan.matrices {
@@ -98,10 +99,7 @@ pub(super) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         }
         let reader = Reader::new(plan, &tried.matrix).at(&choice);
         for mut mistake in Unit::ALL.into_iter().flat_map(|unit| reader.mistakes(unit)) {
-            if mistake
-                .place()
-                .is_some_and(|place| is_in_table(table, place))
-            {
+            if mistake.place().is_some_and(|place| holds(node, place)) {
                 mistake.title = format!("`search.final`: {}", mistake.title);
                 mistakes.push(mistake);
             }
@@ -109,18 +107,13 @@ pub(super) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-fn is_in_table(table: &Table, place: Place) -> bool {
-    let mut entries = table.entries.iter();
-    entries.any(|(key, node)| key.place == place || is_inside(node, place))
-}
-
-fn is_inside(node: &Node, place: Place) -> bool {
+/// Whether something within the node is at `place`.
+fn holds(node: &Node, place: Place) -> bool {
     let nodes = node.as_array().unwrap_or_default();
+    let mut entries = node.as_table().into_iter().flat_map(|table| &table.entries);
     node.place.contains(place)
-        || node
-            .as_table()
-            .is_some_and(|table| is_in_table(table, place))
-        || nodes.iter().any(|node| is_inside(node, place))
+        || nodes.iter().any(|node| holds(node, place))
+        || entries.any(|(key, node)| key.place == place || holds(node, place))
 }
 
 impl<'a> Tried<'a> {

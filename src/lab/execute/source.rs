@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::base::statistics::mean;
-use crate::event::{EpochRow, Job, KeptTrial, RunId, RunOutcome, Status, Verdict};
+use crate::event::{EpochRow, Job, KeptTrial, Pruned, RunId, RunOutcome, Status};
 
 use super::UntilPrecise;
 
@@ -16,10 +16,10 @@ pub trait Source {
     /// runs. Called as late as possible, and again whenever a run has ended.
     fn next(&mut self) -> Option<Next>;
 
-    /// Whether the run continues after this epoch. Called in the order of its epochs, for jobs that await verdicts; the
+    /// Why the run ends after this epoch, if it does. Called in the order of its epochs, for jobs that await verdicts; the
     /// worker waits for the reply.
-    fn verdict(&mut self, _id: RunId, _epoch: &EpochRow) -> Verdict {
-        Verdict::Continue
+    fn verdict(&mut self, _id: RunId, _epoch: &EpochRow) -> Option<Pruned> {
+        None
     }
 
     /// A run of this source has ended. Called before the event sink sees the outcome; may add to the job.
