@@ -1,5 +1,6 @@
 //! Creates the [`Plan`] of a manifest: reads it, finds all mistakes, counts the cells.
 
+use crate::base::text::count;
 use crate::diag::{Diagnostic, Failure};
 use crate::manifest::{Manifest, Table};
 
@@ -10,6 +11,12 @@ use super::{
     MeasureSpec, Plan, PlanInputs, PlanOptions, data, fine_tuning, head, program, references,
     reported, search, targets, tries, validate,
 };
+
+/// Largest number of combinations of a plan; listing more would take too long.
+const MOST_COMBINATIONS: u64 = 100_000_000;
+
+/// Largest number of runs of a plan: they are listed before the first one starts.
+const MOST_RUNS: u64 = 10_000_000;
 
 impl Plan {
     /// Plans a manifest.
@@ -58,8 +65,15 @@ impl Plan {
     fn list_cells(&mut self, root: &Table) -> Result<(), Diagnostic> {
         let size = self.matrices.iter().map(Matrix::product_size);
         let size = size.fold(0, u64::saturating_add);
-        if size > references::LARGEST_PLAN {
-            return Err(references::too_large(root, size));
+        let entry = root.entry("matrix").or(root.entry("matrices"));
+        let place = entry.map(|(key, _)| key.place).unwrap_or_default();
+        if size > MOST_COMBINATIONS {
+            let most = MOST_COMBINATIONS.to_string();
+            return Err(references::too_large(
+                place,
+                format!("{size} combinations"),
+                &most,
+            ));
         }
         self.count = self.matrices.iter().map(Matrix::count).sum();
         if self.count == 0 {
@@ -67,8 +81,11 @@ impl Plan {
         }
         let runs = self.matrices.iter().map(|matrix| self.runs_of(matrix));
         let runs = runs.fold(0, u64::saturating_add);
-        if runs > references::MOST_RUNS {
-            return Err(references::too_many_runs(root, self.count, runs));
+        if runs > MOST_RUNS {
+            let found = format!("{runs} runs of {}", count(self.count, "cell"));
+            let most = "runs: cells × seeds × repeats, and in a search × trials";
+            let most = format!("{MOST_RUNS} {most}");
+            return Err(references::too_large(place, found, &most));
         }
         self.list_studies()
     }

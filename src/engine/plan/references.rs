@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::text::count;
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table};
 
@@ -21,7 +20,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut 
     unused(plan, "models", "model", warnings);
     unused(plan, "datasets", "dataset", warnings);
     unused(plan, "losses", "loss", warnings);
-    unused_variants(plan, warnings);
+    unused(plan, "variants", "variant", warnings);
     named_cells(plan, mistakes);
     followed(plan, warnings);
     many_threads(plan, warnings);
@@ -46,31 +45,17 @@ fn unused(plan: &Plan, section: &str, what: &str, warnings: &mut Vec<Diagnostic>
     let searched = searched.filter(|one| is_of_train(&one.path, what));
     let values = searched.flat_map(|one| &one.values);
     used.extend(values.filter_map(|value| Some(value.assignment.node.as_str()?.to_owned())));
+    let axes = plan.matrices.iter().flat_map(|matrix| &matrix.axes);
+    let axes = axes.filter(|axis| axis.is_variant() && what == "variant");
+    let values = axes.flat_map(|axis| &axis.values);
+    used.extend(values.map(|value| value.text.to_string()));
     for (key, _) in plan.written.root.entries_of(section) {
         if !used.contains(&key.name) {
             warnings.push(
                 Diagnostic::warning(format!("{what} `{}` is never used", key.name))
                     .at(key.place, format!("no cell has this {what}"))
-                    .help(format!(
-                        "add it to the axis `{what}` of `[matrix]`, or set `{what}` in `[train]`"
-                    )),
+                    .help(format!("add it to the axis `{what}` of `[matrix]`")),
             );
-        }
-    }
-}
-
-fn unused_variants(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
-    let axes = plan.matrices.iter().flat_map(|matrix| &matrix.axes);
-    let values = axes
-        .filter(|axis| axis.is_variant())
-        .flat_map(|axis| &axis.values);
-    let used: BTreeSet<&str> = values.map(|value| &*value.text).collect();
-    for (key, _) in plan.written.root.entries_of("variants") {
-        let name = key.name.as_str();
-        if !used.contains(name) {
-            let help = format!("add `variant = [\"{name}\"]` to `[matrix]`");
-            let warning = Diagnostic::warning(format!("variant `{name}` is never used"));
-            warnings.push(warning.at(key.place, "no cell has this variant").help(help));
         }
     }
 }
@@ -178,22 +163,10 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-pub(super) fn too_large(root: &Table, size: u64) -> Diagnostic {
-    let entry = root.entry("matrix").or(root.entry("matrices"));
-    let place = entry.map(|(key, _)| key.place).unwrap_or_default();
-    Diagnostic::error("the matrix has too many cells")
-        .at(place, format!("{size} combinations"))
-        .help(format!("a plan has at most {LARGEST_PLAN}"))
-}
-
-pub(super) fn too_many_runs(root: &Table, cells: usize, runs: u64) -> Diagnostic {
-    let entry = root.entry("measure").or(root.entry("matrix"));
-    let place = entry.map(|(key, _)| key.place).unwrap_or_default();
-    Diagnostic::error("the plan has too many runs")
-        .at(place, format!("{runs} runs of {}", count(cells, "cell")))
-        .help(format!(
-            "a plan has at most {MOST_RUNS} runs: cells × seeds × repeats, and in a search × trials"
-        ))
+pub(super) fn too_large(place: Place, found: String, most: &str) -> Diagnostic {
+    Diagnostic::error("the plan is too large")
+        .at(place, found)
+        .help(format!("it has at most {most}"))
 }
 
 pub(super) fn nothing_left(root: &Table) -> Diagnostic {
@@ -296,9 +269,3 @@ fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         }
     }
 }
-
-/// Largest number of combinations of a plan; listing more would take too long.
-pub(super) const LARGEST_PLAN: u64 = 100_000_000;
-
-/// Largest number of runs of a plan: they are listed before the first one starts.
-pub(super) const MOST_RUNS: u64 = 10_000_000;

@@ -144,14 +144,13 @@ fn set_by_variants(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
                     && axes.all(|own| own.axis != place || own.values.contains(name))
             };
             if let Some(written) = plan.searched.parameters.iter().find(is_with) {
-                let elsewhere = format!("`when = {{ variant = … }}` without `{name}`");
                 mistakes.push(
                     Diagnostic::error(format!("variant `{name}` sets `{path}`, which is searched"))
                         .at(one.place(), "set by the variant")
                         .context(written.place, "chosen by the search")
-                        .help(format!(
-                            "leave it out, or search it elsewhere only: {elsewhere}"
-                        )),
+                        .help(
+                            "leave it out, or search it elsewhere only: `when = { variant = … }`",
+                        ),
                 );
             }
         }
@@ -204,13 +203,4 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
         )
     });
     unknown.collect()
-}
-
-pub(in crate::plan) fn too_many_studies(section: &Node, count: usize) -> Diagnostic {
-    Diagnostic::error("the matrix has too many studies")
-        .at(
-            section.place,
-            format!("{count} cells, each searched on its own"),
-        )
-        .help(format!("a search has at most {}", super::MOST_STUDIES))
 }
