@@ -221,11 +221,11 @@ mod tests {
 #SBATCH --output=reports/100%%/slurm/%A_%a.log
 #SBATCH --open-mode=append
 #SBATCH --requeue
-#SBATCH --signal=B:TERM@120
 #SBATCH --nodes=1
 #SBATCH --ntasks=1
 #SBATCH --account=lab
 #SBATCH --partition=gpu,long
+#SBATCH --signal=B:TERM@120
 #SBATCH --time=150
 #SBATCH --cpus-per-task=4
 #SBATCH --mem=8192M

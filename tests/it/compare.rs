@@ -269,8 +269,8 @@ fn what_is_no_result_is_refused_with_the_nearest_name() {
                 "did you mean `tiny`?",
             ],
         ),
-        (&["--", "-rf"], &["`-rf` is no git ref"]),
-        (&["--", "ref:--output=x"], &["`--output=x` is no git ref"]),
+        (&["--", "-rf"], &["`-rf` is neither"]),
+        (&["--", "ref:--output=x"], &["`ref:--output=x` is neither"]),
         (&["ref:tiny", "tiny"], &["`ref:tiny` is neither"]),
     ] {
         let ended = project.run(&[&["compare"], arguments].concat());
