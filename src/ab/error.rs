@@ -39,7 +39,7 @@ impl From<GitError> for AbError {
             GitError::NoRepository { .. } => Some(
                 "`ab` builds another commit; `compare` holds two results folders against each other without git".into(),
             ),
-            _ => None,
+            GitError::Failed { .. } => None,
         };
         Self::mistake(error.to_string(), help)
     }

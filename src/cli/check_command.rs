@@ -12,7 +12,7 @@ use clap::Args;
 use crate::base::shell;
 use crate::base::text::{count, visible};
 use crate::diag::Failure;
-use crate::event::{Event, Job, RunId, RunOutcome, Status, Verdict};
+use crate::event::{Event, Job, RunId, RunOutcome, Status};
 use crate::execute::{Launch, Share, WorkerProgram};
 use crate::models::CommandSpec;
 use crate::plan::{CellSpec, Feasibility};
@@ -154,7 +154,7 @@ fn run(spec: &CellSpec, seed: u64, seen: &mut Seen) -> std::io::Result<(RunOutco
             Event::Warning { message } => seen.warnings.push(message),
             _ => {}
         }
-        Verdict::Continue
+        None
     });
     let logs = std::fs::read_dir(folder.path().join("logs"));
     for log in logs.into_iter().flatten().flatten() {

@@ -8,15 +8,13 @@ use clap::Args;
 use crate::base::shell;
 use crate::cluster::Jobs;
 use crate::diag::{Failure, Place};
-use crate::manifest;
 use crate::plan::{Plan, PlannedCell, project_folder, results_root, wrong_name};
 use crate::results::store::journals;
 use crate::results::{self, from_here, has_results, no_results};
 
 use super::Problem;
-use super::fingerprints::Fingerprints;
 use super::problem::mistake;
-use super::run_plan::{planned, prepare_data, refuse_shared_name};
+use super::run_plan::{plan_of, prepare_data, refuse_shared_name};
 use super::words::Words;
 
 /// The name of a folder of results, by the rule of a manifest's `name`: results are written nowhere else.
@@ -58,20 +56,16 @@ pub(super) struct Chosen {
 impl PlanChoice {
     /// Makes the plan, and generates missing data, because cell hashes depend on the content of data.
     pub(super) fn plan(&self) -> Result<Chosen, Problem> {
-        self.look()?.with_data(self)
+        self.look()?.with_data(|| self.look())
     }
 
     /// Makes the plan without generating data.
     pub(super) fn look(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
-        let known = Fingerprints::of_results_root(&choice.manifest);
-        let manifest = manifest::load(&choice.manifest, &choice.set)?;
         let (only, name) = (choice.only.as_ref(), choice.results_name.as_ref());
-        let plan = planned(&manifest, &known.inputs(), only, name)?;
+        let plan = plan_of(&choice.manifest, &choice.set, only, name)?;
         refuse_shared_name(&plan)?;
-        known.keep();
-        let cells = plan.cells().collect();
-        Ok(Chosen { plan, cells })
+        Ok(Chosen::of(plan))
     }
 
     /// The arguments that select this plan, quoted for a command line.
@@ -124,10 +118,18 @@ impl PlanChoice {
 }
 
 impl Chosen {
-    /// The plan after generating missing data.
-    pub(super) fn with_data(self, choice: &PlanChoice) -> Result<Self, Problem> {
+    pub(super) fn of(plan: Plan) -> Self {
+        let cells = plan.cells().collect();
+        Self { plan, cells }
+    }
+
+    /// The plan after generating missing data; then it is made again, because cell hashes depend on data.
+    pub(super) fn with_data(
+        self,
+        again: impl FnOnce() -> Result<Self, Problem>,
+    ) -> Result<Self, Problem> {
         if prepare_data(&self.plan, &self.cells)? {
-            return choice.look();
+            return again();
         }
         Ok(self)
     }

@@ -79,15 +79,10 @@ impl EarlierStates {
 
 /// Whether the run is repeated although its results are known: for its times or its profile, or by request of the user.
 fn begins_anew(why: &Why) -> bool {
-    match why {
-        Why::Fresh | Why::Times(_) | Why::Profile | Why::Checkpoint => true,
-        Why::New
-        | Why::Retry(_)
-        | Why::Cell(_)
-        | Why::Code(_)
-        | Why::Limits(_)
-        | Why::NumericClass(_) => false,
-    }
+    matches!(
+        why,
+        Why::Fresh | Why::Times(_) | Why::Profile | Why::Checkpoint
+    )
 }
 
 /// Entries of a folder; none if it does not exist.

@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         interrupt.stop_waiting();
         first
     } else {
-        first.with_data(choice)?
+        first.with_data(|| choice.look())?
     };
     refuse_if_nothing_can_run(&plan, &cells)?;
     say_of_data(&plan, arguments.detail());
@@ -133,14 +133,14 @@ impl Invocation<'_> {
         let jobs = jobs(cells, &decisions, &estimator);
         let is_kept = |(_, decision): &&(RunId, Decision)| matches!(decision, Decision::Keep(_));
         let kept = decisions.iter().filter(is_kept).count();
-        let mut progress = Progress::new(&jobs, arguments.show());
+        let mut progress = Progress::new(&jobs, arguments.detail(), arguments.events());
         let launcher = setup.launcher(&store)?;
         let mut recorder = setup.recorder(store, previous, session);
         let summary = if jobs.is_empty() {
             progress.see_nothing_to_do(setup.conditions.jobs);
             Summary::default()
         } else {
-            let source = &mut Listed::new(jobs).until(until);
+            let source = &mut Listed::new(jobs, until);
             self.execute(source, &launcher, &mut recorder, &mut progress)?
                 .0
         };
@@ -227,7 +227,7 @@ impl Invocation<'_> {
             report: report.as_deref(),
             answer: &answer(arguments, &plan.results_folder)?,
         };
-        progress.end(&ending, arguments.detail());
+        progress.end(&ending);
         advise(arguments, plan)?;
         if summary.stopped == Some(StopReason::Interrupted) {
             return Ok(exit_code::INTERRUPTED);

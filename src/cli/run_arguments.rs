@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::progress::{Detail, Show};
+use crate::progress::Detail;
 use crate::results::Share;
 
 use super::choice::PlanChoice;
@@ -80,12 +80,9 @@ impl RunArguments {
         }
     }
 
-    /// Output for people and for programs.
-    pub(super) fn show(&self) -> Show {
-        Show {
-            detail: self.detail(),
-            events: self.format == Format::Json,
-        }
+    /// Whether every event is also printed on standard output as a line of JSON.
+    pub(super) fn events(&self) -> bool {
+        self.format == Format::Json
     }
 
     /// The command that executes the remaining runs: the same without options that repeat finished runs.
@@ -100,7 +97,7 @@ impl RunArguments {
             .flag("--no-report", self.no_report)
             .flag("--live", self.live)
             .flag("--verbose", self.verbose)
-            .flag("--format=json", self.format == Format::Json)
+            .flag("--format=json", self.events())
             .command()
     }
 }

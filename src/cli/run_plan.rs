@@ -10,7 +10,7 @@ use crate::base::units::human_seconds;
 use crate::diag::Failure;
 use crate::event::RunId;
 use crate::execute::{self, Decision, Estimate, Estimator, ResumeOptions, UntilPrecise};
-use crate::manifest::Manifest;
+use crate::manifest::{self, Manifest};
 use crate::plan::{
     Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell, manifests_with_name,
 };
@@ -21,7 +21,33 @@ use crate::results::{Environment, by_key};
 
 use super::Problem;
 use super::earlier::EarlierStates;
+use super::fingerprints::Fingerprints;
 use super::problem::mistake;
+
+/// Plans the manifest at `path` with the digests known of its results root, and keeps new ones.
+pub(super) fn plan_of(
+    path: &Path,
+    sets: &[String],
+    only: Option<&String>,
+    results_name: Option<&String>,
+) -> Result<Plan, Failure> {
+    let known = Fingerprints::of_results_root(path);
+    plan_with(&known, path, sets, only, results_name)
+}
+
+/// [`plan_of`] with the digests `known`, and what is known of programs.
+pub(super) fn plan_with(
+    known: &Fingerprints,
+    path: &Path,
+    sets: &[String],
+    only: Option<&String>,
+    results_name: Option<&String>,
+) -> Result<Plan, Failure> {
+    let manifest = manifest::load(path, sets)?;
+    let plan = planned(&manifest, &known.inputs(), only, results_name)?;
+    known.keep();
+    Ok(plan)
+}
 
 /// Plans a manifest, with the options `--only` and `--as`.
 pub(super) fn planned(
@@ -35,20 +61,6 @@ pub(super) fn planned(
         results_name: results_name.cloned(),
     };
     Plan::new(manifest, inputs, options)
-}
-
-/// The plan with its cells. Generates missing data, and then plans again: because cell hashes depend on data.
-pub(super) fn with_data(
-    plan: Plan,
-    again: impl FnOnce() -> Result<Plan, Problem>,
-) -> Result<(Plan, Vec<PlannedCell>), Problem> {
-    let cells: Vec<PlannedCell> = plan.cells().collect();
-    if !prepare_data(&plan, &cells)? {
-        return Ok((plan, cells));
-    }
-    let plan = again()?;
-    let cells = plan.cells().collect();
-    Ok((plan, cells))
 }
 
 /// The selected cells, with their rows in the plan.

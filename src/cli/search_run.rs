@@ -60,7 +60,8 @@ impl SearchRun<'_> {
         let mut search = self.search(&store, self.options()?);
         let launcher = setup.launcher(&store)?;
         let mut recorder = setup.recorder(store, previous, Session::begin());
-        let mut progress = Progress::searching(self.spec, setup.plan.len(), arguments.show());
+        let (detail, events) = (arguments.detail(), arguments.events());
+        let mut progress = Progress::searching(self.spec, setup.plan.len(), detail, events);
         let (summary, kept) =
             invocation.execute(&mut search, &launcher, &mut recorder, &mut progress)?;
         if let Some(why) = &search.spent {

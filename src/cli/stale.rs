@@ -8,15 +8,15 @@ use clap::Args;
 
 use crate::base::shell;
 use crate::base::text::count;
-use crate::manifest;
 use crate::plan::{project_folder, results_root};
 use crate::record::Staleness;
 use crate::results::environment;
 use crate::results::{PlanFile, last_plan, names_below, no_results, results_folder};
 
+use super::choice::Chosen;
 use super::fingerprints::Fingerprints;
 use super::output::Stdout;
-use super::run_plan::{here_as, planned, with_data};
+use super::run_plan::{here_as, plan_with};
 use super::table::table;
 use super::{Outcome, Problem, exit_code};
 
@@ -107,10 +107,8 @@ fn of_manifest(file: PlanFile, manifest: &Path, known: &mut Known) -> Result<Sta
     let known = known
         .entry(results_root(manifest))
         .or_insert_with(|| Fingerprints::of_results_root(manifest));
-    let manifest = manifest::load(manifest, &[])?;
-    let plan = || Ok(planned(&manifest, &known.inputs(), None, None)?);
-    let (plan, cells) = with_data(plan()?, plan)?;
-    known.keep();
+    let plan = || Ok(Chosen::of(plan_with(known, manifest, &[], None, None)?));
+    let Chosen { plan, cells } = plan()?.with_data(plan)?;
     let conditions = here_as(environment::id_here(), 1);
     Ok(Staleness::of(file, &plan, &cells, &conditions))
 }

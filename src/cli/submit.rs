@@ -166,12 +166,13 @@ impl Submission<'_> {
         let before = self.overview.jobs.clone();
         let before = before.filter(|jobs| jobs.shards == self.shards);
         Ok(Jobs {
+            version: Jobs::VERSION,
             manifest: self.in_project(&choice.manifest)?,
             set: choice.set,
             only: choice.only,
             results_name: choice.results_name,
             shards: self.shards,
-            ..before.unwrap_or_else(|| Jobs::none(PathBuf::new()))
+            ..before.unwrap_or_default()
         })
     }
 

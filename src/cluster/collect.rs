@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::build_info::{Arithmetic, code_hash};
 use crate::record::{Disagreement, RecordError, agree};
 use crate::results::from_here;
-use crate::results::store::{Added, Entries, Store, StoredRun, journals};
+use crate::results::store::{Entries, Store, StoredRun, journals};
 
 /// Counts of what the journals contained.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,10 +41,9 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
             check(store, &entry.run, &entries)?;
             let is_current = current.contains(&entry.run.keys.code_hash);
             collected.of_other_code += usize::from(!is_current && !is_of_command(&entry.run));
-            match store.add_entry(entry)? {
-                Added::Stored => collected.taken += 1,
-                Added::AlreadyKnown => collected.known += 1,
-            }
+            let is_new = store.add_entry(entry)?;
+            collected.taken += usize::from(is_new);
+            collected.known += usize::from(!is_new);
         }
         let path = from_here(&journal.path);
         let path = path.display();

@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::base::file;
 use crate::results::{ResultsError, create_folder, pretty_json, write_if_changed};
 
-const VERSION: u32 = 1;
-
 /// The submitted jobs, and their plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jobs {
@@ -45,14 +43,8 @@ pub struct JobArray {
 }
 
 impl Jobs {
-    /// An empty list of jobs for the plan of `manifest`.
-    pub fn none(manifest: PathBuf) -> Self {
-        Self {
-            version: VERSION,
-            manifest,
-            ..Self::default()
-        }
-    }
+    /// Version of the format.
+    pub const VERSION: u32 = 1;
 
     /// Reads the jobs of a results folder; `None` if nothing was submitted.
     ///
@@ -66,7 +58,7 @@ impl Jobs {
             Err(error) => return Err(ResultsError::system("read", &path)(error)),
         };
         let (line, reason) = match serde_json::from_slice::<Self>(&bytes) {
-            Ok(jobs) if jobs.version == VERSION => return Ok(Some(jobs)),
+            Ok(jobs) if jobs.version == Self::VERSION => return Ok(Some(jobs)),
             Ok(jobs) => (1, format!("version {}", jobs.version)),
             Err(error) => (error.line(), error.to_string()),
         };
@@ -107,8 +99,12 @@ mod tests {
     fn submitted_jobs_are_read_back_and_other_content_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         assert!(Jobs::read(folder.path()).unwrap().is_none());
-        let mut jobs = Jobs::none("experiments/tiny.toml".into());
-        jobs.shards = 3;
+        let mut jobs = Jobs {
+            version: Jobs::VERSION,
+            manifest: "experiments/tiny.toml".into(),
+            shards: 3,
+            ..Jobs::default()
+        };
         let array = |job: &str, tasks: &[usize]| JobArray {
             job: job.into(),
             tasks: tasks.to_vec(),

@@ -33,15 +33,12 @@ pub struct Scripts<'a> {
 impl Scripts<'_> {
     /// The script of the job array, one task per shard.
     pub fn shard(&self) -> String {
-        let mut lines = self.head("one task per shard, each with a journal of its own");
+        let mut lines = self.head(
+            "one task per shard, each with a journal of its own",
+            "%A_%a",
+        );
         let spec = self.slurm;
-        lines.extend([
-            option("output", &self.log("%A_%a")),
-            option("open-mode", "append"),
-            "#SBATCH --requeue".to_owned(),
-            option("signal", &format!("B:TERM@{}", self.notice_s())),
-        ]);
-        lines.extend(self.place());
+        lines.push(option("signal", &format!("B:TERM@{}", self.notice_s())));
         let resources = [
             ("time", spec.minutes().map(|minutes| minutes.to_string())),
             ("cpus-per-task", spec.cpus.map(|cpus| cpus.to_string())),
@@ -60,13 +57,8 @@ impl Scripts<'_> {
 
     /// The script of the merge job, which runs when all tasks have ended.
     pub fn merge(&self) -> String {
-        let mut lines = self.head("puts the journals together, when all tasks have ended");
-        lines.extend([
-            option("output", &self.log("%j_merge")),
-            option("open-mode", "append"),
-            "#SBATCH --requeue".to_owned(),
-        ]);
-        lines.extend(self.place());
+        let what = "puts the journals together, when all tasks have ended";
+        let mut lines = self.head(what, "%j_merge");
         let minutes = self.slurm.minutes().map(|minutes| minutes.clamp(1, 60));
         lines.extend(minutes.map(|minutes| option("time", &minutes.to_string())));
         // Merging needs no device.
@@ -78,28 +70,29 @@ impl Scripts<'_> {
         lines.join("\n") + "\n"
     }
 
-    fn head(&self, what: &str) -> Vec<String> {
-        vec![
+    /// The first lines of a script whose log has the name `log`, in which Slurm replaces `%` patterns.
+    fn head(&self, what: &str, log: &str) -> Vec<String> {
+        let spec = self.slurm;
+        let logs = self.logs.to_string_lossy().replace('%', "%%");
+        let mut lines = vec![
             "#!/bin/bash".to_owned(),
             format!("# Fieldtrial, results `{}`: {what}.", one_line(self.name)),
             "# `fieldtrial submit` writes this file anew every time: change `[slurm]` in the manifest instead."
                 .to_owned(),
             option("job-name", &format!("fieldtrial-{}", self.name)),
             option("chdir", &self.project.to_string_lossy()),
-        ]
-    }
-
-    fn place(&self) -> Vec<String> {
-        let spec = self.slurm;
-        let one = || Some("1".to_owned());
-        let options = [
-            ("nodes", one()),
-            ("ntasks", one()),
+            option("output", &format!("{logs}/{log}.log")),
+            option("open-mode", "append"),
+            "#SBATCH --requeue".to_owned(),
+            option("nodes", "1"),
+            option("ntasks", "1"),
+        ];
+        lines.extend(given(&[
             ("account", spec.account.clone()),
             ("partition", spec.partition.clone()),
             ("qos", spec.qos.clone()),
-        ];
-        given(&options).collect()
+        ]));
+        lines
     }
 
     /// The user's other options; they come last, so that they override earlier ones.
@@ -127,12 +120,6 @@ impl Scripts<'_> {
         ];
         let words = words.iter().chain(&self.plan).chain(options);
         format!("exec {}", shell::joined(words))
-    }
-
-    /// The path of a log, in which Slurm replaces `%` patterns.
-    fn log(&self, name: &str) -> String {
-        let folder = self.logs.to_string_lossy().replace('%', "%%");
-        format!("{folder}/{name}.log")
     }
 
     /// [`NOTICE_S`], or a quarter of the time limit if that is shorter.
@@ -234,11 +221,11 @@ mod tests {
 #SBATCH --output=reports/100%%/slurm/%A_%a.log
 #SBATCH --open-mode=append
 #SBATCH --requeue
-#SBATCH --signal=B:TERM@120
 #SBATCH --nodes=1
 #SBATCH --ntasks=1
 #SBATCH --account=lab
 #SBATCH --partition=gpu,long
+#SBATCH --signal=B:TERM@120
 #SBATCH --time=150
 #SBATCH --cpus-per-task=4
 #SBATCH --mem=8192M

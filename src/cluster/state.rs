@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn an_active_task_counts_before_one_that_was_submitted_later() {
-        let mut jobs = Jobs::none("x.toml".into());
+        let mut jobs = Jobs::default();
         for job in ["7", "9"] {
             let (job, tasks) = (job.to_owned(), vec![1, 2]);
             jobs.arrays.push(JobArray { job, tasks });

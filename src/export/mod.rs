@@ -20,7 +20,7 @@ use crate::results::{ResultsError, create_folder, pretty_json, write_if_changed}
 use crate::trained::Trained;
 
 pub use mlflow::export_mlflow;
-use preparation::Kind;
+use preparation::{Kind, KindFiles};
 pub use tables::export_csv;
 
 /// Files that every export has.
@@ -56,9 +56,13 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
     if let Some(kind) = kind {
         let spec = preparation::spec(trained, kind);
         files.extend(spec.map(|spec| ("preparation.json", pretty_json(&spec).into_bytes())));
-        let prepare = kind.prepare();
-        files.extend(prepare.map(|text| ("prepare.py", text.into_bytes())));
-        files.push(("example.py", kind.example().into()));
+        let KindFiles {
+            prepare, example, ..
+        } = kind.files();
+        if !prepare.is_empty() {
+            files.push(("prepare.py", prepare.concat().into_bytes()));
+        }
+        files.push(("example.py", example.into()));
     }
     files.push(("to_onnx.py", include_bytes!("python/to_onnx.py").into()));
     files.push(("README.md", preparation::readme(trained, kind).into_bytes()));

@@ -49,38 +49,81 @@ impl Kind {
         }
     }
 
-    /// The content of `prepare.py`; `None` if no files are read.
-    pub(super) fn prepare(self) -> Option<String> {
-        let finish = include_str!("python/finish.py");
+    /// What an export has for such data.
+    pub(super) fn files(self) -> KindFiles {
         match self {
-            Self::Table | Self::Signals => Some(format!(
-                "{}{finish}",
-                include_str!("python/prepare_table.py")
-            )),
-            Self::Arrays => Some(format!(
-                "{}{finish}",
-                include_str!("python/prepare_arrays.py")
-            )),
-            Self::Images => Some(format!(
-                "{}{finish}",
-                include_str!("python/prepare_images.py")
-            )),
-            Self::Text => Some(include_str!("python/prepare_text.py").to_owned()),
-            Self::Drawn | Self::Paths => None,
+            Self::Table => KindFiles {
+                prepare: &[include_str!("python/prepare_table.py"), FINISH],
+                example: include_str!("python/example_table.py"),
+                package: "",
+                call: "FILE.csv        # predictions as CSV",
+                about: "| `prepare.py`, `preparation.json` | rows of a file as features (`read`, `prepare`), outputs in the target's \
+                        units (`finish`); what was fitted to the training rows |\n| `example.py` | all of it together |\n",
+            },
+            Self::Arrays => KindFiles {
+                prepare: &[include_str!("python/prepare_arrays.py"), FINISH],
+                example: include_str!("python/example_arrays.py"),
+                package: " numpy",
+                call: "FILE.npy        # predictions as CSV",
+                about: "| `prepare.py`, `preparation.json` | rows of an array as features (`read`, `prepare`), outputs as probabilities \
+                        or in the target's units (`finish`); what was fitted to the training rows |\n\
+                        | `example.py` | all of it together |\n",
+            },
+            Self::Images => KindFiles {
+                prepare: &[include_str!("python/prepare_images.py"), FINISH],
+                example: include_str!("python/example_images.py"),
+                package: " pillow",
+                call: "FOLDER          # predictions as CSV",
+                about: "| `prepare.py`, `preparation.json` | files as images of the model's size (`read`, `prepare`), outputs as \
+                        probabilities or in the target's units (`finish`) |\n| `example.py` | all of it together |\n",
+            },
+            Self::Text => KindFiles {
+                prepare: &[include_str!("python/prepare_text.py")],
+                example: include_str!("python/example_text.py"),
+                package: "",
+                call: "\"Once\"          # continues a text",
+                about: "| `prepare.py`, `preparation.json` | text as numbers of tokens (`prepare`) and back (`finish`); the \
+                        vocabulary |\n| `example.py` | all of it together |\n",
+            },
+            Self::Drawn => KindFiles {
+                prepare: &[],
+                example: include_str!("python/example_unet.py"),
+                package: " pillow",
+                call: "                # draws images",
+                about: "| `example.py`, `preparation.json` | images by 50 steps of DDIM; their size and classes |\n",
+            },
+            Self::Signals => KindFiles {
+                prepare: &[include_str!("python/prepare_table.py"), FINISH],
+                example: include_str!("python/example_detector.py"),
+                package: "",
+                call: "EVENTS.csv      # a signal for each event, as CSV",
+                about: "| `prepare.py`, `preparation.json` | rows of events as features (`read`, `prepare`); what was fitted to the \
+                        training events |\n| `example.py` | signals by 50 steps of DDIM |\n",
+            },
+            Self::Paths => KindFiles {
+                prepare: &[],
+                example: include_str!("python/example_paths.py"),
+                package: "",
+                call: "8               # draws 8 paths, as CSV",
+                about: "| `example.py` | paths on [0, 1], each from 0 |\n",
+            },
         }
     }
+}
 
-    pub(super) fn example(self) -> &'static str {
-        match self {
-            Self::Table => include_str!("python/example_table.py"),
-            Self::Arrays => include_str!("python/example_arrays.py"),
-            Self::Images => include_str!("python/example_images.py"),
-            Self::Text => include_str!("python/example_text.py"),
-            Self::Drawn => include_str!("python/example_unet.py"),
-            Self::Signals => include_str!("python/example_detector.py"),
-            Self::Paths => include_str!("python/example_paths.py"),
-        }
-    }
+const FINISH: &str = include_str!("python/finish.py");
+
+/// The files of an export that read and show data, and what its README says of them.
+pub(super) struct KindFiles {
+    /// The content of `prepare.py`, in parts; none if no files are read.
+    pub(super) prepare: &'static [&'static str],
+    pub(super) example: &'static str,
+    /// The Python package that is needed beside PyTorch.
+    package: &'static str,
+    /// How `example.py` is called, and what it then does.
+    call: &'static str,
+    /// Lines of the table of files.
+    about: &'static str,
 }
 
 /// The content of `preparation.json`; `None` if nothing is prepared.
@@ -201,11 +244,8 @@ fn columns(trained: &Trained) -> Vec<PreparedColumn> {
 /// README of the folder: content and use.
 pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     let cell = &trained.run.cell;
-    let more = match kind {
-        Some(Kind::Arrays) => " numpy",
-        Some(Kind::Images | Kind::Drawn) => " pillow",
-        _ => "",
-    };
+    let files = kind.map(Kind::files);
+    let package = files.as_ref().map_or("", |files| files.package);
     let mut text = format!(
         "# {}, trained on {}\n\nThe model of the run `{}`, seed {}, exported by Fieldtrial {}.",
         cell.model_name,
@@ -217,23 +257,15 @@ pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     if let Some(what) = predicts(trained, kind) {
         let _ = write!(text, " It predicts {what}.");
     }
-    let _ = write!(text, "\n\n```sh\npip install torch safetensors{more}\n");
-    text += match kind {
-        Some(Kind::Table) => "python example.py FILE.csv        # predictions as CSV\n",
-        Some(Kind::Arrays) => "python example.py FILE.npy        # predictions as CSV\n",
-        Some(Kind::Images) => "python example.py FOLDER          # predictions as CSV\n",
-        Some(Kind::Text) => "python example.py \"Once\"          # continues a text\n",
-        Some(Kind::Drawn) => "python example.py                 # draws images\n",
-        Some(Kind::Signals) => {
-            "python example.py EVENTS.csv      # a signal for each event, as CSV\n"
-        }
-        Some(Kind::Paths) => "python example.py 8               # draws 8 paths, as CSV\n",
-        None => "python -c 'from model import load; print(load())'\n",
-    };
+    let _ = write!(text, "\n\n```sh\npip install torch safetensors{package}\n");
+    match &files {
+        Some(files) => _ = writeln!(text, "python example.py {}", files.call),
+        None => text += "python -c 'from model import load; print(load())'\n",
+    }
     text += "```\n\n| file | what it is |\n|---|---|\n\
         | `model.py` | the model in PyTorch; `load(device=\"cpu\")` gives it with its weights |\n\
         | `weights.safetensors` | the weights, under the names of `model.py` |\n";
-    text += data_files(kind);
+    text += files.map_or("", |files| files.about);
     text += "| `to_onnx.py` | writes `model.onnx`, the model without preparation (`pip install onnx onnxruntime`) |\n";
     if matches!(kind, Some(Kind::Table | Kind::Signals)) {
         text += "\nThe columns that it reads, in any order:\n\n| column | as |\n|---|---|\n";
@@ -245,37 +277,6 @@ pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
         }
     }
     text
-}
-
-/// Lines of a README about the files that read and show data.
-fn data_files(kind: Option<Kind>) -> &'static str {
-    match kind {
-        Some(Kind::Table) => {
-            "| `prepare.py`, `preparation.json` | rows of a file as features (`read`, `prepare`), outputs in the target's units (`finish`); what was \
-             fitted to the training rows |\n| `example.py` | all of it together |\n"
-        }
-        Some(Kind::Arrays) => {
-            "| `prepare.py`, `preparation.json` | rows of an array as features (`read`, `prepare`), outputs as probabilities or in the target's \
-             units (`finish`); what was fitted to the training rows |\n| `example.py` | all of it together |\n"
-        }
-        Some(Kind::Images) => {
-            "| `prepare.py`, `preparation.json` | files as images of the model's size (`read`, `prepare`), outputs as probabilities or in the \
-             target's units (`finish`) |\n| `example.py` | all of it together |\n"
-        }
-        Some(Kind::Text) => {
-            "| `prepare.py`, `preparation.json` | text as numbers of tokens (`prepare`) and back (`finish`); the vocabulary |\n\
-             | `example.py` | all of it together |\n"
-        }
-        Some(Kind::Drawn) => {
-            "| `example.py`, `preparation.json` | images by 50 steps of DDIM; their size and classes |\n"
-        }
-        Some(Kind::Signals) => {
-            "| `prepare.py`, `preparation.json` | rows of events as features (`read`, `prepare`); what was fitted to the training events |\n\
-             | `example.py` | signals by 50 steps of DDIM |\n"
-        }
-        Some(Kind::Paths) => "| `example.py` | paths on [0, 1], each from 0 |\n",
-        None => "",
-    }
 }
 
 /// Text about the meaning of the outputs.

@@ -1,17 +1,8 @@
-//! [`Show`]: how much of a run is printed.
+//! [`Detail`]: how much of a run is printed.
 
 use crate::event::RunOutcome;
 
 use super::line::{stderr_lines, stderr_tail};
-
-/// Output during runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Show {
-    /// Level of text for people, on standard error.
-    pub detail: Detail,
-    /// Whether every event is also printed on standard output as a line of JSON.
-    pub events: bool,
-}
 
 /// Amount of text printed for users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

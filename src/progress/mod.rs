@@ -16,7 +16,7 @@ mod search;
 mod spinner;
 mod summary;
 
-pub use detail::{Detail, Show};
+pub use detail::Detail;
 pub use json_lines::{EVENTS_VERSION, write_line};
 pub use line::{counts, fitted, stderr_tail};
 pub use pairs::{Ended, Pairs, PairsShape, RunName};

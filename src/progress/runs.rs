@@ -10,7 +10,7 @@ use crate::event::{EpochRow, Event, Job, RunEvent, RunId, RunOutcome};
 use crate::plan::search::SearchSpec;
 
 use super::bars::{Bars, mark, time_left};
-use super::detail::{Detail, Show};
+use super::detail::Detail;
 use super::eta::Eta;
 use super::json_lines::JsonLines;
 use super::line::{Names, columns, counts, fitted, place, result_text};
@@ -36,24 +36,30 @@ pub struct Progress {
 impl Progress {
     /// Bars if standard error is a terminal, else one line per run; JSON lines if requested. Parts that the keys of all
     /// jobs share are left out.
-    pub fn new(jobs: &[Job], show: Show) -> Self {
+    pub fn new(jobs: &[Job], detail: Detail, events: bool) -> Self {
         let names = Names::new(jobs.iter().map(|job| job.spec.key.as_str()));
-        Self::of(names, Eta::of(jobs), None, show)
+        Self::of(names, Eta::of(jobs), None, detail, events)
     }
 
     /// Progress of a search of `studies` studies, whose trials are known only when they start.
-    pub fn searching(search: &SearchSpec, studies: usize, show: Show) -> Self {
+    pub fn searching(search: &SearchSpec, studies: usize, detail: Detail, events: bool) -> Self {
         let tally = Tally::new(search, studies);
-        Self::of(Names::default(), Eta::default(), Some(tally), show)
+        Self::of(
+            Names::default(),
+            Eta::default(),
+            Some(tally),
+            detail,
+            events,
+        )
     }
 
-    fn of(names: Names, eta: Eta, search: Option<Tally>, show: Show) -> Self {
+    fn of(names: Names, eta: Eta, search: Option<Tally>, detail: Detail, events: bool) -> Self {
         Self {
-            programs: show.events.then(|| JsonLines::new(io::stdout())),
+            programs: events.then(|| JsonLines::new(io::stdout())),
             names,
             search,
-            detail: show.detail,
-            bars: Bars::new(show.detail > Detail::Quiet),
+            detail,
+            bars: Bars::new(detail > Detail::Quiet),
             running: BTreeMap::new(),
             eta,
             runs: 0,
@@ -69,11 +75,11 @@ impl Progress {
     }
 
     /// Displays the summary.
-    pub fn end(&mut self, ending: &Ending<'_>, detail: Detail) {
+    pub fn end(&mut self, ending: &Ending<'_>) {
         if let Some(lines) = &mut self.programs {
             lines.write("summary", ending.json());
         }
-        if detail > Detail::Quiet {
+        if self.detail > Detail::Quiet {
             eprint!("{}", ending.text());
         } else if ending.ended == 0 {
             // Runs that failed earlier are kept, and determine the exit code.

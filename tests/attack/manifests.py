@@ -10,7 +10,7 @@ from projects import REPOSITORY
 
 # Refusals that have no place within the manifest: the file itself, or the plan as a whole, cannot be used.
 PLACELESS = (
-    "is not UTF-8 text", "cannot read", "is too large for a manifest", "the plan has too many", "has no cells",
+    "is not UTF-8 text", "cannot read", "is too large for a manifest", "the plan is too large", "has no cells",
     "every cell is infeasible", "no cell can run", "the manifest has no", "is chosen",
 )
 

@@ -403,7 +403,7 @@ fn mistakes_are_told_before_anything_runs() {
         );
     }
     let ended = project.ends(2, "ab main experiments/tiny.toml --after=-x");
-    assert_says(&ended.stderr, "`-x` is no git ref");
+    assert_says(&ended.stderr, "git knows no commit `-x`");
     let alone = Project::new().file("experiments/tiny.toml", MANIFEST);
     let ended = alone.ends(2, "ab main experiments/tiny.toml");
     assert_says(&ended.stderr, "lies in no git repository");

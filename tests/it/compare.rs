@@ -200,7 +200,7 @@ fn every_experiment_of_two_places_is_compared_and_the_others_are_named() {
     expect(
         &ended,
         4,
-        &["nothing to compare: no experiment that both sides have"],
+        &["nothing to compare: no experiment and no cell that both sides have"],
     );
     let ended = project.run(&["compare", "reports", "HEAD"]);
     expect(&ended, 0, &["no difference in `second`, `tiny`."]);
@@ -269,8 +269,8 @@ fn what_is_no_result_is_refused_with_the_nearest_name() {
                 "did you mean `tiny`?",
             ],
         ),
-        (&["--", "-rf"], &["`-rf` is no git ref"]),
-        (&["--", "ref:--output=x"], &["`--output=x` is no git ref"]),
+        (&["--", "-rf"], &["`-rf` is neither"]),
+        (&["--", "ref:--output=x"], &["`ref:--output=x` is neither"]),
         (&["ref:tiny", "tiny"], &["`ref:tiny` is neither"]),
     ] {
         let ended = project.run(&[&["compare"], arguments].concat());

@@ -68,7 +68,7 @@ fn experiments_without_a_difference_are_one_line_in_all() {
     let ended = project.run(&["compare", "main"]);
     let texts = [
         "third: main (",
-        "1 cell shows the same runs on both sides.",
+        "1 cell without new measurements.",
         "Facts: 1 cell equal, 1 cell changed: batch-size 8: final_loss ",
         "no difference in `second`, `tiny`.",
     ];
@@ -138,7 +138,7 @@ fn a_folder_whose_runs_all_failed_does_not_make_a_clean_tree_exit_3() {
     expect(
         &project.run(&["compare", "main:failing", "failing"]),
         0,
-        &["2 cells were measured on neither side."],
+        &["2 cells without new measurements."],
     );
 }
 

@@ -80,7 +80,7 @@ fn runs_are_counted_before_they_are_made() {
     let seeds = format!("measure.seeds=[{}]", seeds.join(", "));
     let sets = ["--set", &seeds, "--set", "measure.repeats=100000"];
     let ended = project().run(&[&["plan", "experiments/tiny.toml"][..], &sets].concat());
-    refused(&ended, "the plan has too many runs");
+    refused(&ended, "the plan is too large");
     refused(&ended, "200000000 runs of 2 cells");
     refused(&ended, "at most 10000000 runs");
 }

@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fieldtrial::event::{Job, RunEvent, RunId, RunOutcome};
-use fieldtrial::execute::{self, Decision, Listed, ResumeOptions, Scripted, decide};
+use fieldtrial::execute::{self, Decision, Listed, ResumeOptions, Scripted, UntilPrecise, decide};
 use fieldtrial::manifest;
 use fieldtrial::plan::PlannedCell;
 use fieldtrial::record::Recorder;
@@ -104,7 +104,7 @@ fn run(
     };
     let never = AtomicBool::new(false);
     let ended = execute::run(
-        &mut Listed::new(jobs),
+        &mut Listed::new(jobs, UntilPrecise::default()),
         launcher,
         (conditions, None),
         &never,

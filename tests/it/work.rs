@@ -145,5 +145,5 @@ fn one_more_product_is_named_with_its_layer_and_amount() {
     fs::remove_file(project.path("before/work.csv")).expect("removes");
     let (code, shown, found) = compare(&[]);
     assert_eq!((code, &*found), (0, ""), "results of an earlier version");
-    assert!(shown.contains("Work: not counted before."), "{shown}");
+    assert!(shown.contains("Work: not compared: "), "{shown}");
 }

@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 
 use crate::compare::{needed_pairs, needed_runs};
-use crate::manifest;
 use crate::plan::{Feasibility, Plan, PlannedCell};
 
 use super::arguments::AbArguments;
 use crate::cli::Problem;
-use crate::cli::fingerprints::Fingerprints;
 use crate::cli::problem::mistake;
-use crate::cli::run_plan::planned;
+use crate::cli::run_plan::plan_of;
 
 /// Smallest number of pairs with which the paired test can give a verdict on a single cell.
 const FEWEST_PAIRS: usize = 6;
@@ -36,10 +34,8 @@ pub(super) struct Frame {
 impl Frame {
     /// Plans the working tree's manifest; refuses `--aa` with too few pairs.
     pub(super) fn of(arguments: &AbArguments) -> Result<Self, Problem> {
-        let known = Fingerprints::of_results_root(&arguments.manifest);
-        let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
-        let plan = planned(&manifest, &known.inputs(), arguments.only.as_ref(), None)?;
-        known.keep();
+        let only = arguments.only.as_ref();
+        let plan = plan_of(&arguments.manifest, &arguments.set, only, None)?;
         let runs =
             |cell: &PlannedCell| cell.feasibility == Feasibility::Runs && plan.is_selected(cell);
         let cells = plan.cells().filter(runs).count();

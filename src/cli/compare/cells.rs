@@ -14,9 +14,11 @@ const ROWS: usize = 30;
 /// Adds the table, slower cells first, with the reasons of verdicts below it; cells without new measurements share one line.
 pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     let all = comparison.cells.iter();
-    let (untouched, mut pairs): (Vec<&CellPair>, Vec<_>) =
-        all.partition(|pair| pair.is_untouched());
-    let untouched = untouched_text(&untouched);
+    let (untouched, mut pairs): (Vec<_>, Vec<_>) = all.partition(|pair| pair.is_untouched());
+    let untouched = match untouched.len() {
+        0 => String::new(),
+        cells => format!("\n{} without new measurements.\n", count(cells, "cell")),
+    };
     if pairs.is_empty() {
         page.add(&untouched);
         return;
@@ -43,28 +45,6 @@ pub(super) fn add(page: &mut Page, comparison: &Comparison) {
         page.add(&format!("  [{}] {}.", place + 1, capitalised(reason)));
     }
     page.add(&untouched);
-}
-
-/// Sentence on cells without new measurements: "3 cells show the same runs on both sides, 1 cell was measured on
-/// neither side."
-fn untouched_text(pairs: &[&CellPair]) -> String {
-    let is_measured = |pair: &&&CellPair| pair.sample_ms != (None, None);
-    let measured = pairs.iter().filter(is_measured).count();
-    let others = pairs.len() - measured;
-    let parts = [
-        (measured, ["shows", "show"], "the same runs on both sides"),
-        (others, ["was", "were"], "measured on neither side"),
-    ];
-    let parts = parts.into_iter().filter(|(n, ..)| *n > 0);
-    let parts: Vec<String> = parts
-        .map(|(n, verbs, what)| {
-            format!("{} {} {what}", count(n, "cell"), verbs[usize::from(n > 1)])
-        })
-        .collect();
-    if parts.is_empty() {
-        return String::new();
-    }
-    format!("\n{}.\n", parts.join(", "))
 }
 
 /// Sort key: slower cells first, the slowest at the top; then the others in plan order, those without a ratio last.

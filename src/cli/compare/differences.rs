@@ -27,24 +27,16 @@ fn add_work(page: &mut Page, comparison: &Comparison) {
     let are = |counts| cells.iter().filter(|cell| cell.counts == counts).count();
     let compared = are(Counts::Compared);
     if compared == 0 {
-        let why = if are(Counts::Missing(true, false)) > 0 {
-            "not counted before"
-        } else if are(Counts::Missing(false, true)) > 0 {
-            "not counted after"
-        } else if are(Counts::Elsewhere) > 0 {
-            "not compared: numeric class or code of the sides differ"
-        } else {
-            return;
-        };
-        page.add(&format!("\nWork: {why}.\n"));
+        if are(Counts::Missing(true, true)) < cells.len() {
+            page.add("\nWork: not compared: a side has no counts, or they are of other code.\n");
+        }
         return;
     }
     let changed: Vec<&CellPair> = cells
         .iter()
         .filter(|cell| !cell.operations.is_empty())
         .collect();
-    let equal = compared - changed.len();
-    let equal_cells = count(equal, "cell");
+    let equal_cells = count(compared - changed.len(), "cell");
     if changed.is_empty() {
         page.add(&format!("\nWork: {equal_cells} equal.\n"));
         return;
@@ -62,10 +54,7 @@ fn add_work(page: &mut Page, comparison: &Comparison) {
     let lines: Vec<String> = lines.collect();
     page.is_cut |= !is_all && changed.iter().any(|cell| cell.operations.len() > 1);
     let changed = count(changed.len(), "cell");
-    let heading = match equal {
-        0 => format!("Work of a step: {changed} changed:"),
-        _ => format!("Work of a step: {equal_cells} equal, {changed} changed:"),
-    };
+    let heading = format!("Work of a step: {equal_cells} equal, {changed} changed:");
     page.section(&heading, &lines);
 }
 

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::base::text::{count, kebab_case};
+use crate::base::text::kebab_case;
 use crate::compare::{self, Comparison, Options, Origin, Side, Source, Verdict, axis_place};
 use crate::diag::{Failure, list};
 use crate::plan::Only;
@@ -42,12 +42,11 @@ pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
         }
         None => two(&before, &Source::working_tree(&before), &options),
     };
-    let refusal = found.refusal(arguments.along.as_deref());
     let pages = arguments.out.as_ref().map(|folder| Pages {
         folder: folder.clone(),
         languages: arguments.lang.clone(),
     });
-    Ok(found.tell(arguments.all, pages.as_ref(), refusal, &arguments.fail_on)?)
+    Ok(found.tell(arguments.all, pages.as_ref(), &arguments.fail_on)?)
 }
 
 /// Where to write the files of a comparison.
@@ -67,7 +66,7 @@ pub(in crate::cli) fn told(
         comparisons: vec![comparison],
         ..Found::default()
     };
-    found.tell(false, Some(pages), None, fail_on)
+    found.tell(false, Some(pages), fail_on)
 }
 
 fn is_coloured() -> bool {
@@ -164,6 +163,7 @@ fn along(
         .map(|to| Comparison::along(&side, &axis, (&from, to), &options));
     Ok(Found {
         comparisons: compared.collect::<Result<_, _>>()?,
+        nothing: Some(format!("no two cells differ in `{axis}` only")),
         ..Found::default()
     })
 }
@@ -190,13 +190,7 @@ fn baseline(side: &Side, place: usize, treatment: Option<&str>) -> Option<String
 impl Found {
     /// Prints everything, writes the files, and returns the exit code. The answers come last, because the end of the
     /// output is what a user sees first on a terminal; errors, refusals and findings of the gate are printed before.
-    fn tell(
-        mut self,
-        is_all: bool,
-        pages: Option<&Pages>,
-        refusal: Option<Failure>,
-        fail_on: &[FailOn],
-    ) -> io::Result<u8> {
+    fn tell(mut self, is_all: bool, pages: Option<&Pages>, fail_on: &[FailOn]) -> io::Result<u8> {
         let mut out = Stdout::new();
         self.print(&mut out, is_all)?;
         let written = pages.map_or(Ok(()), |pages| self.write(pages));
@@ -204,10 +198,15 @@ impl Found {
         for mistake in &self.mistakes {
             eprint!("{}", mistake.render_each(Failure::is_stderr_coloured()));
         }
-        if let Some(refusal) = refusal {
-            print_failure(&refusal);
+        let refusal = self.refusal();
+        let mut code = gate(&self.comparisons, fail_on);
+        if let Some((failure, why)) = refusal.filter(|_| self.mistakes.is_empty()) {
+            print_failure(&failure);
+            code = if code == exit_code::GOOD { why } else { code };
         }
-        let code = self.judged(fail_on);
+        if !self.mistakes.is_empty() {
+            code = exit_code::MISTAKE;
+        }
         let (_, told) = self.equal_and_told();
         out.write_all(summary::answers(&told).as_bytes())?;
         out.flush()?;
@@ -253,16 +252,6 @@ impl Found {
         self.comparisons.iter().partition(is_equal)
     }
 
-    /// The exit code: findings of the gate take precedence over results that cannot be compared.
-    fn judged(&self, fail_on: &[FailOn]) -> u8 {
-        let gate = gate(&self.comparisons, fail_on);
-        match self.exit_code() {
-            exit_code::MISTAKE => exit_code::MISTAKE,
-            _ if gate != exit_code::GOOD => gate,
-            code => code,
-        }
-    }
-
     /// Writes the files of every comparison; if there are several, each into its own folder.
     fn write(&self, pages: &Pages) -> Result<(), Failure> {
         let folder = &pages.folder;
@@ -280,64 +269,29 @@ impl Found {
         Ok(())
     }
 
-    /// Why there is nothing to compare along an axis or between two results, or nothing comparable.
-    fn refusal(&self, along: Option<&str>) -> Option<Failure> {
-        let refused = self
-            .comparisons
-            .iter()
-            .filter(|one| one.environment.is_refused());
-        let refused = refused.count();
-        if refused > 0 {
-            let title = if refused == self.comparisons.len() {
-                "times are not comparable: fields of the environment differ that must match"
-                    .to_owned()
-            } else {
-                format!(
-                    "times of {} are not comparable: fields of the environment differ that must match",
-                    count(refused, "experiment")
-                )
-            };
+    /// Why there is nothing to compare, or nothing comparable, with the exit code.
+    fn refusal(&self) -> Option<(Failure, u8)> {
+        if self.comparisons.iter().all(|one| one.cells.is_empty()) {
+            let both = "no experiment and no cell that both sides have";
+            let why = self.nothing.as_deref().unwrap_or(both);
+            let failure = Failure::plain(format!("nothing to compare: {why}"), None);
+            return Some((failure, exit_code::NOTHING_TO_COMPARE));
+        }
+        let untold = self.comparisons.iter().filter(|one| is_not_comparable(one));
+        let untold: Vec<&Comparison> = untold.collect();
+        let names = list(untold.iter().map(|one| &*one.name));
+        let failure = if untold.iter().any(|one| one.environment.is_refused()) {
+            let title = format!(
+                "not comparable: fields of the environment of {names} differ that must match"
+            );
             let help = "`--across-env` compares them all the same, and says so at every figure";
-            Some(Failure::plain(title, Some(help.to_owned())))
-        } else if self.comparisons.iter().all(|one| one.cells.is_empty())
-            && self.mistakes.is_empty()
-        {
-            let title = match (along, self.comparisons.is_empty()) {
-                _ if self.nothing.is_some() => {
-                    let why = self.nothing.as_deref().unwrap_or_default();
-                    format!("nothing to compare: {why}")
-                }
-                (Some(axis), _) => {
-                    format!("nothing to compare: no two cells differ in `{axis}` only")
-                }
-                (None, true) => "nothing to compare: no experiment that both sides have".to_owned(),
-                (None, false) => "nothing to compare: no cell that both sides have".to_owned(),
-            };
-            Some(Failure::plain(title, None))
+            Failure::plain(title, Some(help.to_owned()))
         } else {
-            let untold = self.comparisons.iter().filter(|one| is_not_comparable(one));
-            let names: Vec<&str> = untold.map(|one| &*one.name).collect();
-            if names.is_empty() {
-                return None;
-            }
-            let names = list(names);
             let title =
                 format!("not comparable: no cell of {names} has times or facts on both sides");
-            Some(Failure::plain(title, None))
-        }
-    }
-
-    /// The exit code of the worst problem.
-    fn exit_code(&self) -> u8 {
-        if !self.mistakes.is_empty() {
-            exit_code::MISTAKE
-        } else if self.comparisons.iter().all(|one| one.cells.is_empty()) {
-            exit_code::NOTHING_TO_COMPARE
-        } else if self.comparisons.iter().any(is_not_comparable) {
-            exit_code::NOT_COMPARABLE
-        } else {
-            exit_code::GOOD
-        }
+            Failure::plain(title, None)
+        };
+        (!untold.is_empty()).then_some((failure, exit_code::NOT_COMPARABLE))
     }
 }
 

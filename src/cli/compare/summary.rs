@@ -140,20 +140,11 @@ fn environment(change: &EnvironmentChange) -> String {
         (FieldClass::Warn, "differs, times may differ for it"),
         (FieldClass::Info, "differs"),
     ] {
-        let fields: Vec<String> = change
-            .fields
-            .iter()
-            .filter(|field| field.class == class)
-            .map(field)
-            .collect();
-        if fields.is_empty() {
-            continue;
-        }
-        if text.is_empty() {
-            text.push_str("\nEnvironment\n");
-        }
-        for field in fields {
-            let _ = writeln!(text, "  {heading}: {field}");
+        for change in change.fields.iter().filter(|field| field.class == class) {
+            if text.is_empty() {
+                text.push_str("\nEnvironment\n");
+            }
+            let _ = writeln!(text, "  {heading}: {}", field(change));
         }
     }
     if change.is_across {

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::super::Problem;
 use super::super::problem::refused;
+use crate::plan::absolute;
 
 /// Where a new manifest is written.
 pub(super) struct NewManifest {
@@ -57,8 +58,7 @@ pub(super) fn seen_from_here(path: &Path) -> String {
 }
 
 fn seen_from(folder: &Path, path: &Path) -> String {
-    let folder = plain(folder);
-    let whole = plain(path);
+    let [folder, whole] = [folder, path].map(|path| absolute(Path::new("."), path));
     let pairs = folder.components().zip(whole.components());
     let common = pairs.take_while(|(one, other)| one == other).count();
     // If only the root is common, the path stays absolute.
@@ -104,24 +104,6 @@ pub(super) fn tables_in(folder: &Path) -> Vec<PathBuf> {
 fn is_empty(folder: &Path) -> bool {
     let is_hidden = |entry: fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
     fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_hidden)))
-}
-
-/// Makes a path absolute, without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    // `join` turns an empty path into the current folder.
-    let path = Path::new(".").join(path);
-    let whole = std::path::absolute(&path).unwrap_or(path);
-    let mut plain = PathBuf::new();
-    for component in whole.components() {
-        match component {
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 fn text(path: &Path) -> String {

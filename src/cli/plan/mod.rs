@@ -13,13 +13,11 @@ use clap::{Args, ValueEnum};
 
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
-use crate::manifest;
 use crate::plan::{Plan, PlannedCell};
 use crate::progress::Detail;
 use crate::results::{csv_of, json_line};
 
-use super::fingerprints::Fingerprints;
-use super::run_plan::{StoredRuns, planned, say_of_data};
+use super::run_plan::{StoredRuns, plan_of, say_of_data};
 use super::{Outcome, Problem, exit_code};
 use summary::{Summary, basis_text, chosen, expected};
 
@@ -67,9 +65,8 @@ enum Format {
 }
 
 pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
-    let known = Fingerprints::of_results_root(&arguments.manifest);
-    let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
-    let plan = planned(&manifest, &known.inputs(), arguments.only.as_ref(), None)?;
+    let only = arguments.only.as_ref();
+    let plan = plan_of(&arguments.manifest, &arguments.set, only, None)?;
     let warnings = plan.warnings.render_each(Failure::is_stderr_coloured());
     eprint!("{warnings}");
     say_of_data(&plan, Detail::Normal);
@@ -82,7 +79,6 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
         (None, false, Format::Json) => json(&plan, &mut out)?,
     };
     out.flush()?;
-    known.keep();
     if summary.is_all_infeasible() {
         eprintln!("error: no cell can run on any machine; the reasons stand in the plan");
         return Ok(exit_code::MISTAKE);

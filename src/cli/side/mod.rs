@@ -21,9 +21,10 @@ use crate::plan::{Feasibility, Plan, PlanInputs, Precision, absolute};
 use crate::results::store::Store;
 use crate::results::{FORMAT_VERSION, Session};
 
+use super::choice::Chosen;
 use super::fingerprints::Fingerprints;
 use super::problem::mistake;
-use super::run_plan::{conditions, planned, selected, with_data};
+use super::run_plan::{conditions, planned, selected};
 use super::setup::{self, Setup, record_problem};
 use super::{Outcome, Problem, exit_code};
 
@@ -59,8 +60,9 @@ pub(super) fn side(arguments: &SideArguments) -> Outcome {
     let known = Fingerprints::of_results_root(&arguments.located_at);
     let folder = absolute(Path::new("."), &arguments.manifest);
     let folder = folder.parent().unwrap_or(Path::new("/")).to_owned();
-    let plan = || plan(arguments, &known.inputs().with_programs_in(folder.clone()));
-    let (plan, cells) = with_data(plan()?, plan)?;
+    let inputs = || known.inputs().with_programs_in(folder.clone());
+    let plan = || plan(arguments, &inputs()).map(Chosen::of);
+    let Chosen { plan, cells } = plan()?.with_data(plan)?;
     known.keep();
     let (environment, conditions) = conditions(&arguments.manifest);
     let setup = Setup {

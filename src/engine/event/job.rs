@@ -6,8 +6,6 @@ use super::Member;
 use crate::plan::search::{PrunedInfo, TrialInfo};
 use crate::plan::{CellSpec, PlannedCell, Resume};
 
-use super::Reply;
-
 /// Identity of a run: a cell by its row in the plan, a seed, a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId {
@@ -45,25 +43,6 @@ pub struct Trial {
     pub awaits_verdicts: bool,
     /// The trained models whose ensemble the trial is; empty for a trial that trains a model.
     pub members: Vec<Member>,
-}
-
-/// The search's decision after an epoch of a trial.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// Train on.
-    Continue,
-    /// End the run here.
-    Prune(Pruned),
-}
-
-impl Verdict {
-    /// The reply to the worker.
-    pub fn reply(&self) -> Reply {
-        match self {
-            Self::Continue => Reply::Continue,
-            Self::Prune(_) => Reply::Stop,
-        }
-    }
 }
 
 /// Why a trial was pruned.

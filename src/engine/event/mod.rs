@@ -26,7 +26,7 @@ pub use facts::{
     Metric, OpWork, PhaseTimes, RunFacts, RunTimes, SAMPLES, StepRow,
 };
 
-pub use job::{Job, Pruned, RunId, Trial, Verdict};
+pub use job::{Job, Pruned, RunId, Trial};
 pub use numeric_class::{numeric_class, numeric_class_of};
 pub use outcome::RunOutcome;
 pub use profile::{OpRow, Profile, Span};

@@ -16,8 +16,9 @@ use super::initial_weights;
 use super::matrix::Axis;
 use super::reader::Reader;
 use super::resolve::near;
+use super::tries::tries;
 use super::units::{Resolved, Units};
-use super::validate::{in_axis, tries};
+use super::validate::in_axis;
 
 /// Data of one dataset that is held out from training.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,8 +12,9 @@ use super::assign::is_of_train;
 use super::homes::Unit;
 use super::matrix::Axis;
 use super::reader::Reader;
+use super::tries::tries;
 use super::units::{Resolved, Units};
-use super::validate::{in_axis, tries};
+use super::validate::in_axis;
 
 /// Reports patterns that match no parameter, models whose parameters are all frozen, and `fresh` without `init-from`.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {

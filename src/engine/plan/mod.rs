@@ -50,6 +50,7 @@ mod targets;
 #[cfg(test)]
 pub(crate) mod testing;
 mod texts;
+mod tries;
 mod units;
 mod validate;
 

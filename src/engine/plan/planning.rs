@@ -1,5 +1,6 @@
 //! Creates the [`Plan`] of a manifest: reads it, finds all mistakes, counts the cells.
 
+use crate::base::text::count;
 use crate::diag::{Diagnostic, Failure};
 use crate::manifest::{Manifest, Table};
 
@@ -8,8 +9,14 @@ use super::matrix::{Axis, Matrix};
 use super::reader::Reader;
 use super::{
     MeasureSpec, Plan, PlanInputs, PlanOptions, data, fine_tuning, head, program, references,
-    reported, search, targets, validate,
+    reported, search, targets, tries, validate,
 };
+
+/// Largest number of combinations of a plan; listing more would take too long.
+const MOST_COMBINATIONS: u64 = 100_000_000;
+
+/// Largest number of runs of a plan: they are listed before the first one starts.
+const MOST_RUNS: u64 = 10_000_000;
 
 impl Plan {
     /// Plans a manifest.
@@ -25,10 +32,7 @@ impl Plan {
         let mut warnings = Vec::new();
         let mut plan = head::read(manifest, inputs, &options, &mut mistakes, &mut warnings);
         validate::sections(&plan, &mut mistakes);
-        match plan.search {
-            None => validate::cells(&plan, &mut mistakes),
-            Some(_) => search::cells(&plan, &mut mistakes),
-        }
+        tries::cells(&plan, &mut mistakes);
         program::check(&plan, &mut mistakes);
         plan.data_notes = data::check(&plan, &mut mistakes);
         fine_tuning::check(&plan, &mut mistakes);
@@ -61,8 +65,15 @@ impl Plan {
     fn list_cells(&mut self, root: &Table) -> Result<(), Diagnostic> {
         let size = self.matrices.iter().map(Matrix::product_size);
         let size = size.fold(0, u64::saturating_add);
-        if size > references::LARGEST_PLAN {
-            return Err(references::too_large(root, size));
+        let entry = root.entry("matrix").or(root.entry("matrices"));
+        let place = entry.map(|(key, _)| key.place).unwrap_or_default();
+        if size > MOST_COMBINATIONS {
+            let most = MOST_COMBINATIONS.to_string();
+            return Err(references::too_large(
+                place,
+                format!("{size} combinations"),
+                &most,
+            ));
         }
         self.count = self.matrices.iter().map(Matrix::count).sum();
         if self.count == 0 {
@@ -70,8 +81,11 @@ impl Plan {
         }
         let runs = self.matrices.iter().map(|matrix| self.runs_of(matrix));
         let runs = runs.fold(0, u64::saturating_add);
-        if runs > references::MOST_RUNS {
-            return Err(references::too_many_runs(root, self.count, runs));
+        if runs > MOST_RUNS {
+            let found = format!("{runs} runs of {}", count(self.count, "cell"));
+            let most = "runs: cells × seeds × repeats, and in a search × trials";
+            let most = format!("{MOST_RUNS} {most}");
+            return Err(references::too_large(place, found, &most));
         }
         self.list_studies()
     }
@@ -81,7 +95,7 @@ impl Plan {
     fn runs_of(&self, matrix: &Matrix) -> u64 {
         let reader = Reader::new(self, matrix);
         let axes = reader.axes_of(&[Unit::Measure]);
-        let choices = validate::tries(matrix, &axes, Axis::all);
+        let choices = tries::tries(matrix, &axes, Axis::all);
         let runs = choices.iter().map(|choice| {
             let measure = reader.at(choice).plain::<MeasureSpec>().unwrap_or_default();
             measure.seeds.len() as f64 * measure.most_repeats() as f64

@@ -22,8 +22,9 @@ use super::launch::Program;
 use super::matrix::Axis;
 use super::reader::Reader;
 use super::resolve::absolute;
+use super::tries::tries;
 use super::units::{Resolved, Units};
-use super::validate::{in_axis, tries};
+use super::validate::in_axis;
 
 impl Program {
     /// The parts of the cell hash of a cell that this program trains.

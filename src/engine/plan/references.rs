@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::text::count;
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table};
 
@@ -11,7 +10,7 @@ use super::homes::NAMED;
 use super::key::value_text;
 use super::matrix::{Axis, Matrix};
 use super::reader::Reader;
-use super::validate::tries;
+use super::tries::tries;
 use super::{AxisInfo, Plan};
 
 /// Number of threads per core above which a warning is given.
@@ -21,7 +20,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut 
     unused(plan, "models", "model", warnings);
     unused(plan, "datasets", "dataset", warnings);
     unused(plan, "losses", "loss", warnings);
-    unused_variants(plan, warnings);
+    unused(plan, "variants", "variant", warnings);
     named_cells(plan, mistakes);
     followed(plan, warnings);
     many_threads(plan, warnings);
@@ -46,31 +45,17 @@ fn unused(plan: &Plan, section: &str, what: &str, warnings: &mut Vec<Diagnostic>
     let searched = searched.filter(|one| is_of_train(&one.path, what));
     let values = searched.flat_map(|one| &one.values);
     used.extend(values.filter_map(|value| Some(value.assignment.node.as_str()?.to_owned())));
+    let axes = plan.matrices.iter().flat_map(|matrix| &matrix.axes);
+    let axes = axes.filter(|axis| axis.is_variant() && what == "variant");
+    let values = axes.flat_map(|axis| &axis.values);
+    used.extend(values.map(|value| value.text.to_string()));
     for (key, _) in plan.written.root.entries_of(section) {
         if !used.contains(&key.name) {
             warnings.push(
                 Diagnostic::warning(format!("{what} `{}` is never used", key.name))
                     .at(key.place, format!("no cell has this {what}"))
-                    .help(format!(
-                        "add it to the axis `{what}` of `[matrix]`, or set `{what}` in `[train]`"
-                    )),
+                    .help(format!("add it to the axis `{what}` of `[matrix]`")),
             );
-        }
-    }
-}
-
-fn unused_variants(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
-    let axes = plan.matrices.iter().flat_map(|matrix| &matrix.axes);
-    let values = axes
-        .filter(|axis| axis.is_variant())
-        .flat_map(|axis| &axis.values);
-    let used: BTreeSet<&str> = values.map(|value| &*value.text).collect();
-    for (key, _) in plan.written.root.entries_of("variants") {
-        let name = key.name.as_str();
-        if !used.contains(name) {
-            let help = format!("add `variant = [\"{name}\"]` to `[matrix]`");
-            let warning = Diagnostic::warning(format!("variant `{name}` is never used"));
-            warnings.push(warning.at(key.place, "no cell has this variant").help(help));
         }
     }
 }
@@ -178,22 +163,10 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-pub(super) fn too_large(root: &Table, size: u64) -> Diagnostic {
-    let entry = root.entry("matrix").or(root.entry("matrices"));
-    let place = entry.map(|(key, _)| key.place).unwrap_or_default();
-    Diagnostic::error("the matrix has too many cells")
-        .at(place, format!("{size} combinations"))
-        .help(format!("a plan has at most {LARGEST_PLAN}"))
-}
-
-pub(super) fn too_many_runs(root: &Table, cells: usize, runs: u64) -> Diagnostic {
-    let entry = root.entry("measure").or(root.entry("matrix"));
-    let place = entry.map(|(key, _)| key.place).unwrap_or_default();
-    Diagnostic::error("the plan has too many runs")
-        .at(place, format!("{runs} runs of {}", count(cells, "cell")))
-        .help(format!(
-            "a plan has at most {MOST_RUNS} runs: cells × seeds × repeats, and in a search × trials"
-        ))
+pub(super) fn too_large(place: Place, found: String, most: &str) -> Diagnostic {
+    Diagnostic::error("the plan is too large")
+        .at(place, found)
+        .help(format!("it has at most {most}"))
 }
 
 pub(super) fn nothing_left(root: &Table) -> Diagnostic {
@@ -206,18 +179,21 @@ pub(super) fn nothing_left(root: &Table) -> Diagnostic {
         .help("every combination of axis values is excluded")
 }
 
-/// Reports a variant and an axis of the same matrix that set the same value, which is ambiguous.
+/// Reports a setting that an axis sets, and that a variant of the same matrix or the search sets too, which is ambiguous.
 fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for matrix in &plan.matrices {
         let values = matrix.axes.iter().filter(|axis| axis.is_variant());
         let values = values.flat_map(|axis| &axis.values);
-        let variants = values.filter_map(|value| plan.written.variants.get_key_value(&*value.text));
-        for (name, one) in variants.flat_map(|(name, set)| set.iter().map(move |one| (name, one))) {
-            let path = Key::dotted(&one.path);
+        let set = values.filter_map(|value| plan.written.variants.get(&*value.text));
+        let set = set.flatten().map(|one| (&one.path, one.place()));
+        let searched = plan.searched.parameters.iter();
+        let searched = searched.map(|one| (&one.path, one.place));
+        for (path, place) in set.chain(searched) {
+            let path = Key::dotted(path);
             if let Some(axis) = matrix.axes.iter().find(|axis| axis.long() == path) {
                 mistakes.push(
-                    Diagnostic::error(format!("variant `{name}` and an axis both set `{path}`"))
-                        .at(one.place(), "set by the variant")
+                    Diagnostic::error(format!("`{path}` is set twice"))
+                        .at(place, "set here")
                         .context(axis.place, "set by the axis")
                         .help("leave one of them out"),
                 );
@@ -231,26 +207,21 @@ fn overridden(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let Some((first, others)) = plan.matrices.split_first() else {
         return;
     };
-    let axes = first.axes.iter().map(|axis| (axis.long(), axis_help(axis)));
-    let set_help = || "change it where the matrix sets it".to_owned();
-    let set = first
-        .set
-        .iter()
-        .map(|one| (Key::dotted(&one.path), set_help()));
-    let in_all = |(path, _): &(String, String)| others.iter().all(|matrix| sets(matrix, path));
-    let in_matrix = axes.chain(set).filter(in_all);
-    let in_matrix = in_matrix.map(|(path, help)| ("`[matrix]`", path, help));
-    let range_help = || "change its range in `[search.space]`".to_owned();
-    let in_search = plan.searched.parameters.iter();
-    let in_search = in_search.map(|one| ("`[search]`", Key::dotted(&one.path), range_help()));
-    for (setter, path, help) in in_matrix.chain(in_search) {
+    let set = first.set.iter().map(|one| &one.path);
+    let set = first.axes.iter().map(|axis| &axis.path).chain(set);
+    let in_all = |path: &String| others.iter().all(|matrix| sets(matrix, path));
+    let in_matrix = set.map(|path| Key::dotted(path)).filter(in_all);
+    let searched = plan.searched.parameters.iter();
+    let searched = searched.map(|one| Key::dotted(&one.path));
+    for path in in_matrix.chain(searched) {
         let written = plan.written.root.below(&path);
         if let Some(node) = written.filter(|node| node.place.is_override()) {
-            let mistake = Diagnostic::error(format!("{setter} sets `{path}` in every cell"));
             mistakes.push(
-                mistake
-                    .at(node.place, "this would change nothing")
-                    .help(help),
+                Diagnostic::error(format!(
+                    "the matrix or the search sets `{path}` in every cell"
+                ))
+                .at(node.place, "this would change nothing")
+                .help("change its values there, or choose among them with `--only`"),
             );
         }
     }
@@ -261,12 +232,6 @@ fn sets(matrix: &Matrix, path: &str) -> bool {
     let mut set = matrix.set.iter();
     matrix.axes.iter().any(|axis| axis.long() == path)
         || set.any(|one| Key::dotted(&one.path) == path)
-}
-
-fn axis_help(axis: &Axis) -> String {
-    let quote = if axis.name.contains('.') { "\"" } else { "" };
-    let set = format!("--set 'matrix.{quote}{}{quote}=[...]'", axis.name);
-    format!("change the axis, `{set}`, or choose among its values with `--only`")
 }
 
 /// Removes and reports entries that a `--set` created because the file has no such entry (`--set models.mpl.hidden=8`).
@@ -304,9 +269,3 @@ fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         }
     }
 }
-
-/// Largest number of combinations of a plan; listing more would take too long.
-pub(super) const LARGEST_PLAN: u64 = 100_000_000;
-
-/// Largest number of runs of a plan: they are listed before the first one starts.
-pub(super) const MOST_RUNS: u64 = 10_000_000;

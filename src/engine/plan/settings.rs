@@ -135,14 +135,9 @@ pub struct LimitsSpec {
     pub grace: f64,
 }
 
-/// Seconds of `limits.grace`.
-fn default_grace() -> f64 {
-    10.0
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
 fn is_default_grace(grace: &f64) -> bool {
-    (*grace - default_grace()).abs() < f64::EPSILON
+    (*grace - LimitsSpec::default().grace).abs() < f64::EPSILON
 }
 
 impl Default for LimitsSpec {
@@ -152,7 +147,7 @@ impl Default for LimitsSpec {
             memory: None,
             max_loss: None,
             silence: None,
-            grace: default_grace(),
+            grace: 10.0,
         }
     }
 }

@@ -158,23 +158,10 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D:
             seconds.map(Some).ok_or_else(other)
         }
 
-        fn visit_u64<E: Error>(self, seconds: u64) -> Result<Self::Value, E> {
-            let seconds = i64::try_from(seconds).map_err(|_| E::custom("is too large"))?;
-            self.visit_i64(seconds)
-        }
-
         fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
             let seconds = seconds_of(text).filter(|seconds| *seconds > 0);
             let other = || E::custom("expected hours:minutes:seconds, days before them with `-`");
             seconds.map(Some).ok_or_else(other)
-        }
-
-        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
-            Ok(None)
         }
     }
 

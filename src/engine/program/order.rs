@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::json;
 
 use super::events::EventFile;
 use super::observed::write_observer;
@@ -22,45 +21,6 @@ use crate::plan::{CellSpec, PlanInputs, Program, matching};
 
 /// Version of the order, the events and the verdicts (`docs/worker-protocol.md`).
 const ORDER_VERSION: u32 = 1;
-
-/// The order of one run: the content of the file named by `FIELDTRIAL_ORDER`.
-#[derive(Debug, Serialize)]
-struct ProgramOrder<'a> {
-    /// [`ORDER_VERSION`].
-    version: u32,
-    /// Readable key of the cell: `model=mine,lr=0.1`.
-    key: &'a str,
-    /// Seed of the run.
-    seed: u64,
-    /// Block of the run, from 0: how often this seed has run before.
-    block: usize,
-    /// Parameters with their values.
-    parameters: &'a BTreeMap<String, Json>,
-    /// Threads that the program may compute with.
-    threads: usize,
-    /// `cpu`, `cuda` or `cuda:1`.
-    device: String,
-    /// The dataset that the cell names.
-    dataset: Option<Dataset<'a>>,
-    /// File of initial weights (`train.init-from`).
-    init_from: Option<&'a Path>,
-    /// Folder for files that remain after the run.
-    folder: Option<&'a Path>,
-    /// File with the verdicts, if the program must wait for one after every epoch.
-    verdicts: Option<PathBuf>,
-}
-
-/// A dataset in an order.
-#[derive(Debug, Serialize)]
-struct Dataset<'a> {
-    /// The dataset's name in the manifest.
-    name: &'a str,
-    /// The dataset's kind.
-    kind: &'static str,
-    /// The dataset's file or folder, absolute; for a list of files their folder; `None` for generated and embedded
-    /// data.
-    path: Option<PathBuf>,
-}
 
 /// The files of a run. Dropping it removes all of them except those in `folder`.
 #[derive(Debug)]
@@ -98,15 +58,6 @@ pub(super) fn threads(cell: &CellSpec, program: &Program) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-fn dataset(cell: &CellSpec) -> Option<Dataset<'_>> {
-    let is_some = *cell.dataset != DatasetSpec::Absent;
-    is_some.then(|| Dataset {
-        name: &cell.dataset_name,
-        kind: cell.dataset.kind(),
-        path: cell.dataset.place(),
-    })
-}
-
 impl Files {
     /// Writes the order and creates the file of events.
     pub(super) fn write(order: &Order<CellSpec>, program: &Program) -> io::Result<Self> {
@@ -127,19 +78,24 @@ impl Files {
             log,
         };
         let (seed, block) = (order.seed, order.block);
-        let order = ProgramOrder {
-            version: ORDER_VERSION,
-            key: &cell.key,
-            seed,
-            block,
-            parameters: &program.parameters,
-            threads: threads(cell, program),
-            device: cell.train.device.to_string(),
-            dataset: dataset(cell),
-            init_from: cell.train.init_from.as_deref(),
-            folder: files.folder.as_deref(),
-            verdicts: order.verdicts.then(|| files.verdicts()),
-        };
+        let dataset = (*cell.dataset != DatasetSpec::Absent).then(|| {
+            let place = cell.dataset.place();
+            json!({ "name": cell.dataset_name, "kind": cell.dataset.kind(), "path": place })
+        });
+        let verdicts = order.verdicts.then(|| files.verdicts());
+        let order = json!({
+            "version": ORDER_VERSION,
+            "key": cell.key,
+            "seed": seed,
+            "block": block,
+            "parameters": program.parameters,
+            "threads": threads(cell, program),
+            "device": cell.train.device.to_string(),
+            "dataset": dataset,
+            "init_from": cell.train.init_from,
+            "folder": files.folder,
+            "verdicts": verdicts.as_deref().map(Path::to_string_lossy),
+        });
         if let Some(command) = cell.model.command()
             && command.observe.is_some()
         {
@@ -150,8 +106,8 @@ impl Files {
         }
         fs::write(files.order(), serde_json::to_vec_pretty(&order)?)?;
         File::create(files.event_path())?;
-        if order.verdicts.is_some() {
-            File::create(files.verdicts())?;
+        if let Some(path) = verdicts {
+            File::create(path)?;
         }
         Ok(files)
     }

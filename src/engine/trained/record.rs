@@ -1,6 +1,6 @@
 //! [`Trained`]: a checkpoint that is opened.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -10,6 +10,7 @@ use super::check::check;
 use crate::datasets::{Known, Normalisation, Target};
 use crate::layers::checkpoint;
 use crate::losses::LossSpec;
+use crate::plan::absolute;
 use crate::train::{CLASS_NAMES, NORMALISATION, RUN, TrainedRun};
 
 /// A checkpoint with everything that is needed to use it.
@@ -44,8 +45,8 @@ impl Trained {
         };
         let mut run: TrainedRun = parsed(path, RUN, run)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        Arc::make_mut(&mut run.cell.dataset).change_path(|path| from(&folder, path));
+        let folder = absolute(Path::new("."), folder);
+        Arc::make_mut(&mut run.cell.dataset).change_path(|path| absolute(&folder, path));
         let class_names = metadata.get(CLASS_NAMES);
         let normalisation = metadata.get(NORMALISATION);
         let trained = Self {
@@ -116,20 +117,6 @@ impl Trained {
             wants_target,
         }
     }
-}
-
-/// `path` relative to `folder`, with `..` resolved where possible.
-fn from(folder: &Path, path: &Path) -> PathBuf {
-    let mut whole = folder.to_owned();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                whole.pop();
-            }
-            part => whole.push(part),
-        }
-    }
-    whole
 }
 
 fn parsed<T: DeserializeOwned>(path: &Path, entry: &str, text: &str) -> Result<T, TrainedError> {

@@ -36,7 +36,7 @@ fn failure(given: &str, error: GitError) -> Failure {
             );
             Failure::plain(title, of_results())
         }
-        error => Failure::plain(error.to_string(), None),
+        error @ GitError::Failed { .. } => Failure::plain(error.to_string(), None),
     }
 }
 

@@ -27,7 +27,7 @@ pub use worker::WorkerProgram;
 
 use std::sync::atomic::AtomicBool;
 
-use crate::event::{Event, Job, RunOutcome, Verdict};
+use crate::event::{Event, Job, Pruned, RunOutcome};
 
 /// A run's share of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,14 +43,14 @@ pub trait Launch: Sync {
     /// Runs `job` with `share` of the machine, passes every event of the worker to `emit`, and returns the outcome.
     ///
     /// If the job awaits verdicts, the return value of `emit` for [`Event::Epoch`] decides whether the run continues; for
-    /// all other events `emit` returns [`Verdict::Continue`]. Once `stop` is set, the run ends early with
+    /// all other events `emit` returns `None`. Once `stop` is set, the run ends early with
     /// [`RunOutcome::interrupted`].
     fn launch(
         &self,
         job: &Job,
         share: Share,
         stop: &AtomicBool,
-        emit: &mut dyn FnMut(Event) -> Verdict,
+        emit: &mut dyn FnMut(Event) -> Option<Pruned>,
     ) -> RunOutcome;
 }
 

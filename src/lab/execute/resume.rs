@@ -136,7 +136,8 @@ fn serving<'a>(
 ) -> impl Iterator<Item = &'a StoredRun> + Clone {
     let facts = store.runs_of(&keys.cell_hash).iter();
     let facts = facts.filter(|run| run.keys.share_facts(keys));
-    facts.filter(move |run| options.any_conditions || run.keys.conditions.satisfy(&keys.conditions))
+    let differences = |run: &StoredRun| run.keys.conditions.differences(&keys.conditions);
+    facts.filter(move |run| options.any_conditions || differences(run).is_empty())
 }
 
 fn decision(

@@ -7,7 +7,7 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use crate::device::DeviceKind;
-use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, StopReason, Verdict};
+use crate::event::{Event, Job, Pruned, RunEvent, RunId, RunOutcome, StopReason};
 
 use crate::results::store::RunConditions;
 
@@ -82,7 +82,7 @@ impl Drop for StopOnDrop<'_> {
 
 enum Message {
     /// An event of a run, and the channel on which its worker waits for the verdict, if it does.
-    Worker(RunId, Event, Option<SyncSender<Verdict>>),
+    Worker(RunId, Event, Option<SyncSender<Option<Pruned>>>),
     /// The outcome of a slot's run, or the panic of its thread.
     Ended(usize, thread::Result<Box<RunOutcome>>),
 }
@@ -237,7 +237,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                     return ask(&sender, job.id, event, stop);
                 }
                 drop(sender.send(Message::Worker(job.id, event, None)));
-                Verdict::Continue
+                None
             };
             let launch = || Box::new(launcher.launch(&job, share, stop, &mut emit));
             // The schedule would wait forever for a thread that panicked, for example when the system cannot create the
@@ -264,14 +264,14 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
 }
 
 /// Waits for the verdict, unless the schedule is stopping: then no reply comes, and the run is killed anyway.
-fn ask(sender: &Sender<Message>, id: RunId, event: Event, stop: &AtomicBool) -> Verdict {
+fn ask(sender: &Sender<Message>, id: RunId, event: Event, stop: &AtomicBool) -> Option<Pruned> {
     let (answer, verdict) = mpsc::sync_channel(1);
     drop(sender.send(Message::Worker(id, event, Some(answer))));
     loop {
         match verdict.recv_timeout(TICK) {
             Ok(verdict) => return verdict,
             Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::SeqCst) => {}
-            Err(_) => return Verdict::Continue,
+            Err(_) => return None,
         }
     }
 }

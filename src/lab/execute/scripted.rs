@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::event::{Event, Job, Pruned, RunId, RunOutcome, Status, Verdict};
+use crate::event::{Event, Job, Pruned, RunId, RunOutcome, Status};
 
 use super::{Launch, Share};
 
@@ -55,7 +55,7 @@ impl Launch for Scripted {
         job: &Job,
         _share: Share,
         stop: &AtomicBool,
-        emit: &mut dyn FnMut(Event) -> Verdict,
+        emit: &mut dyn FnMut(Event) -> Option<Pruned>,
     ) -> RunOutcome {
         if self.endless.contains(&job.id) {
             while !stop.load(Ordering::SeqCst) {
@@ -70,9 +70,8 @@ impl Launch for Scripted {
         };
         for event in events {
             let is_epoch = matches!(event, Event::Epoch(_));
-            match emit(event) {
-                Verdict::Prune(why) if is_epoch => return pruned(outcome, why),
-                _ => {}
+            if let Some(why) = emit(event).filter(|_| is_epoch) {
+                return pruned(outcome, why);
             }
         }
         outcome

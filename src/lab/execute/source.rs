@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::base::statistics::mean;
-use crate::event::{EpochRow, Job, KeptTrial, RunId, RunOutcome, Status, Verdict};
+use crate::event::{EpochRow, Job, KeptTrial, Pruned, RunId, RunOutcome, Status};
 
 use super::UntilPrecise;
 
@@ -16,10 +16,10 @@ pub trait Source {
     /// runs. Called as late as possible, and again whenever a run has ended.
     fn next(&mut self) -> Option<Next>;
 
-    /// Whether the run continues after this epoch. Called in the order of its epochs, for jobs that await verdicts; the
+    /// Why the run ends after this epoch, if it does. Called in the order of its epochs, for jobs that await verdicts; the
     /// worker waits for the reply.
-    fn verdict(&mut self, _id: RunId, _epoch: &EpochRow) -> Verdict {
-        Verdict::Continue
+    fn verdict(&mut self, _id: RunId, _epoch: &EpochRow) -> Option<Pruned> {
+        None
     }
 
     /// A run of this source has ended. Called before the event sink sees the outcome; may add to the job.
@@ -47,20 +47,13 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// The runs of `jobs`, in order.
-    pub fn new(jobs: Vec<Job>) -> Self {
+    /// The runs of `jobs`, in order; `until` has the times that earlier runs have measured.
+    pub fn new(jobs: Vec<Job>, until: UntilPrecise) -> Self {
         Self {
             jobs: jobs.into_iter(),
-            until: UntilPrecise::default(),
+            until,
             measured: MeasuredTimes::default(),
         }
-    }
-
-    /// Sets the times that earlier runs have measured.
-    #[must_use]
-    pub fn until(mut self, until: UntilPrecise) -> Self {
-        self.until = until;
-        self
     }
 }
 
@@ -173,14 +166,15 @@ mod tests {
     #[test]
     fn after_the_first_run_expected_times_are_from_what_was_measured() {
         let (far, near) = (Some(520.0), Some(52.0));
-        let mut list = Listed::new(vec![
+        let jobs = vec![
             job(0, 0, far),
             job(1, 0, near),
             job(2, 0, None),
             job(3, 0, Some(5200.0)),
             job(0, 1, far),
             job(1, 1, near),
-        ]);
+        ];
+        let mut list = Listed::new(jobs, UntilPrecise::default());
         let first = next(&mut list);
         assert_eq!(first.estimated_s, far, "nothing is measured yet");
         end(&mut list, first, 10.0, Some(4.0));
@@ -201,7 +195,8 @@ mod tests {
 
     #[test]
     fn a_run_that_failed_says_nothing_of_the_others() {
-        let mut list = Listed::new(vec![job(0, 0, Some(8.0)), job(0, 1, Some(8.0))]);
+        let jobs = vec![job(0, 0, Some(8.0)), job(0, 1, Some(8.0))];
+        let mut list = Listed::new(jobs, UntilPrecise::default());
         let mut first = next(&mut list);
         let failed = RunOutcome::empty(Status::Failed, "no".into());
         list.ended(&mut first, &failed);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason, Verdict};
+use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason};
 use crate::plan::{CellSpec, LimitsSpec};
 use crate::results::store::RunConditions;
 use crate::results::testing::assert_begins;
@@ -67,7 +67,7 @@ fn launched(script: &str, limits: LimitsSpec) -> (RunOutcome, Vec<Event>) {
     let stop = AtomicBool::new(false);
     let outcome = worker(script).launch(&job(limits), ONE, &stop, &mut |event| {
         events.push(event);
-        Verdict::Continue
+        None
     });
     (outcome, events)
 }
@@ -159,9 +159,7 @@ fn a_worker_that_is_killed_says_by_which_signal() {
 fn a_worker_that_does_not_start_is_a_result() {
     let program = WorkerProgram::other(Path::new("/no/such/program").into(), Vec::new(), None);
     let stop = AtomicBool::new(false);
-    let outcome = program.launch(&job(LimitsSpec::default()), ONE, &stop, &mut |_| {
-        Verdict::Continue
-    });
+    let outcome = program.launch(&job(LimitsSpec::default()), ONE, &stop, &mut |_| None);
     assert_eq!(outcome.status, Status::Failed);
     assert_begins(&outcome.reason, "cannot start a worker");
 }
@@ -178,7 +176,7 @@ fn a_worker_that_times_out_is_killed_and_its_stderr_is_kept() {
             time: Some(time),
             ..LimitsSpec::default()
         };
-        let outcome = worker.launch(&job(limits), ONE, &never, &mut |_| Verdict::Continue);
+        let outcome = worker.launch(&job(limits), ONE, &never, &mut |_| None);
         assert_eq!(outcome.status, Status::Timeout);
         assert_eq!(outcome.reason, format!("timeout: {time} s"));
         if outcome.stderr == "busy\n" {
@@ -290,7 +288,7 @@ fn seen(
 
 fn listed(n: usize) -> Listed {
     let jobs = (0..n).map(|cell| job_of(cell, LimitsSpec::default()));
-    Listed::new(jobs.collect())
+    Listed::new(jobs.collect(), UntilPrecise::default())
 }
 
 #[test]

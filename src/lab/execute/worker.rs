@@ -13,8 +13,8 @@ use crate::base::os::{self, Ended};
 use crate::base::text::count;
 use crate::device::DeviceKind;
 use crate::event::{
-    EpochRow, Event, Job, Profile, ProgramFiles, Reply, RunOutcome, RunTimes, Sample, Status,
-    Verdict,
+    EpochRow, Event, Job, Profile, ProgramFiles, Pruned, Reply, RunOutcome, RunTimes, Sample,
+    Status,
 };
 use crate::results::{cell_slug, fold_own_times};
 
@@ -126,7 +126,7 @@ impl Launch for WorkerProgram {
         job: &Job,
         share: Share,
         stop: &AtomicBool,
-        emit: &mut dyn FnMut(Event) -> Verdict,
+        emit: &mut dyn FnMut(Event) -> Option<Pruned>,
     ) -> RunOutcome {
         let began = Instant::now();
         let mut child = match self.spawn(share.threads) {
@@ -200,7 +200,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Reads until the process has exited; kills it on time limit, Ctrl-C or a protocol violation.
-    fn read_until_exit(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) -> Ended {
+    fn read_until_exit(&mut self, emit: &mut dyn FnMut(Event) -> Option<Pruned>) -> Ended {
         let mut pause = FIRST_PAUSE;
         loop {
             match self.lines.recv_timeout(POLL) {
@@ -227,7 +227,7 @@ impl Watch<'_> {
     }
 
     /// Reads the lines that were written before the exit and are still in the pipe.
-    fn read_remaining(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) {
+    fn read_remaining(&mut self, emit: &mut dyn FnMut(Event) -> Option<Pruned>) {
         let exited = Instant::now();
         while exited.elapsed() < ALL_OUTPUT_TIMEOUT
             && let Ok(line) = self.lines.recv_timeout(OUTPUT_TIMEOUT)
@@ -239,7 +239,7 @@ impl Watch<'_> {
     }
 
     /// Says how many warnings were not passed on.
-    fn count_left_out(&self, emit: &mut dyn FnMut(Event) -> Verdict) {
+    fn count_left_out(&self, emit: &mut dyn FnMut(Event) -> Option<Pruned>) {
         if let Some(more @ 1..) = self.heard.warnings.checked_sub(MOST_WARNINGS) {
             let message = format!("not shown: {}", count(more, "further warning"));
             emit(Event::Warning { message });
@@ -283,7 +283,7 @@ impl Watch<'_> {
         }
     }
 
-    fn hear(&mut self, line: &[u8], emit: &mut dyn FnMut(Event) -> Verdict) {
+    fn hear(&mut self, line: &[u8], emit: &mut dyn FnMut(Event) -> Option<Pruned>) {
         if self.heard.evidence.by_parent.is_some() {
             return;
         }
@@ -300,13 +300,13 @@ impl Watch<'_> {
                     return;
                 }
                 let waits = self.awaits_verdicts && matches!(event, Event::Epoch(_));
-                let verdict = emit(event);
+                let pruned = emit(event);
                 if waits {
                     if let Some(replies) = &self.replies {
-                        replies.send(&verdict.reply());
+                        replies.send(&pruned.as_ref().map_or(Reply::Continue, |_| Reply::Stop));
                     }
-                    if let Verdict::Prune(why) = verdict {
-                        self.heard.evidence.pruned = Some(why);
+                    if pruned.is_some() {
+                        self.heard.evidence.pruned = pruned;
                     }
                 }
             }

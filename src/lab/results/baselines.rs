@@ -1,14 +1,13 @@
 //! `baselines.csv`: what a constant, a linear model and the nearest training sample achieve on the data of the cells.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::ResultsError;
 use super::field::Field;
 use super::files::{remove, write_if_changed};
 use super::rows::BaselineRow;
-use super::table::Table;
-use super::write::csv_text;
+use super::table::{Table, metrics};
+use super::write::{csv_text, metric_fields, metric_names};
 
 const NAME: &str = "baselines.csv";
 /// Columns of `baselines.csv` before the metrics.
@@ -25,22 +24,23 @@ pub fn write_baselines(folder: &Path, rows: &[BaselineRow]) -> Result<(), Result
     if rows.is_empty() {
         return remove(&path);
     }
-    let metrics: BTreeSet<&String> = rows.iter().flat_map(|row| row.metrics.keys()).collect();
+    let metrics = metric_names(rows.iter().map(|row| &row.metrics));
     let header = FIXED.iter().map(|name| (*name).to_owned());
-    let header = header.chain(metrics.iter().map(|name| (*name).clone()));
+    let header = header.chain(metrics.iter().cloned()).collect();
     let fields = rows.iter().map(|row| {
-        let mut fields = vec![
-            row.dataset.clone(),
-            row.cell.clone(),
-            row.data.clone(),
-            row.seed.show(),
-            row.baseline.clone(),
+        let fields = [
+            &row.dataset,
+            &row.cell,
+            &row.data,
+            &row.seed.show(),
+            &row.baseline,
         ];
-        let metrics = metrics.iter().map(|name| row.metrics.get(*name));
-        fields.extend(metrics.map(|value| value.map(Field::show_fact).unwrap_or_default()));
+        let fields = fields.map(String::clone).into_iter();
         fields
+            .chain(metric_fields(&metrics, Some(&row.metrics)))
+            .collect()
     });
-    write_if_changed(&path, &csv_text(header.collect(), fields)).map(drop)
+    write_if_changed(&path, &csv_text(header, fields)).map(drop)
 }
 
 /// Reads `baselines.csv`; empty if it does not exist.
@@ -55,20 +55,14 @@ pub fn read_baselines(folder: &Path) -> Result<Vec<BaselineRow>, ResultsError> {
     let read = |fixed: [&str; 5]| Table::read(&path, &fixed.map(str::to_owned), true);
     let table = read(FIXED).or_else(|error| read(EARLIER).map_err(|_| error))?;
     let rows = table.rows().map(|mut cursor| {
-        let mut row = BaselineRow {
+        Ok(BaselineRow {
             dataset: cursor.next_text()?,
             cell: cursor.next_text()?,
             data: cursor.next_text()?,
             seed: cursor.next()?,
             baseline: cursor.next_text()?,
-            metrics: BTreeMap::new(),
-        };
-        for name in table.metrics() {
-            if let Some(value) = cursor.next()? {
-                row.metrics.insert(name.clone(), Some(value));
-            }
-        }
-        Ok(row)
+            metrics: metrics(&mut cursor, &table)?,
+        })
     });
     rows.collect()
 }

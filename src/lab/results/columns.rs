@@ -250,12 +250,8 @@ static FIXED: LazyLock<[Vec<ColumnInfo>; 9]> = LazyLock::new(|| {
 
 fn infos<R>(table: &[Column<R>]) -> Vec<ColumnInfo> {
     let info = |column: &Column<R>| ColumnInfo {
-        name: column.name.to_owned(),
-        unit: column.unit.to_owned(),
         direction: column.direction,
-        meaning: column.meaning.to_owned(),
-        datatype: column.datatype,
-        is_time: false,
+        ..ColumnInfo::plain(column.name, column.datatype, column.unit, column.meaning)
     };
     table.iter().map(info).collect()
 }
@@ -293,13 +289,10 @@ pub fn metric_column(name: &str) -> ColumnInfo {
         "ensemble" => " of the best epochs' mean weights on the validation split",
         _ => "",
     };
+    let meaning = format!("{what}{split}{over_epochs}");
     ColumnInfo {
-        name: name.to_owned(),
-        unit: "1".to_owned(),
         direction,
-        meaning: format!("{what}{split}{over_epochs}"),
-        datatype: Datatype::Number,
-        is_time: false,
+        ..ColumnInfo::plain(name, Datatype::Number, "1", &meaning)
     }
 }
 

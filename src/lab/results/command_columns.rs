@@ -5,7 +5,6 @@ use crate::models::Better;
 use crate::plan::CellSpec;
 
 use super::columns::{Column, TIMED, TIMES, metric_column};
-use super::datatype::Datatype;
 use super::{ColumnInfo, Direction, PlanFile};
 
 /// Describes a metric that the command of a cell declares, or its best value over epochs.
@@ -24,18 +23,17 @@ pub fn declared_column(name: &str, cell: &CellSpec) -> Option<ColumnInfo> {
     let known = metric_column(name);
     let meaning = match known.direction {
         Direction::None => format!("`{plain}` as the program reports it{best}"),
-        _ => known.meaning,
+        _ => known.meaning.clone(),
     };
     Some(ColumnInfo {
-        name: name.to_owned(),
         unit: metric.unit.clone().unwrap_or_else(|| "1".to_owned()),
         direction: match metric.better {
             Better::Lower => Direction::Lower,
             Better::Higher => Direction::Higher,
         },
         meaning,
-        datatype: Datatype::Number,
         is_time: metric.time,
+        ..known
     })
 }
 

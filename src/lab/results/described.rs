@@ -7,7 +7,7 @@ use super::datatype::Datatype;
 use super::field::Field;
 use super::identity::IDENTITY;
 use super::write::axis_columns;
-use super::{ColumnInfo, Direction, PlanFile};
+use super::{ColumnInfo, PlanFile};
 
 /// Describes a column by its name.
 pub(crate) fn described(name: &str, plan: &PlanFile) -> ColumnInfo {
@@ -15,7 +15,7 @@ pub(crate) fn described(name: &str, plan: &PlanFile) -> ColumnInfo {
         return axis(name, plan, place);
     }
     if let Some((_, datatype, unit, meaning)) = IDENTITY.iter().find(|(own, ..)| *own == name) {
-        return plain(name, *datatype, unit, meaning);
+        return ColumnInfo::plain(name, *datatype, unit, meaning);
     }
     let declared = || plan.columns.iter().find(|own| own.name == name).cloned();
     let known = fixed_column(name).cloned().or_else(declared);
@@ -32,18 +32,6 @@ pub(crate) fn as_median(mut column: ColumnInfo) -> ColumnInfo {
     column
 }
 
-/// A column without a better direction.
-pub(crate) fn plain(name: &str, datatype: Datatype, unit: &str, meaning: &str) -> ColumnInfo {
-    ColumnInfo {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        direction: Direction::None,
-        meaning: meaning.to_owned(),
-        datatype,
-        is_time: false,
-    }
-}
-
 fn axis(name: &str, plan: &PlanFile, place: usize) -> ColumnInfo {
     let axis = &plan.axes[place];
     let values = plan.cells.iter().filter_map(|cell| cell.axes.get(place));
@@ -58,7 +46,7 @@ fn axis(name: &str, plan: &PlanFile, place: usize) -> ColumnInfo {
         _ => Datatype::Text,
     };
     let meaning = format!("Axis: value of `{}`", axis.path);
-    plain(name, datatype, "", &meaning)
+    ColumnInfo::plain(name, datatype, "", &meaning)
 }
 
 /// The column for one end of an interval, such as `step_ms_low` of `timings.csv`.

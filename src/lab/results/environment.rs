@@ -43,9 +43,8 @@ fn working_tree(folder: &Path) -> BTreeMap<String, String> {
     let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
     let arguments = ["status", "--porcelain=v2", "--branch"];
     let said = git(folder, arguments.into_iter().chain(paths)).ok();
-    let tree = said.map(|said| Tree::read(&said)).unwrap_or_default();
-    let dirty = tree.is_dirty.map(|dirty| dirty.to_string());
-    fields([("commit", tree.commit), ("dirty", dirty)])
+    let (commit, dirty) = said.map(|said| tree(&said)).unwrap_or_default();
+    fields([("commit", commit), ("dirty", dirty)])
 }
 
 /// All fields except those of the working tree and of the devices that the planner opens.
@@ -153,27 +152,18 @@ fn features() -> String {
     }
 }
 
-/// State of the git working tree in which a given folder lies.
-#[derive(Debug, Default, PartialEq)]
-struct Tree {
-    /// Hash of the commit.
-    commit: Option<String>,
-    /// Whether tracked or new files outside `reports/` differ from the commit.
-    is_dirty: Option<bool>,
-}
-
-impl Tree {
-    /// Parses the output of `git status --porcelain=v2 --branch`: `# branch.oid <hash>` (or `(initial)` before the
-    /// first commit) among header lines, then one line per file.
-    fn read(said: &str) -> Self {
-        let mut lines = said.lines();
-        let commit = lines.find_map(|line| line.strip_prefix("# branch.oid "));
-        let is_hash = |text: &&str| text.chars().all(|letter| letter.is_ascii_hexdigit());
-        Self {
-            commit: commit.filter(is_hash).map(str::to_owned),
-            is_dirty: Some(said.lines().any(|line| !line.starts_with('#'))),
-        }
-    }
+/// Hash of the commit, and whether tracked or new files outside `reports/` differ from it, of the output of `git status
+/// --porcelain=v2 --branch`: `# branch.oid <hash>` (or `(initial)` before the first commit) among header lines, then one
+/// line per file.
+fn tree(said: &str) -> (Option<String>, Option<String>) {
+    let mut lines = said.lines();
+    let commit = lines.find_map(|line| line.strip_prefix("# branch.oid "));
+    let is_hash = |text: &&str| text.chars().all(|letter| letter.is_ascii_hexdigit());
+    let is_dirty = said.lines().any(|line| !line.starts_with('#'));
+    (
+        commit.filter(is_hash).map(str::to_owned),
+        Some(is_dirty.to_string()),
+    )
 }
 
 #[cfg(test)]
@@ -215,14 +205,11 @@ mod tests {
     fn one_look_tells_commit_and_changes() {
         let clean = "# branch.oid 296c4e31ab\n# branch.head main\n# branch.ab +0 -1";
         let commit = Some("296c4e31ab".to_owned());
-        let tree = |commit, dirty| Tree {
-            commit,
-            is_dirty: Some(dirty),
-        };
-        assert_eq!(Tree::read(clean), tree(commit.clone(), false));
+        let dirty = |is: bool| Some(is.to_string());
+        assert_eq!(tree(clean), (commit.clone(), dirty(false)));
         let new = format!("{clean}\n? experiments/x.toml");
-        assert_eq!(Tree::read(&new), tree(commit, true));
+        assert_eq!(tree(&new), (commit, dirty(true)));
         let first = "# branch.oid (initial)\n# branch.head main\n? a";
-        assert_eq!(Tree::read(first), tree(None, true));
+        assert_eq!(tree(first), (None, dirty(true)));
     }
 }

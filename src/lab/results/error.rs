@@ -36,27 +36,17 @@ pub enum ResultsError {
         /// Content of the lock file.
         holder: String,
     },
-    /// The store or a journal has another layout version.
-    #[error("`{}` has format {found}, this program reads and writes format {expected}", folder.display())]
-    OtherVersion {
-        /// The store or the journal.
-        folder: PathBuf,
-        /// The version found.
-        found: String,
-        /// Version of this program.
-        expected: u32,
-    },
-    /// The results have another format version.
+    /// The results, the store or a journal have another format version.
     #[error(
-        "`{}` has format version {found}, this program reads version {expected}; \
-         run the manifest again with this program, or report with the program that wrote it",
+        "`{}` has format version {found}, this program reads version {expected}; use the program that wrote it, or remove it \
+         to begin anew",
         path.display()
     )]
-    Version {
-        /// `plan.json`.
+    OtherVersion {
+        /// `plan.json`, the store or the journal.
         path: PathBuf,
-        /// Version in the file.
-        found: u64,
+        /// The version found.
+        found: String,
         /// Version of this program.
         expected: u32,
     },

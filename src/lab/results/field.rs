@@ -102,10 +102,9 @@ impl Field for Status {
 
     fn read(text: &str) -> Result<Self, Expected> {
         let found = Self::ALL.iter().find(|(_, name)| *name == text);
-        found.map(|(status, _)| *status).ok_or(
-            "`done`, `diverged`, `timeout`, `oom`, `failed`, `panicked`, `killed`, `pruned`, `infeasible`, \
-             `skipped` or `not-run`",
-        )
+        found
+            .map(|(status, _)| *status)
+            .ok_or("a status of runs, such as `done`")
     }
 }
 

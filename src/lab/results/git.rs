@@ -57,12 +57,6 @@ pub enum GitError {
         /// The folder.
         folder: PathBuf,
     },
-    /// A ref that is empty or that git would parse as an option.
-    #[error("`{reference}` is no git ref: a ref has a name, and does not begin with `-`")]
-    NoReference {
-        /// The ref.
-        reference: String,
-    },
     /// The repository has no such ref.
     #[error("git knows no commit `{reference}`")]
     UnknownReference {
@@ -122,11 +116,12 @@ impl Repository {
     /// The full hash of the commit that a ref resolves to (`main`, `HEAD~3`, a tag, a hash).
     ///
     /// # Errors
-    /// [`GitError::NoReference`] for an empty ref or one that begins with `-`, [`GitError::UnknownReference`].
+    /// [`GitError::UnknownReference`], also for an empty ref or one that git would parse as an option.
     pub fn commit(&self, reference: &str) -> Result<String, GitError> {
         if reference.is_empty() || reference.starts_with('-') || reference.contains('\0') {
-            return Err(GitError::NoReference {
+            return Err(GitError::UnknownReference {
                 reference: reference.to_owned(),
+                advice: Some("a ref has a name, and does not begin with `-`".to_owned()),
             });
         }
         let commit = format!("{reference}^{{commit}}");
@@ -312,7 +307,10 @@ mod tests {
         let (_folder, repository) = repository();
         for reference in ["--output=x", "-h", "", "a\0b"] {
             let error = repository.commit(reference).expect_err("refused");
-            assert!(matches!(error, GitError::NoReference { .. }), "{error}");
+            assert!(
+                matches!(&error, GitError::UnknownReference { advice: Some(it), .. } if it.contains("begin with")),
+                "{error}"
+            );
         }
     }
 

@@ -8,7 +8,7 @@ use crate::event::EpochRow;
 
 use super::columns::{AFTER_THE_LAST, EPOCHS};
 use super::datatype::Datatype;
-use super::described::{as_median, described, plain};
+use super::described::{as_median, described};
 use super::field::Field;
 use super::intervals::counted_runs;
 use super::session::{self, moment};
@@ -134,8 +134,9 @@ impl<'a> Sources<'a> {
                 .iter()
                 .map(move |column| (at_epoch(column, which), Origin::Epoch))
         };
-        let blocks = BLOCK_COLUMNS
-            .map(|(name, datatype, unit, meaning)| plain(name, datatype, unit, meaning));
+        let blocks = BLOCK_COLUMNS.map(|(name, datatype, unit, meaning)| {
+            ColumnInfo::plain(name, datatype, unit, meaning)
+        });
         let blocks = blocks
             .into_iter()
             .chain(self.taken.iter().map(|(_, column)| column.clone()));

@@ -176,9 +176,9 @@ fn parse_plan(path: &Path, text: &str) -> Result<PlanFile, ResultsError> {
     };
     let version: Version = serde_json::from_str(text).map_err(damaged)?;
     if version.format_version != u64::from(FORMAT_VERSION) {
-        return Err(ResultsError::Version {
+        return Err(ResultsError::OtherVersion {
             path: path.to_owned(),
-            found: version.format_version,
+            found: version.format_version.to_string(),
             expected: FORMAT_VERSION,
         });
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::text::{one_line, visible};
-use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
+use crate::event::{EpochRow, RunFacts, RunTimes};
 
 use super::baselines::read_baselines;
 use super::columns::{CONFUSIONS, EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, WORK};
@@ -14,7 +14,7 @@ use super::command_columns::{own_times, timed_columns};
 use super::files::read_text;
 use super::ops::read_ops;
 use super::plan_file::read_plan;
-use super::table::{Cursor, Table, rows_if_there};
+use super::table::{Cursor, Table, metrics, rows_if_there};
 use super::write::{
     blocks_header, confusion_header, epochs_header, runs_header, timings_header, work_header,
 };
@@ -125,17 +125,6 @@ fn run_row(
         row.facts = Some(facts);
     }
     Ok(row)
-}
-
-fn metrics(cursor: &mut Cursor<'_>, table: &Table) -> Result<Metric, ResultsError> {
-    let mut metrics = Metric::new();
-    for name in table.metrics() {
-        // An empty field is a missing value: the file does not distinguish an absent metric from NaN.
-        if let Some(value) = cursor.next()? {
-            metrics.insert(name.clone(), Some(value));
-        }
-    }
-    Ok(metrics)
 }
 
 fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, ResultsError> {

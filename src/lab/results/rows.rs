@@ -106,6 +106,20 @@ pub struct ColumnInfo {
     pub is_time: bool,
 }
 
+impl ColumnInfo {
+    /// A column without a better direction.
+    pub(crate) fn plain(name: &str, datatype: Datatype, unit: &str, meaning: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            direction: Direction::None,
+            meaning: meaning.to_owned(),
+            datatype,
+            is_time: false,
+        }
+    }
+}
+
 /// Direction of a column: whether higher or lower is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::event::Metric;
+
 use super::ResultsError;
 use super::columns::{Column, is_added_column};
 use super::field::Field;
@@ -215,4 +217,16 @@ impl Cursor<'_> {
         let place = format!("line {line}, column `{name}`");
         ResultsError::damaged(&self.table.path, place, reason)
     }
+}
+
+/// The metrics at the end of a row.
+pub(super) fn metrics(cursor: &mut Cursor<'_>, table: &Table) -> Result<Metric, ResultsError> {
+    let mut metrics = Metric::new();
+    for name in table.metrics() {
+        // An empty field is a missing value: the file does not distinguish an absent metric from NaN.
+        if let Some(value) = cursor.next()? {
+            metrics.insert(name.clone(), Some(value));
+        }
+    }
+    Ok(metrics)
 }

@@ -305,7 +305,7 @@ pub(super) fn metric_names<'a>(metrics: impl Iterator<Item = &'a Metric>) -> Vec
     names.into_iter().cloned().collect()
 }
 
-fn metric_fields<'a>(
+pub(super) fn metric_fields<'a>(
     names: &'a [String],
     values: Option<&'a Metric>,
 ) -> impl Iterator<Item = String> + 'a {

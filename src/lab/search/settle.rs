@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::event::{EpochRow, Job, KeptTrial, Pruned, RunId, Status, Trial};
 use crate::execute::Next;
+use crate::plan::Feasibility;
 use crate::plan::search::PrunedInfo;
-use crate::plan::{Feasibility, Resume};
 
 use super::memory::Known;
 use super::source::{Proposal, Search};
@@ -173,6 +173,10 @@ impl Search<'_> {
 
     fn job(&self, proposal: &Proposal) -> Job {
         let trial = &proposal.trial;
+        // A trial that waits for verdicts starts from the beginning: its earlier epochs would be judged again, against
+        // different trials.
+        let goes_on = trial.members.is_empty() && !trial.awaits_verdicts;
+        let resume = trial.cell.resume(proposal.keys.seed, 0);
         Job {
             id: RunId {
                 cell: follow_ups::row(self.spec.trials, &trial.info),
@@ -181,16 +185,9 @@ impl Search<'_> {
             },
             spec: Arc::new(trial.cell.spec.clone()),
             estimated_s: None,
-            resume: Self::resume(trial, proposal.keys.seed),
+            resume: resume.filter(|_| goes_on),
             trial: Some(Arc::new(trial.clone())),
         }
-    }
-
-    /// A trial that waits for verdicts starts from the beginning: its earlier epochs would be judged again, against
-    /// different trials.
-    fn resume(trial: &Trial, seed: u64) -> Option<Resume> {
-        let trains = trial.members.is_empty() && !trial.awaits_verdicts;
-        trial.cell.resume(seed, 0).filter(|_| trains)
     }
 
     fn kept(&self, proposal: &Proposal, status: Status, reason: String) -> Next {

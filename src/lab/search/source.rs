@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::event::{EpochRow, Job, Member, RunId, RunOutcome, Trial, Verdict};
+use crate::event::{EpochRow, Job, Member, Pruned, RunId, RunOutcome, Trial};
 use crate::execute::{Next, Source};
 use crate::plan::search::{Point, SearchSpec, TrialInfo, TrialRole};
 use crate::plan::{Plan, PlannedCell};
@@ -267,10 +267,8 @@ impl Source for Search<'_> {
         }
     }
 
-    fn verdict(&mut self, id: RunId, epoch: &EpochRow) -> Verdict {
-        let Some(mut running) = self.running.remove(&id) else {
-            return Verdict::Continue;
-        };
+    fn verdict(&mut self, id: RunId, epoch: &EpochRow) -> Option<Pruned> {
+        let mut running = self.running.remove(&id)?;
         let Trial { info, cell, .. } = &running.trial;
         let value = self.reader.reported(&cell.spec, epoch);
         let point = value.map(|value| (epoch.epoch, value));
@@ -280,7 +278,7 @@ impl Source for Search<'_> {
             self.judge(running.study, info.number, &running.curve, &metric)
         });
         self.running.insert(id, running);
-        pruned.map_or(Verdict::Continue, Verdict::Prune)
+        pruned
     }
 
     fn ended(&mut self, job: &mut Job, outcome: &RunOutcome) {

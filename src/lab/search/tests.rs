@@ -6,7 +6,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::event::{EpochRow, Job, Pruned, RunFacts, RunOutcome, Status, Verdict};
+use crate::event::{EpochRow, Job, Pruned, RunFacts, RunOutcome, Status};
 use crate::execute::{Next, Source};
 use crate::plan::Plan;
 use crate::results::Share;
@@ -103,16 +103,11 @@ fn step(search: &mut Search<'_>, trial: &mut RunningTrial) -> Option<(Status, St
         .trial
         .as_ref()
         .is_some_and(|trial| trial.awaits_verdicts);
-    let verdict = if asks {
-        search.verdict(trial.job.id, &row)
-    } else {
-        Verdict::Continue
-    };
-    let pruned = match verdict {
-        Verdict::Continue if trial.epoch < EPOCHS => return None,
-        Verdict::Continue => None,
-        Verdict::Prune(pruned) => Some(pruned),
-    };
+    let asked = asks.then(|| search.verdict(trial.job.id, &row));
+    let pruned = asked.flatten();
+    if pruned.is_none() && trial.epoch < EPOCHS {
+        return None;
+    }
     let outcome = outcome(&trial.job, trial.epoch, pruned);
     search.ended(&mut trial.job, &outcome);
     Some((outcome.status, outcome.reason))

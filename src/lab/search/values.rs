@@ -6,7 +6,6 @@ use crate::plan::{CellSpec, ReachSpec};
 use crate::results::objective;
 
 use super::Ending;
-use super::pruner::Verdict;
 use super::study::reason;
 
 #[derive(Debug)]
@@ -106,15 +105,14 @@ impl Reader {
     }
 
     /// A pruner's verdict as stored in results.
-    pub(super) fn pruned(&self, verdict: Verdict, metric: &str) -> Pruned {
+    pub(super) fn pruned(&self, verdict: PrunedInfo, metric: &str) -> Pruned {
         // `as_loss` only changes the sign, so applying it twice gives the original value.
         let shown = |loss: f64| self.direction().as_loss(loss);
         let info = PrunedInfo {
-            step: verdict.step,
             metric: metric.to_owned(),
             value: shown(verdict.value),
             threshold: shown(verdict.threshold),
-            trials: verdict.trials,
+            ..verdict
         };
         Pruned {
             reason: reason(&info, self.limit),

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table, Value as Toml};
 
+use super::super::tries::final_settings;
 use super::super::{CostSpec, Plan};
-use super::tries::final_settings;
 use super::{Domain, SearchSpec, Written, objective};
 
 /// Checks the section of a plan whose matrices are read.
@@ -24,7 +24,6 @@ pub(in crate::plan) fn check(
     mistakes.extend(pruner(search, table));
     mistakes.extend(money(search, table, &plan.cost));
     mistakes.extend(target(plan, search, table));
-    on_axes(plan, mistakes);
     set_by_variants(plan, mistakes);
     final_settings(plan, mistakes);
     warnings.extend(idle(search, table));
@@ -130,22 +129,6 @@ fn target(plan: &Plan, search: &SearchSpec, table: &Table) -> Option<Diagnostic>
     })
 }
 
-/// Reports settings that are both an axis and a parameter.
-fn on_axes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
-    for written in &plan.searched.parameters {
-        let path = &written.parameter.path;
-        let axes = plan.matrices.iter().flat_map(|matrix| &matrix.axes);
-        for axis in axes.filter(|axis| axis.long() == *path) {
-            mistakes.push(
-                Diagnostic::error(format!("`{path}` is an axis and a parameter of the search"))
-                    .at(written.place, "chosen by the search")
-                    .context(axis.place, "an axis of the matrix")
-                    .help("leave one of them out"),
-            );
-        }
-    }
-}
-
 /// Reports a variant and a parameter in the same study that set the same value, which is ambiguous.
 fn set_by_variants(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let axes = plan.axes.iter().enumerate();
@@ -161,14 +144,13 @@ fn set_by_variants(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
                     && axes.all(|own| own.axis != place || own.values.contains(name))
             };
             if let Some(written) = plan.searched.parameters.iter().find(is_with) {
-                let elsewhere = format!("`when = {{ variant = … }}` without `{name}`");
                 mistakes.push(
                     Diagnostic::error(format!("variant `{name}` sets `{path}`, which is searched"))
                         .at(one.place(), "set by the variant")
                         .context(written.place, "chosen by the search")
-                        .help(format!(
-                            "leave it out, or search it elsewhere only: {elsewhere}"
-                        )),
+                        .help(
+                            "leave it out, or search it elsewhere only: `when = { variant = … }`",
+                        ),
                 );
             }
         }
@@ -221,13 +203,4 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
         )
     });
     unknown.collect()
-}
-
-pub(in crate::plan) fn too_many_studies(section: &Node, count: usize) -> Diagnostic {
-    Diagnostic::error("the matrix has too many studies")
-        .at(
-            section.place,
-            format!("{count} cells, each searched on its own"),
-        )
-        .help(format!("a search has at most {}", super::MOST_STUDIES))
 }

@@ -13,7 +13,6 @@ mod searched;
 mod section;
 mod space;
 mod study;
-mod tries;
 mod written;
 
 pub use point::{Point, Value};
@@ -27,7 +26,6 @@ pub(super) use check::{check, names_of_metrics};
 pub use objective::ObjectiveDirection;
 pub(super) use read::read;
 pub(super) use searched::Searched;
-pub(super) use tries::cells;
 pub(super) use written::Written;
 
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use crate::manifest::Node;
 use super::super::Plan;
 use super::super::assign::Assignment;
 use super::super::planned::{PlannedCell, Resolver};
-use super::check::too_many_studies;
+use super::super::references::too_large;
 use super::searched::{Searched, keys};
 use super::{Domain, MOST_STUDIES, Point, Space};
 
@@ -86,7 +86,9 @@ impl Plan {
             return Ok(());
         };
         if self.count > MOST_STUDIES {
-            return Err(too_many_studies(node, self.count));
+            let found = format!("{} cells, each searched on its own", self.count);
+            let most = format!("{MOST_STUDIES} studies");
+            return Err(too_large(node.place, found, &most));
         }
         let weights = self.weights_of_trials();
         self.searched.list(&self.matrices, weights.as_ref());

@@ -2,6 +2,7 @@
 //! [`simulation`](super::simulation).
 
 use super::simulation::{CALM, QUICK, Scenario, finds_first, rate, stream};
+use super::tests::ALONE;
 use super::*;
 use crate::base::statistics::median;
 use crate::compare::statistics::Draws;
@@ -55,7 +56,7 @@ fn the_detectable_effect_is_found_about_four_times_in_five() {
             ..CALM
         };
         let mut rng = stream();
-        let judged = (0..40).map(|_| judge_with(&scenario.interleaved(&mut rng), None, FEW));
+        let judged = (0..40).map(|_| judge_with(&scenario.interleaved(&mut rng), ALONE, FEW));
         let stated = judged.filter_map(|found| found.cells[0].detectable);
         let stated = median(&stated.collect::<Vec<f64>>()).expect("detectable effects");
         let planted = Scenario {

@@ -40,18 +40,8 @@ pub(super) struct Asked {
     pub(super) comparisons: usize,
 }
 
-impl From<Option<f64>> for Asked {
-    fn from(threshold: Option<f64>) -> Self {
-        Self {
-            threshold,
-            comparisons: 1,
-        }
-    }
-}
-
 /// Returns the verdicts on all cells and on the matrix.
-pub(super) fn judge(samples: &[Samples], asked: impl Into<Asked>) -> Verdicts {
-    let asked = asked.into();
+pub(super) fn judge(samples: &[Samples], asked: Asked) -> Verdicts {
     let is_counted = |cell: &&Samples| cell.comparable.is_ok();
     let mut designs = samples.iter().filter(is_counted).map(|cell| cell.design);
     if designs.clone().count() > 0 && designs.all(|design| design == Design::UntilSure) {
@@ -101,8 +91,7 @@ fn test(samples: &[Samples], comparisons: usize, effort: Effort) -> Tested {
     }
 }
 
-fn judge_with(samples: &[Samples], asked: impl Into<Asked>, effort: Effort) -> Verdicts {
-    let asked = asked.into();
+fn judge_with(samples: &[Samples], asked: Asked, effort: Effort) -> Verdicts {
     let tested = test(samples, asked.comparisons, effort);
     let resampled: Vec<Vec<f64>> = samples.iter().map(|cell| cell.resampled(effort)).collect();
     let family = Family::new(samples, &tested, asked);

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::tests::ALONE;
 use super::*;
 use crate::base::statistics::median;
 use crate::compare::Verdict;
@@ -49,7 +50,7 @@ fn matrices() -> impl Strategy<Value = Vec<Samples>> {
 fn changed(cells: &[Samples], change: impl Fn(&mut Samples)) -> Verdicts {
     let mut cells = cells.to_vec();
     cells.iter_mut().for_each(change);
-    judge_with(&cells, None, QUICK)
+    judge_with(&cells, ALONE, QUICK)
 }
 
 fn ends(verdicts: &Verdicts) -> Vec<[f64; 3]> {
@@ -100,7 +101,7 @@ proptest! {
 
     #[test]
     fn exchanging_the_sides_inverts_ratios_and_directions(cells in matrices()) {
-        let here = judge_with(&cells, None, QUICK);
+        let here = judge_with(&cells, ALONE, QUICK);
         let there = changed(&cells, |cell| std::mem::swap(&mut cell.before, &mut cell.after));
         let inverted: Vec<f64> = ends(&there).into_iter().flat_map(|[v, l, h]| [1.0 / v, 1.0 / h, 1.0 / l]).collect();
         prop_assert!(are_close(&ends(&here).concat(), &inverted), "{:?} {inverted:?}", ends(&here));
@@ -119,7 +120,7 @@ proptest! {
 
     #[test]
     fn another_unit_changes_nothing(cells in matrices(), unit in prop_oneof![Just(0.001), Just(7.3), Just(1000.0)]) {
-        let here = judge_with(&cells, None, QUICK);
+        let here = judge_with(&cells, ALONE, QUICK);
         let there = changed(&cells, |cell| {
             let sides = cell.before.iter_mut().chain(&mut cell.after);
             sides.for_each(|time| *time *= unit);
@@ -131,7 +132,7 @@ proptest! {
 
     #[test]
     fn the_order_of_pairs_changes_nothing(cells in matrices(), by in 1_usize..5) {
-        let here = judge_with(&cells, None, QUICK);
+        let here = judge_with(&cells, ALONE, QUICK);
         let there = changed(&cells, |cell| {
             let by = by % cell.before.len();
             cell.before.rotate_left(by);
@@ -144,7 +145,7 @@ proptest! {
 
     #[test]
     fn no_word_of_an_effect_stands_without_a_test_an_interval_and_a_size(cells in matrices()) {
-        let found = judge_with(&cells, None, QUICK);
+        let found = judge_with(&cells, ALONE, QUICK);
         for (cell, judgement) in cells.iter().zip(&found.cells) {
             if matches!(judgement.verdict, Verdict::Faster | Verdict::Slower) {
                 let ratio = judgement.ratio.expect("an effect has a ratio");

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
+use super::tests::ALONE;
 use super::*;
 use crate::base::statistics::median;
 use crate::base::{Purpose, Seed};
@@ -191,7 +192,7 @@ fn alarms(cells: &[Samples]) -> bool {
     if !is_large || !test(cells, 1, QUICK).adjusted.iter().any(|&p| p <= ALPHA) {
         return false;
     }
-    let verdicts = judge_with(cells, None, QUICK);
+    let verdicts = judge_with(cells, ALONE, QUICK);
     let mut of_cells = verdicts.cells.iter().map(|cell| &cell.verdict);
     of_cells.any(is_effect)
         || verdicts
@@ -208,7 +209,7 @@ pub(super) fn finds_first(cells: &[Samples]) -> bool {
     };
     let tested = test(cells, 1, Effort { draws, ..QUICK });
     let p_holm = tested.cells[0].and_then(|_| tested.adjusted.first().copied());
-    let family = Family::new(cells, &tested, None.into());
+    let family = Family::new(cells, &tested, ALONE);
     let drawn = cells[0].resampled(QUICK);
     family
         .judge_cell(&cells[0], &drawn, tested.cells[0], p_holm)
@@ -342,7 +343,7 @@ fn three_repeats_of_eight_cells_show_a_tenth_over_the_matrix() {
         ..CALM
     };
     let is_shown = |cells: &[Samples]| {
-        let matrix = judge_with(cells, None, QUICK).matrix;
+        let matrix = judge_with(cells, ALONE, QUICK).matrix;
         matrix.is_some_and(|matrix| is_effect(&matrix.verdict))
     };
     let paired = rate(200, 11, |rng| is_shown(&scenario.interleaved(rng)));

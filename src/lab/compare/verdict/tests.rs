@@ -5,6 +5,12 @@ use crate::compare::floor::Floor;
 use crate::compare::{Judgement, NotComparableReason, ThresholdSource};
 use crate::compare::{Test, UnclearReason, Verdict};
 
+/// One comparison without a threshold.
+pub(super) const ALONE: Asked = Asked {
+    threshold: None,
+    comparisons: 1,
+};
+
 /// Ten runs that scatter by about one percent, in arbitrary order.
 const NOISE: [f64; 10] = [
     1.003, 0.991, 1.012, 0.997, 1.006, 0.988, 1.001, 1.009, 0.994, 0.999,
@@ -29,7 +35,8 @@ fn between(floor: f64, mut cell: Samples) -> Samples {
 }
 
 fn only(cell: Samples, threshold: Option<f64>) -> Judgement {
-    judge(&[cell], threshold).cells.remove(0)
+    let asked = Asked { threshold, ..ALONE };
+    judge(&[cell], asked).cells.remove(0)
 }
 
 #[test]
@@ -76,7 +83,7 @@ fn an_effect_below_the_threshold_is_the_same_and_one_at_it_is_unclear() {
 #[test]
 fn too_few_runs_say_how_many_are_needed() {
     let cells: Vec<Samples> = (0..8).map(|_| cell(3, 1.5, Design::Interleaved)).collect();
-    let found = judge(&cells, None);
+    let found = judge(&cells, ALONE);
     assert_eq!((found.needed_runs, found.cells[0].p), (6, None));
     assert!(
         found
@@ -100,8 +107,8 @@ fn runs_that_suffice_for_a_test_but_not_for_an_interval_never_say_same() {
 fn the_values_of_an_axis_share_their_five_percent() {
     let judged = |comparisons| {
         let asked = Asked {
-            threshold: None,
             comparisons,
+            ..ALONE
         };
         let found = judge(&[cell(6, 1.1, Design::Interleaved)], asked);
         (
@@ -177,7 +184,7 @@ fn what_cannot_be_compared_has_neither_ratio_nor_test() {
         comparable: Err(reasons.clone()),
         ..cell(10, 1.1, Design::Interleaved)
     };
-    let found = judge(&[refused, cell(10, 1.1, Design::Interleaved)], None);
+    let found = judge(&[refused, cell(10, 1.1, Design::Interleaved)], ALONE);
     assert_eq!(found.cells[0].verdict, Verdict::NotComparable(reasons));
     assert_eq!((found.cells[0].ratio, found.cells[0].p), (None, None));
     // A single cell is left; a matrix test would only repeat it.
@@ -214,7 +221,7 @@ fn the_matrix_has_an_interval_from_six_runs_and_says_the_same_with_evidence() {
             ..cell(10, 1.0, Design::Interleaved)
         })
         .collect();
-    let matrix = judge(&cells, None).matrix.expect("four cells");
+    let matrix = judge(&cells, ALONE).matrix.expect("four cells");
     assert_eq!(matrix.verdict, Verdict::Same);
     assert!(matrix.detectable.is_some_and(|effect| effect < 0.05));
     assert!(matrix.ratio.low < 1.0 && matrix.ratio.high > 1.0);

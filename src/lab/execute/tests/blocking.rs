@@ -20,7 +20,7 @@ fn an_order_larger_than_the_pipe_does_not_wait_for_a_worker_that_never_reads() {
     job.spec = Arc::new(spec);
     let worker = worker(&format!("echo '{HELLO}'; {FOR_A_DAY}"));
     let never = AtomicBool::new(false);
-    let outcome = worker.launch(&job, ONE, &never, &mut |_| Verdict::Continue);
+    let outcome = worker.launch(&job, ONE, &never, &mut |_| None);
     assert_eq!(outcome.reason, "timeout: 0.2 s");
 }
 

@@ -74,7 +74,7 @@ fn runs_of(planned: &(Plan, Vec<PlannedCell>), quiet: [bool; 3]) -> [usize; 3] {
         spec: Arc::new(planned.1[cell].spec.clone()),
         ..job(LimitsSpec::default())
     });
-    let mut source = Listed::new(jobs.collect()).until(until(planned));
+    let mut source = Listed::new(jobs.collect(), until(planned));
     let launcher = Scripted::new().playing(move |job| {
         let time = step_ms(quiet[job.id.cell], job.id.block);
         (Vec::new(), outcome(time))

@@ -86,13 +86,13 @@ impl Source for Search {
         self.queue.pop_front()
     }
 
-    fn verdict(&mut self, id: RunId, epoch: &EpochRow) -> Verdict {
+    fn verdict(&mut self, id: RunId, epoch: &EpochRow) -> Option<Pruned> {
         self.heard
             .push(format!("{} epoch {}", id.cell, epoch.epoch));
         if self.prunes == Some((id.cell, epoch.epoch)) {
-            Verdict::Prune(pruned(epoch.epoch))
+            Some(pruned(epoch.epoch))
         } else {
-            Verdict::Continue
+            None
         }
     }
 
@@ -202,13 +202,18 @@ fn an_interruption_comes_through_between_trials_that_are_kept() {
 }
 
 /// Executes a run whose worker waits for the reply to its first epoch, and then executes `rest`.
-fn asked(rest: &str, limits: LimitsSpec, stop: &AtomicBool, verdict: &Verdict) -> RunOutcome {
+fn asked(
+    rest: &str,
+    limits: LimitsSpec,
+    stop: &AtomicBool,
+    verdict: Option<&Pruned>,
+) -> RunOutcome {
     let epoch = serde_json::to_string(&row(0)).unwrap();
     let script = format!("read order; echo '{HELLO}'; echo '{epoch}'; {rest}");
     let job = trial(0, limits);
     let mut answer = |event| match event {
-        Event::Epoch(_) => verdict.clone(),
-        _ => Verdict::Continue,
+        Event::Epoch(_) => verdict.cloned(),
+        _ => None,
     };
     worker(&script).launch(&job, ONE, stop, &mut answer)
 }
@@ -222,13 +227,13 @@ fn repeats_the_answer() -> String {
 fn a_worker_is_told_the_verdict_and_its_end_is_a_pruned_run_with_facts() {
     let (never, limits) = (AtomicBool::new(false), LimitsSpec::default());
     let rest = repeats_the_answer();
-    let outcome = asked(&rest, limits.clone(), &never, &Verdict::Prune(pruned(0)));
+    let outcome = asked(&rest, limits.clone(), &never, Some(&pruned(0)));
     assert_eq!(outcome.stderr, "\"stop\"\n");
     assert_eq!(outcome.status, Status::Pruned);
     assert_eq!(outcome.reason, "pruned after epoch 0");
     assert_eq!(outcome.pruned, Some(pruned(0)));
     assert_eq!(outcome.facts.unwrap().parameters, 7);
-    let outcome = asked(&rest, limits, &never, &Verdict::Continue);
+    let outcome = asked(&rest, limits, &never, None);
     assert_eq!(outcome.stderr, "\"go-on\"\n");
     assert_eq!((outcome.status, outcome.pruned), (Status::Done, None));
 }
@@ -237,7 +242,7 @@ fn a_worker_is_told_the_verdict_and_its_end_is_a_pruned_run_with_facts() {
 fn a_worker_that_dies_while_it_waits_is_killed_and_not_pruned() {
     let never = AtomicBool::new(false);
     let limits = LimitsSpec::default();
-    let outcome = asked("kill -9 $$", limits, &never, &Verdict::Prune(pruned(0)));
+    let outcome = asked("kill -9 $$", limits, &never, Some(&pruned(0)));
     assert_eq!(outcome.status, Status::Killed);
     assert_eq!((outcome.pruned, outcome.facts), (None, None));
 }
@@ -249,7 +254,7 @@ fn time_runs_out_for_a_worker_that_does_not_end_when_it_is_told_to() {
         ..LimitsSpec::default()
     };
     let never = AtomicBool::new(false);
-    let outcome = asked(FOR_A_DAY, limits, &never, &Verdict::Prune(pruned(0)));
+    let outcome = asked(FOR_A_DAY, limits, &never, Some(&pruned(0)));
     assert_eq!((outcome.status, outcome.pruned), (Status::Timeout, None));
 }
 

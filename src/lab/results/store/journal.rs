@@ -360,7 +360,7 @@ fn check_version(path: &Path, line: &[u8]) -> Result<(), ResultsError> {
     }
     match serde_json::from_slice(line) {
         Ok(Version { journal }) if journal != JOURNAL_VERSION => Err(ResultsError::OtherVersion {
-            folder: path.to_owned(),
+            path: path.to_owned(),
             found: journal.to_string(),
             expected: JOURNAL_VERSION,
         }),

@@ -54,17 +54,8 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Whether times measured under `self` can be used where `wanted` is required: the conditions are equal, or `self` was
-    /// measured alone where concurrent runs would be allowed.
-    pub fn satisfy(&self, wanted: &Self) -> bool {
-        let alone_if_so = Self {
-            is_exclusive: self.is_exclusive || wanted.is_exclusive,
-            ..wanted.clone()
-        };
-        *self == alone_if_so
-    }
-
-    /// Names of the conditions that differ from `wanted`, worded for the user.
+    /// Names of the conditions for which times measured under `self` cannot be used where `wanted` is required, worded for the
+    /// user: those that differ. What was measured alone can be used where concurrent runs would be allowed.
     pub fn differences(&self, wanted: &Self) -> Vec<&'static str> {
         let conditions = [
             (self.env_id != wanted.env_id, "machine or build"),
@@ -148,8 +139,7 @@ mod tests {
             is_exclusive: false,
             ..alone.clone()
         };
-        assert!(alone.satisfy(&alone) && alone.satisfy(&in_company));
-        assert!(!in_company.satisfy(&alone));
+        assert!(alone.differences(&alone).is_empty() && alone.differences(&in_company).is_empty());
         assert_eq!(in_company.differences(&alone), ["jobs"]);
     }
 }

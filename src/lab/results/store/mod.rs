@@ -38,7 +38,6 @@ pub use journal::{Entries, Entry, JournalFile, Place, journal_path, journals};
 pub use keys::{Conditions, RunKeys};
 pub use lock::Lock;
 pub use run_conditions::{RunConditions, code_parts};
-pub use shard::Added;
 pub use stored_run::{StoredRun, StoredSample};
 
 use std::collections::{BTreeMap, HashMap};
@@ -282,7 +281,7 @@ fn check_version(folder: &Path) -> Result<bool, ResultsError> {
         return Ok(true);
     }
     Err(ResultsError::OtherVersion {
-        folder: folder.to_owned(),
+        path: folder.to_owned(),
         found: found.trim().to_owned(),
         expected: STORE_VERSION,
     })

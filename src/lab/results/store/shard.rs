@@ -8,15 +8,6 @@ use super::journal::{Entry, Journal};
 use super::samples::sample_path;
 use super::{Entries, Store, StoredRun, journals};
 
-/// Whether a journal's run was added to a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Added {
-    /// The run was stored.
-    Stored,
-    /// The store already has it, or a run with the same keys that takes precedence.
-    AlreadyKnown,
-}
-
 impl Store {
     /// Opens the journal of `share` for writing, and reads the other known runs of the plan: from the store of `results`, if
     /// it exists, and from journals of plans with other numbers of shares. Only the journal is ever written to.
@@ -66,14 +57,15 @@ impl Store {
         }
     }
 
-    /// Moves a journal's run into the store, with all its data.
+    /// Moves a journal's run into the store, with all its data; false if the store already has it, or a run with the same
+    /// keys that takes precedence.
     ///
     /// Of two runs with the same keys, one with facts takes precedence over one without, then the later one (by the clocks
     /// of their machines), else the existing one.
     ///
     /// # Errors
     /// [`ResultsError::System`].
-    pub fn add_entry(&mut self, mut entry: Entry) -> Result<Added, ResultsError> {
+    pub fn add_entry(&mut self, mut entry: Entry) -> Result<bool, ResultsError> {
         let keys = entry.run.keys.clone();
         if let Some(parts) = entry.code.take() {
             self.put_code(&keys.code_hash, parts)?;
@@ -88,7 +80,7 @@ impl Store {
         let runs = self.runs_of(&keys.cell_hash);
         let old = runs.iter().find(|other| other.keys == keys);
         if old.is_some_and(|old| !supersedes(&entry.run, old)) {
-            return Ok(Added::AlreadyKnown);
+            return Ok(false);
         }
         // A profile of the same code on the same machine is kept when a rerun without profiling replaces the run.
         entry.run.is_profiled |= old.is_some_and(|old| old.is_profiled);
@@ -99,7 +91,7 @@ impl Store {
             self.put_profile(&keys, profile)?;
         }
         self.put(entry.run)?;
-        Ok(Added::Stored)
+        Ok(true)
     }
 }
 

@@ -1,9 +1,7 @@
 //! Prunes trials whose best value is worse than the median of earlier trials at the same step.
 
-use crate::plan::search::{MedianSection, ObjectiveDirection};
+use crate::plan::search::{MedianSection, ObjectiveDirection, PrunedInfo};
 use crate::search::{Ending, Record};
-
-use super::verdict::Verdict;
 
 /// The median stopping rule.
 ///
@@ -22,7 +20,7 @@ pub(super) fn judge(
     direction: ObjectiveDirection,
     past: &[Record],
     curve: &[(usize, f64)],
-) -> Option<Verdict> {
+) -> Option<PrunedInfo> {
     let done = past
         .iter()
         .filter(|one| matches!(one.ending, Ending::Done(_)));
@@ -41,8 +39,9 @@ pub(super) fn judge(
         .unzip();
     let median = median(values, direction);
     let is_worse = best.is_nan() || median.is_some_and(|median| best > median);
-    is_worse.then(|| Verdict {
+    is_worse.then(|| PrunedInfo {
         step,
+        metric: String::new(),
         value: best,
         threshold: median.unwrap_or(f64::NAN),
         trials,

@@ -7,19 +7,17 @@ mod median;
 mod successive_halving;
 #[cfg(test)]
 mod tests;
-mod verdict;
 
-use crate::plan::search::{ObjectiveDirection, PrunerSpec, SearchSpec};
+use crate::plan::search::{ObjectiveDirection, PrunedInfo, PrunerSpec, SearchSpec};
 
 use super::Record;
-
-pub use verdict::Verdict;
 
 /// Decides about a running trial of `search`; depends only on its curve and on the trials that may be known.
 ///
 /// `Some` if the trial with this curve (smaller is better; the last entry was just reported) is to be pruned. `past`
-/// contains the trials that may be known, by number. It uses the first objective.
-pub fn judge(search: &SearchSpec, past: &[Record], curve: &[(usize, f64)]) -> Option<Verdict> {
+/// contains the trials that may be known, by number. It uses the first objective. The values told are losses (smaller is
+/// better: of successive halving the one just reported, else the best so far), without the metric's name.
+pub fn judge(search: &SearchSpec, past: &[Record], curve: &[(usize, f64)]) -> Option<PrunedInfo> {
     match &search.pruner {
         PrunerSpec::None(_) => None,
         PrunerSpec::Median(settings) => {

@@ -1,9 +1,7 @@
 //! Successive halving: only the best fraction of trials passes each rung.
 
-use crate::plan::search::HalvingSection;
+use crate::plan::search::{HalvingSection, PrunedInfo};
 use crate::search::{Ending, Record};
-
-use super::verdict::Verdict;
 
 /// Values of the trials that reached a rung, with their numbers.
 type Rung = Vec<(usize, f64)>;
@@ -30,13 +28,14 @@ pub(super) fn judge(
     settings: &HalvingSection,
     past: &[Record],
     curve: &[(usize, f64)],
-) -> Option<Verdict> {
+) -> Option<PrunedInfo> {
     let rungs = rungs(settings, past);
     let ((step, value), before) = curve.split_last()?;
     let first = passed(settings, before);
     let mut competitors = (first..).take_while(|rung| *step >= step_of(settings, *rung));
-    let verdict = |threshold: f64, others: &[(usize, f64)]| Verdict {
+    let verdict = |threshold: f64, others: &[(usize, f64)]| PrunedInfo {
         step: *step,
+        metric: String::new(),
         value: *value,
         threshold,
         trials: others.iter().map(|(number, _)| *number).collect(),

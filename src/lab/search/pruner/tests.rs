@@ -5,10 +5,10 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 
-use super::{Verdict, judge};
+use super::judge;
 use crate::plan::search::{
     FailedTrials, HalvingSection, MedianSection, NoSettings, ObjectiveDirection, ObjectiveSpec,
-    Point, PrunerSpec, SamplerSpec, SearchSpec, Space,
+    Point, PrunedInfo, PrunerSpec, SamplerSpec, SearchSpec, Space,
 };
 use crate::search::{Ending, Record};
 
@@ -201,8 +201,9 @@ fn the_median_is_of_done_trials_that_reported_at_this_step() {
         record(7, done(), &[(0, 4.0), (1, 2.0)]),
     ];
     let curve = [(0, 1.75), (1, 2.5)];
-    let expected = Verdict {
+    let expected = PrunedInfo {
         step: 1,
+        metric: String::new(),
         value: 1.75,
         threshold: 1.5,
         trials: vec![0, 7],

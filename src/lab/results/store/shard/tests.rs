@@ -245,10 +245,7 @@ fn a_journal_of_another_version_is_refused_with_a_sentence() {
     lab.shard("1/1").put(run(A, 1)).unwrap();
     lab.rewrite(|text| unsealed(text).replacen("\"journal\":1", "\"journal\":7", 1));
     let error = refused(&lab, "1/1");
-    assert_says(
-        &error,
-        "has format 7, this program reads and writes format 1",
-    );
+    assert_says(&error, "has format version 7, this program reads version 1");
 }
 
 #[test]
@@ -333,28 +330,14 @@ fn of_two_runs_under_the_same_keys_the_measured_one_counts_then_the_later() {
     };
     let mut failed = run(A, 1);
     failed.session = Some("2026-01-03T00:00:00Z".into());
-    assert_eq!(take(failed.clone()), Added::Stored);
-    assert_eq!(take(full(A, 1, "2026-01-02T00:00:00Z", 0.5)), Added::Stored);
-    assert_eq!(
-        take(failed),
-        Added::AlreadyKnown,
-        "a failure is no measurement"
-    );
-    assert_eq!(
-        take(full(A, 1, "2026-01-02T00:00:00Z", 0.5)),
-        Added::AlreadyKnown
-    );
-    assert_eq!(take(full(A, 1, "2026-01-04T00:00:00Z", 0.5)), Added::Stored);
-    assert_eq!(
-        take(full(A, 1, "2026-01-01T00:00:00Z", 0.5)),
-        Added::AlreadyKnown
-    );
+    assert!(take(failed.clone()));
+    assert!(take(full(A, 1, "2026-01-02T00:00:00Z", 0.5)));
+    assert!(!take(failed), "a failure is no measurement");
+    assert!(!take(full(A, 1, "2026-01-02T00:00:00Z", 0.5)));
+    assert!(take(full(A, 1, "2026-01-04T00:00:00Z", 0.5)));
+    assert!(!take(full(A, 1, "2026-01-01T00:00:00Z", 0.5)));
     let mut elsewhere = full(A, 1, "2026-01-01T00:00:00Z", 0.5);
     Arc::make_mut(&mut elsewhere.keys.conditions).env_id = "07e37e37".into();
-    assert_eq!(
-        take(elsewhere),
-        Added::Stored,
-        "times of another machine stand beside"
-    );
+    assert!(take(elsewhere), "times of another machine stand beside");
     assert_eq!(store.runs_of(A).len(), 2);
 }

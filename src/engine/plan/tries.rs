@@ -1,60 +1,92 @@
-//! Validates the space: both ends of every range and every choice must be valid values of their settings, as for axes.
+//! Tries combinations of values: finds the mistakes of cells before there are cells.
+//!
+//! Both ends of every range of a search and every choice must be valid values of their settings, as for axes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Place};
-use crate::manifest::{Key, Node, Table};
+use crate::manifest::{Key, Node, Value};
+use crate::models::ModelSpec;
 
-use super::super::Plan;
-use super::super::assign;
-use super::super::homes::Unit;
-use super::super::matrix::{Axis, AxisValue, Matrix};
-use super::super::reader::Reader;
-use super::super::validate::{MANY, in_axis, is_always_excluded, prefixed, with};
-use super::{Condition, Domain, Written};
+use super::Plan;
+use super::assign;
+use super::declared;
+use super::homes::Unit;
+use super::matrix::{Axis, AxisValue, Matrix};
+use super::reader::Reader;
+use super::search::{Condition, Domain, Written};
+use super::units::Units;
+use super::validate::{in_axis, prefixed};
 
 /// Largest number of combinations of one unit that are all tried; with more, each value is tried once.
 const TRIED: usize = 4096;
+
+/// Number of mistakes after which no further combination is tried: combinations often repeat the same mistakes, and
+/// only a hundred are printed.
+const MANY: usize = 10_000;
 
 /// Index of a value of a parameter that does not exist; no axis has that many values.
 const ABSENT: u32 = u32::MAX;
 
 /// A matrix with the parameters as axes.
 struct Tried<'a> {
-    plan: &'a Plan,
+    parameters: &'a [Written],
     matrix: Matrix,
     /// Number of axes before the parameters.
     first: usize,
 }
 
-/// Tries every unit of the trials with every combination of values that affect it.
-pub(in crate::plan) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+/// Tries every unit of the cells with every combination of the values that affect it.
+pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for matrix in &plan.matrices {
-        let tried = Tried::new(plan, matrix);
+        let tried = Tried::new(&plan.searched.parameters, matrix);
         let reader = Reader::new(plan, &tried.matrix);
         for unit in Unit::ALL {
             let axes = tried.with_parents(reader.axes_of(&[unit]));
-            for choice in tried.choices(&axes) {
-                let found = reader.at(&choice).mistakes(unit);
-                mistakes.extend(found.into_iter().map(|one| tried.placed(one)));
-                if mistakes.len() >= MANY {
-                    return;
+            let found = |which: fn(&Axis) -> Vec<u32>| {
+                let mut all = Vec::new();
+                for choice in tried.choices(&axes, which) {
+                    all.extend(reader.at(&choice).mistakes(unit));
+                    if all.len() >= MANY {
+                        break;
+                    }
                 }
+                all
+            };
+            let mut all = found(Axis::telling);
+            if !all.is_empty() {
+                all = found(Axis::all);
             }
+            mistakes.extend(all.into_iter().map(|one| tried.placed(one, plan)));
         }
+    }
+    if mistakes.is_empty() && plan.search.is_none() {
+        shapes(plan, mistakes);
     }
 }
 
+/// Combinations that suffice to find every mistake of a unit that depends on `axes`: all combinations, or, if there are
+/// too many, each value that `which` selects, with the first value of the others.
+pub(super) fn tries(
+    matrix: &Matrix,
+    axes: &[usize],
+    which: impl Fn(&Axis) -> Vec<u32>,
+) -> Vec<Vec<u32>> {
+    Tried::new(&[], matrix).choices(axes, which)
+}
+
 /// Tries `[search.final]` on the first combination of every matrix.
-pub(in crate::plan) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+pub(super) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let search = plan.written.root.table("search");
-    let Some(table) = search.and_then(|search| search.table("final")) else {
+    let Some(node) = search.and_then(|search| search.get("final")) else {
         return;
     };
+    let Some(table) = node.as_table() else { return };
     // Mistakes in the paths were reported before.
     let settings = assign::read(table, &mut Vec::new());
     for matrix in &plan.matrices {
-        let mut tried = Tried::new(plan, matrix);
+        let mut tried = Tried::new(&plan.searched.parameters, matrix);
         let mut choice = tried.settled(&[]);
         for one in &settings {
             let value = AxisValue::new(&one.path, one.node.clone());
@@ -67,10 +99,7 @@ pub(in crate::plan) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic
         }
         let reader = Reader::new(plan, &tried.matrix).at(&choice);
         for mut mistake in Unit::ALL.into_iter().flat_map(|unit| reader.mistakes(unit)) {
-            if mistake
-                .place()
-                .is_some_and(|place| is_in_table(table, place))
-            {
+            if mistake.place().is_some_and(|place| holds(node, place)) {
                 mistake.title = format!("`search.final`: {}", mistake.title);
                 mistakes.push(mistake);
             }
@@ -78,29 +107,23 @@ pub(in crate::plan) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic
     }
 }
 
-fn is_in_table(table: &Table, place: Place) -> bool {
-    let mut entries = table.entries.iter();
-    entries.any(|(key, node)| key.place == place || is_inside(node, place))
-}
-
-fn is_inside(node: &Node, place: Place) -> bool {
+/// Whether something within the node is at `place`.
+fn holds(node: &Node, place: Place) -> bool {
     let nodes = node.as_array().unwrap_or_default();
+    let mut entries = node.as_table().into_iter().flat_map(|table| &table.entries);
     node.place.contains(place)
-        || node
-            .as_table()
-            .is_some_and(|table| is_in_table(table, place))
-        || nodes.iter().any(|node| is_inside(node, place))
+        || nodes.iter().any(|node| holds(node, place))
+        || entries.any(|(key, node)| key.place == place || holds(node, place))
 }
 
 impl<'a> Tried<'a> {
-    fn new(plan: &'a Plan, matrix: &Matrix) -> Self {
+    fn new(parameters: &'a [Written], matrix: &Matrix) -> Self {
         let first = matrix.axes.len();
         let mut matrix = matrix.clone();
-        let parameters = plan.searched.parameters.iter();
-        let axes = parameters.map(|one| one.axis(one.values.clone()));
+        let axes = parameters.iter().map(|one| one.axis(one.values.clone()));
         matrix.axes.extend(axes);
         Self {
-            plan,
+            parameters,
             matrix,
             first,
         }
@@ -108,8 +131,7 @@ impl<'a> Tried<'a> {
 
     /// The parameter of axis `axis`; `None` for an axis of the matrix.
     fn written(&self, axis: usize) -> Option<&'a Written> {
-        let index = axis.checked_sub(self.first)?;
-        self.plan.searched.parameters.get(index)
+        self.parameters.get(axis.checked_sub(self.first)?)
     }
 
     /// Adds to `axes` the axes and parameters on which their own existence depends (conditions `when`).
@@ -164,8 +186,8 @@ impl<'a> Tried<'a> {
         choice
     }
 
-    /// Every combination of the values of `axes`; if there are too many, each value once.
-    fn choices(&self, axes: &[usize]) -> Vec<Vec<u32>> {
+    /// Every combination of the values of `axes`; if there are too many, each value that `which` selects, once.
+    fn choices(&self, axes: &[usize], which: impl Fn(&Axis) -> Vec<u32>) -> Vec<Vec<u32>> {
         let mut none = vec![ABSENT; self.matrix.axes.len()];
         none[..self.first].fill(0);
         let mut choices = vec![none];
@@ -179,7 +201,7 @@ impl<'a> Tried<'a> {
             };
             choices = choices.into_iter().flat_map(extend).collect();
             if choices.len() > TRIED {
-                return self.each_once(axes);
+                return self.each_once(axes, which);
             }
         }
         let of_matrix = axes.iter().copied().filter(|axis| *axis < self.first);
@@ -188,10 +210,10 @@ impl<'a> Tried<'a> {
         choices
     }
 
-    fn each_once(&self, axes: &[usize]) -> Vec<Vec<u32>> {
+    fn each_once(&self, axes: &[usize], which: impl Fn(&Axis) -> Vec<u32>) -> Vec<Vec<u32>> {
         let mut choices = vec![self.settled(&[])];
         for axis in axes {
-            for value in 0..self.matrix.count_of(*axis) {
+            for value in which(&self.matrix.axes[*axis]) {
                 let mut fixed = vec![(*axis, value)];
                 self.add_requirements(*axis, &mut fixed);
                 choices.push(self.settled(&fixed));
@@ -223,11 +245,11 @@ impl<'a> Tried<'a> {
     }
 
     /// Adds the parameter, axis or variant that a mistake comes from.
-    fn placed(&self, mistake: Diagnostic) -> Diagnostic {
+    fn placed(&self, mistake: Diagnostic, plan: &Plan) -> Diagnostic {
         let Some(place) = mistake.place() else {
             return mistake;
         };
-        for written in &self.plan.searched.parameters {
+        for written in self.parameters {
             let mut values = written.values.iter();
             let index = values.position(|value| value.assignment.node.place.contains(place));
             if index.is_none() && written.place != place {
@@ -242,6 +264,79 @@ impl<'a> Tried<'a> {
             let prefix = format!("parameter `{}`{which}", written.parameter.name);
             return prefixed(mistake, &prefix, &written.parameter.path);
         }
-        in_axis(mistake, self.plan, &self.matrix)
+        in_axis(mistake, plan, &self.matrix)
+    }
+}
+
+impl Axis {
+    pub(super) fn all(&self) -> Vec<u32> {
+        (0..self.values.len() as u32).collect()
+    }
+
+    /// Indices of values that suffice to find all mistakes. Valid numbers always form an interval, so only the smallest
+    /// and the largest integer and float are needed.
+    pub(super) fn telling(&self) -> Vec<u32> {
+        let node = |index: &u32| &self.values[*index as usize].assignment.node;
+        let is_whole = |index: &u32| matches!(node(index).value, Value::Integer(_));
+        let is_float = |index: &u32| matches!(node(index).value, Value::Float(_));
+        let (whole, rest): (Vec<u32>, Vec<u32>) = self.all().into_iter().partition(is_whole);
+        let (floats, mut telling): (Vec<u32>, Vec<u32>) = rest.into_iter().partition(is_float);
+        let size = |index: &u32| node(index).as_f64().unwrap_or(0.0);
+        for numbers in [whole, floats] {
+            let by_size = |one: &&u32, other: &&u32| size(one).total_cmp(&size(other));
+            telling.extend(numbers.iter().min_by(by_size));
+            telling.extend(numbers.iter().max_by(by_size));
+        }
+        telling
+    }
+}
+
+/// `choice` with the value of one axis replaced.
+fn with(choice: &[u32], axis: usize, value: u32) -> Vec<u32> {
+    let mut choice = choice.to_vec();
+    choice[axis] = value;
+    choice
+}
+
+/// Whether no cell has these values of `axes`: a filter that only names these axes removes all of them.
+fn is_always_excluded(matrix: &Matrix, axes: &[usize], choice: &[u32]) -> bool {
+    let is_like = |include: &Vec<u32>| {
+        axes.iter()
+            .all(|axis| include.get(*axis) == choice.get(*axis))
+    };
+    matrix.is_excluded_by(choice, |axis| axes.contains(axis))
+        && !matrix.includes.iter().any(is_like)
+}
+
+/// Finds declared models whose shapes do not fit for any of their cells, and reports why for the first one.
+///
+/// A model that fits for some values of an axis is not reported: its other cells are infeasible, each with its own
+/// reason.
+fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    for matrix in &plan.matrices {
+        let reader = Reader::new(plan, matrix);
+        let axes = reader.axes_of(&[Unit::Model, Unit::Dataset]);
+        let mut units = Units::new(reader);
+        // The first mistakes of every model, and whether a cell fits.
+        let mut found: BTreeMap<String, Option<Vec<Diagnostic>>> = BTreeMap::new();
+        for choice in tries(matrix, &axes, Axis::telling) {
+            let cell = units.resolve(&choice);
+            let ModelSpec::Layers(spec) = &*cell.model.value else {
+                continue;
+            };
+            if cell.data.unknown.is_some() || cell.problem.is_some() {
+                continue;
+            }
+            let (name, facts) = (cell.model.name.to_string(), &cell.data.facts);
+            if let Err(wrong) = spec.expand(facts.features, facts.target) {
+                let node = reader.at(&choice).named_section("models", &name);
+                let own = || Some(declared::diagnostics(&name, &node, &wrong));
+                found.entry(name.clone()).or_insert_with(own);
+            } else {
+                found.insert(name, None);
+            }
+        }
+        let placed = found.into_values().flatten().flatten();
+        mistakes.extend(placed.map(|mistake| in_axis(mistake, plan, matrix)));
     }
 }
