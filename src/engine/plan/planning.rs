@@ -68,7 +68,7 @@ impl Plan {
         let entry = root.entry("matrix").or(root.entry("matrices"));
         let place = entry.map(|(key, _)| key.place).unwrap_or_default();
         if size > MOST_COMBINATIONS {
-            let most = MOST_COMBINATIONS.to_string();
+            let most = format!("{MOST_COMBINATIONS} combinations");
             return Err(references::too_large(
                 place,
                 format!("{size} combinations"),

@@ -49,12 +49,18 @@ fn unused(plan: &Plan, section: &str, what: &str, warnings: &mut Vec<Diagnostic>
     let axes = axes.filter(|axis| axis.is_variant() && what == "variant");
     let values = axes.flat_map(|axis| &axis.values);
     used.extend(values.map(|value| value.text.to_string()));
+    let or_in_train = match what {
+        "variant" => String::new(),
+        _ => format!(", or set `{what}` in `[train]`"),
+    };
     for (key, _) in plan.written.root.entries_of(section) {
         if !used.contains(&key.name) {
             warnings.push(
                 Diagnostic::warning(format!("{what} `{}` is never used", key.name))
                     .at(key.place, format!("no cell has this {what}"))
-                    .help(format!("add it to the axis `{what}` of `[matrix]`")),
+                    .help(format!(
+                        "add it to the axis `{what}` of `[matrix]`{or_in_train}"
+                    )),
             );
         }
     }
@@ -166,7 +172,7 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
 pub(super) fn too_large(place: Place, found: String, most: &str) -> Diagnostic {
     Diagnostic::error("the plan is too large")
         .at(place, found)
-        .help(format!("it has at most {most}"))
+        .help(format!("a plan has at most {most}"))
 }
 
 pub(super) fn nothing_left(root: &Table) -> Diagnostic {
