@@ -13,7 +13,7 @@ use crate::report::view::{Cell, View};
 use crate::results::by_key;
 
 use super::outcome::Outcome;
-use super::recommendation::{Predicted, ProposedChange};
+use super::recommendation::{Predicted, Recommendation};
 
 /// Largest number of studies with recommendations: those whose runs took the most time.
 const STUDIES: usize = 3;
@@ -93,9 +93,14 @@ impl<'v, 'a> Study<'v, 'a> {
         setting: impl Into<Cow<'static, str>>,
         to: impl Into<Value>,
         predicted: Predicted,
-    ) -> ProposedChange {
+    ) -> Recommendation {
         let setting = setting.into();
-        ProposedChange {
+        Recommendation {
+            // The rule and the study are filled in where rules are asked.
+            rule: "",
+            study: 0,
+            cell: self.anchor.info.key.clone(),
+            name: self.view.name(self.anchor, None),
             from: self.setting(self.anchor, &setting).clone(),
             setting,
             to: to.into(),
