@@ -80,18 +80,19 @@ impl BestSoFar {
 
     /// The curve as a staircase: constant until the next improvement.
     pub(crate) fn staircase(&self) -> Vec<(f64, f64)> {
-        let mut line: Vec<(f64, f64)> = Vec::new();
-        for &(x, y, _) in &self.steps {
-            if let Some(&(_, before)) = line.last() {
-                line.push((x, before));
-            }
-            line.push((x, y));
-        }
-        if let Some(&(_, last)) = line.last() {
-            line.push((self.end, last));
-        }
-        line
+        let end = self.steps.last().map(|&(_, last, _)| (self.end, last));
+        staircase(self.steps.iter().map(|&(x, y, _)| (x, y)).chain(end))
     }
+}
+
+/// Points joined by steps: each value holds until the next point.
+pub(super) fn staircase(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut line: Vec<(f64, f64)> = Vec::new();
+    for (x, y) in points {
+        line.extend(line.last().map(|&(_, before)| (x, before)));
+        line.push((x, y));
+    }
+    line
 }
 
 /// Position, value and number of every trial, sorted by position.

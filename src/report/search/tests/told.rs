@@ -112,10 +112,6 @@ fn a_trial_that_is_done_without_a_value_is_counted_as_what_it_is() {
     let answer = &Report::of(&set).answer.sentences[0];
     let words = "of 20 trials, of which 18 ran to their end, 1 without a value: ";
     assert!(answer.contains(words), "{answer}");
-    assert_eq!(
-        points(&set)[0],
-        "20 trials: 17 done, 1 done without a value, 2 diverged"
-    );
 }
 
 #[test]
