@@ -24,8 +24,7 @@ const NAMED: usize = 4;
 messages! {
     answer_title() = "Answer" | "Antwort";
     details_title() = "Details" | "Einzelheiten";
-    answer_faster(times, time, medians, ends) = "Faster: after takes {times}× the {time}, {medians} ({ends})." | "Schneller: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
-    answer_slower(times, time, medians, ends) = "Slower: after takes {times}× the {time}, {medians} ({ends})." | "Langsamer: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
+    answer_differs(verdict, times, time, medians, ends) = "{verdict}: after takes {times}× the {time}, {medians} ({ends})." | "{verdict}: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
     answer_alone(factors) = "Each factor alone: {factors}." | "Jeder Faktor allein: {factors}.";
     answer_with_loss(change) = " (best loss {change})" | " (bester Loss {change})";
     answer_alone_open(factors) = "no direction shown of {factors}" | "keine Richtung nachgewiesen bei {factors}";
@@ -113,11 +112,10 @@ fn time(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> String {
     let times = ratio.map_or_else(|| "–".to_owned(), |ratio| words.number(ratio.value, 3));
     let why = |verdict: &Verdict| words.why(verdict, judgement.detectable).join("; ");
     match &judgement.verdict {
-        Verdict::Faster | Verdict::Less => {
-            words.answer_faster(times, words.timed(), medians(scene, matched), ends)
-        }
-        Verdict::Slower | Verdict::More => {
-            words.answer_slower(times, words.timed(), medians(scene, matched), ends)
+        verdict @ (Verdict::Faster | Verdict::Slower | Verdict::Less | Verdict::More) => {
+            let verdict = capitalised(&words.verdict(verdict, None));
+            let medians = medians(scene, matched);
+            words.answer_differs(verdict, times, words.timed(), medians, ends)
         }
         Verdict::Same => {
             let effect = judgement.detectable.unwrap_or(judgement.threshold.value);

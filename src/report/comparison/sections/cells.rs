@@ -1,6 +1,6 @@
 //! The verdict of every cell, with the numbers that it is based on.
 
-use crate::compare::{Ratio, Verdict, Work};
+use crate::compare::{Ratio, Verdict};
 use crate::report::comparison::Words;
 use crate::report::comparison::account::rows::{ROWS, medians, over_pairs};
 use crate::report::comparison::scene::{MatchedCells, Scene};
@@ -34,7 +34,6 @@ messages! {
     intervals_caption() = "Marks are ratios of medians, whiskers their intervals (95 % from six runs a side on, below that the range of the runs), the band is the threshold below which an effect does not matter. Left of 1 the side after is faster." | "Marken sind Verhältnisse der Mediane, Linien ihre Intervalle (95 % ab sechs Läufen je Seite, darunter die Spannweite der Läufe), das Band ist die Schwelle, unter der ein Effekt nicht zählt. Links von 1 ist die Seite nachher schneller.";
     drawn(shown, all) = " {shown} of {all} cells are drawn." | " {shown} von {all} Zellen sind gezeichnet.";
     open() = "no verdict" | "kein Urteil";
-    no_ratio(why) = "no ratio: {why}" | "kein Verhältnis: {why}";
 }
 
 /// The table of verdicts; `None` for a single cell, which the summary describes fully.
@@ -71,17 +70,11 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
 fn line(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<Entry> {
     let words = scene.words;
     let judgement = &matched.pair.judgement;
-    let verdict = match (&judgement.verdict, &matched.pair.work) {
-        (Verdict::NotComparable(_), Work::Different(why)) => {
-            Entry::detailed(words.not_comparable(), words.no_ratio(words.listed(why, 3)))
-        }
-        _ => words.judgement(judgement),
-    };
     let detectable = judgement.detectable.map(|effect| effect * 100.0);
     let mut fields = Vec::from(medians(words, matched, &scene.timed()));
     fields.extend([
         words.ratio_entry(judgement.ratio.as_ref()),
-        verdict,
+        words.judgement(judgement),
         Entry::text(format!("{} / {}", judgement.runs.0, judgement.runs.1)),
         Entry::shown(judgement.p_holm.or(judgement.p), |p| words.p(p)),
         Entry::shown(detectable, |percent| words.percent(percent / 100.0)),
