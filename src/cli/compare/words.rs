@@ -3,8 +3,8 @@
 use crate::base::text;
 use crate::base::units::human;
 use crate::compare::{NotComparableReason, Ratio, Verdict};
-pub(super) use crate::report::duration;
 use crate::report::Words;
+pub(super) use crate::report::duration;
 use crate::results::IntervalKind;
 
 /// A non-breaking space; [`untied`] replaces it by a plain one.

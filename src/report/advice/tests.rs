@@ -82,10 +82,7 @@ fn lengthen(times: &mut RunTimes, phase: fn(&mut RunTimes) -> &mut f64, share: f
 fn the_knee_is_recommended_with_the_gain_of_the_fit() {
     let set = set(&small(), |_, _, _| {});
     let one = first(&set, "batch-size");
-    assert_eq!(
-        (&one.from, &one.to),
-        (&json!(8), &json!(16))
-    );
+    assert_eq!((&one.from, &one.to), (&json!(8), &json!(16)));
     let speed = |batch: &str| {
         let key = format!("model=unet,device=cpu,batch-size={batch},workers=0");
         let row = set
@@ -155,10 +152,7 @@ fn workers_that_cost_more_than_they_save_are_too_many() {
         times.train_s *= if workers > 0.0 { 1.3 } else { 1.0 };
     });
     let one = first(&set, "workers");
-    assert_eq!(
-        (&one.from, &one.to),
-        (&json!(4), &json!(0))
-    );
+    assert_eq!((&one.from, &one.to), (&json!(4), &json!(0)));
     assert!((estimate(&one) - 0.79).abs() < 0.05, "{one:?}");
 }
 
@@ -169,10 +163,7 @@ fn validation_that_takes_much_is_done_less_often() {
         times.total_s = 20.0;
     });
     let one = first(&set, "validation-cost");
-    assert_eq!(
-        (&*one.setting, &one.to),
-        ("validation.every", &json!(2))
-    );
+    assert_eq!((&*one.setting, &one.to), ("validation.every", &json!(2)));
     assert!((bounds(&one)[0] - 0.9).abs() < 1e-9, "{one:?}");
     let short = self::set(&small(), |times, _, _| times.validation_s = 0.1);
     assert_eq!(of(&short, "validation-cost"), []);
@@ -194,10 +185,7 @@ fn a_long_loss_or_optimizer_calls_for_another_batch() {
         times.samples_per_s = 10.0;
     });
     let one = first(&slow, "optimizer-bound");
-    assert_eq!(
-        (&*one.setting, &one.to),
-        ("train.batch-size", &json!(16))
-    );
+    assert_eq!((&*one.setting, &one.to), ("train.batch-size", &json!(16)));
     assert!((bounds(&one)[1] - 1.25).abs() < 0.01, "{one:?}");
 }
 
@@ -214,10 +202,7 @@ fn workers_that_start_longer_than_they_load_are_left_out() {
         })
     };
     let one = first(&of_work(0.01), "small-data-loader");
-    assert_eq!(
-        (&*one.setting, &one.to),
-        ("loader.workers", &json!(0))
-    );
+    assert_eq!((&*one.setting, &one.to), ("loader.workers", &json!(0)));
     assert!((bounds(&one)[0] - 0.85).abs() < 1e-9, "{one:?}");
     // A program does not tell how long its workers work: that is not no time.
     assert_eq!(of(&of_work(0.0), "small-data-loader"), []);

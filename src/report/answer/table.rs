@@ -7,7 +7,6 @@ use crate::report::quality::has_learned;
 use crate::report::sections::bottleneck;
 use crate::report::sections::phases::breakdown;
 use crate::report::sections::ranking::is_baseline;
-use crate::report::sections::treatment::variants;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::IntervalKind;
@@ -26,7 +25,12 @@ const AXES: usize = 4;
 
 /// Name of the kind of interval shown with the deciding measure's median.
 fn interval(choice: &Choice<'_, '_>) -> String {
-    let column = &choice.measures[0].column;
+    let Measure {
+        column, is_clock, ..
+    } = &choice.measures[0];
+    if !is_clock {
+        return ", with their range".to_owned();
+    }
     let timings = choice.cells.iter().filter_map(|one| one.cell.timing);
     let mut kinds = timings
         .filter_map(|row| row.values.get(column))
@@ -60,15 +64,10 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
         Some(_) => format!("{}: by {by}", choice.task),
     };
     let id = id(number);
-    let cells: Vec<&Cell<'_>> = choice.cells.iter().take(ROWS).map(|one| one.cell).collect();
     let about = format!(
-        "Best first, by median over {}.{}",
-        if choice.measures[0].is_clock {
-            format!("{} of a cell{}", choice.runs(), interval(choice))
-        } else {
-            format!("{} of a cell, with their range", choice.runs())
-        },
-        variants(view, &cells)
+        "Best first, by median over {} of a cell{}.",
+        choice.runs(),
+        interval(choice)
     );
     let about = if choice.cells.iter().all(|one| learned(choice, one)) {
         about

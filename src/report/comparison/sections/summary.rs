@@ -8,7 +8,7 @@ use crate::compare::{
 use crate::report::comparison::Words;
 use crate::report::comparison::account::figure::Figure;
 use crate::report::comparison::account::rows::{
-    PairFigure, ROWS, columns, is_comparable, line, medians, over_pairs, ratio_entry,
+    ROWS, columns, is_comparable, line, medians, over_pairs, ratio_entry, ratio_of,
 };
 use crate::report::comparison::account::{phases, qualities};
 use crate::report::comparison::scene::{MatchedCells, Scene};
@@ -273,9 +273,8 @@ fn mean_row(
 ) -> Option<Vec<Entry>> {
     let words = scene.words;
     let held = scene.matched_cells().filter_map(|matched| {
-        let held = PairFigure::of(&matched, figure, 1);
-        held.ratio?;
-        let [before, after] = held.medians;
+        ratio_of(&matched, figure)?;
+        let [before, after] = matched.both.map(|at| figure.over_runs(at));
         Some([before?.median, after?.median])
     });
     let show = |value| figure.show(words, value);
