@@ -47,8 +47,8 @@ pub struct AdviceItem {
     pub cell: String,
     /// The measured values because of which the rule recommends the change.
     pub triggers: String,
-    /// The predicted effect: `1.11× (1.05–1.17) the throughput`, or a bound: `at most 1.11× the throughput (an upper
-    /// bound, no estimate)`.
+    /// The predicted effect: `1.11× (1.05–1.17) the throughput`, or a bound: `at most 1.11× the throughput (a bound,
+    /// no estimate)`.
     pub predicted: String,
     /// How the prediction was computed.
     pub formula: String,
@@ -153,12 +153,7 @@ fn predicted(one: &Recommendation) -> String {
         return format!("{} the {words}{claim}", ratio_with_ends(ends));
     }
     let bound = bound(one.column, found.low, found.high);
-    let side = if one.column.is_better_high() {
-        "an upper bound"
-    } else {
-        "a lower bound"
-    };
-    format!("{bound} the {words} ({side}, no estimate)")
+    format!("{bound} the {words} (a bound, no estimate)")
 }
 
 /// The bound of a predicted ratio as text: `at most 1.11×`, or for a time `at least 0.900×`.

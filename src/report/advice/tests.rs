@@ -265,7 +265,7 @@ fn a_bound_is_called_one_and_stands_behind_what_is_estimated() {
     assert_eq!(last.rule, "workers");
     assert_eq!(
         last.predicted,
-        "at most 10.0× the throughput (an upper bound, no estimate)"
+        "at most 10.0× the throughput (a bound, no estimate)"
     );
     assert!(!rest.is_empty() && rest.iter().all(|one| !one.predicted.contains("bound")));
 }

@@ -12,7 +12,6 @@ messages! {
     compared_along(axis, before, after) = "One result, compared along “{axis}”: before is {before}, after is {after}." | "Ein Ergebnis, verglichen entlang „{axis}“: vorher ist {before}, nachher ist {after}.";
     of_commit(name, commit) = "{name} (commit {commit})" | "{name} (Commit {commit})";
     cells_compared(count) = "Cells on both sides: {count}." | "Zellen auf beiden Seiten: {count}.";
-    one_cell_compared() = "One cell stands on both sides." | "Eine Zelle steht auf beiden Seiten.";
     only_one_side(added, removed) = "Cells of one side only: {added} after, {removed} before." | "Zellen nur einer Seite: {added} nachher, {removed} vorher.";
     ratios_mean() = "Every ratio is after ÷ before: of times and bytes, below 1 is better." | "Jedes Verhältnis ist nachher ÷ vorher: bei Zeiten und Bytes ist ein Wert unter 1 besser.";
     environments_differ(fields) = "the environments of the two sides differ in {fields}" | "die Umgebungen der beiden Seiten unterscheiden sich in {fields}";
@@ -34,10 +33,7 @@ pub(super) fn intro(scene: &Scene<'_>) -> Vec<String> {
         Some(axis) => words.compared_along(axis, before, after),
         None => words.compared(before, after),
     }];
-    sentences.push(match comparison.cells.len() {
-        1 => words.one_cell_compared(),
-        count => words.cells_compared(words.count(count)),
-    });
+    sentences.push(words.cells_compared(words.count(comparison.cells.len())));
     let (added, removed) = (comparison.added.len(), comparison.removed.len());
     if added + removed > 0 {
         sentences.push(words.only_one_side(words.count(added), words.count(removed)));

@@ -36,7 +36,6 @@ messages! {
     answer_runs(ends, runs) = "{ends}, {runs} runs a side" | "{ends}, {runs} Läufe je Seite";
     answer_nothing() = "No cell stands on both sides." | "Keine Zelle steht auf beiden Seiten.";
     answer_cost(figure, verdict, before, after, ends) = "{figure}: {verdict}, {before} → {after} ({ends})." | "{figure}: {verdict}, {before} → {after} ({ends}).";
-    answer_equal(figure, value) = "{figure}: equal, {value}." | "{figure}: gleich, {value}.";
     answer_better(names) = "Better over seeds: {names}." | "Über die Seeds besser: {names}.";
     answer_worse(names) = "Worse over seeds: {names}." | "Über die Seeds schlechter: {names}.";
     answer_equal_quality(names) = "Equal in every seed: {names}." | "In jedem Seed gleich: {names}.";
@@ -182,9 +181,6 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     let (before, after) = own.medians;
     let [before, after] = [before?, after?].map(|value| words.cost_value(own.cost, value));
     let name = capitalised(&words.cost(own.cost));
-    if judgement.verdict == Verdict::Same && before == after {
-        return Some(words.answer_equal(name, before));
-    }
     let verdict = words.verdict(&judgement.verdict, None);
     Some(words.answer_cost(name, verdict, before, after, ends))
 }

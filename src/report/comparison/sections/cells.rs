@@ -4,7 +4,7 @@ use crate::compare::{Ratio, Verdict};
 use crate::report::comparison::Words;
 use crate::report::comparison::account::rows::{ROWS, medians, over_pairs};
 use crate::report::comparison::scene::{MatchedCells, Scene};
-use crate::report::language::{Timed, messages};
+use crate::report::language::messages;
 use crate::report::plot::{DotPlot, DotRow};
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
@@ -23,9 +23,7 @@ pub(crate) const OPEN: usize = 7;
 
 messages! {
     cells_title(time) = "{time}, cell by cell" | "{time}, Zelle für Zelle";
-    cells_of_steps() = "The time per sample is the median step of a run, divided by the samples of a step; the run is the unit of replication." | "Die Zeit je Sample ist der Median der Schritte eines Laufs, geteilt durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung.";
-    cells_of_runs() = "The time is that of a whole run, which is the unit of replication." | "Die Zeit ist die eines ganzen Laufs, der die Einheit der Wiederholung ist.";
-    cells_about(unit) = "{unit} n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "{unit} n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
+    cells_about() = "n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
     verdict_heading() = "verdict" | "Urteil";
     detectable_heading() = "detectable from" | "nachweisbar ab";
     p_formula() = "the test under “How it was measured”, corrected over all cells" | "der Test unter „Wie gemessen wurde“, korrigiert über alle Zellen";
@@ -55,12 +53,8 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         Column::number("p (Holm)", "", &p),
         Column::number(&words.detectable_heading(), "", &detectable),
     ];
-    let unit = match words.timed {
-        Timed::Sample => words.cells_of_steps(),
-        Timed::Run => words.cells_of_runs(),
-    };
     let title = words.cells_title(words.timed_title());
-    let naming = ("cells", title, words.cells_about(unit));
+    let naming = ("cells", title, words.cells_about());
     over_pairs(scene, naming, columns, ROWS, |matched| {
         vec![line(scene, matched)]
     })
