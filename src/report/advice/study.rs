@@ -193,8 +193,9 @@ fn confirmed<'v, 'a>(
     let of_start = outcomes
         .iter()
         .filter(|outcome| outcome.reference == start.info.key && outcome.is_gained());
-    let mut best: Vec<&Outcome> = of_start.collect();
-    best.sort_by(|a, b| b.gain().total_cmp(&a.gain()));
-    let cell = |outcome: &&Outcome| cells.iter().find(|cell| cell.info.key == outcome.cell);
-    best.iter().find_map(cell).copied().unwrap_or(start)
+    let cell = |of: &Outcome| cells.iter().find(|cell| cell.info.key == of.cell);
+    let gains = of_start.filter_map(|outcome| Some((outcome.gain(), cell(outcome)?)));
+    // Of equal gains the first counts.
+    let best = gains.rev().max_by(|a, b| a.0.total_cmp(&b.0));
+    best.map_or(start, |(_, cell)| cell)
 }

@@ -7,6 +7,7 @@ use crate::report::quality::has_learned;
 use crate::report::sections::bottleneck;
 use crate::report::sections::phases::breakdown;
 use crate::report::sections::ranking::is_baseline;
+use crate::report::sections::treatment::variants;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::IntervalKind;
@@ -64,10 +65,12 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
         Some(_) => format!("{}: by {by}", choice.task),
     };
     let id = id(number);
+    let cells: Vec<&Cell<'_>> = choice.cells.iter().take(ROWS).map(|one| one.cell).collect();
     let about = format!(
-        "Best first, by median over {} of a cell{}.",
+        "Best first, by median over {} of a cell{}.{}",
         choice.runs(),
-        interval(choice)
+        interval(choice),
+        variants(view, &cells)
     );
     let about = if choice.cells.iter().all(|one| learned(choice, one)) {
         about

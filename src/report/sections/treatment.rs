@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::{is_within, setting_changes};
+use crate::compare::{is_within, setting_changes, setting_text};
+use crate::report::judged::distinct;
 use crate::report::view::{Cell, View};
 
 /// Sections of a specification that affect neither work nor results.
@@ -13,6 +14,43 @@ const HOMES: [(&str, [&str; 2]); 3] = [
     ("dataset", ["train.dataset", "datasets."]),
     ("loss", ["train.loss", "losses."]),
 ];
+
+/// Largest number of variants explained below a table, and of settings for each.
+const EXPLAINED: [usize; 2] = [6, 3];
+
+/// Settings of the variants of some cells, values that are names first: ` Variants: a1 (model canned-net), b1 (…).`
+/// Empty without variants to explain.
+pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+    let plan = &view.set.plan;
+    let mut axes = view.axes_in_names.iter();
+    let Some(&place) = axes.find(|&&place| plan.axes[place].is_called("variant")) else {
+        return String::new();
+    };
+    let names = distinct(cells.iter().map(|cell| &*cell.info.axes[place]));
+    let [most, each] = EXPLAINED;
+    // Values with a display name in the manifest need no explanation.
+    let coded = names.into_iter().filter(|name| view.value(name) == *name);
+    let told = coded.filter_map(|name| {
+        let sets = plan.variants.get(name)?.iter();
+        let mut sets: Vec<_> = sets
+            .filter(|(_, value)| value.as_str() != Some(name))
+            .collect();
+        sets.sort_by_key(|(_, value)| !value.is_string());
+        let shown = sets.iter().take(each).map(|(path, value)| {
+            let path = path.strip_prefix("train.").unwrap_or(path);
+            format!("{path} {}", setting_text(value))
+        });
+        let mut words: Vec<String> = shown.collect();
+        let left = sets.len() - words.len();
+        words.extend((left > 0).then(|| format!("{left} more")));
+        (!words.is_empty()).then(|| format!("{name} ({})", words.join(", ")))
+    });
+    let told: Vec<String> = told.take(most).collect();
+    match told.len() {
+        0 => String::new(),
+        _ => format!(" Variants: {}.", told.join(", ")),
+    }
+}
 
 /// Paths of settings that differ between cells which differ only in the treatment, although the treatment does not set
 /// them.
