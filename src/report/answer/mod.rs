@@ -30,6 +30,7 @@ mod units;
 
 use super::advice::Advice;
 use super::judged::distinct;
+use super::measure::Measure;
 use super::section::Theme;
 use super::sections::tasks::tasks;
 use super::sections::{scaling, targets};
@@ -107,6 +108,13 @@ impl Answer {
             return self;
         }
         let mut usual = std::mem::take(&mut self.sentences);
+        let throughput = Measure::of("samples_per_s");
+        let is_asked = asked(view).contains(&AnswerPart::Metric(throughput.column.clone()));
+        if is_asked && cells.iter().all(|cell| throughput.number(cell).is_none()) {
+            let none =
+                "No cell has a throughput, since none counted its samples; times stand for it.";
+            usual.insert(0, none.to_owned());
+        }
         for part in asked(view) {
             if matches!(part, AnswerPart::Metric(_)) {
                 self.sentences.append(&mut usual);

@@ -58,8 +58,9 @@ impl BestSoFar {
 
     /// The curve as a staircase: constant until the next improvement.
     pub(crate) fn staircase(&self) -> Vec<(f64, f64)> {
-        let end = self.steps.last().map(|&(_, last, _)| (self.end, last));
-        staircase(self.steps.iter().map(|&(x, y, _)| (x, y)).chain(end))
+        let mut line = staircase(self.steps.iter().map(|&(x, y, _)| (x, y)));
+        line.extend(self.steps.last().map(|&(_, last, _)| (self.end, last)));
+        line
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let prices = prices(view)?;
     let about = format!(
         "Assumed prices, from the manifest: {}. Failed and pruned runs count too.",
-        in_words(&prices)
+        prices.in_words()
     );
     let currency = &prices.currency;
     let total = Hours::of(view, executions(view));
@@ -84,35 +84,35 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
 pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
     let prices = prices(view)?;
     let total = Hours::of(view, executions(view));
-    let cost = price(&prices, total.core, total.gpu);
+    let cost = prices.of(total.core, total.gpu);
     Some(format!("{} {}", human(cost, 3), prices.currency))
 }
 
 /// The columns that the prices need, and the cost of failed runs if there are any.
-fn of_hours(prices: &CostSpec, has_lost: bool) -> Vec<Field<'_, Hours>> {
+fn of_hours(prices: &Prices, has_lost: bool) -> Vec<Field<'_, Hours>> {
     let mut all = vec![Field::count(
         "runs",
         "rows of blocks.csv",
         |hours: &Hours| hours.runs,
     )];
-    if prices.core_hour.is_some() {
+    if prices.core.is_some() {
         let how = "wall × cores kept from others";
         let core = |hours: &Hours| digits(hours.core);
         all.push(Field::derived("cores", "core-h", how, core));
     }
-    if prices.gpu_hour.is_some() {
+    if prices.gpu.is_some() {
         let how = "wall of runs on a GPU";
         let gpu = |hours: &Hours| digits(hours.gpu);
         all.push(Field::derived("GPUs", "GPU-h", how, gpu));
     }
     let currency = &prices.currency;
     let how = "hours × the assumed price";
-    let cost = |hours: &Hours| digits(price(prices, hours.core, hours.gpu));
+    let cost = |hours: &Hours| digits(prices.of(hours.core, hours.gpu));
     all.push(Field::derived("cost", currency, how, cost));
     if has_lost {
         let how = "their hours × the assumed price";
         let lost = |hours: &Hours| {
-            let cost = price(prices, hours.lost.0, hours.lost.1);
+            let cost = prices.of(hours.lost.0, hours.lost.1);
             Entry::shown((hours.lost_runs > 0).then_some(cost), |cost| human(cost, 3))
         };
         all.push(Field::derived(
@@ -125,24 +125,44 @@ fn of_hours(prices: &CostSpec, has_lost: bool) -> Vec<Field<'_, Hours>> {
     all
 }
 
-/// The prices of the manifest; `None` if it has none.
-pub(crate) fn prices(view: &View<'_>) -> Option<CostSpec> {
+/// The prices of the manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Prices {
+    /// Price of a core-hour.
+    pub(crate) core: Option<f64>,
+    /// Price of a GPU-hour.
+    pub(crate) gpu: Option<f64>,
+    pub(crate) currency: String,
+}
+
+pub(crate) fn prices(view: &View<'_>) -> Option<Prices> {
     let spec: CostSpec = serde_json::from_value(view.set.plan.cost.clone()).ok()?;
-    (spec.core_hour.is_some() || spec.gpu_hour.is_some()).then_some(spec)
+    (spec.core_hour.is_some() || spec.gpu_hour.is_some()).then_some(Prices {
+        core: spec.core_hour,
+        gpu: spec.gpu_hour,
+        currency: spec.currency,
+    })
 }
 
-/// Price of core-hours and GPU-hours.
-pub(crate) fn price(prices: &CostSpec, core: f64, gpu: f64) -> f64 {
-    core * prices.core_hour.unwrap_or(0.0) + gpu * prices.gpu_hour.unwrap_or(0.0)
-}
+impl Prices {
+    /// Price of core-hours and GPU-hours.
+    pub(crate) fn of(&self, core: f64, gpu: f64) -> f64 {
+        core * self.core.unwrap_or(0.0) + gpu * self.gpu.unwrap_or(0.0)
+    }
 
-fn in_words(prices: &CostSpec) -> String {
-    let both = [(prices.core_hour, "core"), (prices.gpu_hour, "GPU")].into_iter();
-    let both = both.filter_map(|(price, what)| {
-        let price = shortest(price?).unwrap_or_default();
-        Some(format!("{price} {} per {what}-hour", prices.currency))
-    });
-    both.collect::<Vec<_>>().join(", ")
+    pub(crate) fn in_words(&self) -> String {
+        let per = |price: Option<f64>, what: &str| {
+            price.map(|price| {
+                format!(
+                    "{} {} per {what}",
+                    shortest(price).unwrap_or_default(),
+                    self.currency
+                )
+            })
+        };
+        let both = [per(self.core, "core-hour"), per(self.gpu, "GPU-hour")];
+        both.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl Hours {
@@ -191,11 +211,11 @@ pub(crate) fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
 }
 
 /// Price of the machine of a cell for some seconds.
-fn of_time(view: &View<'_>, prices: &CostSpec, cell: &Cell<'_>, seconds: Option<f64>) -> Entry {
+fn of_time(view: &View<'_>, prices: &Prices, cell: &Cell<'_>, seconds: Option<f64>) -> Entry {
     let cores = cell.counted.first().and_then(|run| cores(view, cell, run));
     let gpu = f64::from(u8::from(is_on_gpu(view, cell)));
     let cost = seconds.zip(cores);
-    let cost = cost.map(|(seconds, cores)| price(prices, cores, gpu) * seconds / SECONDS);
+    let cost = cost.map(|(seconds, cores)| prices.of(cores, gpu) * seconds / SECONDS);
     Entry::shown(cost, |cost| human(cost, 3))
 }
 

@@ -3,10 +3,9 @@
 use serde_json::Value;
 
 use crate::compare::{CellPair, Ratio};
-use crate::plan::CostSpec;
 use crate::report::clock::wall_s;
 use crate::report::language::{Words, messages};
-use crate::report::sections::cost::{SECONDS, cores, is_on_gpu, price};
+use crate::report::sections::cost::{Prices, SECONDS, cores, is_on_gpu};
 use crate::report::sections::difference::part;
 use crate::report::sections::reach::Target;
 use crate::report::view::{Cell, CellInView};
@@ -30,7 +29,7 @@ pub(crate) enum Figure {
     /// Training time until the loss that both cells reach.
     UntilEqual(Target),
     /// Core-hours and GPU-hours × the manifest's prices, costly evaluation excluded.
-    Price(CostSpec),
+    Price(Prices),
 }
 
 messages! {
@@ -79,7 +78,7 @@ impl Figure {
                 // Costly evaluation is in the first block only.
                 let hours = (wall_s(run)? - times.assessment_s.unwrap_or(0.0)) / SECONDS;
                 let gpu = f64::from(u8::from(is_on_gpu(at.view, at.cell))) * hours;
-                Some(price(prices, hours * cores(at.view, at.cell, run)?, gpu))
+                Some(prices.of(hours * cores(at.view, at.cell, run)?, gpu))
             }
             _ => value(run, self.column()),
         }
