@@ -158,11 +158,7 @@ impl Words {
         let text = self.percent(share);
         match text.strip_prefix('-') {
             Some(rest) => format!("−{rest}"),
-            None if text.starts_with(['0'])
-                && !text.contains(['1', '2', '3', '4', '5', '6', '7', '8', '9']) =>
-            {
-                text
-            }
+            None if !text.contains(|letter| ('1'..='9').contains(&letter)) => text,
             None => format!("+{text}"),
         }
     }

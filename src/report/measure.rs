@@ -15,6 +15,19 @@ use crate::results::{BlockRow, Direction, PlanFile, RunRow, fixed_column, fixed_
 /// Where a value comes from: session, block and number of the run in it; of a fact only the seed.
 pub(crate) type Origin<'a> = (Option<&'a str>, usize, u64);
 
+/// The counted runs of a cell with their origins.
+pub(crate) fn runs_by_origin<'a>(
+    cell: &Cell<'a>,
+) -> impl Iterator<Item = (Origin<'a>, &'a BlockRow)> {
+    cell.counted.iter().enumerate().map(|(place, run)| {
+        let of = |run: &'a BlockRow| (run.session.as_deref(), run.block);
+        let (session, block) = of(run);
+        let before = cell.counted[..place].iter();
+        let number = before.filter(|other| of(other) == (session, block)).count();
+        ((session, block, number as u64), *run)
+    })
+}
+
 /// The values of two cells of the origins that both have. The others would compare seeds that are hard with easy ones, or
 /// hours in which the machine was fast with others.
 pub(crate) fn of_common_origin(cells: [&[(Origin<'_>, f64)]; 2]) -> [Vec<f64>; 2] {
@@ -136,14 +149,9 @@ impl Measure {
     /// The same values with their origins.
     pub(crate) fn by_origin<'a>(&self, cell: &Cell<'a>) -> Vec<(Origin<'a>, f64)> {
         let values: Vec<(Origin<'a>, f64)> = if self.is_clock {
-            let blocks = cell.counted.iter().enumerate().filter_map(|(place, run)| {
-                let of = |run: &'a BlockRow| (run.session.as_deref(), run.block);
-                let (session, block) = of(run);
-                let before = cell.counted[..place].iter();
-                let number = before.filter(|other| of(other) == (session, block)).count();
-                Some(((session, block, number as u64), self.of_run(cell, run)?))
-            });
-            blocks.collect()
+            let runs = runs_by_origin(cell);
+            let valued = runs.filter_map(|(origin, run)| Some((origin, self.of_run(cell, run)?)));
+            valued.collect()
         } else {
             let seeds = cell.runs.iter();
             let seeds =

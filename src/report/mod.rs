@@ -49,7 +49,7 @@ pub use apart::{PAGE_MEMORY, answer_parent, render_apart_by};
 pub use column::{Column, ColumnKind};
 pub use comparison::{
     ComparisonReport, Labels, Part, comparison_answer, comparison_costs, comparison_matching,
-    comparison_waiting, cost_name, cost_value, deciding_metrics, render_comparison, verdict_words,
+    comparison_waiting, deciding_metrics, render_comparison,
 };
 pub use context::Report;
 pub use error::ReportError;
@@ -58,6 +58,7 @@ pub use history::{
     machine, most_sessions, render_history,
 };
 pub(crate) use judged::distinct;
+pub(crate) use language::Words;
 pub use links::Link;
 pub use live::{LiveCurve, LivePage, LiveRun};
 pub use number::Number;

@@ -2,7 +2,7 @@
 
 use crate::base::text::capitalised;
 use crate::compare::{CellPair, Comparison, CostChange};
-use crate::report::{comparison_costs, comparison_waiting, cost_name, cost_value};
+use crate::report::{Words, comparison_costs, comparison_waiting};
 
 use super::page::{Page, across};
 use super::words::{ratio, verdict};
@@ -30,9 +30,9 @@ pub(super) fn add(page: &mut Page, comparison: &Comparison) {
 
 /// `batch-size 8: CPU time 61.3 s → 67.4 s, 1.100× (1.091–1.109), more, p = 0.0022`.
 fn line(comparison: &Comparison, cell: &CellPair, own: &CostChange) -> String {
-    let judgement = &own.judgement;
+    let (judgement, words) = (&own.judgement, Words::default());
     let value = |value: Option<f64>| {
-        value.map_or_else(|| "–".to_owned(), |value| cost_value(own.cost, value))
+        value.map_or_else(|| "–".to_owned(), |value| words.cost_value(own.cost, value))
     };
     let (before, after) = (value(own.medians.0), value(own.medians.1));
     let (word, why) = verdict(&judgement.verdict, judgement.p_holm, judgement.detectable);
@@ -40,6 +40,6 @@ fn line(comparison: &Comparison, cell: &CellPair, own: &CostChange) -> String {
     let times = times.map(|times| format!("{}{}", ratio(times), across(comparison)));
     let parts = times.into_iter().chain([word]).chain(why);
     let parts = parts.collect::<Vec<String>>().join(", ");
-    let (label, name) = (&cell.label, cost_name(own.cost));
+    let (label, name) = (&cell.label, words.cost(own.cost));
     format!("{label}: {name} {before} → {after}, {parts}")
 }

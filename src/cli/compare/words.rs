@@ -3,8 +3,8 @@
 use crate::base::text;
 use crate::base::units::human;
 use crate::compare::{NotComparableReason, Ratio, Verdict};
+use crate::report::Words;
 pub(super) use crate::report::duration;
-use crate::report::verdict_words;
 use crate::results::IntervalKind;
 
 /// A non-breaking space; [`untied`] replaces it by a plain one.
@@ -66,7 +66,8 @@ pub(in crate::cli) fn verdict(
     }
     // Cells share footnotes, so these leave out values that differ between cells.
     let detectable = detectable.filter(|_| *verdict == Verdict::Same);
-    let (word, why) = verdict_words(verdict, detectable);
+    let words = Words::default();
+    let (word, why) = (words.verdict(verdict, None), words.why(verdict, detectable));
     let effect = |p: &f64| [word.clone(), p_value(*p)].join(", ");
     match verdict {
         Verdict::Faster | Verdict::Slower | Verdict::Less | Verdict::More => {

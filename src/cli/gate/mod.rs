@@ -7,7 +7,7 @@ use crate::compare::{
     CellPair, Comparison, Cost, FactChange, Judgement, MatrixJudgement, QualityChange,
     QualityVerdict, Ratio, Threshold, Verdict,
 };
-use crate::report::cost_name;
+use crate::report::Words;
 use crate::results::{RunRow, Status, by_key, grouped};
 
 use super::compare::metrics::{in_words, judged};
@@ -167,7 +167,8 @@ fn of_verdict(
     });
     let (word, why) = verdict(own, p, None);
     let parts: Vec<String> = [word].into_iter().chain(why).chain(effect).collect();
-    let name = cost.map_or("time per sample".to_owned(), cost_name);
+    let words = Words::default();
+    let name = cost.map_or(words.timed(), |cost| words.cost(cost));
     Some((what, format!("{cell}: {name}: {}", parts.join(", "))))
 }
 

@@ -42,14 +42,8 @@ impl<'v, 'a> AdviceData<'v, 'a> {
     fn ask(&mut self) {
         for rule in RULES {
             for (number, study) in self.studies.iter().enumerate() {
-                for proposed in (rule.find)(study).into_iter().flatten() {
-                    let one = Recommendation {
-                        rule: rule.id,
-                        study: number,
-                        cell: study.anchor.info.key.clone(),
-                        name: study.view.name(study.anchor, None),
-                        proposed,
-                    };
+                for mut one in (rule.find)(study).into_iter().flatten() {
+                    (one.rule, one.study) = (rule.id, number);
                     if !is_refused(&one, study, &self.tested, &self.recommendations) {
                         self.recommendations.push(one);
                     }
@@ -82,23 +76,19 @@ fn is_refused(
     tested: &[TestedSpec],
     known: &[Recommendation],
 ) -> bool {
-    let (proposed, column) = (&one.proposed, one.proposed.column);
+    let column = one.column;
     let is_no_gain = || {
-        let measured = study.at(&proposed.setting, &proposed.to);
+        let measured = study.at(&one.setting, &one.to);
         let measured = measured.and_then(|cell| paired(cell, study.anchor, column));
         measured.is_some_and(|measured| measured.improvement(column)[0] < 1.0)
     };
     let is_same = |other: &Recommendation| {
         other.study == one.study
-            && other.proposed.column == column
-            && other.is_change(
-                &proposed.setting,
-                &text(&proposed.from),
-                &text(&proposed.to),
-            )
+            && other.column == column
+            && other.is_change(&one.setting, &text(&one.from), &text(&one.to))
     };
     tested.iter().any(|tested| one.is_settled(tested))
-        || proposed.claim == Claim::Gain && is_no_gain()
+        || one.claim == Claim::Gain && is_no_gain()
         || known.iter().any(is_same)
 }
 
@@ -107,16 +97,16 @@ fn is_refused(
 pub(super) fn outperformed_values(advice_data: &AdviceData<'_, '_>) -> Vec<TestedSpec> {
     let mut tested = advice_data.tested.clone();
     for one in &advice_data.recommendations {
-        let (setting, column) = (&*one.proposed.setting, one.proposed.column);
+        let (setting, column) = (&*one.setting, one.column);
         let study = &advice_data.studies[one.study];
-        let Some(best) = study.at(setting, &one.proposed.to) else {
+        let Some(best) = study.at(setting, &one.to) else {
             continue;
         };
         for other in study.others(setting) {
             let known = TestedSpec {
                 rule: one.rule.to_owned(),
                 setting: setting.to_owned(),
-                from: text(&one.proposed.to),
+                from: text(&one.to),
                 to: text(study.setting(other, setting)),
                 verdict: Verdict::Refuted,
             };

@@ -24,7 +24,7 @@ pub(super) fn best_file(folder: &Path, name: &str, view: &View<'_>) -> OwnFile {
     OwnFile {
         path: folder.join("best.toml"),
         mark: FIRST_LINE,
-        text: search.and_then(|search| text(&search, name)),
+        text: search.and_then(|search| Some(text(&search, name)?.into_bytes())),
     }
 }
 

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use crate::plan::CellSpec;
 use crate::report::view::{Cell, View};
 
-/// Sections of a specification that recommendations may change.
-const SECTIONS: [&str; 8] = [
+/// Sections of a specification that recommendations may change, and its fields with the names of model and dataset.
+const FIELDS: [&str; 10] = [
     "model",
     "dataset",
     "loss",
@@ -15,15 +15,14 @@ const SECTIONS: [&str; 8] = [
     "validation",
     "measure",
     "limits",
+    "model_name",
+    "dataset_name",
 ];
-
-/// Fields of a specification with the names of model and dataset.
-const NAMES: [&str; 2] = ["model_name", "dataset_name"];
 
 /// The cell's specification with only the necessary keys; `None` if this version cannot read it.
 pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, Value>> {
     let mut whole = Map::new();
-    for name in SECTIONS.into_iter().chain(NAMES) {
+    for name in FIELDS {
         whole.insert(name.to_owned(), view.section(cell, name)?.clone());
     }
     whole.insert("key".to_owned(), Value::from(""));
@@ -31,7 +30,7 @@ pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, V
     let mut whole = Value::Object(whole);
     let meant: CellSpec = serde_json::from_value(whole.clone()).ok()?;
     let mut keys = Vec::new();
-    for name in SECTIONS.into_iter().chain(NAMES) {
+    for name in FIELDS {
         collect(&whole[name], &format!("/{name}"), &mut keys);
     }
     for (table, key) in keys {

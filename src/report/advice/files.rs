@@ -7,22 +7,17 @@ use crate::plan::PredictionSpec;
 use crate::report::ReportError;
 use crate::report::names;
 use crate::report::view::View;
-use crate::results::{self, RecommendationRow, ResultSet, csv_of, write_if_changed};
+use crate::results::{self, RecommendationRow, ResultSet, csv_of};
 
 use super::advice_data::{AdviceData, outperformed_values};
 use super::best::best_file;
-use super::manifests::{OwnFile, remove};
+use super::manifests::OwnFile;
 use super::next::{FIRST_LINE, prediction, text_of};
 use super::outcome::Outcome;
 use super::section::{Advice, measured};
 
 /// The files of a report's recommendations, ready to write.
-pub(crate) struct AdviceFiles {
-    csv: PathBuf,
-    rows: Vec<RecommendationRow>,
-    next: OwnFile,
-    best: OwnFile,
-}
+pub(crate) struct AdviceFiles([OwnFile; 3]);
 
 /// Recommendations for results in `folder`, with the command that tests them and the measured outcomes, and the files
 /// to write.
@@ -53,17 +48,18 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
         advice.command = format!("fieldtrial run reports/{name}/next.toml");
     }
     advice.merge();
-    let files = AdviceFiles {
-        csv: folder.join("recommendations.csv"),
-        rows,
-        next: OwnFile {
-            path: folder.join("next.toml"),
-            mark: FIRST_LINE,
-            text: manifest,
-        },
-        best: best_file(folder, &name, view),
+    let next = OwnFile {
+        path: folder.join("next.toml"),
+        mark: FIRST_LINE,
+        text: manifest.map(String::into_bytes),
     };
-    (advice, files)
+    let csv = OwnFile {
+        path: folder.join("recommendations.csv"),
+        mark: "",
+        text: (!rows.is_empty()).then(|| csv_of(&rows)),
+    };
+    let best = best_file(folder, &name, view);
+    (advice, AdviceFiles([next, csv, best]))
 }
 
 impl AdviceFiles {
@@ -73,16 +69,8 @@ impl AdviceFiles {
     /// # Errors
     /// [`ReportError::Results`] for a file that cannot be written or removed.
     pub(crate) fn write(self) -> Result<Vec<PathBuf>, ReportError> {
-        let next = self.next.write()?;
-        let csv = if self.rows.is_empty() {
-            remove(&self.csv)?;
-            None
-        } else {
-            write_if_changed(&self.csv, &csv_of(&self.rows))?;
-            Some(self.csv)
-        };
-        let best = self.best.write()?;
-        Ok(next.into_iter().chain(csv).chain(best).collect())
+        let written = self.0.into_iter().map(OwnFile::write);
+        written.filter_map(Result::transpose).collect()
     }
 }
 

@@ -59,20 +59,16 @@ impl Line {
 
     /// The ratio of the time per unit at `a` to that at `b` (above 1: `b` costs less per unit), with the ends of its 95
     /// % prediction interval for medians of `runs` runs; `None` where the line gives no positive time.
-    ///
-    /// `ln ratio ± t₀.₉₇₅ √(gᵀ C g + 2 s² ÷ runs)` with the fit's covariance `C`, the gradient `g` and the relative
-    /// spread `s` of single times.
     pub(super) fn gain(&self, a: f64, b: f64, runs: usize) -> Option<[f64; 3]> {
-        let ratio = (self.at(a) / a) / (self.at(b) / b);
-        self.with_error(a, b, ratio, runs)
+        let growth = self.growth(b, a, runs)?;
+        Some(growth.map(|ratio| ratio * b / a))
     }
 
     /// The ratio of the time at `b` to that at `a`, with the ends of its 95 % prediction interval.
+    ///
+    /// `ln ratio ± t₀.₉₇₅ √(gᵀ C g + 2 s² ÷ runs)` with the fit's covariance `C`, the gradient `g` and the relative
+    /// spread `s` of single times.
     pub(super) fn growth(&self, a: f64, b: f64, runs: usize) -> Option<[f64; 3]> {
-        self.with_error(a, b, self.at(b) / self.at(a), runs)
-    }
-
-    fn with_error(&self, a: f64, b: f64, ratio: f64, runs: usize) -> Option<[f64; 3]> {
         let (at_a, at_b) = (self.at(a), self.at(b));
         if at_a <= 0.0 || at_b <= 0.0 {
             return None;
@@ -82,6 +78,7 @@ impl Line {
         let (var_fixed, both, var_each) = self.covariance;
         let of_fit = fixed * fixed * var_fixed + 2.0 * fixed * each * both + each * each * var_each;
         let of_runs = 2.0 * self.spread.powi(2) / runs.max(1) as f64;
+        let ratio = at_b / at_a;
         let half = student_quantile(0.975, self.freedom) * (of_fit.max(0.0) + of_runs).sqrt();
         Some([ratio, ratio * (-half).exp(), ratio * half.exp()])
     }

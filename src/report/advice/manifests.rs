@@ -27,13 +27,13 @@ const NAMED: [(&str, &str, &str); 3] = [
 /// Internal kinds of dataset and loss of a `kind = "command"` model; a manifest cannot contain them.
 const OF_COMMANDS: [&str; 2] = ["none", "own"];
 
-/// A manifest in a results folder, ready to write.
+/// A file in a results folder, ready to write.
 pub(super) struct OwnFile {
     pub(super) path: PathBuf,
-    /// First line of every such manifest that this program writes; a file with another first line is the user's.
+    /// Beginning of every such file that this program writes; a file that begins otherwise is the user's.
     pub(super) mark: &'static str,
-    /// Content of the file; `None` if there is nothing to run.
-    pub(super) text: Option<String>,
+    /// Content of the file; `None` if there is nothing to say.
+    pub(super) text: Option<Vec<u8>>,
 }
 
 impl OwnFile {
@@ -43,22 +43,16 @@ impl OwnFile {
             file::read(&self.path).is_ok_and(|text| text.starts_with(self.mark.as_bytes()));
         match self.text {
             Some(text) if is_ours || !self.path.exists() => {
-                write_if_changed(&self.path, text.as_bytes())?;
+                write_if_changed(&self.path, &text)?;
                 return Ok(Some(self.path));
             }
-            None if is_ours => remove(&self.path)?,
+            None if is_ours => {
+                fs::remove_file(&self.path).map_err(ResultsError::unwritable(&self.path))?;
+            }
             _ => {}
         }
         Ok(None)
     }
-}
-
-/// Removes a file that may not be there.
-pub(super) fn remove(path: &Path) -> Result<(), ResultsError> {
-    if !path.exists() {
-        return Ok(());
-    }
-    fs::remove_file(path).map_err(ResultsError::unwritable(path))
 }
 
 /// Settings of a cell by long path.

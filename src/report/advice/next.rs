@@ -10,7 +10,7 @@ use crate::report::view::{Cell, View};
 use super::advice_data::AdviceData;
 use super::effect::FEWEST_PAIRS;
 use super::manifests::{Cells, Settings, head, section};
-use super::recommendation::{Recommendation, text};
+use super::recommendation::{Recommendation, key_of, other_parts, text};
 use super::study::parameter_of;
 
 /// First line of every `next.toml` that this program writes.
@@ -45,7 +45,7 @@ pub(super) fn text_of(
             let name = cell_name(one);
             if cells.matrices.iter().all(|(known, _)| *known != name) {
                 let mut set = set.clone();
-                set.insert(placed(&set, &one.proposed.setting), one.proposed.to.clone());
+                set.insert(placed(&set, &one.setting), one.to.clone());
                 shown.insert(name.clone(), json!(shown_name(&anchor, one)));
                 cells.matrices.push((name, set));
             }
@@ -127,40 +127,37 @@ fn cell_name(one: &Recommendation) -> String {
 /// Name of a changed cell on pages: `large, batch-size 16`, where `anchor` is the name of the unchanged cell.
 fn shown_name(anchor: &str, one: &Recommendation) -> String {
     let (key, value) = key_and_value(one);
-    let is_other = |part: &&str| !part.starts_with(&format!("{key} "));
-    let others: Vec<&str> = anchor.split(", ").filter(is_other).collect();
+    let others = other_parts(anchor, &one.setting, &text(&one.from));
     let change = format!("{key} {value}");
     [others, vec![&change]].concat().join(", ")
 }
 
 /// The last part of the changed setting's path, and its new value.
 fn key_and_value(one: &Recommendation) -> (&str, String) {
-    let key = one.proposed.setting.rsplit('.').next().unwrap_or_default();
-    let value = match &one.proposed.to {
+    let value = match &one.to {
         Value::Object(_) => "on".to_owned(),
         value => text(value),
     };
-    (key, value)
+    (key_of(&one.setting), value)
 }
 
 /// The prediction of a recommendation, for the manifest.
 pub(super) fn prediction(one: &Recommendation) -> PredictionSpec {
     let axes = |name: String| Map::from_iter([("matrix".to_owned(), Value::from(name))]);
-    let proposed = &one.proposed;
     let round = |end: f64| round_significant(end, 5);
     PredictionSpec {
         rule: one.rule.to_owned(),
-        setting: proposed.setting.to_string(),
-        from: text(&proposed.from),
-        to: text(&proposed.to),
+        setting: one.setting.to_string(),
+        from: text(&one.from),
+        to: text(&one.to),
         origin: one.cell.clone(),
         against: axes(baseline_name(one.study)),
         cell: axes(cell_name(one)),
-        column: proposed.column,
-        claim: proposed.claim,
-        predicted: proposed.predicted.estimate.map(round),
-        low: round(proposed.predicted.low),
-        high: round(proposed.predicted.high),
-        reasoning: proposed.reasoning.clone(),
+        column: one.column,
+        claim: one.claim,
+        predicted: one.predicted.estimate.map(round),
+        low: round(one.predicted.low),
+        high: round(one.predicted.high),
+        reasoning: one.reasoning.clone(),
     }
 }

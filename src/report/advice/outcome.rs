@@ -4,6 +4,7 @@ use crate::plan::{Claim, PredictionSpec, TestedSpec, Verdict};
 use crate::report::view::{Cell, View};
 
 use super::effect::{BETTER, Measured, paired, verdict};
+use super::recommendation::other_parts;
 
 /// A prediction of the followed report with its measurement and verdict.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +60,10 @@ impl Outcome {
         Self {
             cell: key(cell).unwrap_or_default(),
             reference: key(reference).unwrap_or_default(),
-            whose: reference.map_or_else(String::new, |cell| name(view, cell, &prediction)),
+            whose: reference.map_or_else(String::new, |cell| {
+                let name = view.name(cell, None);
+                other_parts(&name, &prediction.setting, &prediction.from).join(", ")
+            }),
             prediction,
             measured,
             verdict,
@@ -112,18 +116,6 @@ impl Outcome {
             verdict: self.verdict,
         })
     }
-}
-
-/// Name of the cell without the change, but for its value of the changed setting, which the change tells.
-fn name(view: &View<'_>, cell: &Cell<'_>, prediction: &PredictionSpec) -> String {
-    let (setting, from) = (&prediction.setting, &prediction.from);
-    let key = setting.rsplit('.').next().unwrap_or_default();
-    let changed = format!("{key} {from}");
-    let name = view.name(cell, None);
-    let others = name
-        .split(", ")
-        .filter(|part| *part != from.as_str() && *part != changed);
-    others.collect::<Vec<&str>>().join(", ")
 }
 
 fn why_missing(cell: Option<&Cell<'_>>, reference: Option<&Cell<'_>>) -> String {

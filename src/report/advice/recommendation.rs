@@ -12,29 +12,6 @@ use crate::report::number::times;
 
 use super::effect::improvement;
 
-/// A change of a setting that a rule proposes, not yet assigned to a cell.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct ProposedChange {
-    /// Setting, by its long path.
-    pub(super) setting: Cow<'static, str>,
-    /// Present value of the setting; null if it is not set.
-    pub(super) from: Value,
-    /// The value to try.
-    pub(super) to: Value,
-    /// Column that is predicted.
-    pub(super) column: PredictedColumn,
-    /// Kind of prediction.
-    pub(super) claim: Claim,
-    /// Predicted effect of the change.
-    pub(super) predicted: Predicted,
-    /// The measured values that made the rule propose the change, as text.
-    pub(super) triggers: String,
-    /// How the prediction is computed.
-    pub(super) formula: String,
-    /// Why the change should help, in a sentence.
-    pub(super) reasoning: String,
-}
-
 /// A predicted ratio of a column: the value with the change divided by that without.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Predicted {
@@ -83,23 +60,39 @@ pub(super) struct Recommendation {
     pub(super) cell: String,
     /// The cell's name for use in sentences.
     pub(super) name: String,
-    /// The recommended change and its prediction.
-    pub(super) proposed: ProposedChange,
+    /// Setting, by its long path.
+    pub(super) setting: Cow<'static, str>,
+    /// Present value of the setting; null if it is not set.
+    pub(super) from: Value,
+    /// The value to try.
+    pub(super) to: Value,
+    /// Column that is predicted.
+    pub(super) column: PredictedColumn,
+    /// Kind of prediction.
+    pub(super) claim: Claim,
+    /// Predicted effect of the change.
+    pub(super) predicted: Predicted,
+    /// The measured values that made the rule propose the change, as text.
+    pub(super) triggers: String,
+    /// How the prediction is computed.
+    pub(super) formula: String,
+    /// Why the change should help, in a sentence.
+    pub(super) reasoning: String,
 }
 
 impl Recommendation {
     /// Predicted factor by which the column improves (larger is better); if only a bound is known, the best possible
     /// factor.
     pub(super) fn gain(&self) -> f64 {
-        let Predicted { low, high, .. } = self.proposed.predicted;
-        let ends = self.proposed.predicted.ends();
-        let [middle, _, best] = improvement(self.proposed.column, ends.unwrap_or([1.0, low, high]));
+        let Predicted { low, high, .. } = self.predicted;
+        let ends = self.predicted.ends();
+        let [middle, _, best] = improvement(self.column, ends.unwrap_or([1.0, low, high]));
         ends.map_or(best, |_| middle)
     }
 
     /// Sort order: estimates before bounds, then by gain, the largest first.
     pub(super) fn rank(&self, other: &Self) -> Ordering {
-        let is_bound = |one: &Self| one.proposed.predicted.estimate.is_none();
+        let is_bound = |one: &Self| one.predicted.estimate.is_none();
         is_bound(self)
             .cmp(&is_bound(other))
             .then(other.gain().total_cmp(&self.gain()))
@@ -107,28 +100,38 @@ impl Recommendation {
 
     /// The change as text: `train.batch-size = 16 instead of 8`.
     pub(super) fn change(&self) -> String {
-        let (from, to) = (text(&self.proposed.from), text(&self.proposed.to));
-        format!("{} = {to} instead of {from}", self.proposed.setting)
+        let (from, to) = (text(&self.from), text(&self.to));
+        format!("{} = {to} instead of {from}", self.setting)
     }
 
     /// Whether the recommendation is this change of this setting.
     pub(super) fn is_change(&self, setting: &str, from: &str, to: &str) -> bool {
-        let proposed = &self.proposed;
-        proposed.setting == setting && text(&proposed.from) == from && text(&proposed.to) == to
+        self.setting == setting && text(&self.from) == from && text(&self.to) == to
     }
 
     /// Whether the change needs no further test, because its value was refuted or exactly this change was tested.
     pub(super) fn is_settled(&self, tested: &TestedSpec) -> bool {
-        let proposed = &self.proposed;
         match tested.verdict {
-            Verdict::Refuted => {
-                proposed.setting == tested.setting && text(&proposed.to) == tested.to
-            }
+            Verdict::Refuted => self.setting == tested.setting && text(&self.to) == tested.to,
             Verdict::Confirmed | Verdict::Unclear => {
                 self.is_change(&tested.setting, &tested.from, &tested.to)
             }
         }
     }
+}
+
+/// The parts of a cell's name but for its value `value` of a setting: `large` of `large, batch-size 8`.
+pub(super) fn other_parts<'n>(name: &'n str, setting: &str, value: &str) -> Vec<&'n str> {
+    let changed = format!("{} ", key_of(setting));
+    let parts = name.split(", ");
+    parts
+        .filter(|part| *part != value && !part.starts_with(&changed))
+        .collect()
+}
+
+/// The last part of a setting's path.
+pub(super) fn key_of(setting: &str) -> &str {
+    setting.rsplit('.').next().unwrap_or_default()
 }
 
 /// A ratio with the ends of its interval as text: `1.13× (1.05–1.21)`.

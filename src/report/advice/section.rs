@@ -16,7 +16,7 @@ use crate::results::{IntervalKind, grouped};
 use super::advice_data::AdviceData;
 use super::effect::Measured;
 use super::outcome::Outcome;
-use super::recommendation::{ProposedChange, Recommendation, ratio_with_ends};
+use super::recommendation::{Recommendation, ratio_with_ends};
 
 /// Recommendations, and measured outcomes of those of the followed report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -47,8 +47,8 @@ pub struct AdviceItem {
     pub cell: String,
     /// The measured values because of which the rule recommends the change.
     pub triggers: String,
-    /// The predicted effect: `1.11× (1.05–1.17) the throughput`, or a bound: `at most 1.11× the throughput (an upper
-    /// bound, no estimate)`.
+    /// The predicted effect: `1.11× (1.05–1.17) the throughput`, or a bound: `at most 1.11× the throughput (a bound,
+    /// no estimate)`.
     pub predicted: String,
     /// How the prediction was computed.
     pub formula: String,
@@ -128,38 +128,32 @@ impl Advice {
 }
 
 fn item(one: &Recommendation) -> AdviceItem {
-    let proposed = &one.proposed;
     AdviceItem {
         rule: one.rule,
         change: one.change(),
         cell: one.name.clone(),
-        triggers: proposed.triggers.clone(),
-        predicted: predicted(proposed),
-        formula: proposed.formula.clone(),
-        reasoning: proposed.reasoning.clone(),
+        triggers: one.triggers.clone(),
+        predicted: predicted(one),
+        formula: one.formula.clone(),
+        reasoning: one.reasoning.clone(),
         outcome: String::new(),
-        is_bound: proposed.predicted.estimate.is_none(),
+        is_bound: one.predicted.estimate.is_none(),
     }
 }
 
 /// A predicted effect as text.
-fn predicted(proposed: &ProposedChange) -> String {
-    let (words, found) = (proposed.column.words(), proposed.predicted);
+fn predicted(one: &Recommendation) -> String {
+    let (words, found) = (one.column.words(), one.predicted);
     if let Some(ends) = found.ends() {
-        let claim = match proposed.claim {
+        let claim = match one.claim {
             Claim::Gain => "",
             Claim::NoWorse => ", no worse than its end",
             Claim::Value => ", within it",
         };
         return format!("{} the {words}{claim}", ratio_with_ends(ends));
     }
-    let bound = bound(proposed.column, found.low, found.high);
-    let side = if proposed.column.is_better_high() {
-        "an upper bound"
-    } else {
-        "a lower bound"
-    };
-    format!("{bound} the {words} ({side}, no estimate)")
+    let bound = bound(one.column, found.low, found.high);
+    format!("{bound} the {words} (a bound, no estimate)")
 }
 
 /// The bound of a predicted ratio as text: `at most 1.11×`, or for a time `at least 0.900×`.
@@ -171,43 +165,31 @@ fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
     }
 }
 
-/// The outcome of a prediction as a sentence: `train.batch-size = 32 instead of 8: unclear: measured 0.970×
-/// (0.960–1.25) the throughput (…).`
-fn sentence(outcome: &Outcome) -> String {
-    format!("{}: {}.", outcome.change(), measured(outcome))
-}
-
 /// Up to this number of predictions, each has a sentence of its own; more are summarised in one.
 const TOLD: usize = 2;
-/// Largest number of changes that a sentence names; the table lists all.
-const NAMED: usize = 1;
-
-/// Sentences on predictions: one for each, or, for many predictions, one with the numbers of each verdict.
+/// Sentences on predictions: one for each, or, for many predictions, one with the numbers of each verdict and an example.
 fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
     if outcomes.len() <= TOLD {
+        let sentence = |one: &Outcome| format!("{}: {}.", one.change(), measured(one));
         return outcomes.iter().map(sentence).collect();
     }
     let by_verdict = grouped(outcomes, |outcome| outcome.words());
     let counts = by_verdict.iter().map(|own| {
-        let named = own.iter().take(NAMED).map(|outcome| {
-            let ratio = outcome.measured.map_or_else(String::new, |found| {
-                let words = outcome.prediction.column.words();
-                let spec = &outcome.prediction;
-                let predicted = spec.predicted.map(|value| {
-                    let ends = ratio_with_ends([value, spec.low, spec.high]);
-                    format!(", predicted {ends}")
-                });
-                let measured = ratio_with_ends(found.ends());
-                format!(": {measured} the {words}{}", predicted.unwrap_or_default())
+        let (first, spec) = (own[0], &own[0].prediction);
+        let ratio = first.measured.map_or_else(String::new, |found| {
+            let predicted = spec.predicted.map(|value| {
+                let ends = ratio_with_ends([value, spec.low, spec.high]);
+                format!(", predicted {ends}")
             });
-            format!("{}{ratio}", outcome.change())
+            let (measured, words) = (ratio_with_ends(found.ends()), spec.column.words());
+            format!(": {measured} the {words}{}", predicted.unwrap_or_default())
         });
-        let named = named.collect::<Vec<_>>().join("; ");
-        let more = match own.len().saturating_sub(NAMED) {
+        let more = match own.len() - 1 {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
-        format!("{} {} ({named}{more})", own.len(), own[0].words())
+        let (n, verdict) = (own.len(), first.words());
+        format!("{n} {verdict} ({}{ratio}{more})", first.change())
     });
     let counts = counts.collect::<Vec<_>>().join(", ");
     let all = outcomes.len();

@@ -13,7 +13,7 @@ use crate::report::view::{Cell, View};
 use crate::results::by_key;
 
 use super::outcome::Outcome;
-use super::recommendation::{Predicted, ProposedChange};
+use super::recommendation::{Predicted, Recommendation};
 
 /// Largest number of studies with recommendations: those whose runs took the most time.
 const STUDIES: usize = 3;
@@ -93,9 +93,14 @@ impl<'v, 'a> Study<'v, 'a> {
         setting: impl Into<Cow<'static, str>>,
         to: impl Into<Value>,
         predicted: Predicted,
-    ) -> ProposedChange {
+    ) -> Recommendation {
         let setting = setting.into();
-        ProposedChange {
+        Recommendation {
+            // The rule and the study are filled in where rules are asked.
+            rule: "",
+            study: 0,
+            cell: self.anchor.info.key.clone(),
+            name: self.view.name(self.anchor, None),
             from: self.setting(self.anchor, &setting).clone(),
             setting,
             to: to.into(),
@@ -188,8 +193,9 @@ fn confirmed<'v, 'a>(
     let of_start = outcomes
         .iter()
         .filter(|outcome| outcome.reference == start.info.key && outcome.is_gained());
-    let mut best: Vec<&Outcome> = of_start.collect();
-    best.sort_by(|a, b| b.gain().total_cmp(&a.gain()));
-    let cell = |outcome: &&Outcome| cells.iter().find(|cell| cell.info.key == outcome.cell);
-    best.iter().find_map(cell).copied().unwrap_or(start)
+    let cell = |of: &Outcome| cells.iter().find(|cell| cell.info.key == of.cell);
+    let gains = of_start.filter_map(|outcome| Some((outcome.gain(), cell(outcome)?)));
+    // Of equal gains the first counts.
+    let best = gains.rev().max_by(|a, b| a.0.total_cmp(&b.0));
+    best.map_or(start, |(_, cell)| cell)
 }

@@ -56,13 +56,13 @@ fn first(set: &ResultSet, rule: &str) -> Recommendation {
 }
 
 fn estimate(one: &Recommendation) -> f64 {
-    one.proposed.predicted.estimate.expect("an estimate")
+    one.predicted.estimate.expect("an estimate")
 }
 
 /// The ends of a prediction that is no estimate.
 fn bounds(one: &Recommendation) -> [f64; 2] {
-    assert_eq!(one.proposed.predicted.estimate, None, "{one:?}");
-    [one.proposed.predicted.low, one.proposed.predicted.high]
+    assert_eq!(one.predicted.estimate, None, "{one:?}");
+    [one.predicted.low, one.predicted.high]
 }
 
 fn small() -> Value {
@@ -82,10 +82,7 @@ fn lengthen(times: &mut RunTimes, phase: fn(&mut RunTimes) -> &mut f64, share: f
 fn the_knee_is_recommended_with_the_gain_of_the_fit() {
     let set = set(&small(), |_, _, _| {});
     let one = first(&set, "batch-size");
-    assert_eq!(
-        (&one.proposed.from, &one.proposed.to),
-        (&json!(8), &json!(16))
-    );
+    assert_eq!((&one.from, &one.to), (&json!(8), &json!(16)));
     let speed = |batch: &str| {
         let key = format!("model=unet,device=cpu,batch-size={batch},workers=0");
         let row = set
@@ -99,7 +96,7 @@ fn the_knee_is_recommended_with_the_gain_of_the_fit() {
         estimate,
         low,
         high,
-    } = one.proposed.predicted;
+    } = one.predicted;
     let ratio = estimate.expect("an estimate");
     let measured = speed("16") / speed("8");
     assert!((ratio / measured - 1.0).abs() < 0.03, "{ratio} {measured}");
@@ -113,14 +110,14 @@ fn a_curve_that_still_rises_is_followed_beyond_its_end() {
         times.samples_per_s = batch / times.step_mean_ms * 1e3;
     });
     let found = of(&set, "batch-size");
-    let sizes: Vec<&Value> = found.iter().map(|one| &one.proposed.to).collect();
+    let sizes: Vec<&Value> = found.iter().map(|one| &one.to).collect();
     assert!(
         sizes.contains(&&json!(64)) && found[0].gain() > 5.0,
         "{found:?}"
     );
     let memory = first(&set, "memory-headroom");
-    assert_eq!(memory.proposed.claim, Claim::Value);
-    assert!(memory.proposed.predicted.estimate > Some(1.0), "{memory:?}");
+    assert_eq!(memory.claim, Claim::Value);
+    assert!(memory.predicted.estimate > Some(1.0), "{memory:?}");
 }
 
 #[test]
@@ -131,8 +128,8 @@ fn waiting_calls_for_workers_up_to_its_share() {
         }
     });
     let one = first(&set, "workers");
-    assert_eq!(one.proposed.setting, "loader.workers");
-    let found = one.proposed.predicted;
+    assert_eq!(one.setting, "loader.workers");
+    let found = one.predicted;
     assert!((found.high - 1.0 / 0.7).abs() < 0.01, "{one:?}");
     assert_eq!(found.estimate, None, "a bound is no estimate");
     let tiny = self::set(&small(), |times, _, _| {
@@ -155,10 +152,7 @@ fn workers_that_cost_more_than_they_save_are_too_many() {
         times.train_s *= if workers > 0.0 { 1.3 } else { 1.0 };
     });
     let one = first(&set, "workers");
-    assert_eq!(
-        (&one.proposed.from, &one.proposed.to),
-        (&json!(4), &json!(0))
-    );
+    assert_eq!((&one.from, &one.to), (&json!(4), &json!(0)));
     assert!((estimate(&one) - 0.79).abs() < 0.05, "{one:?}");
 }
 
@@ -169,10 +163,7 @@ fn validation_that_takes_much_is_done_less_often() {
         times.total_s = 20.0;
     });
     let one = first(&set, "validation-cost");
-    assert_eq!(
-        (&*one.proposed.setting, &one.proposed.to),
-        ("validation.every", &json!(2))
-    );
+    assert_eq!((&*one.setting, &one.to), ("validation.every", &json!(2)));
     assert!((bounds(&one)[0] - 0.9).abs() < 1e-9, "{one:?}");
     let short = self::set(&small(), |times, _, _| times.validation_s = 0.1);
     assert_eq!(of(&short, "validation-cost"), []);
@@ -187,17 +178,14 @@ fn a_long_loss_or_optimizer_calls_for_another_batch() {
         times.samples_per_s = 10.0;
     });
     let one = first(&slow_loss, "loss-bound");
-    assert_eq!(one.proposed.to, json!(64));
+    assert_eq!(one.to, json!(64));
     assert!(bounds(&one)[1] > 1.5 && bounds(&one)[1] < 2.0, "{one:?}");
     let slow = set(&small(), |times, _, _| {
         lengthen(times, |times| &mut times.phases.optimizer_ms, 0.4);
         times.samples_per_s = 10.0;
     });
     let one = first(&slow, "optimizer-bound");
-    assert_eq!(
-        (&*one.proposed.setting, &one.proposed.to),
-        ("train.batch-size", &json!(16))
-    );
+    assert_eq!((&*one.setting, &one.to), ("train.batch-size", &json!(16)));
     assert!((bounds(&one)[1] - 1.25).abs() < 0.01, "{one:?}");
 }
 
@@ -214,10 +202,7 @@ fn workers_that_start_longer_than_they_load_are_left_out() {
         })
     };
     let one = first(&of_work(0.01), "small-data-loader");
-    assert_eq!(
-        (&*one.proposed.setting, &one.proposed.to),
-        ("loader.workers", &json!(0))
-    );
+    assert_eq!((&*one.setting, &one.to), ("loader.workers", &json!(0)));
     assert!((bounds(&one)[0] - 0.85).abs() < 1e-9, "{one:?}");
     // A program does not tell how long its workers work: that is not no time.
     assert_eq!(of(&of_work(0.0), "small-data-loader"), []);
@@ -249,10 +234,10 @@ fn a_curve_that_was_best_early_calls_for_early_stopping() {
         run.facts.as_mut().expect("facts").epochs = 20;
     }
     let one = first(&set, "early-stopping");
-    assert_eq!(one.proposed.to, json!({"patience": 3}));
+    assert_eq!(one.to, json!({"patience": 3}));
     assert!((estimate(&one) - 8.0 / 20.0).abs() < 1e-9, "{one:?}");
     assert_eq!(
-        one.proposed.reasoning,
+        one.reasoning,
         "Now the weights of the last epoch are kept, with a validation loss of 0.7000 (median over seeds). Early stopping keeps those \
          of the best epoch, with 0.6000."
     );
@@ -280,7 +265,7 @@ fn a_bound_is_called_one_and_stands_behind_what_is_estimated() {
     assert_eq!(last.rule, "workers");
     assert_eq!(
         last.predicted,
-        "at most 10.0× the throughput (an upper bound, no estimate)"
+        "at most 10.0× the throughput (a bound, no estimate)"
     );
     assert!(!rest.is_empty() && rest.iter().all(|one| !one.predicted.contains("bound")));
 }

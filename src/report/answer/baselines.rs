@@ -224,7 +224,8 @@ fn verdict(
     let cost = |one: &Competitor| {
         of_seeds(&one.values).map_or(f64::INFINITY, |number| measure.cost(number.value))
     };
-    let Some(strongest) = baselines.iter().min_by(|a, b| cost(a).total_cmp(&cost(b))) else {
+    let by_cost = |a: &(_, &Competitor), b: &(_, &Competitor)| cost(a.1).total_cmp(&cost(b.1));
+    let Some((place, strongest)) = baselines.iter().enumerate().min_by(by_cost) else {
         return String::new();
     };
     let own = format!("{}, {}", best.name, shown(&best.values));
@@ -254,10 +255,7 @@ fn verdict(
     let p = &within_pairs(&pairs);
     let sizes = Sizes::of(pairs.iter().flatten());
     let test = |p: f64| format!("({}, p = {})", sizes.test(), human(p, 2));
-    let place = baselines
-        .iter()
-        .position(|one| std::ptr::eq(one, strongest));
-    let to_strongest = p[place.unwrap_or_default()];
+    let to_strongest = p[place];
     let told = if to_strongest > ALPHA {
         format!(
             "Not shown to beat the {name}: {best_own}, is not distinguishable from it {}",

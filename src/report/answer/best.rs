@@ -56,13 +56,8 @@ impl BestCells {
             };
         };
         let is_first = |standing: &ComparedToBest| {
-            matches!(
-                standing,
-                ComparedToBest::Best
-                    | ComparedToBest::Untested(_)
-                    | ComparedToBest::Alike(_)
-                    | ComparedToBest::OnFront
-            )
+            use ComparedToBest::{Apart, Behind, Dominated};
+            !matches!(standing, Behind(_) | Apart | Dominated)
         };
         let cells = choice
             .cells

@@ -5,7 +5,7 @@ use crate::base::statistics::median;
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{runs_to_choose, within_pairs};
-use crate::report::measure::{Measure, column_words};
+use crate::report::measure::{Measure, column_words, of_common_origin, runs_by_origin};
 use crate::report::number::Number;
 use crate::report::quality::{loss_column, of_epochs};
 use crate::report::sections::reach::Target;
@@ -101,23 +101,25 @@ fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<Stri
         return None;
     }
     let times = cells.iter().map(|cell| {
-        let runs = cell.counted.iter();
-        runs.filter_map(|run| target.seconds(cell, run)).collect()
+        let runs = runs_by_origin(cell);
+        runs.filter_map(|(origin, run)| Some((origin, target.seconds(cell, run)?)))
+            .collect()
     });
-    let times: Vec<Vec<f64>> = times.collect();
-    let medians: Vec<f64> = times
-        .iter()
-        .map(|times| median(times))
-        .collect::<Option<_>>()?;
+    let times: Vec<Vec<_>> = times.collect();
+    let middle = |times: &Vec<(_, f64)>| {
+        let seconds = times.iter().map(|(_, seconds)| *seconds);
+        median(&seconds.collect::<Vec<f64>>())
+    };
+    let medians: Vec<f64> = times.iter().map(middle).collect::<Option<_>>()?;
     let first = (0..cells.len()).min_by(|a, b| medians[*a].total_cmp(&medians[*b]))?;
-    let n = Sizes::of(times.iter());
-    let others = cells.len() - 1;
     let pairs = (0..cells.len()).filter(|place| *place != first);
-    let pairs = pairs.map(|place| [first, place].map(|place| times[place].clone()));
-    let alike = within_pairs(&pairs.collect::<Vec<_>>()).into_iter();
+    let pairs = pairs.map(|place| of_common_origin([&times[first], &times[place]]));
+    let pairs: Vec<[Vec<f64>; 2]> = pairs.collect();
+    let n = Sizes::of(pairs.iter().flatten());
+    let alike = within_pairs(&pairs).into_iter();
     let alike = alike.filter(|p| *p > ALPHA).count();
     let verb = if alike == 1 { "is" } else { "are" };
-    let told = if n.least < runs_to_choose(others) {
+    let told = if n.least < runs_to_choose(pairs.len()) {
         format!("{}, too few to tell the others from it", n.text())
     } else if alike == 0 {
         format!("every other cell needs longer ({})", n.test())

@@ -153,22 +153,11 @@ pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -
         format!(
             "from {} with {} to {} with {}",
             least.shown(),
-            name(view, small, cells),
+            view.shared_name(&[small]),
             most.shown(),
-            name(view, large, cells)
+            view.shared_name(&[large])
         )
     })
-}
-
-/// The name of a cell; if a cell of another task has the same name, with all axes that distinguish them.
-fn name(view: &View<'_>, cell: &Cell<'_>, cells: &[&Cell<'_>]) -> String {
-    let own = view.name(cell, None);
-    let mut others = cells.iter().filter(|other| other.info.key != cell.info.key);
-    if others.any(|other| view.name(other, None) == own) {
-        view.shared_name(&[cell])
-    } else {
-        own
-    }
 }
 
 fn memory(view: &View<'_>, cells: &[&Cell<'_>]) -> String {

@@ -26,7 +26,12 @@ const AXES: usize = 4;
 
 /// Name of the kind of interval shown with the deciding measure's median.
 fn interval(choice: &Choice<'_, '_>) -> String {
-    let column = &choice.measures[0].column;
+    let Measure {
+        column, is_clock, ..
+    } = &choice.measures[0];
+    if !is_clock {
+        return ", with their range".to_owned();
+    }
     let timings = choice.cells.iter().filter_map(|one| one.cell.timing);
     let mut kinds = timings
         .filter_map(|row| row.values.get(column))
@@ -62,12 +67,9 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
     let id = id(number);
     let cells: Vec<&Cell<'_>> = choice.cells.iter().take(ROWS).map(|one| one.cell).collect();
     let about = format!(
-        "Best first, by median over {}.{}",
-        if choice.measures[0].is_clock {
-            format!("{} of a cell{}", choice.runs(), interval(choice))
-        } else {
-            format!("{} of a cell, with their range", choice.runs())
-        },
+        "Best first, by median over {} of a cell{}.{}",
+        choice.runs(),
+        interval(choice),
         variants(view, &cells)
     );
     let about = if choice.cells.iter().all(|one| learned(choice, one)) {

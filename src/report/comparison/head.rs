@@ -12,13 +12,11 @@ messages! {
     compared_along(axis, before, after) = "One result, compared along “{axis}”: before is {before}, after is {after}." | "Ein Ergebnis, verglichen entlang „{axis}“: vorher ist {before}, nachher ist {after}.";
     of_commit(name, commit) = "{name} (commit {commit})" | "{name} (Commit {commit})";
     cells_compared(count) = "Cells on both sides: {count}." | "Zellen auf beiden Seiten: {count}.";
-    one_cell_compared() = "One cell stands on both sides." | "Eine Zelle steht auf beiden Seiten.";
     only_one_side(added, removed) = "Cells of one side only: {added} after, {removed} before." | "Zellen nur einer Seite: {added} nachher, {removed} vorher.";
     ratios_mean() = "Every ratio is after ÷ before: of times and bytes, below 1 is better." | "Jedes Verhältnis ist nachher ÷ vorher: bei Zeiten und Bytes ist ein Wert unter 1 besser.";
     environments_differ(fields) = "the environments of the two sides differ in {fields}" | "die Umgebungen der beiden Seiten unterscheiden sich in {fields}";
     across() = "times are compared across environments on request (--across-env): what the machine or build changes looks like an effect, and every figure says so" | "Zeiten werden auf Wunsch über Umgebungen hinweg verglichen (--across-env): was Maschine oder Build ändern, sieht wie ein Effekt aus, und jede Zahl sagt es";
     refused() = "no time is compared" | "keine Zeit wird verglichen";
-    other_work(count) = "cells that do other work on both sides: {count}; both values stand without a ratio" | "Zellen, die auf beiden Seiten verschiedene Arbeit verrichten: {count}; beide Werte stehen ohne Verhältnis";
     other_treatment() = "the sides are declared as different treatments: a ratio of their times is a ratio of treatments, beside the list of everything that differs" | "das Manifest erklärt beide Seiten zu verschiedenen Behandlungen: Ein Verhältnis ihrer Zeiten vergleicht Behandlungen; alle Unterschiede sind aufgelistet";
     waits(side, count, cells, cell, old, new) = "wall time is far above CPU time {side} in {count} of {cells} cells (in {cell} a run takes {old} s before and {new} s after for a second of CPU time): it waited for data, the disk or swapped memory, or other programs had the processor, so look at its data wait, or measure again on an idle machine" | "die Dauer liegt {side} in {count} von {cells} Zellen weit über der CPU-Zeit (in {cell} braucht ein Lauf vorher {old} s und nachher {new} s für eine Sekunde CPU-Zeit): er wartete auf Daten, die Festplatte oder ausgelagerten Speicher, oder andere Programme hatten den Prozessor, also sein Warten auf Daten ansehen oder auf einer ruhigen Maschine neu messen";
     not_comparable_cells(count, why) = "cells that cannot be compared: {count} ({why})" | "nicht vergleichbare Zellen: {count} ({why})";
@@ -35,10 +33,7 @@ pub(super) fn intro(scene: &Scene<'_>) -> Vec<String> {
         Some(axis) => words.compared_along(axis, before, after),
         None => words.compared(before, after),
     }];
-    sentences.push(match comparison.cells.len() {
-        1 => words.one_cell_compared(),
-        count => words.cells_compared(words.count(count)),
-    });
+    sentences.push(words.cells_compared(words.count(comparison.cells.len())));
     let (added, removed) = (comparison.added.len(), comparison.removed.len());
     if added + removed > 0 {
         sentences.push(words.only_one_side(words.count(added), words.count(removed)));
@@ -75,13 +70,8 @@ pub(super) fn warnings(scene: &Scene<'_>) -> Vec<String> {
             words.refused()
         });
     }
-    let works = |is: fn(&Work) -> bool| {
-        let pairs = comparison.cells.iter();
-        pairs.filter(|pair| is(&pair.work)).count()
-    };
-    let different = works(|work| matches!(work, Work::Different(_)));
-    found.extend((different > 0).then(|| words.other_work(words.count(different))));
-    if works(|work| matches!(work, Work::Treatments(_))) > 0 {
+    let mut works = comparison.cells.iter().map(|pair| &pair.work);
+    if works.any(|work| matches!(work, Work::Treatments(_))) {
         found.push(words.other_treatment());
     }
     if must.is_empty() || scene.is_across() {
@@ -115,8 +105,7 @@ fn not_comparable(scene: &Scene<'_>) -> Vec<String> {
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for pair in &scene.comparison.cells {
         let verdict = &pair.judgement.verdict;
-        let is_own = !matches!(pair.work, Work::Different(_));
-        if is_own && matches!(verdict, Verdict::NotComparable(_)) {
+        if matches!(verdict, Verdict::NotComparable(_)) {
             let why = words.why(verdict, None).join("; ");
             *reasons.entry(why).or_default() += 1;
         }

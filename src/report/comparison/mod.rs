@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use minijinja::value::Value;
 
-use crate::compare::{Comparison, Cost, Options, Origin, Side, Verdict, searches_beside};
+use crate::compare::{Comparison, Options, Origin, Side, searches_beside};
 use crate::plan::COMPARISON;
 use crate::results::{ResultSet, read_noise};
 
@@ -77,23 +77,6 @@ pub fn comparison_costs(comparison: &Comparison) -> Vec<String> {
 /// A warning in English, without a full stop, that runs took much more wall time than CPU time; `None` if they did not.
 pub fn comparison_waiting(comparison: &Comparison) -> Option<String> {
     head::waiting(&scene::Scene::of(comparison, Language::English))
-}
-
-/// English name of a cost.
-pub fn cost_name(cost: Cost) -> String {
-    Words::in_language(Language::English).cost(cost)
-}
-
-/// A value of a cost in English, with its unit.
-pub fn cost_value(cost: Cost, value: f64) -> String {
-    Words::in_language(Language::English).cost_value(cost, value)
-}
-
-/// A verdict in English, as on pages: the verdict, then the reason if there is none, and the smallest detectable
-/// effect.
-pub fn verdict_words(verdict: &Verdict, detectable: Option<f64>) -> (String, Vec<String>) {
-    let words = Words::in_language(Language::English);
-    (words.verdict(verdict, None), words.why(verdict, detectable))
 }
 
 /// The pages of some comparisons of one experiment and their plots, with their contents.

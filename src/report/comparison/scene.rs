@@ -27,8 +27,8 @@ pub(crate) struct Scene<'a> {
     /// For each pair its index in the comparison and the indices of its cells in `before` and `after`; pairs with a
     /// cell outside the plans are left out.
     places: Vec<(usize, usize, usize)>,
-    /// Indices into `places` of the pairs that have a row in tables.
-    shown: Vec<usize>,
+    /// Those of `places` that have a row in tables.
+    shown: Vec<(usize, usize, usize)>,
 }
 
 /// A pair of matched cells with their result rows.
@@ -89,9 +89,7 @@ impl<'a> Scene<'a> {
 
     /// The pairs that have a row in tables: all, or, if there are very many, those with a verdict first.
     pub(crate) fn shown(&self) -> impl Iterator<Item = MatchedCells<'_, 'a>> {
-        self.shown
-            .iter()
-            .map(|&place| self.matched(&self.places[place]))
+        self.shown.iter().map(|place| self.matched(place))
     }
 
     fn matched(&self, &(pair, before, after): &(usize, usize, usize)) -> MatchedCells<'_, 'a> {
@@ -173,14 +171,14 @@ fn places(
         .collect()
 }
 
-fn shown(comparison: &Comparison, places: &[(usize, usize, usize)]) -> Vec<usize> {
-    let is_called = |place: &usize| {
-        let verdict = &comparison.cells[places[*place].0].judgement.verdict;
+fn shown(comparison: &Comparison, places: &[(usize, usize, usize)]) -> Vec<(usize, usize, usize)> {
+    let is_called = |pair: usize| {
+        let verdict = &comparison.cells[pair].judgement.verdict;
         matches!(verdict, Verdict::Faster | Verdict::Slower)
     };
-    let mut shown: Vec<usize> = (0..places.len()).collect();
+    let mut shown = places.to_vec();
     if shown.len() > ROWS {
-        shown.sort_by_key(|place| !is_called(place));
+        shown.sort_by_key(|(pair, ..)| !is_called(*pair));
         shown.truncate(ROWS);
         shown.sort_unstable();
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use super::golden::{across, comparison, one_cell};
-use super::{Language, render_comparison, verdict_words};
+use super::{Language, Words, render_comparison};
 use super::{account, sections};
 use crate::compare::golden::branches;
 use crate::compare::testing::memory;
@@ -192,7 +192,7 @@ fn the_english_reasons_of_pages_are_those_of_comparison_csv() {
         UnclearReason::SessionNoise,
     ];
     for reason in reasons {
-        let (_, why) = verdict_words(&Verdict::Unclear(reason), None);
+        let why = Words::default().why(&Verdict::Unclear(reason), None);
         assert_eq!(why, [reason.to_string()]);
     }
     let reasons = vec![
@@ -205,8 +205,8 @@ fn the_english_reasons_of_pages_are_those_of_comparison_csv() {
         NotComparableReason::Exclusive(true, false),
     ];
     let shown: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-    let (word, why) = verdict_words(&Verdict::NotComparable(reasons), None);
-    assert_eq!((&*word, why), ("not comparable", shown));
+    let why = Words::default().why(&Verdict::NotComparable(reasons), None);
+    assert_eq!(why, shown);
 }
 
 #[test]

@@ -87,16 +87,16 @@ pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// Fields that the description of an environment must have, with their names in reports.
-const ENVIRONMENT: [(&str, &str); 9] = [
-    ("architecture", "vectors"),
-    ("build_profile", "build"),
-    ("build_rustc", "compiler"),
-    ("cpu_model", "processor"),
-    ("devices", "other devices"),
-    ("logical_cores", "cores"),
-    ("memory_gib", "memory"),
-    ("os", "operating system"),
-    ("clock_mhz", "clock"),
+const ENVIRONMENT: [&str; 9] = [
+    "architecture",
+    "build_profile",
+    "build_rustc",
+    "cpu_model",
+    "devices",
+    "logical_cores",
+    "memory_gib",
+    "os",
+    "clock_mhz",
 ];
 
 /// R11: every environment is described in full, or every text says that the report is incomplete.
@@ -132,7 +132,8 @@ pub(super) fn r11(subject: &Subject<'_>) -> Vec<String> {
         };
         let lacks =
             |name: &&str| value(name).is_none_or(|value| value.is_empty() || value == "unknown");
-        for (_, words) in ENVIRONMENT.iter().filter(|(name, _)| lacks(name)) {
+        for name in ENVIRONMENT.iter().filter(|name| lacks(name)) {
+            let words = &*name.replace('_', " ");
             if !reasons.iter().any(|reason| {
                 reason.contains(id) && (reason.contains(words) || reason.contains("not described"))
             }) {

@@ -1,7 +1,9 @@
 //! Several objectives: the Pareto front of each study, its points that no other study's front dominates, and the rule
 //! that decides between studies.
 
-use crate::base::pareto::dominates;
+use std::collections::HashSet;
+
+use crate::base::pareto::{self, dominates};
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::section::Section;
@@ -21,21 +23,14 @@ pub(crate) type Front<'v, 'a> = Vec<Trial<'v, 'a>>;
 
 /// The front of a study.
 pub(crate) fn front_of<'v, 'a>(search: &Search<'v, 'a>, study: &Study<'v, 'a>) -> Front<'v, 'a> {
-    let trials = study.best_first(search.first());
-    let losses: Vec<Vec<f64>> = trials.iter().map(|trial| losses(search, trial)).collect();
-    let mut front: Vec<usize> = Vec::new();
-    // Ordered by the first objective, a trial can only be dominated by one before it, or by one that equals it there.
-    for place in 0..trials.len() {
-        // The earliest of equal trials represents them on the front.
-        if front.iter().any(|&other| {
-            dominates(&losses[other], &losses[place]) || losses[other] == losses[place]
-        }) {
-            continue;
-        }
-        front.retain(|&other| !dominates(&losses[place], &losses[other]));
-        front.push(place);
-    }
-    front.into_iter().map(|place| trials[place]).collect()
+    let mut trials = study.best_first(search.first());
+    // The earliest of equal trials represents them on the front.
+    let mut seen = HashSet::new();
+    let bits = |trial: &Trial<'_, '_>| losses(search, trial).into_iter().map(f64::to_bits);
+    trials.retain(|trial| seen.insert(bits(trial).collect::<Vec<u64>>()));
+    let points: Vec<Vec<f64>> = trials.iter().map(|trial| losses(search, trial)).collect();
+    let front = pareto::front(&points).into_iter();
+    front.map(|place| trials[place]).collect()
 }
 
 fn losses(search: &Search<'_, '_>, trial: &Trial<'_, '_>) -> Vec<f64> {
@@ -55,25 +50,24 @@ pub(super) struct Side<'s, 'v, 'a> {
 
 pub(super) fn sides<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<Side<'s, 'v, 'a>> {
     let studies = search.studies.iter();
-    let mut sides: Vec<Side<'_, '_, '_>> = studies
-        .map(|study| Side {
-            study,
-            front: front_of(search, study),
-            free: Vec::new(),
-        })
+    let fronts: Vec<_> = studies
+        .map(|study| (study, front_of(search, study)))
         .collect();
-    let of = |side: &Side<'_, '_, '_>| -> Vec<Vec<f64>> {
-        let front = side.front.iter();
-        front.map(|trial| losses(search, trial)).collect()
+    let all = fronts.iter().flat_map(|(_, front)| front);
+    let all: Vec<Vec<f64>> = all.map(|trial| losses(search, trial)).collect();
+    let side = |(study, front): &(&'s Study<'v, 'a>, Front<'v, 'a>)| {
+        // No trial of a front dominates another of it.
+        let is_free = |own: &Trial<'_, '_>| {
+            let own = losses(search, own);
+            !all.iter().any(|other| dominates(other, &own))
+        };
+        Side {
+            study,
+            free: front.iter().map(is_free).collect(),
+            front: front.clone(),
+        }
     };
-    let fronts: Vec<Vec<Vec<f64>>> = sides.iter().map(of).collect();
-    for (place, side) in sides.iter_mut().enumerate() {
-        let (before, after) = (&fronts[..place], &fronts[place + 1..]);
-        let others = || before.iter().chain(after).flatten();
-        let is_free = |own: &Vec<f64>| !others().any(|other| dominates(other, own));
-        side.free = fronts[place].iter().map(is_free).collect();
-    }
-    sides
+    fronts.iter().map(side).collect()
 }
 
 impl Side<'_, '_, '_> {

@@ -1,11 +1,11 @@
 //! Plots of Pareto fronts: the first objective over each further one.
 
-use crate::plan::search::ObjectiveDirection;
 use crate::report::plot::{Point, PointPlot, SERIES};
 use crate::report::sections::plots::{self, PlotContext};
 
 use super::front::sides;
 use super::objective::Objective;
+use super::progress::staircase;
 use super::trial::{Ending, Trial};
 use super::trials::Search;
 
@@ -47,7 +47,11 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
         });
         let points: Vec<Point> = points.collect();
         lines.push(if search.objectives.len() == 2 {
-            staircase(&points, (other.direction, first.direction))
+            // From the best by the second objective on, the corner between two points has the first one's value there.
+            let mut front: Vec<(f64, f64)> = points.iter().map(|one| (one.x, one.y)).collect();
+            let loss = |x: f64| other.direction.as_loss(x);
+            front.sort_by(|a, b| loss(a.0).total_cmp(&loss(b.0)));
+            staircase(front)
         } else {
             Vec::new()
         });
@@ -92,27 +96,4 @@ fn caption(search: &Search<'_, '_>, is_clock: bool, labelled: bool) -> String {
          objectives{with_numbers}.{}{clock}",
         search.not_drawn()
     )
-}
-
-/// The boundary of the region that a front dominates, as a staircase through its points.
-fn staircase(
-    points: &[Point],
-    (x_way, y_way): (ObjectiveDirection, ObjectiveDirection),
-) -> Vec<(f64, f64)> {
-    let mut places: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.y)).collect();
-    places.sort_by(|a, b| x_way.as_loss(a.0).total_cmp(&x_way.as_loss(b.0)));
-    let mut line: Vec<(f64, f64)> = Vec::new();
-    for (x, y) in places {
-        if let Some(&(_, last)) = line.last() {
-            // Worse in x and not yet better in y: the corner keeps the y of the point before.
-            let worse = if y_way.as_loss(last) > y_way.as_loss(y) {
-                last
-            } else {
-                y
-            };
-            line.push((x, worse));
-        }
-        line.push((x, y));
-    }
-    line
 }

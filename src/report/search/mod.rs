@@ -19,11 +19,9 @@ mod time;
 mod trial;
 mod trials;
 
-use std::collections::BTreeMap;
-
 use crate::base::text::count;
 use crate::plan::toml_text;
-use crate::results::{self, ResultSet, Status};
+use crate::results::{self, ResultSet};
 
 use super::section::Section;
 use super::view::View;
@@ -42,9 +40,8 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     let Some(search) = &Search::of(view) else {
         return Vec::new();
     };
-    let mut points = vec![summary(search), proposed(search)];
+    let mut points = vec![proposed(search)];
     points.extend(ledger::verdict(search));
-    points.extend(time::side_by_side(search));
     let clock = clock(search);
     if !clock.is_empty() {
         points.push(format!(
@@ -101,30 +98,6 @@ pub(crate) fn best_trials<'s, 'v, 'a>(
     let studies = search.studies.iter();
     let best = |study| Some((study, *front_of(search, study).first()?));
     studies.filter_map(best).collect()
-}
-
-/// Numbers of trials by ending, for each study: "20 trials: 13 done, 1 done without a value, 1 failed, 5 pruned".
-fn summary(search: &Search<'_, '_>) -> String {
-    let each = search.studies.iter().map(|study| {
-        let mut counted: BTreeMap<(Status, &str), usize> = BTreeMap::new();
-        for trial in &study.trials {
-            let status = trial.cell.status;
-            let has_none = status == Status::Done && trial.ending() == Ending::Failed;
-            let words = if has_none { " without a value" } else { "" };
-            *counted.entry((status, words)).or_default() += 1;
-        }
-        let counted = counted.iter();
-        let counted = counted.map(|((status, words), n)| format!("{n} {status}{words}"));
-        let counted: Vec<String> = counted.collect();
-        let all = count(study.trials.len(), "trial");
-        format!("{}{all}: {}", study.prefix(), counted.join(", "))
-    });
-    let each: Vec<String> = each.collect();
-    if each.is_empty() {
-        "No trial has ended".to_owned()
-    } else {
-        each.join("; ")
-    }
 }
 
 /// Sentences on settings that depend on a clock, so that the same seed may give other trials.

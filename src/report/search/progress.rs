@@ -1,4 +1,4 @@
-//! The best value so far, over trials and over the search's time.
+//! The best value so far over the search's time.
 
 use crate::base::text::capitalised;
 use crate::base::units::human_seconds;
@@ -8,28 +8,6 @@ use crate::report::sections::plots::PlotContext;
 use super::objective::Objective;
 use super::trial::{Ending, Trial};
 use super::trials::{Search, Study};
-
-/// Largest number of improvements with a marker each.
-const MARKED: usize = 60;
-
-/// An x axis: label, words of the title, part of the id, and a trial's position on it.
-type Over = (
-    &'static str,
-    &'static str,
-    &'static str,
-    fn(&Search<'_, '_>, &Trial<'_, '_>) -> Option<f64>,
-);
-
-const TRIALS: Over = ("trial", "over trials", "trials", |_, trial| {
-    Some(trial.info.number as f64)
-});
-
-const TIME: Over = (
-    "seconds since the first trial began",
-    "over time",
-    "time",
-    |search, trial| search.end_s(trial),
-);
 
 /// The best value so far: where it improved, and where the curve ends.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -64,7 +42,7 @@ impl BestSoFar {
         study: &Study<'_, '_>,
         objective: &Objective,
     ) -> Self {
-        Self::of(objective, &values(search, study, objective, TIME))
+        Self::of(objective, &values(search, study, objective))
     }
 
     /// The improvements as points of a plot; `about` gives the tooltip from position and trial number.
@@ -80,18 +58,20 @@ impl BestSoFar {
 
     /// The curve as a staircase: constant until the next improvement.
     pub(crate) fn staircase(&self) -> Vec<(f64, f64)> {
-        let mut line: Vec<(f64, f64)> = Vec::new();
-        for &(x, y, _) in &self.steps {
-            if let Some(&(_, before)) = line.last() {
-                line.push((x, before));
-            }
-            line.push((x, y));
-        }
-        if let Some(&(_, last)) = line.last() {
-            line.push((self.end, last));
-        }
+        let mut line = staircase(self.steps.iter().map(|&(x, y, _)| (x, y)));
+        line.extend(self.steps.last().map(|&(_, last, _)| (self.end, last)));
         line
     }
+}
+
+/// Points joined by steps: each value holds until the next point.
+pub(super) fn staircase(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut line: Vec<(f64, f64)> = Vec::new();
+    for (x, y) in points {
+        line.extend(line.last().map(|&(_, before)| (x, before)));
+        line.push((x, y));
+    }
+    line
 }
 
 /// Position, value and number of every trial, sorted by position.
@@ -99,44 +79,32 @@ fn values(
     search: &Search<'_, '_>,
     study: &Study<'_, '_>,
     objective: &Objective,
-    over: Over,
 ) -> Vec<(f64, Option<f64>, usize)> {
-    let (.., place) = over;
     let value = |trial: &Trial<'_, '_>| {
         let is_done = trial.ending() == Ending::Done;
         objective.value(trial).filter(|_| is_done)
     };
     let trials = study.trials.iter();
     let found =
-        trials.filter_map(|trial| Some((place(search, trial)?, value(trial), trial.info.number)));
+        trials.filter_map(|trial| Some((search.end_s(trial)?, value(trial), trial.info.number)));
     let mut found: Vec<(f64, Option<f64>, usize)> = found.collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.2.cmp(&b.2)));
     found
 }
 
-/// The best value of the first objective over time; over trials if no times were recorded.
+/// The best value of the first objective over time; `None` if no times were recorded.
 pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
-    over(search, TIME).or_else(|| over(search, TRIALS))
-}
-
-fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
     let objective = search.first();
-    let limit = limit(search, objective);
-    let mut left_out = 0;
-    let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut series, mut lines) = (Vec::new(), Vec::new());
+    let mut dots: Vec<Vec<(f64, f64)>> = Vec::new();
     for study in search.studies.iter().take(SERIES) {
-        let found = values(search, study, objective, over);
+        let found = values(search, study, objective);
         let best = BestSoFar::of(objective, &found);
-        let mut points = best.points(|y, number| {
+        let points = best.points(|y, number| {
             format!("trial {number}: {} {}", objective.column, objective.show(y))
         });
-        // With very many improvements only the line is drawn, without markers.
-        points.truncate(if points.len() > MARKED { 1 } else { MARKED });
         let values = found.iter().filter_map(|(x, y, _)| Some((*x, (*y)?)));
-        let is_near = |&(_, y): &(f64, f64)| objective.direction.as_loss(y) <= limit;
-        let (near, far): (Vec<_>, Vec<_>) = values.partition(is_near);
-        left_out += far.len();
-        dots.push(near);
+        dots.push(values.collect());
         lines.push(best.staircase());
         series.push(study.series("best so far", points));
     }
@@ -145,10 +113,9 @@ fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
     }
     let drawn = lines.iter().chain(&dots).flatten();
     let ys: Vec<f64> = drawn.map(|(_, y)| *y).collect();
-    let (x_label, words, id, _) = over;
     let drawing = PointPlot {
-        about: format!("{} {words}", objective.best_in_words()),
-        x_label: x_label.to_owned(),
+        about: format!("{} over time", objective.best_in_words()),
+        x_label: "seconds since the first trial began".to_owned(),
         y_label: objective.label(),
         y_scale: objective.scale(&ys),
         series,
@@ -156,43 +123,20 @@ fn over(search: &Search<'_, '_>, over: Over) -> Option<PlotContext> {
         dots,
         ..PointPlot::default()
     };
-    let mut caption = "Line: the best value of done trials so far; marks: where it improved; dots: every done trial, n = 1. \
-                       Pruned and failed trials have no value."
-        .to_owned();
-    if id == TIME.2 {
-        let ends = search.trials().filter_map(|trial| search.end_s(&trial));
-        let end = human_seconds(ends.fold(0.0, f64::max));
-        let clock = " Measured: the end of each trial by start and wall time in blocks.csv; the clock stands still between \
-                     sessions and ends at ";
-        caption = format!("{caption}{clock}{end}.");
-    }
+    let ends = search.trials().filter_map(|trial| search.end_s(&trial));
+    let end = human_seconds(ends.fold(0.0, f64::max));
+    let mut caption = format!(
+        "Line: the best value of done trials so far; marks: where it improved; dots: every done trial, n = 1. Pruned and failed \
+         trials have no value. Measured: the end of each trial by start and wall time in blocks.csv; the clock stands still \
+         between sessions and ends at {end}."
+    );
     if objective.is_clock {
         caption += " Depends on the clock.";
     }
-    if left_out > 0 {
-        caption = format!("{caption} {left_out} dots of far worse values are left out.");
-    }
     Some(PlotContext {
-        id: format!("search-{id}-{}", objective.place),
-        title: capitalised(&format!("{} {words}", objective.name)),
+        id: format!("search-time-{}", objective.place),
+        title: capitalised(&format!("{} over time", objective.name)),
         caption: caption + &search.not_drawn(),
         svg: drawing.draw(),
-    })
-}
-
-/// The largest loss that is drawn, because of values further away the others would be indistinguishable in a plot: from
-/// the best done trial ten times the distance of the median, and at least the magnitude of the best value.
-fn limit(search: &Search<'_, '_>, objective: &Objective) -> f64 {
-    let done = search
-        .trials()
-        .filter(|trial| trial.ending() == Ending::Done);
-    let losses = done.filter_map(|trial| objective.loss(&trial));
-    let mut losses: Vec<f64> = losses.collect();
-    losses.sort_by(f64::total_cmp);
-    let ends = losses.first().zip(losses.get(losses.len() / 2));
-    // Only losses and metrics can have extreme values; sizes and counts are always shown.
-    let ends = ends.filter(|_| objective.is_of_data());
-    ends.map_or(f64::INFINITY, |(best, middle)| {
-        best + 10.0 * (middle - best).max(best.abs())
     })
 }

@@ -1,4 +1,4 @@
-//! How long the search took, and the fraction of the machine's cores that it used.
+//! How long the search took.
 
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
@@ -14,21 +14,6 @@ pub(crate) fn whole(search: &Search<'_, '_>) -> Option<ParallelRuns> {
     let runs = search.trials().flat_map(|trial| &trial.cell.blocks);
     let sessions = parallel::sessions(search.view, runs.copied()).into_iter();
     sessions.reduce(|one, next| one.and(&next))
-}
-
-/// Sentence: total duration of concurrent trials, and the fraction of the machine's cores that they used; `None` if
-/// trials ran one at a time.
-pub(super) fn side_by_side(search: &Search<'_, '_>) -> Option<String> {
-    let found = whole(search).filter(|found| found.at_once > 1)?;
-    let [makespan, sum] = [found.makespan_s, found.sum_s].map(human_seconds);
-    let efficiency = found.efficiency();
-    let had = efficiency
-        .map(|share| format!("; they had {} % of its core time", human(share * 100.0, 3)));
-    Some(format!(
-        "At most {} at a time, the trials took {makespan} of the machine and {sum} in sum{}.",
-        found.at_once,
-        had.unwrap_or_default()
-    ))
 }
 
 /// Sentence: the speed-up of the search over `other`, or why it is unknown; `None` if `other` is not the same search,

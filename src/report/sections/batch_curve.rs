@@ -12,13 +12,8 @@ use crate::report::timing::{THROUGHPUT, timing, timing_value};
 /// Path of the axis of batch sizes.
 pub(crate) const AXIS: &str = "train.batch-size";
 
-/// Cells that differ in one axis only, sorted by its values.
-struct Sweep<'v, 'a> {
-    /// Index of the axis.
-    axis: usize,
-    /// The measured cells, with their value.
-    cells: Vec<(&'v Cell<'a>, f64)>,
-}
+/// Measured cells that differ in batch size only, sorted by it.
+type Sweep<'v, 'a> = Vec<(&'v Cell<'a>, f64)>;
 
 /// Every series of at least two measured cells that differ only in batch size, with equal code and environment, in plan
 /// order.
@@ -36,59 +31,33 @@ fn sweeps<'v, 'a>(view: &'v View<'a>) -> Vec<Sweep<'v, 'a>> {
         let first = cells[0].0;
         cells.retain(|(cell, _)| not_comparable(view, first, cell).is_none());
         cells.sort_by(|a, b| a.1.total_cmp(&b.1));
-        Sweep { axis, cells }
+        cells
     });
-    sweeps.filter(|sweep| sweep.cells.len() > 1).collect()
-}
-
-impl Sweep<'_, '_> {
-    /// Name of the sweep: the axis values that its cells share and others do not have.
-    fn name(&self, view: &View<'_>) -> String {
-        let cells: Vec<&Cell<'_>> = self.cells.iter().map(|(cell, _)| *cell).collect();
-        view.shared_name(&cells)
-    }
-
-    /// The numbers of runs as text: "n = 2", or "n = 2–9".
-    fn n(&self) -> String {
-        let counts = self.cells.iter();
-        let counts = counts.filter_map(|(cell, _)| Some(cell.timing?.n as f64));
-        format!("n = {}", span(&counts.collect::<Vec<f64>>(), plain))
-    }
-}
-
-/// The knee of a sweep: the batch size from which on throughput hardly grows.
-struct Knee<'v, 'a> {
-    /// The cell at the knee.
-    cell: &'v Cell<'a>,
-    /// Smaller batch sizes that may also be the knee, since their intervals reach the threshold.
-    also: Vec<&'v Cell<'a>>,
+    sweeps.filter(|sweep| sweep.len() > 1).collect()
 }
 
 /// Finds the knee: the smallest batch size whose median throughput is at least `1 − tolerance` of the best.
 ///
 /// The threshold is an interval too: `1 − tolerance` times that of the best cell. A smaller batch size is distinguished
 /// from the knee if its interval ends below the threshold's; with a single run there is no interval.
-fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee<'v, 'a>> {
+///
+/// Returns the knee, and smaller batch sizes that may also be it, since their intervals reach the threshold.
+fn knee<'s, 'v, 'a>(
+    sweep: &'s Sweep<'v, 'a>,
+    tolerance: f64,
+) -> Option<(&'s (&'v Cell<'a>, f64), Vec<f64>)> {
     let speed = |cell: &Cell<'_>| timing_value(cell, THROUGHPUT).unwrap_or(0.0);
     let by_speed = |a: &&(&Cell<'_>, f64), b: &&(&Cell<'_>, f64)| speed(a.0).total_cmp(&speed(b.0));
-    let (best, _) = sweep.cells.iter().max_by(by_speed)?;
+    let (best, _) = sweep.iter().max_by(by_speed)?;
     let line = (1.0 - tolerance) * speed(best);
-    let place = sweep
-        .cells
-        .iter()
-        .position(|(cell, _)| speed(cell) >= line)?;
-    let (cell, _) = sweep.cells[place];
+    let place = sweep.iter().position(|(cell, _)| speed(cell) >= line)?;
     let of_best = interval(best);
-    let scaled = |end: f64| (1.0 - tolerance) * end;
     let reaches = |cell: &Cell<'_>| match (interval(cell), of_best) {
-        (Some(own), Some(best)) => own.high >= scaled(best.low),
+        (Some(own), Some(best)) => own.high >= (1.0 - tolerance) * best.low,
         _ => true,
     };
-    let also = sweep.cells[..place].iter().map(|(cell, _)| *cell);
-    Some(Knee {
-        cell,
-        also: also.filter(|cell| reaches(cell)).collect(),
-    })
+    let also = sweep[..place].iter().filter(|(cell, _)| reaches(cell));
+    Some((&sweep[place], also.map(|(_, size)| *size).collect()))
 }
 
 /// Whether `name` is the displayed name of the batch size axis.
@@ -100,17 +69,19 @@ pub(crate) fn is_axis(view: &View<'_>, name: &str) -> bool {
 /// Sentences: from which batch size on throughput hardly grows, one for each sweep.
 pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
     let told = sweeps(view).into_iter().filter_map(|sweep| {
-        let found = knee(&sweep, view.set.plan.knee())?;
-        let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
-        let which = match sweep.name(view) {
+        let (&(cell, knee), also) = knee(&sweep, view.set.plan.knee())?;
+        let cells: Vec<&Cell<'_>> = sweep.iter().map(|(cell, _)| *cell).collect();
+        let which = match view.shared_name(&cells) {
             all if all == "all" => String::new(),
             cells => format!("{cells}: "),
         };
-        let also: Vec<String> = found.also.iter().map(|cell| size(cell)).collect();
+        let also: Vec<String> = also.iter().map(f64::to_string).collect();
         let also = (!also.is_empty()).then(|| some_of(&also, 3, ", "));
-        let largest = sweep.cells.last().map(|(cell, _)| size(cell));
-        let (knee, speed, n) = (size(found.cell), in_words(found.cell), sweep.n());
-        Some(match (largest.as_ref() == Some(&knee), also) {
+        let is_largest = sweep.last().is_some_and(|(_, size)| *size == knee);
+        let counts = cells.iter().filter_map(|cell| Some(cell.timing?.n as f64));
+        let n = format!("n = {}", span(&counts.collect::<Vec<f64>>(), plain));
+        let speed = timing(cell, THROUGHPUT)?.shown();
+        Some(match (is_largest, also) {
             (true, Some(also)) => format!(
                 "{which}Batch size {knee}, the largest measured ({speed}), is not shown to be faster than {also} ({n})."
             ),
@@ -134,9 +105,4 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
 fn interval(cell: &Cell<'_>) -> Option<Interval> {
     let found = cell.timing?.values.get("samples_per_s")?;
     (found.kind != IntervalKind::Single).then_some(*found)
-}
-
-/// A cell's throughput as text: "9.06 samples/s (8.67–9.45)".
-fn in_words(cell: &Cell<'_>) -> String {
-    timing(cell, THROUGHPUT).map_or_else(|| "not measured".to_owned(), |speed| speed.shown())
 }

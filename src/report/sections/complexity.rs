@@ -78,17 +78,13 @@ fn both(facts: &RunFacts) -> f64 {
     facts.flops_forward_per_sample + facts.flops_backward_per_sample
 }
 
-/// Milliseconds per sample in each counted run: median step time divided by the samples per step, as in comparisons.
-pub(crate) fn sample_times(view: &View<'_>, cell: &Cell<'_>) -> Vec<f64> {
+/// Milliseconds per sample, the median over the counted runs: median step time divided by the samples per step, as in
+/// comparisons.
+pub(crate) fn sample_ms(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
     let runs = cell.counted.iter();
     // A command that reports no steps reports no samples either.
     let has_steps = |run: &&&BlockRow| value(run, "step_ms").is_some();
     let runs = runs.filter(has_steps);
-    runs.filter_map(|run| view.set.plan.sample_ms(cell.info, run))
-        .collect()
-}
-
-/// The median of [`sample_times`].
-pub(crate) fn sample_ms(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
-    median(&sample_times(view, cell))
+    let times = runs.filter_map(|run| view.set.plan.sample_ms(cell.info, run));
+    median(&times.collect::<Vec<f64>>())
 }

@@ -1,6 +1,5 @@
 //! The machines and builds that the results come from.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -142,18 +141,13 @@ fn environment(view: &View<'_>, id: &str, runs: usize) -> EnvironmentContext {
             })
     });
     let fields: Vec<EnvironmentField> = fields.collect();
-    let (system, told) = system(&fields);
-    let parts = system.iter().filter(|line| line.value.contains(UNKNOWN));
-    let parts = parts.map(|line| line.name.to_lowercase());
-    let others = fields.iter().filter(|field| field.value == UNKNOWN);
-    let others = others.map(|field| field.name.clone());
-    let others = others.filter(|name| !told.contains(&&**name));
-    let unknown = parts.chain(others).filter(|_| !fields.is_empty());
+    let system = system(&fields);
+    let unknown = fields.iter().filter(|field| field.value == UNKNOWN);
     EnvironmentContext {
         id: id.to_owned(),
         runs,
         sentence: sentence(&system),
-        unknown: unknown.collect(),
+        unknown: unknown.map(|field| field.name.clone()).collect(),
         system,
         fields,
     }
@@ -172,11 +166,9 @@ fn with_needed(
     fields
 }
 
-/// Main facts of the system, `unknown` if `env.toml` lacks them; and the fields that they come from.
-fn system(fields: &[EnvironmentField]) -> (Vec<SystemField>, Vec<&'static str>) {
-    let told = RefCell::new(Vec::new());
+/// Main facts of the system, `unknown` if `env.toml` lacks them.
+fn system(fields: &[EnvironmentField]) -> Vec<SystemField> {
     let get = |name: &'static str| {
-        told.borrow_mut().push(name);
         let found = fields.iter().find(|field| field.name == name);
         found.map_or(UNKNOWN, |field| &*field.value)
     };
@@ -206,8 +198,7 @@ fn system(fields: &[EnvironmentField]) -> (Vec<SystemField>, Vec<&'static str>) 
         ("Commit", commit(get("commit"), get("dirty"))),
     ];
     let line = |(name, value)| SystemField { name, value };
-    let lines = lines.map(line).into();
-    (lines, told.into_inner())
+    lines.map(line).into()
 }
 
 /// A system as text: "AMD EPYC, 2 physical, 2 logical cores at 2.60 GHz, 24 GiB of memory".

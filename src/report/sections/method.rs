@@ -121,7 +121,12 @@ fn side_by_side(view: &View<'_>, runs: &[&BlockRow]) -> Option<String> {
         || "when each of them started was not recorded".to_owned(),
         |all| {
             let makespan = human_seconds(all.makespan_s);
-            format!("{makespan} by the clock, at most {} at a time", all.at_once)
+            let had = |share: f64| format!(", with {} % of its core time", human(share * 100.0, 3));
+            let had = all.efficiency().map(had).unwrap_or_default();
+            format!(
+                "{makespan} by the clock, at most {} at a time{had}",
+                all.at_once
+            )
         },
     );
     (!shared.is_empty()).then(|| format!("Those that shared it took {sum} in sum; {clock}."))

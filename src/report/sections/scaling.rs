@@ -18,11 +18,8 @@ const TIMES: [(&str, &str); 2] = [("train_s", "training"), ("epoch_s", "epoch")]
 /// Factor over the largest dataset up to which the fit is extrapolated.
 const BEYOND: f64 = 10.0;
 
-/// Cells that differ only in their number of samples.
-pub(super) struct Group<'v, 'a> {
-    /// The cells, each with its number of samples.
-    pub(super) cells: Vec<(&'v Cell<'a>, f64)>,
-}
+/// Cells that differ only in their number of samples, each with this number.
+type Group<'v, 'a> = Vec<(&'v Cell<'a>, f64)>;
 
 /// The growth of one time in a group of cells.
 struct Fit<'g, 'v, 'a> {
@@ -44,7 +41,9 @@ fn fits<'g, 'v, 'a>(groups: &'g [Group<'v, 'a>]) -> Vec<Fit<'g, 'v, 'a>> {
         .iter()
         .flat_map(|group| TIMES.map(|time| (group, time)));
     let fit = |(group, (column, time)): (&'g Group<'v, 'a>, (&str, &'static str))| {
-        let points = group.points(column);
+        let point =
+            |(cell, samples): &(&Cell<'_>, f64)| Some((*samples, timing_value(cell, column)?));
+        let points: Vec<(f64, f64)> = group.iter().filter_map(point).collect();
         let sizes: Vec<f64> = points.iter().map(|(samples, _)| *samples).collect();
         Some(Fit {
             group,
@@ -52,7 +51,7 @@ fn fits<'g, 'v, 'a>(groups: &'g [Group<'v, 'a>]) -> Vec<Fit<'g, 'v, 'a>> {
             n: points.len(),
             sizes: range(&sizes)?,
             law: fit_power_law(&points)?,
-            is_of_samples: column != "train_s" || group.epochs().is_none_or(|(a, b)| a >= b),
+            is_of_samples: column != "train_s" || epochs(group).is_none_or(|(a, b)| a >= b),
         })
     };
     pairs.filter_map(fit).collect()
@@ -70,7 +69,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let two = |value: f64| human(value, 2);
     let of_fit = |what: &str| format!("{FIT}: {what}");
     let fields: [OfFit<'_>; 8] = [
-        OfFit::text("cells", |fit| fit.group.name(view)),
+        OfFit::text("cells", |fit| name(view, fit.group)),
         OfFit::text("time", |fit| fit.time.to_owned()),
         OfFit::count("n", "cells with a median", |fit| fit.n),
         OfFit::assumed("samples", "", "from the manifest", |fit| {
@@ -132,7 +131,7 @@ pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
     let groups = groups(view);
     let (told, untold): (Vec<_>, Vec<_>) =
         fits(&groups).into_iter().partition(|fit| fit.is_of_samples);
-    let head = |fit: &Fit<'_, '_, '_>| match fit.group.name(view) {
+    let head = |fit: &Fit<'_, '_, '_>| match name(view, fit.group) {
         all if all == "all" => format!("{} time", capitalised(fit.time)),
         cells => format!("{cells}: {} time", capitalised(fit.time)),
     };
@@ -148,7 +147,7 @@ pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
         ))
     };
     let with_epochs = |fit: &Fit<'_, '_, '_>| {
-        let (fewest, most) = fit.group.epochs()?;
+        let (fewest, most) = epochs(fit.group)?;
         Some(format!(
             "{}, of training that ended by itself after {fewest} to {most} epochs, grows to the power of {} (standard error {}).",
             head(fit),
@@ -165,11 +164,11 @@ pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
 
 /// Whether all measured cells differ only in their number of samples.
 pub(crate) fn is_all(view: &View<'_>) -> bool {
-    matches!(groups(view).as_slice(), [only] if only.cells.len() > 1)
+    matches!(groups(view).as_slice(), [only] if only.len() > 1)
 }
 
 /// Measured cells whose specifications, apart from `measure` and `limits`, differ only in the dataset's `samples`.
-pub(super) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
+fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
     let rest = |cell: &Cell<'_>| parts(view, cell).map(|(_, rest)| rest);
     let sized = view.measured().filter(|cell| rest(cell).is_some());
     let groups = grouped(sized, |cell| rest(cell)).into_iter();
@@ -177,9 +176,7 @@ pub(super) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
         .map(|cells| {
             let cells = cells.into_iter();
             let cells = cells.filter_map(|cell| Some((cell, parts(view, cell)?.0)));
-            Group {
-                cells: cells.collect(),
-            }
+            cells.collect()
         })
         .collect()
 }
@@ -193,24 +190,15 @@ fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, String)> {
     Some((samples, format!("{dataset} {}", others.join(" "))))
 }
 
-impl Group<'_, '_> {
-    /// Smallest and largest number of epochs of a run; `None` if unknown.
-    fn epochs(&self) -> Option<(f64, f64)> {
-        let facts = self.cells.iter().flat_map(|(cell, _)| cell.facts());
-        let epochs = facts.map(|facts| facts.epochs as f64);
-        range(&epochs.collect::<Vec<f64>>())
-    }
+/// Smallest and largest number of epochs of a run; `None` if unknown.
+fn epochs(group: &Group<'_, '_>) -> Option<(f64, f64)> {
+    let facts = group.iter().flat_map(|(cell, _)| cell.facts());
+    let epochs = facts.map(|facts| facts.epochs as f64);
+    range(&epochs.collect::<Vec<f64>>())
+}
 
-    /// Samples and median of the time in `column`, for the cells that have it.
-    fn points(&self, column: &str) -> Vec<(f64, f64)> {
-        let point =
-            |(cell, samples): &(&Cell<'_>, f64)| Some((*samples, timing_value(cell, column)?));
-        self.cells.iter().filter_map(point).collect()
-    }
-
-    /// Name of a group: settings that the group's cells share and others do not have.
-    pub(super) fn name(&self, view: &View<'_>) -> String {
-        let cells: Vec<&Cell<'_>> = self.cells.iter().map(|(cell, _)| *cell).collect();
-        view.shared_name(&cells)
-    }
+/// Name of a group: settings that the group's cells share and others do not have.
+pub(super) fn name(view: &View<'_>, group: &Group<'_, '_>) -> String {
+    let cells: Vec<&Cell<'_>> = group.iter().map(|(cell, _)| *cell).collect();
+    view.shared_name(&cells)
 }

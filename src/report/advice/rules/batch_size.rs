@@ -2,7 +2,7 @@
 
 use crate::base::units::human;
 use crate::report::advice::line::Line;
-use crate::report::advice::recommendation::{Predicted, ProposedChange};
+use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::Study;
 use crate::report::judged::plain;
 use crate::report::timing::timing_value;
@@ -19,7 +19,7 @@ pub(super) const SETTING: &str = "train.batch-size";
 /// Smallest predicted ratio of throughputs for which a larger size is recommended.
 const NEXT: f64 = 1.05;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     let along = study.along(SETTING);
     let speeds: Vec<(f64, f64)> = along
         .iter()
@@ -82,14 +82,14 @@ fn proposed(
     (from, to): (f64, f64),
     smallest: f64,
     reasoning: String,
-) -> Option<ProposedChange> {
+) -> Option<Recommendation> {
     let runs = study.anchor.counted.len().max(3);
     let predicted = line.gain(from, to, runs)?;
     let curve: Vec<String> = speeds
         .iter()
         .map(|(size, speed)| format!("{} at {size}", human(*speed, 3)))
         .collect();
-    (predicted[0] >= smallest).then(|| ProposedChange {
+    (predicted[0] >= smallest).then(|| Recommendation {
         triggers: format!("Median throughput in samples/s: {}.", curve.join(", ")),
         formula: format!(
             "step time t(n) = {} + {} × n, fitted to the runs; ratio = (t({from}) ÷ {from}) ÷ (t({to}) ÷ {to}), with its 95 % \

@@ -1,7 +1,7 @@
 //! `loss-bound` and `optimizer-bound`: recommend larger batches if the loss or the optimizer takes much of a step.
 
 use crate::base::units::human;
-use crate::report::advice::recommendation::{Predicted, ProposedChange};
+use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
@@ -25,7 +25,7 @@ const OPTIMIZER: f64 = 0.1;
 const LOSS_PHASE: usize = 3;
 const OPTIMIZER_PHASE: usize = 5;
 
-pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     let share = share(study.anchor, LOSS_PHASE)?;
     if share < LOSS {
         return None;
@@ -44,7 +44,7 @@ pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     if bound < WORTH {
         return None;
     }
-    Some(vec![ProposedChange {
+    Some(vec![Recommendation {
         triggers: format!(
             "The loss takes {} of a step: {} ms a sample at batch size {own}, {} ms at {size}.",
             percent(share),
@@ -63,7 +63,7 @@ fn loss_ms(cell: &Cell<'_>) -> Option<f64> {
     over_runs(cell, |times| Some(times.phases.loss_ms))
 }
 
-pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     let share = share(study.anchor, OPTIMIZER_PHASE)?;
     if share < OPTIMIZER {
         return None;
@@ -77,7 +77,7 @@ pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<ProposedChange
         ACCUMULATE
     };
     let from = study.number(study.anchor, setting)?;
-    Some(vec![ProposedChange {
+    Some(vec![Recommendation {
         triggers: format!("The optimizer takes {} of a step.", percent(share)),
         formula: "at most 1 ÷ (1 − share of the optimizer ÷ 2), at least 1.02".to_owned(),
         reasoning: "An update costs the same for every batch, so that half as many updates a sample halve it; it changes \

@@ -1,7 +1,7 @@
 //! `device` and `precision`: recommend training on a GPU or in lower precision, if the machine has a GPU.
 
 use crate::plan::PredictedColumn;
-use crate::report::advice::recommendation::ProposedChange;
+use crate::report::advice::recommendation::Recommendation;
 use crate::report::advice::study::Study;
 
 use super::values::{amdahl, best_measured, percent, share};
@@ -15,7 +15,7 @@ pub(super) const ABOUT_PRECISION: &str = "On a GPU, recommends the measured arit
 const DEVICE: &str = "train.device";
 const PRECISION: &str = "train.precision";
 
-pub(super) fn find_device(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find_device(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     needs_gpu(study)?;
     let why = "The best of the measured devices.";
     best_measured(
@@ -27,7 +27,7 @@ pub(super) fn find_device(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> 
     )
 }
 
-pub(super) fn find_precision(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find_precision(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     needs_gpu(study)?;
     if study.setting(study.anchor, DEVICE) != "cuda" {
         return None;
@@ -42,7 +42,7 @@ pub(super) fn find_precision(study: &Study<'_, '_>) -> Option<Vec<ProposedChange
     let is_f32 = study.setting(study.anchor, PRECISION) == "f32";
     let (forward, backward) = passes.filter(|_| others.is_empty() && is_f32)?;
     let passes = forward + backward;
-    Some(vec![ProposedChange {
+    Some(vec![Recommendation {
         triggers: format!("Forward and backward take {} of a step.", percent(passes)),
         formula: "Amdahl's bound: 1 ÷ (1 − share of forward and backward), at least 1.02"
             .to_owned(),

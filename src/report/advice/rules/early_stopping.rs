@@ -6,7 +6,7 @@ use crate::base::statistics::{median, range};
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::{EarlyStoppingSpec, PredictedColumn};
-use crate::report::advice::recommendation::{Predicted, ProposedChange};
+use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
@@ -26,7 +26,7 @@ const PATIENCE: [usize; 7] = [3, 5, 10, 15, 20, 30, 50];
 /// Largest fraction of the epochs left after stopping for which a test is worthwhile.
 const LEFT: f64 = 0.9;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     let anchor = study.anchor;
     // A program that is not given the setting would not stop.
     if anchor.is_of_command || !study.setting(anchor, SETTING).is_null() {
@@ -44,7 +44,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     }
     let (patience, middle, (low, high)) = shortest(&curves, epochs)?;
     let spread = spread(anchor);
-    Some(vec![ProposedChange {
+    Some(vec![Recommendation {
         triggers: format!(
             "The validation loss is best at epoch {best} of {epochs} at the latest, over {}.",
             count(curves.len(), "seed")

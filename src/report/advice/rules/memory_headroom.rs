@@ -3,7 +3,7 @@
 use crate::base::units::{human, human_bytes};
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::line::Line;
-use crate::report::advice::recommendation::{Predicted, ProposedChange};
+use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::Study;
 use crate::report::sections::cost::is_on_gpu;
 use crate::report::timing::timing_value;
@@ -18,7 +18,7 @@ pub(super) const ABOUT: &str = "Recommends twice the largest measured batch size
 /// Fraction of the machine's memory that a cell may use.
 const USABLE: f64 = 0.8;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     if is_on_gpu(study.view, study.anchor) {
         return None;
     }
@@ -54,7 +54,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let predicted = line.growth(own, next, runs);
     let is_useful = at_most < USABLE * memory && faster >= WORTH && fits(study, next);
     let predicted = predicted.filter(|_| is_useful)?;
-    Some(vec![ProposedChange {
+    Some(vec![Recommendation {
         claim: Claim::Value,
         triggers: format!("Peak memory {checked}."),
         formula: format!(

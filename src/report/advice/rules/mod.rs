@@ -12,7 +12,7 @@ mod validation_cost;
 mod values;
 mod workers;
 
-use super::recommendation::ProposedChange;
+use super::recommendation::Recommendation;
 use super::study::Study;
 pub(super) use values::WORTH;
 
@@ -24,13 +24,13 @@ pub struct Rule {
     /// What the rule recommends and when, with its thresholds.
     pub about: &'static str,
     /// Finds the changes that the rule proposes for a study; `None` if it does not apply.
-    pub(super) find: fn(&Study<'_, '_>) -> Option<Vec<ProposedChange>>,
+    pub(super) find: fn(&Study<'_, '_>) -> Option<Vec<Recommendation>>,
 }
 
 const fn rule(
     id: &'static str,
     about: &'static str,
-    find: fn(&Study<'_, '_>) -> Option<Vec<ProposedChange>>,
+    find: fn(&Study<'_, '_>) -> Option<Vec<Recommendation>>,
 ) -> Rule {
     Rule { id, about, find }
 }

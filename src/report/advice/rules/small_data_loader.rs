@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
-use crate::report::advice::recommendation::{Predicted, ProposedChange};
+use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 
@@ -20,7 +20,7 @@ pub(super) const ABOUT: &str = "Where starting and stopping workers every epoch 
 const WORKERS: &str = "loader.workers";
 const PERSISTENT: &str = "loader.persistent";
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     let anchor = study.anchor;
     let workers = study.number(anchor, WORKERS).unwrap_or(0.0);
     if workers == 0.0 || study.setting(anchor, PERSISTENT) == true {
@@ -55,7 +55,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
         let formula = "1 − (starts and stops but the first) ÷ training, each as measured";
         (PERSISTENT, Value::from(true), stay, formula)
     };
-    Some(vec![ProposedChange {
+    Some(vec![Recommendation {
         triggers,
         formula: format!("{formula}, as the best case"),
         reasoning: "The data are so small that threads cost more than they carry.".to_owned(),

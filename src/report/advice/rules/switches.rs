@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::report::advice::recommendation::ProposedChange;
+use crate::report::advice::recommendation::Recommendation;
 use crate::report::advice::study::Study;
 use crate::report::sections::difference::part;
 use crate::report::timing::timing_value;
@@ -64,7 +64,7 @@ const ROLES: [Role; 4] = [
     },
 ];
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     let (view, anchor) = (study.view, study.anchor);
     let roles = part(view, anchor, "model.roles").and_then(Value::as_object);
     let roles = roles?;
@@ -82,7 +82,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
         let is_on = |cell: &Cell<'_>| study.setting(cell, &setting) == true;
         let is_possible = !role.needs_gpu || is_on_gpu;
         if is_possible && share >= role.least && !view.measured().any(is_on) {
-            proposals.push(ProposedChange {
+            proposals.push(Recommendation {
                 triggers: format!("{} {} of a step.", role.words, percent(share)),
                 formula: "Amdahl's bound: 1 ÷ (1 − this share), at least 1.02".to_owned(),
                 reasoning: role.reasoning.to_owned(),

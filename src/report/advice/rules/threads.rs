@@ -4,7 +4,7 @@ use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::effect::paired;
 use crate::report::advice::line::Line;
-use crate::report::advice::recommendation::{Predicted, ProposedChange};
+use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
@@ -22,7 +22,7 @@ const NEXT: f64 = 1.05;
 /// Fraction of the throughput that fewer threads must keep.
 const KEPT: f64 = 0.95;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     let others = study.others(SETTING);
     let all = others.iter().copied().chain([study.anchor]);
     let mut measured: Vec<(f64, &Cell<'_>)> = all
@@ -52,7 +52,7 @@ fn all_cores(
     study: &Study<'_, '_>,
     measured: &[(f64, &Cell<'_>)],
     own: f64,
-) -> Option<ProposedChange> {
+) -> Option<Recommendation> {
     let cores = study.cores()?;
     let (most, _) = measured.last().filter(|(most, _)| *most < cores)?;
     let points = measured.iter().flat_map(|(threads, cell)| {
@@ -62,7 +62,7 @@ fn all_cores(
     let line = Line::fit(&points.collect::<Vec<_>>())?;
     let runs = study.anchor.counted.len().max(3);
     let predicted = line.growth(1.0 / cores, 1.0 / own, runs)?;
-    (predicted[0] >= NEXT).then(|| ProposedChange {
+    (predicted[0] >= NEXT).then(|| Recommendation {
         triggers: format!("At most {most} threads were measured, on {cores} cores."),
         formula: format!(
             "step time t(p) = {} ms + {} ms ÷ p, fitted to the runs; ratio = t({own}) ÷ t({cores}), with its 95 % prediction \
@@ -76,14 +76,14 @@ fn all_cores(
 }
 
 /// Proposes the smallest measured number of threads that keeps the throughput.
-fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<ProposedChange> {
+fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<Recommendation> {
     let mut less = measured.iter().filter(|(threads, _)| *threads < own);
     let (cell, found) = less.find_map(|(_, cell)| {
         let found = paired(cell, study.anchor, COLUMN)?;
         (found.ratio.low >= KEPT).then_some((*cell, found))
     })?;
     let ratio = found.ratio;
-    Some(ProposedChange {
+    Some(Recommendation {
         claim: Claim::NoWorse,
         triggers: measured_here(&found, COLUMN),
         formula: "ratio of the medians over these pairs; at least 0.95".to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
-use crate::report::advice::recommendation::{Predicted, ProposedChange};
+use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::Study;
 use crate::report::timing::timing_value;
 
@@ -21,7 +21,7 @@ const SHORTEST: f64 = 1.0;
 /// Intervals between validations, in epochs, that are tried.
 const EVERY: [usize; 5] = [2, 5, 10, 20, 50];
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
+pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     let anchor = study.anchor;
     let validation = over_runs(anchor, |times| Some(times.validation_s));
     let (validation, epochs) = (validation?, epochs(anchor)?);
@@ -48,7 +48,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<ProposedChange>> {
     let chosen = useful.iter().find(is_enough).or(useful.last());
     let &to = chosen.filter(|to| 1.0 - saved(**to) / total <= 1.0 / WORTH)?;
     let left = validations(epochs, to);
-    Some(vec![ProposedChange {
+    Some(vec![Recommendation {
         triggers: format!(
             "Validation takes {} s of {} s, {} of the run.",
             human(validation, 3),

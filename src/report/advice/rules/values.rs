@@ -5,7 +5,7 @@ use crate::base::units::human;
 use crate::event::RunTimes;
 use crate::plan::PredictedColumn;
 use crate::report::advice::effect::{Measured, paired};
-use crate::report::advice::recommendation::{Predicted, ProposedChange};
+use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::Study;
 use crate::report::number::fixed;
 use crate::report::sections::phases::breakdown;
@@ -55,7 +55,7 @@ pub(super) fn best_measured<'a>(
     column: PredictedColumn,
     others: &[&Cell<'a>],
     reasoning: &str,
-) -> Option<Vec<ProposedChange>> {
+) -> Option<Vec<Recommendation>> {
     let measured = others.iter().filter_map(|cell| {
         let found = paired(cell, study.anchor, column)?;
         Some((cell, found, found.improvement(column)[0]))
@@ -63,7 +63,7 @@ pub(super) fn best_measured<'a>(
     let (cell, found, _) = measured
         .filter(|(.., gain)| *gain >= WORTH)
         .max_by(|a, b| a.2.total_cmp(&b.2))?;
-    Some(vec![ProposedChange {
+    Some(vec![Recommendation {
         triggers: measured_here(&found, column),
         formula: "ratio of the medians over these pairs, with its interval".to_owned(),
         reasoning: reasoning.to_owned(),

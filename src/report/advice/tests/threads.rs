@@ -52,10 +52,7 @@ fn the_fastest_measured_number_of_threads_is_recommended_as_it_was_measured() {
         &with_cores(of_threads(1, |threads| 10.0 / threads), 2),
         "threads",
     );
-    assert_eq!(
-        (&one.proposed.from, &one.proposed.to),
-        (&json!(1), &json!(2))
-    );
+    assert_eq!((&one.from, &one.to), (&json!(1), &json!(2)));
     assert!((estimate(&one) - 2.0).abs() < 0.01, "{one:?}");
 }
 
@@ -63,11 +60,8 @@ fn the_fastest_measured_number_of_threads_is_recommended_as_it_was_measured() {
 fn all_cores_are_recommended_by_a_fit_to_two_measured_numbers_of_threads() {
     let set = of_threads(2, |threads| 2.0 + 8.0 / threads);
     let one = first(&with_cores(set.clone(), 4), "threads");
-    assert_eq!(
-        (&one.proposed.from, &one.proposed.to),
-        (&json!(2), &json!(4))
-    );
-    let Predicted { low, high, .. } = one.proposed.predicted;
+    assert_eq!((&one.from, &one.to), (&json!(2), &json!(4)));
+    let Predicted { low, high, .. } = one.predicted;
     assert!((estimate(&one) - 1.5).abs() < 0.01, "{one:?}");
     assert!(low < estimate(&one) && estimate(&one) < high, "{one:?}");
     assert_eq!(of(&with_cores(set, 2), "threads"), []);
@@ -76,10 +70,7 @@ fn all_cores_are_recommended_by_a_fit_to_two_measured_numbers_of_threads() {
 #[test]
 fn threads_that_were_measured_to_be_of_no_use_are_too_many() {
     let one = first(&with_cores(of_threads(2, |_| 10.0), 2), "threads");
-    assert_eq!(
-        (&one.proposed.to, one.proposed.claim),
-        (&json!(1), Claim::NoWorse)
-    );
+    assert_eq!((&one.to, one.claim), (&json!(1), Claim::NoWorse));
     assert!((estimate(&one) - 1.0).abs() < 0.01, "{one:?}");
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::compare::{Comparison, SpecChange, setting_changes};
 use crate::report::comparison::scene::MatchedCells;
+use crate::report::judged::distinct;
 use crate::report::sections::treatment::changes_work_or_result;
 use crate::report::view::{CellInView, View};
 
@@ -21,10 +22,11 @@ pub(crate) struct SingleChange<'v, 'a> {
 /// Removes comparisons whose changes are all contained in those of a larger comparison; that one shows them as factors
 /// measured alone.
 pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
-    let changes: Vec<BTreeSet<Change>> = comparisons.iter().map(all_changes).collect();
-    let is_part = |own: &BTreeSet<Change>| {
+    let changes: Vec<Vec<&SpecChange>> = comparisons.iter().map(all_changes).collect();
+    let is_part = |own: &Vec<&SpecChange>| {
         let mut others = changes.iter();
-        !own.is_empty() && others.any(|other| own.len() < other.len() && own.is_subset(other))
+        let is_of = |other: &Vec<_>| own.iter().all(|change| other.contains(change));
+        !own.is_empty() && others.any(|other| own.len() < other.len() && is_of(other))
     };
     let kept: Vec<bool> = changes.iter().map(|own| !is_part(own)).collect();
     let with = comparisons.into_iter().zip(kept);
@@ -33,17 +35,9 @@ pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
         .collect()
 }
 
-/// A changed setting: path, value before, value after.
-type Change = (String, Option<String>, Option<String>);
-
-fn all_changes(comparison: &Comparison) -> BTreeSet<Change> {
+fn all_changes(comparison: &Comparison) -> Vec<&SpecChange> {
     let changes = comparison.cells.iter().flat_map(|pair| &pair.changes);
-    let changes = changes
-        .filter(|change| changes_work_or_result(&change.path))
-        .cloned();
-    changes
-        .map(|change| (change.path, change.before, change.after))
-        .collect()
+    distinct(changes.filter(|change| changes_work_or_result(&change.path)))
 }
 
 /// The factors in which a pair of cells differs.

@@ -24,8 +24,7 @@ const NAMED: usize = 4;
 messages! {
     answer_title() = "Answer" | "Antwort";
     details_title() = "Details" | "Einzelheiten";
-    answer_faster(times, time, medians, ends) = "Faster: after takes {times}× the {time}, {medians} ({ends})." | "Schneller: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
-    answer_slower(times, time, medians, ends) = "Slower: after takes {times}× the {time}, {medians} ({ends})." | "Langsamer: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
+    answer_differs(verdict, times, time, medians, ends) = "{verdict}: after takes {times}× the {time}, {medians} ({ends})." | "{verdict}: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
     answer_alone(factors) = "Each factor alone: {factors}." | "Jeder Faktor allein: {factors}.";
     answer_with_loss(change) = " (best loss {change})" | " (bester Loss {change})";
     answer_alone_open(factors) = "no direction shown of {factors}" | "keine Richtung nachgewiesen bei {factors}";
@@ -37,7 +36,6 @@ messages! {
     answer_runs(ends, runs) = "{ends}, {runs} runs a side" | "{ends}, {runs} Läufe je Seite";
     answer_nothing() = "No cell stands on both sides." | "Keine Zelle steht auf beiden Seiten.";
     answer_cost(figure, verdict, before, after, ends) = "{figure}: {verdict}, {before} → {after} ({ends})." | "{figure}: {verdict}, {before} → {after} ({ends}).";
-    answer_equal(figure, value) = "{figure}: equal, {value}." | "{figure}: gleich, {value}.";
     answer_better(names) = "Better over seeds: {names}." | "Über die Seeds besser: {names}.";
     answer_worse(names) = "Worse over seeds: {names}." | "Über die Seeds schlechter: {names}.";
     answer_equal_quality(names) = "Equal in every seed: {names}." | "In jedem Seed gleich: {names}.";
@@ -113,11 +111,10 @@ fn time(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> String {
     let times = ratio.map_or_else(|| "–".to_owned(), |ratio| words.number(ratio.value, 3));
     let why = |verdict: &Verdict| words.why(verdict, judgement.detectable).join("; ");
     match &judgement.verdict {
-        Verdict::Faster | Verdict::Less => {
-            words.answer_faster(times, words.timed(), medians(scene, matched), ends)
-        }
-        Verdict::Slower | Verdict::More => {
-            words.answer_slower(times, words.timed(), medians(scene, matched), ends)
+        verdict @ (Verdict::Faster | Verdict::Slower | Verdict::Less | Verdict::More) => {
+            let verdict = capitalised(&words.verdict(verdict, None));
+            let medians = medians(scene, matched);
+            words.answer_differs(verdict, times, words.timed(), medians, ends)
         }
         Verdict::Same => {
             let effect = judgement.detectable.unwrap_or(judgement.threshold.value);
@@ -184,9 +181,6 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     let (before, after) = own.medians;
     let [before, after] = [before?, after?].map(|value| words.cost_value(own.cost, value));
     let name = capitalised(&words.cost(own.cost));
-    if judgement.verdict == Verdict::Same && before == after {
-        return Some(words.answer_equal(name, before));
-    }
     let verdict = words.verdict(&judgement.verdict, None);
     Some(words.answer_cost(name, verdict, before, after, ends))
 }

@@ -21,13 +21,11 @@ const LOSSES: [&str; 5] = [
 ];
 
 messages! {
-    qualities_one_seed() = "1 seed" | "1 Seed";
-    qualities_seeds(count) = "{count} seeds" | "{count} Seeds";
     qualities_equal() = "equal in every seed" | "in jedem Seed gleich";
     qualities_better(p) = "better, sign-flip p = {p}" | "besser, Vorzeichentest p = {p}";
     qualities_worse(p) = "worse, sign-flip p = {p}" | "schlechter, Vorzeichentest p = {p}";
     qualities_not_told(p) = "no direction shown, sign-flip p = {p}" | "keine Richtung nachgewiesen, Vorzeichentest p = {p}";
-    qualities_too_few(seeds, needed) = "no test: {seeds}, {needed} needed" | "kein Test: {seeds}, {needed} nötig";
+    qualities_too_few(seeds, needed) = "no test: {seeds} of {needed} seeds" | "kein Test: {seeds} von {needed} Seeds";
     qualities_no_direction() = "no direction is better" | "keine Richtung ist besser";
 }
 
@@ -64,13 +62,6 @@ fn is_told(matched: &MatchedCells<'_, '_>, column: &ColumnInfo) -> bool {
 fn change<'d>(matched: &'d MatchedCells<'_, '_>, column: &ColumnInfo) -> Option<&'d QualityChange> {
     let mut known = matched.pair.quality.iter();
     known.find(|quality| quality.column == column.name)
-}
-
-fn seeds_in_words(words: Words, seeds: usize) -> String {
-    match seeds {
-        0 | 1 => words.qualities_one_seed(),
-        seeds => words.qualities_seeds(words.count(seeds)),
-    }
 }
 
 /// The losses, then every metric that a run of either side has, by name.
@@ -141,7 +132,7 @@ pub(crate) fn verdict(words: Words, quality: &QualityChange) -> String {
         QualityVerdict::Worse => words.qualities_worse(p),
         QualityVerdict::NotTold => words.qualities_not_told(p),
         QualityVerdict::TooFewSeeds(needed) => {
-            words.qualities_too_few(seeds_in_words(words, quality.pairs), words.count(needed))
+            words.qualities_too_few(words.count(quality.pairs), words.count(needed))
         }
     }
 }

@@ -42,41 +42,35 @@ pub(crate) enum RatioTest {
     Untested,
 }
 
-/// A figure of a pair of cells: medians, ratio and test.
-pub(crate) struct PairFigure {
-    /// Medians with their intervals, before and after.
-    pub(crate) medians: [Option<Interval>; 2],
-    /// `after ÷ before`: as computed by the comparison, if it has this figure; `None` where the cells are not
-    /// comparable.
-    pub(crate) ratio: Option<Ratio>,
-    /// Result of the test of the ratio.
-    pub(crate) shown: RatioTest,
+/// The ratio of a figure, `after ÷ before`: as computed by the comparison, if it has this figure; `None` where the cells
+/// are not comparable.
+pub(crate) fn ratio_of(matched: &MatchedCells<'_, '_>, figure: &Figure) -> Option<Ratio> {
+    let pair = matched.pair;
+    let of_blocks = || {
+        let label = format!("{} {figure:?}", pair.after);
+        let runs = matched.both.map(|at| figure.runs(at));
+        over_blocks(&label, &runs, &quotient)
+    };
+    let ratio = figure.own_ratio(pair).or_else(of_blocks);
+    ratio.filter(|_| is_comparable(pair))
 }
 
-impl PairFigure {
-    /// `tests` is the number of figures and cells that are told together.
-    pub(crate) fn of(matched: &MatchedCells<'_, '_>, figure: &Figure, tests: usize) -> Self {
-        let pair = matched.pair;
-        let runs = matched.both.map(|at| figure.runs(at));
-        let label = format!("{} {figure:?}", pair.after);
-        let ratio = figure.own_ratio(pair);
-        let ratio = ratio.or_else(|| over_blocks(&label, &runs, &quotient));
-        let ratio = ratio.filter(|_| is_comparable(pair));
-        let shown = match &ratio {
-            None => RatioTest::Untested,
-            Some(_) if pair.judgement.design == Design::Sessions => RatioTest::Sessions,
-            Some(ratio) => match shown(ratio, p_value(&runs[0], &runs[1], tests)) {
-                RatioTest::Open(_) if runs[0].len().min(runs[1].len()) < runs_to_choose(tests) => {
-                    RatioTest::Few(runs_to_choose(tests))
-                }
-                shown => shown,
-            },
-        };
-        Self {
-            shown,
-            medians: matched.both.map(|at| figure.over_runs(at)),
-            ratio,
-        }
+/// What the test of a figure's ratio shows; `tests` is the number of figures and cells that are told together.
+fn tested(
+    matched: &MatchedCells<'_, '_>,
+    figure: &Figure,
+    ratio: Option<&Ratio>,
+    tests: usize,
+) -> RatioTest {
+    let [before, after] = matched.both.map(|at| figure.runs(at));
+    let needed = runs_to_choose(tests);
+    match ratio {
+        None => RatioTest::Untested,
+        Some(_) if matched.pair.judgement.design == Design::Sessions => RatioTest::Sessions,
+        Some(ratio) => match shown(ratio, p_value(&before, &after, tests)) {
+            RatioTest::Open(_) if before.len().min(after.len()) < needed => RatioTest::Few(needed),
+            shown => shown,
+        },
     }
 }
 
@@ -147,22 +141,25 @@ pub(crate) fn line(
     tests: usize,
 ) -> Option<(Vec<Entry>, bool)> {
     let words = scene.words;
-    let held = PairFigure::of(matched, figure, tests);
-    if held.medians == [None, None] {
+    if matched
+        .both
+        .iter()
+        .all(|at| figure.over_runs(*at).is_none())
+    {
         return None;
     }
+    let ratio = ratio_of(matched, figure);
+    let ratio = ratio.as_ref();
+    let shown = tested(matched, figure, ratio, tests);
     let [before, after] = medians(words, matched, figure);
     let fields = vec![
         Entry::text(figure.name(words)),
         before,
         after,
-        ratio_entry(words, held.ratio.as_ref()),
-        Entry::text(direction(words, figure, held.ratio.as_ref(), held.shown)),
+        ratio_entry(words, ratio),
+        Entry::text(direction(words, figure, ratio, shown)),
     ];
-    Some((
-        fields,
-        matches!(held.shown, RatioTest::Less | RatioTest::More),
-    ))
+    Some((fields, matches!(shown, RatioTest::Less | RatioTest::More)))
 }
 
 /// The medians of a figure of both sides, or the text for a missing one.

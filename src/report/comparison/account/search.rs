@@ -31,7 +31,6 @@ messages! {
     outcome_rows() = "rows of runs.csv" | "Zeilen von runs.csv";
     outcome_clock() = "n = 1: start and wall time of each run" | "n = 1: Start und Dauer jedes Laufs";
     outcome_trial(value, trial) = "{value}, trial {trial}" | "{value}, Versuch {trial}";
-    outcome_same(count) = "Both proposed the same configurations in all of their {count} trials." | "Beide schlugen in allen {count} Versuchen dieselben Konfigurationen vor.";
     outcome_other(count, all) = "{count} of {all} trials have the same configuration on both sides." | "{count} von {all} Versuchen haben auf beiden Seiten dieselbe Konfiguration.";
     outcome_plot(column) = "Best value ({column}) over time" | "Bester Wert ({column}) über der Zeit";
     outcome_seconds_axis() = "seconds since the first trial began" | "Sekunden seit Beginn des ersten Versuchs";
@@ -188,11 +187,7 @@ fn shared(words: Words, one: &Search<'_, '_>, other: &Search<'_, '_>) -> String 
         .iter()
         .filter(|(place, point)| theirs.get(place) == Some(point));
     let (same, all) = (same.count(), ours.len().max(theirs.len()));
-    if same == all {
-        words.outcome_same(words.count(all))
-    } else {
-        words.outcome_other(words.count(same), words.count(all))
-    }
+    words.outcome_other(words.count(same), words.count(all))
 }
 
 /// The best value over time, one line for each study of each side.

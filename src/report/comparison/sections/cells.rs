@@ -1,10 +1,10 @@
 //! The verdict of every cell, with the numbers that it is based on.
 
-use crate::compare::{Ratio, Verdict, Work};
+use crate::compare::{Ratio, Verdict};
 use crate::report::comparison::Words;
 use crate::report::comparison::account::rows::{ROWS, medians, over_pairs};
 use crate::report::comparison::scene::{MatchedCells, Scene};
-use crate::report::language::{Timed, messages};
+use crate::report::language::messages;
 use crate::report::plot::{DotPlot, DotRow};
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
@@ -23,9 +23,7 @@ pub(crate) const OPEN: usize = 7;
 
 messages! {
     cells_title(time) = "{time}, cell by cell" | "{time}, Zelle für Zelle";
-    cells_of_steps() = "The time per sample is the median step of a run, divided by the samples of a step; the run is the unit of replication." | "Die Zeit je Sample ist der Median der Schritte eines Laufs, geteilt durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung.";
-    cells_of_runs() = "The time is that of a whole run, which is the unit of replication." | "Die Zeit ist die eines ganzen Laufs, der die Einheit der Wiederholung ist.";
-    cells_about(unit) = "{unit} n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "{unit} n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
+    cells_about() = "n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
     verdict_heading() = "verdict" | "Urteil";
     detectable_heading() = "detectable from" | "nachweisbar ab";
     p_formula() = "the test under “How it was measured”, corrected over all cells" | "der Test unter „Wie gemessen wurde“, korrigiert über alle Zellen";
@@ -34,7 +32,6 @@ messages! {
     intervals_caption() = "Marks are ratios of medians, whiskers their intervals (95 % from six runs a side on, below that the range of the runs), the band is the threshold below which an effect does not matter. Left of 1 the side after is faster." | "Marken sind Verhältnisse der Mediane, Linien ihre Intervalle (95 % ab sechs Läufen je Seite, darunter die Spannweite der Läufe), das Band ist die Schwelle, unter der ein Effekt nicht zählt. Links von 1 ist die Seite nachher schneller.";
     drawn(shown, all) = " {shown} of {all} cells are drawn." | " {shown} von {all} Zellen sind gezeichnet.";
     open() = "no verdict" | "kein Urteil";
-    no_ratio(why) = "no ratio: {why}" | "kein Verhältnis: {why}";
 }
 
 /// The table of verdicts; `None` for a single cell, which the summary describes fully.
@@ -56,12 +53,8 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         Column::number("p (Holm)", "", &p),
         Column::number(&words.detectable_heading(), "", &detectable),
     ];
-    let unit = match words.timed {
-        Timed::Sample => words.cells_of_steps(),
-        Timed::Run => words.cells_of_runs(),
-    };
     let title = words.cells_title(words.timed_title());
-    let naming = ("cells", title, words.cells_about(unit));
+    let naming = ("cells", title, words.cells_about());
     over_pairs(scene, naming, columns, ROWS, |matched| {
         vec![line(scene, matched)]
     })
@@ -71,17 +64,11 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
 fn line(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<Entry> {
     let words = scene.words;
     let judgement = &matched.pair.judgement;
-    let verdict = match (&judgement.verdict, &matched.pair.work) {
-        (Verdict::NotComparable(_), Work::Different(why)) => {
-            Entry::detailed(words.not_comparable(), words.no_ratio(words.listed(why, 3)))
-        }
-        _ => words.judgement(judgement),
-    };
     let detectable = judgement.detectable.map(|effect| effect * 100.0);
     let mut fields = Vec::from(medians(words, matched, &scene.timed()));
     fields.extend([
         words.ratio_entry(judgement.ratio.as_ref()),
-        verdict,
+        words.judgement(judgement),
         Entry::text(format!("{} / {}", judgement.runs.0, judgement.runs.1)),
         Entry::shown(judgement.p_holm.or(judgement.p), |p| words.p(p)),
         Entry::shown(detectable, |percent| words.percent(percent / 100.0)),

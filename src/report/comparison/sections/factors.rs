@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::Work;
+use crate::compare::{CellPair, Work};
 use crate::report::comparison::account::factor::Factor;
 use crate::report::comparison::account::{effects, factors};
 use crate::report::comparison::scene::Scene;
@@ -159,32 +159,27 @@ fn both(scene: &Scene<'_>, value: fn(&Cell<'_>) -> Option<String>) -> (Vec<Strin
 /// Sentences: pairs with equal work signatures, and pairs of different work with the reason.
 fn work(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
-    // Number of pairs of each kind of [`Work`], with the reasons.
-    let mut found = [0; 4].map(|count: usize| (count, BTreeSet::new()));
     let programs = scene.comparison.programs();
-    for pair in &scene.comparison.cells {
-        let (place, why) = match &pair.work {
-            Work::Same if programs.contains(&*pair.after) => (3, &[][..]),
-            Work::Same => (0, &[][..]),
-            Work::Treatments(why) => (1, &why[..]),
-            Work::Different(why) => (2, &why[..]),
-        };
-        found[place].0 += 1;
-        found[place].1.extend(why.iter().cloned());
-    }
-    let told = found
-        .into_iter()
-        .enumerate()
-        .filter(|(_, (pairs, _))| *pairs > 0);
-    let told = told.map(|(place, (pairs, why))| {
-        let why = words.listed(&Vec::from_iter(why), NAMED);
-        let pairs = words.count(pairs);
-        match place {
-            0 => words.same_work_in(pairs),
-            1 => words.treatments_in(pairs),
-            2 => words.different_work_in(pairs, why),
-            _ => words.programs_in(pairs),
-        }
+    let is_program = |pair: &CellPair| programs.contains(&*pair.after);
+    let pairs = || scene.comparison.cells.iter();
+    let count = |is: &dyn Fn(&CellPair) -> bool| {
+        let found = pairs().filter(|pair| is(pair)).count();
+        (found > 0).then(|| words.count(found))
+    };
+    let same = count(&|pair| pair.work == Work::Same && !is_program(pair));
+    let treatments = count(&|pair| matches!(pair.work, Work::Treatments(_)));
+    let different = count(&|pair| matches!(pair.work, Work::Different(_)));
+    let of_programs = count(&|pair| pair.work == Work::Same && is_program(pair));
+    let why = pairs().flat_map(|pair| match &pair.work {
+        Work::Different(why) => &why[..],
+        _ => &[],
     });
-    told.collect()
+    let why: Vec<String> = why.cloned().collect::<BTreeSet<_>>().into_iter().collect();
+    let told = [
+        same.map(|pairs| words.same_work_in(pairs)),
+        treatments.map(|pairs| words.treatments_in(pairs)),
+        different.map(|pairs| words.different_work_in(pairs, words.listed(&why, NAMED))),
+        of_programs.map(|pairs| words.programs_in(pairs)),
+    ];
+    told.into_iter().flatten().collect()
 }

@@ -2,14 +2,13 @@
 //! of verdicts.
 
 use crate::base::statistics::{geometric_mean, range};
-use crate::base::text::capitalised;
 use crate::compare::{
     CellPair, CostChange, CostOverCells, MatrixJudgement, QualityChange, QualityVerdict, Verdict,
 };
 use crate::report::comparison::Words;
 use crate::report::comparison::account::figure::Figure;
 use crate::report::comparison::account::rows::{
-    PairFigure, ROWS, columns, is_comparable, line, medians, over_pairs, ratio_entry,
+    ROWS, columns, is_comparable, line, medians, over_pairs, ratio_entry, ratio_of,
 };
 use crate::report::comparison::account::{phases, qualities};
 use crate::report::comparison::scene::{MatchedCells, Scene};
@@ -49,7 +48,6 @@ messages! {
     cells_same(cells) = "{cells} same" | "{cells} gleich";
     cells_unclear(cells) = "{cells} without a verdict" | "{cells} ohne Urteil";
     permutation_p(p) = "permutation test {p}" | "Permutationstest {p}";
-    best_loss_name() = "best loss" | "bester Loss";
 }
 
 /// The section: every figure of a single cell, or the means over several; `None` if no cell is on both sides.
@@ -194,11 +192,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     sentences.extend(metrics.find_map(|metric| {
         let [_, before, after, _, counted] = quality(scene, &metric)?.try_into().ok()?;
         let (before, after) = (before.text, after.text);
-        let name = match &*metric {
-            BEST_LOSS => capitalised(&words.best_loss_name()),
-            column => column.to_owned(),
-        };
-        Some(words.metric_over_cells(name, before, after, counted.text))
+        Some(words.metric_over_cells(metric, before, after, counted.text))
     }));
     sentences
 }
@@ -279,9 +273,8 @@ fn mean_row(
 ) -> Option<Vec<Entry>> {
     let words = scene.words;
     let held = scene.matched_cells().filter_map(|matched| {
-        let held = PairFigure::of(&matched, figure, 1);
-        held.ratio?;
-        let [before, after] = held.medians;
+        ratio_of(&matched, figure)?;
+        let [before, after] = matched.both.map(|at| figure.over_runs(at));
         Some([before?.median, after?.median])
     });
     let show = |value| figure.show(words, value);
@@ -332,10 +325,6 @@ fn quality(scene: &Scene<'_>, column: &str) -> Option<Vec<Entry>> {
     let cells = scene.comparison.cells.iter();
     let found = cells.filter_map(|pair| pair.quality.iter().find(|own| own.column == column));
     let found: Vec<&QualityChange> = found.collect();
-    let name = match column {
-        BEST_LOSS => words.best_loss_name(),
-        other => other.to_owned(),
-    };
     let ends = |side: fn(&QualityChange) -> f64| {
         let (low, high) = range(&found.iter().map(|own| side(own)).collect::<Vec<f64>>())?;
         let shown = [low, high].map(|value| words.number(value, 4));
@@ -346,7 +335,7 @@ fn quality(scene: &Scene<'_>, column: &str) -> Option<Vec<Entry>> {
         })
     };
     Some(vec![
-        Entry::text(arrowed(&name, found.first()?.direction)),
+        Entry::text(arrowed(column, found.first()?.direction)),
         ends(|own| own.medians.0)?,
         ends(|own| own.medians.1)?,
         Entry::text("–"),

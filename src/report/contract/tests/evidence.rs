@@ -71,7 +71,7 @@ fn r11_environment() {
         }
     };
     caught("R11", lacks);
-    told(lacks, "of environment 5f3a9c01 is unknown: processor");
+    told(lacks, "of environment 5f3a9c01 is unknown: cpu model");
     let mut set = ddpm();
     lacks(&mut set);
     for file in ["macros.md.j2", "macros.html.j2"] {
