@@ -3,11 +3,12 @@
 use crate::base::units::{
     human, human_bytes, human_integer, human_si, round_significant, shortest,
 };
+use crate::plan::search::objective::METRIC_STARTS;
 use crate::plan::search::{ObjectiveDirection, SearchSpec};
 use crate::report::measure::{Measure, column_words, superlative};
 use crate::report::plot::ScaleKind;
 use crate::report::table::{Column, Entry};
-use crate::results::fixed_unit;
+use crate::results::{fixed_column, fixed_unit};
 
 use super::trial::Trial;
 
@@ -60,6 +61,17 @@ impl Objective {
     /// The value of a trial, with its sign such that smaller is better.
     pub(crate) fn loss(&self, trial: &Trial<'_, '_>) -> Option<f64> {
         self.value(trial).map(|value| self.direction.as_loss(value))
+    }
+
+    /// Whether the objective is computed from data (a loss or a metric), so that the best of many is an optimistic
+    /// value.
+    pub(super) fn is_of_data(&self) -> bool {
+        let column = &*self.column;
+        let is_metric = || {
+            let mut starts = METRIC_STARTS.iter();
+            fixed_column(column).is_none() && starts.any(|start| column.starts_with(start))
+        };
+        ["best_loss", "eval_loss_after"].contains(&column) || is_metric()
     }
 
     /// Name of the best value: "Best loss", "Highest test accuracy".

@@ -95,8 +95,9 @@ fn values(
 /// The best value of the first objective over time; `None` if no times were recorded.
 pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
     let objective = search.first();
-    let (mut series, mut lines) = (Vec::new(), Vec::new());
-    let mut dots: Vec<Vec<(f64, f64)>> = Vec::new();
+    let limit = limit(search, objective);
+    let mut left_out = 0;
+    let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
     for study in search.studies.iter().take(SERIES) {
         let found = values(search, study, objective);
         let best = BestSoFar::of(objective, &found);
@@ -104,7 +105,10 @@ pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
             format!("trial {number}: {} {}", objective.column, objective.show(y))
         });
         let values = found.iter().filter_map(|(x, y, _)| Some((*x, (*y)?)));
-        dots.push(values.collect());
+        let is_near = |&(_, y): &(f64, f64)| objective.direction.as_loss(y) <= limit;
+        let (near, far): (Vec<_>, Vec<_>) = values.partition(is_near);
+        left_out += far.len();
+        dots.push(near);
         lines.push(best.staircase());
         series.push(study.series("best so far", points));
     }
@@ -133,10 +137,30 @@ pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
     if objective.is_clock {
         caption += " Depends on the clock.";
     }
+    if left_out > 0 {
+        caption = format!("{caption} {left_out} dots of far worse values are left out.");
+    }
     Some(PlotContext {
         id: format!("search-time-{}", objective.place),
         title: capitalised(&format!("{} over time", objective.name)),
         caption: caption + &search.not_drawn(),
         svg: drawing.draw(),
+    })
+}
+
+/// The largest loss that is drawn, because of values further away the others would be indistinguishable in a plot: from
+/// the best done trial ten times the distance of the median, and at least the magnitude of the best value.
+fn limit(search: &Search<'_, '_>, objective: &Objective) -> f64 {
+    let done = search
+        .trials()
+        .filter(|trial| trial.ending() == Ending::Done);
+    let losses = done.filter_map(|trial| objective.loss(&trial));
+    let mut losses: Vec<f64> = losses.collect();
+    losses.sort_by(f64::total_cmp);
+    let ends = losses.first().zip(losses.get(losses.len() / 2));
+    // Only losses and metrics can have extreme values; sizes and counts are always shown.
+    let ends = ends.filter(|_| objective.is_of_data());
+    ends.map_or(f64::INFINITY, |(best, middle)| {
+        best + 10.0 * (middle - best).max(best.abs())
     })
 }

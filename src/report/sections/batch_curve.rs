@@ -77,7 +77,7 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
         };
         let also: Vec<String> = also.iter().map(f64::to_string).collect();
         let also = (!also.is_empty()).then(|| some_of(&also, 3, ", "));
-        let is_largest = sweep.last().is_some_and(|(_, size)| *size == knee);
+        let is_largest = sweep.last().is_some_and(|(last, _)| std::ptr::eq(*last, cell));
         let counts = cells.iter().filter_map(|cell| Some(cell.timing?.n as f64));
         let n = format!("n = {}", span(&counts.collect::<Vec<f64>>(), plain));
         let speed = timing(cell, THROUGHPUT)?.shown();

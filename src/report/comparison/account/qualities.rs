@@ -25,7 +25,7 @@ messages! {
     qualities_better(p) = "better, sign-flip p = {p}" | "besser, Vorzeichentest p = {p}";
     qualities_worse(p) = "worse, sign-flip p = {p}" | "schlechter, Vorzeichentest p = {p}";
     qualities_not_told(p) = "no direction shown, sign-flip p = {p}" | "keine Richtung nachgewiesen, Vorzeichentest p = {p}";
-    qualities_too_few(seeds, needed) = "no test: {seeds} of {needed} seeds" | "kein Test: {seeds} von {needed} Seeds";
+    qualities_too_few(seeds, needed) = "no test: {seeds} of the {needed} seeds needed" | "kein Test: {seeds} von {needed} nötigen Seeds";
     qualities_no_direction() = "no direction is better" | "keine Richtung ist besser";
 }
 
