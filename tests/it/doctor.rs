@@ -43,7 +43,7 @@ fn a_damaged_store_is_named_and_not_good() {
     assert_eq!(value(text, "store good"), "0 runs");
     assert_eq!(value(text, "store torn"), "0 runs, 1 file damaged");
     let other = value(text, "store other");
-    assert!(other.contains("format 99"), "{other}");
+    assert!(other.contains("format version 99"), "{other}");
 }
 
 #[test]

@@ -174,5 +174,5 @@ fn results_of_another_version_are_refused_with_a_sentence() {
     project.write("reports/tiny/plan.json", &plan);
     project.write("reports/tiny/.store/format", "99\n");
     let ended = project.ends(2, "run experiments/tiny.toml");
-    assert!(ended.stderr.contains("has format 99"), "{}", ended.stderr);
+    assert_says(&ended.stderr, "has format version 99");
 }
