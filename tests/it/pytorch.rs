@@ -77,7 +77,8 @@ if __name__ == "__main__":
 const PLAIN: &str = "loss = F.cross_entropy(model(batch), labels)
             optimizer.zero_grad(); loss.backward(); optimizer.step(); losses.append(loss.item())";
 
-/// In place of `torch._dynamo`, which the first optimizer imports (as long as PyTorch itself takes) and only `torch.compile` uses.
+/// A stub of `torch._dynamo`: creating an optimizer imports that module, which takes as long as importing PyTorch itself,
+/// but only `torch.compile` needs it.
 const NO_DYNAMO: &str = "def unchanged(function, *_, **__): return function
 counters = types.SimpleNamespace(counters={'stats': {}})
 torch._dynamo = types.SimpleNamespace(disable=unchanged, graph_break=lambda: None, utils=counters)

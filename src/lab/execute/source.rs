@@ -47,7 +47,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// The runs of `jobs`, in order; `until` has the times that earlier runs have measured.
+    /// The runs of `jobs`, in their order. `until` starts with the times of runs that are already in the results.
     pub fn new(jobs: Vec<Job>, until: UntilPrecise) -> Self {
         Self {
             jobs: jobs.into_iter(),

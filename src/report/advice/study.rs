@@ -96,7 +96,7 @@ impl<'v, 'a> Study<'v, 'a> {
     ) -> Recommendation {
         let setting = setting.into();
         Recommendation {
-            // The rule and the study are filled in where rules are asked.
+            // The caller of the rules, in `advice_data.rs`, knows the rule's id and the study's number and sets them.
             rule: "",
             study: 0,
             cell: self.anchor.info.key.clone(),
