@@ -20,11 +20,11 @@ use fieldtrial::losses::{
 use fieldtrial::measure::Stopwatch;
 use fieldtrial::models::{CannedNetSpec, EquilibriumSpec, ModelSpec, NeuralSdeSpec};
 use fieldtrial::ops::{
-    Convolution, KernelLoss, KernelOptions, KernelStatistic, Pass, PathBatch, Var, cross_entropy,
-    kernel_loss,
+    Convolution, KernelOptions, KernelStatistic, Pass, PathBatch, SignatureKernelLoss, Var,
+    cross_entropy, kernel_loss,
 };
 use fieldtrial::optim::OptimizerSpec;
-use fieldtrial::tasks::{self, Algorithm, Place, TaskParts};
+use fieldtrial::tasks::{self, Algorithm, TaskParts, TrainingPosition};
 
 fn main() {
     // As in a worker process: freed memory is kept, and this thread is part of the pool.
@@ -97,7 +97,7 @@ fn step(bencher: Bencher, id: &str) {
             size: batch,
             ..Batch::default()
         };
-        let place = Place { epoch: 0, step };
+        let place = TrainingPosition { epoch: 0, step };
         let one = device.upload(vec![1.0]).expect("one value");
         let mut micro = task
             .gradients(batch, place, one, None, &mut Stopwatch::start())
@@ -137,7 +137,13 @@ fn kernels(bencher: Bencher, is_new: bool) {
         points: 50,
         paths: 4,
     };
-    let new = || Rc::new(KernelLoss::new(KernelStatistic::Mmd, options, &real));
+    let new = || {
+        Rc::new(SignatureKernelLoss::new(
+            KernelStatistic::Mmd,
+            options,
+            &real,
+        ))
+    };
     let kept = new();
     bencher.bench_local(|| {
         let loss = if is_new { new() } else { Rc::clone(&kept) };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use fieldtrial::base::Seed;
 use fieldtrial::baselines::baselines;
-use fieldtrial::datasets::{CsvGuess, DatasetSpec, FingerprintCache, SampleMut};
+use fieldtrial::datasets::{CsvGuess, DatasetSpec, FingerprintCache, HeaderGuess, SampleMut};
 use fieldtrial::device::DeviceKind;
 use fieldtrial::event::{Event, Order, Status};
 use fieldtrial::layers::checkpoint;
@@ -325,8 +325,12 @@ fn table(bytes: &[u8], folder: &Path) -> bool {
     };
     let mut is_read = read(false);
     is_read |= read(true);
-    drop(CsvGuess::of(&path.clone().into(), &[]));
+    drop(HeaderGuess::of(&path));
+    for header in [false, true] {
+        drop(CsvGuess::of(&path.clone().into(), header, &[]));
+    }
     let as_it_comes = [
+        json!({ "header": false, "target": "c2" }),
         json!({ "columns": { "a": { "category": true, "missing": "kind" } }, "classes": true }),
         json!({ "columns": { "a": { "date": "%Y-%m-%d", "missing": "median" }, "b": { "missing": "flag" } },
             "separator": ";", "decimal": ",", "missing-values": ["NA"] }),
@@ -340,7 +344,9 @@ fn table(bytes: &[u8], folder: &Path) -> bool {
             ("path", json!(path)),
             ("target", json!("y")),
         ] {
-            spec[key] = value;
+            if spec.get(key).is_none() {
+                spec[key] = value;
+            }
         }
         is_read |= open(spec);
     }
@@ -351,7 +357,7 @@ fn table(bytes: &[u8], folder: &Path) -> bool {
 fn parquet(bytes: &[u8], folder: &Path) -> bool {
     let path = folder.join("table.parquet");
     fs::write(&path, bytes).expect("a file");
-    drop(CsvGuess::of(&path.clone().into(), &[]));
+    drop(CsvGuess::of(&path.clone().into(), true, &[]));
     let others = [
         "i32", "f32", "price", "flag", "city", "day", "ms", "us", "ns",
     ];

@@ -1,4 +1,4 @@
-//! [`build`]: builds the program of a working tree with cargo.
+//! [`build`]: builds this program from a working tree, with cargo.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::AbError;
 use super::output::{Output, Outputs};
 
-/// Name of the package and of its program.
+/// Name of this program's package, and of its binary.
 const PACKAGE: &str = "fieldtrial";
 
-/// Whether the working tree at `folder` is a clone of this program.
+/// Whether the folder has the source of this program, by the package name in its `Cargo.toml`.
 pub fn has_package(folder: &Path) -> bool {
     let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
     let manifest: toml::Table = text.parse().unwrap_or_default();
@@ -21,12 +21,12 @@ pub fn has_package(folder: &Path) -> bool {
     package.and_then(|package| package.get("name")?.as_str()) == Some(PACKAGE)
 }
 
-/// Builds the release program of the working tree at `folder` with this program's features, and returns its path; `label`
-/// is its name in messages. A checkout gets a separate `target/`, and its `Cargo.lock` is not changed. Every line that cargo
-/// prints is passed to `say`.
+/// Builds the release binary of the working tree at `folder`, with the features of this program; returns its path. If
+/// `is_checkout`, it gets a `target/` of its own and `Cargo.lock` must not change. Every line that cargo prints is
+/// passed to `say`; `label` is the name of the tree in messages.
 ///
 /// # Errors
-/// A failed build, with its last output lines; an interruption by Ctrl-C.
+/// A failed build, with the last lines of its output; an interruption by Ctrl-C.
 pub fn build(
     label: &str,
     (folder, is_checkout): (&Path, bool),
@@ -79,7 +79,7 @@ fn features() -> String {
     all.into_iter().flatten().collect::<Vec<_>>().join(",")
 }
 
-/// Reads cargo's output to its end; returns the path of the program.
+/// Reads cargo's output until it ends; returns the path of the built binary.
 fn follow(
     outputs: &mut Outputs,
     child: &mut Child,
@@ -95,13 +95,13 @@ fn follow(
             Output::End => return program,
         }
         if interrupted.load(Ordering::SeqCst) {
-            // An error means that cargo has already ended.
+            // An error is ignored, because it means that cargo has ended already.
             let _ = child.kill();
         }
     }
 }
 
-/// The path of the program, if this message of cargo contains it.
+/// The path of the built binary, if this JSON message of cargo has it.
 fn executable(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let path = message["executable"].as_str()?;

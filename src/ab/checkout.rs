@@ -1,4 +1,4 @@
-//! [`Checkout`]: the files of another commit, in the user's cache folder.
+//! [`Checkout`]: the files of a commit, in a folder of the user's cache.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,30 +14,30 @@ use super::AbError;
 
 const DIGITS: usize = 12;
 
-/// Checkouts that were not used for this long are removed.
+/// Age since its last use after which a checkout is removed.
 const UNUSED: Duration = Duration::from_hours(30 * 24);
 
-/// Name of a marker file in a checkout's `.git` folder, whose modification time is the last use.
+/// Name of a marker file in a checkout's `.git` folder; its modification time is the time of the last use.
 const LAST_USE: &str = "fieldtrial-last-use";
 
-/// A checkout of a commit as a separate repository. It shares the objects of the user's repository, which is not
-/// modified.
+/// A checkout of a commit, as a repository of its own. It borrows the objects of the user's repository, which does not
+/// change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
-    /// The ref as the user wrote it.
+    /// The Git ref, as the user wrote it.
     pub reference: String,
     /// Full hash of the commit.
     pub commit: String,
-    /// Folder of the files.
+    /// Folder with the files.
     pub folder: PathBuf,
 }
 
 impl Checkout {
-    /// Checks `reference` out into `ab/<repository>/<commit>` of the cache folder. An existing checkout is reused, so
-    /// that its build is incremental; checkouts that were not used for 30 days are removed.
+    /// Checks `reference` out into `ab/<repository>/<commit>` of the cache folder. A checkout that is there is reused,
+    /// so that its build is incremental. Removes checkouts that were not used for 30 days.
     ///
     /// # Errors
-    /// An unknown ref; a checkout with modified files.
+    /// An unknown ref; a checkout whose files were modified.
     pub fn of(repository: &Repository, reference: &str) -> Result<Self, AbError> {
         Self::below(&cache_folder().join("ab"), repository, reference)
     }
@@ -62,7 +62,7 @@ impl Checkout {
         Ok(found)
     }
 
-    /// Whether the commit has a file at this path.
+    /// Whether the commit has a file at the path `path`.
     pub fn has(&self, path: &Path) -> bool {
         let listed = git(
             &self.folder,
@@ -74,12 +74,12 @@ impl Checkout {
         listed.is_ok_and(|listed| !listed.is_empty())
     }
 
-    /// The first digits of the commit.
+    /// The first 7 digits of the commit hash.
     pub fn short(&self) -> &str {
         &self.commit[..self.commit.len().min(7)]
     }
 
-    /// Whether the folder is a checkout of this commit. An incomplete one has no marker file.
+    /// Whether the folder has a complete checkout of this commit; an incomplete one has no marker file.
     fn is_whole(&self) -> bool {
         let head = || git(&self.folder, ["rev-parse", "HEAD"]);
         let is_marked = self.folder.join(".git").join(LAST_USE).is_file();
@@ -106,7 +106,7 @@ impl Checkout {
         if Path::new(&shallow).is_file() {
             fs::copy(shallow, self.folder.join(".git/shallow"))?;
         }
-        // The user's Git configuration: filters, and large files (Git LFS).
+        // Uses the user's Git configuration (for filters), and the user's copies of large files (Git LFS).
         own(&["config", "include.path", &of_user("config")?])?;
         own(&["config", "lfs.storage", &of_user("lfs")?])?;
         let checkout = [
@@ -124,7 +124,7 @@ impl Checkout {
     }
 
     fn refuse_changes(&self) -> Result<(), AbError> {
-        // Untracked files, such as build outputs, are not modifications.
+        // Untracked files, such as build outputs, do not count as changes.
         let changed = ["status", "--porcelain", "--untracked-files=no"];
         if git(&self.folder, changed)?.is_empty() {
             return Ok(());
@@ -139,14 +139,14 @@ impl Checkout {
     }
 }
 
-/// The name of a repository's folder in the cache: the repository's name, and a digest of its path.
+/// Name of a repository's folder in the cache: the name of its folder, and a digest of its path.
 fn name_of(root: &Path) -> String {
     let name = root.file_name().unwrap_or_default().to_string_lossy();
     let path = root.as_os_str().as_encoded_bytes();
     format!("{name}-{}", &Digest::new().with(path).short()[..8])
 }
 
-/// Removes checkouts that were not used for long. A failure is ignored: the next comparison tries again.
+/// Removes checkouts that were not used for 30 days. A failure is ignored: the next comparison tries again.
 fn remove_unused(cache: &Path) {
     let folders = |folder: &Path| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -161,7 +161,7 @@ fn remove_unused(cache: &Path) {
                 let _ = fs::remove_dir_all(checkout);
             }
         }
-        // Fails unless the folder is empty.
+        // Removes the repository's folder if it is empty; else this fails, which is ignored.
         let _ = fs::remove_dir(repository);
     }
 }

@@ -6,21 +6,21 @@ use crate::diag::Failure;
 use crate::results::ResultsError;
 use crate::results::git::GitError;
 
-/// Why two builds cannot be run in turns, or why that was not completed.
+/// Why two builds cannot be run in turns, or why this ended early.
 #[derive(Debug)]
 pub enum AbError {
-    /// The user's mistake, or a system error that the user can fix.
+    /// A mistake of the user, or a system error that the user can correct.
     Mistake(Failure),
-    /// The two builds use different protocols, or their results cannot be compared.
+    /// The builds cannot be compared: they use different protocols or formats of results.
     Unlike(Failure),
-    /// A side ended too early; finished pairs are kept.
+    /// The process of a side ended too early; finished pairs are kept.
     Died(Failure),
-    /// Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }
 
 impl AbError {
-    /// An error without a position in a file.
+    /// A mistake of the user that has no position in a file; `help` says what to do.
     pub(crate) fn mistake(title: impl Into<String>, help: impl Into<Option<String>>) -> Self {
         Self::Mistake(Failure::plain(title, help.into()))
     }

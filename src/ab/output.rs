@@ -1,4 +1,4 @@
-//! [`Outputs`]: the output of a child process, line by line.
+//! [`Outputs`]: reads the output of a child process, line by line.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
@@ -6,10 +6,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// Number of last lines of standard error that are kept.
+/// Number of the last lines of standard error that are kept.
 const LAST_LINES: usize = 20;
 
-/// Longest wait for a line before [`Output::Silence`] is returned.
+/// Longest time to wait for a line before [`Output::Silence`] is returned.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) enum Output {
@@ -17,7 +17,7 @@ pub(super) enum Output {
     Line(String),
     /// A line of standard error.
     Words(String),
-    /// No output within the waiting time.
+    /// No line arrived within [`LOOK`].
     Silence,
     End,
 }
@@ -25,12 +25,12 @@ pub(super) enum Output {
 #[derive(Debug)]
 pub(super) struct Outputs {
     lines: Receiver<Output>,
-    /// The last lines of standard error.
+    /// The last lines of standard error so far.
     pub(super) stderr_tail: Vec<String>,
 }
 
 impl Outputs {
-    /// The output of a child with pipes for both streams.
+    /// Reads the output of `child`, whose standard output and standard error must be pipes.
     pub(super) fn of(child: &mut Child) -> Self {
         let (sender, lines) = mpsc::channel();
         pass_lines(child.stdout.take(), sender.clone(), Output::Line);

@@ -1,43 +1,43 @@
-//! Messages between the comparing program and its two sides, one JSON value per line.
+//! Messages between the comparing program (parent) and its two sides, one JSON value per line.
 //!
 //! ```text
 //! side    Hello · (Progress* · Ended)* · Bye
 //! parent          (Run        )*       · Finish          Stop, or the end of the stream, at any time
 //! ```
-//! A side is `fieldtrial side MANIFEST …` of another build: it plans its own manifest, stores its own results, and
-//! executes a run only on request, so that the two sides never run at the same time.
+//! A side is the process `fieldtrial side MANIFEST …` of another build. It plans its own manifest and stores its own
+//! results. It executes a run only on request, so that the two sides never run at the same time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::progress::{Ended, RunName};
 use crate::results::Environment;
 
-/// Version of this protocol; both programs must have the same.
+/// Version of this protocol; the parent and its sides must have the same one.
 pub const SIDE_PROTOCOL: u32 = 1;
 
-/// A request to a side.
+/// A request from the parent to a side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SideRequest {
-    /// Execute this run, even if the results already have it.
+    /// Execute this run, even if the side's results have it already.
     Run(RunName),
-    /// Write the results and end.
+    /// Write the results of all runs and end.
     Finish,
-    /// Stop the current run, then proceed as for `Finish`.
+    /// Stop the current run, then do as for `Finish`.
     Stop,
 }
 
-/// A message from a side.
+/// A message from a side to its parent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SideMessage {
-    /// The first message.
+    /// The first message: what the side is and which runs it can execute.
     Hello(Box<Hello>),
     /// Progress of the current run.
     Progress {
         /// Progress as text: `epoch 1/2  step 3/20`.
         text: String,
-        /// Fraction of the run's steps, 0 to 1.
+        /// Fraction of the run's steps that are done, from 0 to 1.
         share: f64,
     },
     /// A warning for the user.
@@ -45,32 +45,32 @@ pub enum SideMessage {
         /// The warning, one sentence.
         message: String,
     },
-    /// A run has ended; its result is stored, unless the run was interrupted.
+    /// A run has ended. Its result is stored, unless the run was interrupted.
     Ended(Ended),
-    /// The results are written; the last message.
+    /// The last message: the results are written.
     Bye,
 }
 
-/// The description of a side and its runs.
+/// What a side is, and which runs it can execute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
-    /// [`SIDE_PROTOCOL`] of the side.
+    /// Version of the protocol of the side, its [`SIDE_PROTOCOL`].
     pub side: u32,
-    /// [`crate::results::FORMAT_VERSION`] of the results that the side writes.
+    /// Version of the format of the side's results, its [`crate::results::FORMAT_VERSION`].
     pub format: u32,
-    /// Code hash of the side's build for CPU cells.
+    /// Code hash of the side's build, for cells on the CPU.
     pub code_hash: String,
-    /// Numeric class of the side's CPU cells on this machine.
+    /// Numeric class of the side's cells on the CPU of this machine.
     pub numeric_class: String,
-    /// Machine and build, as in the side's results.
+    /// Description of machine and build, as in the side's results.
     pub environment: Environment,
-    /// Every run of the side's plan that can run and was selected, in plan order.
+    /// The runs of the side's plan that are selected and feasible, in plan order.
     pub runs: Vec<OfferedRun>,
-    /// Cells of the side's plan that cannot run on this machine, or on any, with the reason.
+    /// Cells of the side's plan that are not feasible: key and reason.
     pub idle: Vec<(String, String)>,
 }
 
-/// A run that a side can do.
+/// A run that a side can execute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OfferedRun {
     /// Identifies the run.
@@ -78,7 +78,7 @@ pub struct OfferedRun {
     pub name: RunName,
     /// Expected duration in seconds; `None` if unknown.
     pub estimated_s: Option<f64>,
-    /// The session of the stored run, if a stored run is valid.
+    /// Name of the session of a valid stored run; `None` if there is no such run.
     pub kept_in: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! [`run_pairs`]: runs the pairs of both sides in turns.
+//! [`run_pairs`]: runs pairs, one run of each side in turns.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,42 +8,42 @@ use super::side::Side;
 use super::turns::{BeforeOrAfter, Pair};
 use super::{AbError, Ended, UntilSure};
 
-/// An event for the caller.
+/// What happens while pairs run.
 #[derive(Debug)]
 pub enum PairEvent<'a> {
     /// A side has started its run of the pair.
     Began {
-        /// The pair.
+        /// The pair that the run belongs to.
         pair: &'a Pair,
-        /// The side.
+        /// The side that executes the run.
         which: BeforeOrAfter,
     },
-    /// A message of the running side.
+    /// The side of the current run has sent a message.
     SideMessage(SideMessage),
-    /// The verdict on the cell is significant after this number of pairs; further pairs are left out.
+    /// The verdict on a cell is significant after some of its pairs; its other pairs are left out.
     Sure {
         /// Key of the cell.
         key: &'a str,
-        /// Number of the cell's pairs.
+        /// Number of pairs after which the verdict was significant.
         pairs: usize,
     },
-    /// A pair is left out.
+    /// A pair is left out, because of failures or a significant verdict.
     LeftOut,
     /// Both runs of a pair have ended.
     Ended {
-        /// The run of the side before.
+        /// Result of the run of the side before.
         before: &'a Ended,
-        /// The run of the side after.
+        /// Result of the run of the side after.
         after: &'a Ended,
     },
 }
 
-/// Numbers of pairs that have ended.
+/// Numbers of pairs by what became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Score {
+pub struct PairCounts {
     /// Number of pairs whose runs have both ended, with any status.
     pub ended: usize,
-    /// Pairs among these that do not count because a run failed.
+    /// Number of ended pairs that do not count, because one of their runs failed.
     pub failed: usize,
     /// Number of pairs that did not run because the first pairs of their cell had failed.
     pub left_out: usize,
@@ -51,26 +51,26 @@ pub struct Score {
     pub not_needed: usize,
 }
 
-/// A cell is abandoned when this number of pairs have ended and all of them failed.
+/// If all of a cell's first pairs fail, this many, the other pairs of the cell are left out.
 const GIVEN_UP: usize = 2;
 
-/// Runs the pairs on the side before and the side after, and passes every event to `see`. `score` counts the ended
-/// pairs, also if an error is returned. A cell whose first two pairs fail is abandoned: its other pairs are left out.
-/// With `until_sure`, so are further pairs of a cell whose verdict is significant.
+/// Runs `pairs` on the sides before and after, and passes every event to `see`. `score` counts the pairs, also those
+/// before an error. If the first two pairs of a cell fail, its other pairs are left out; with `until_sure`, pairs of a
+/// cell are also left out as soon as its verdict is significant.
 ///
 /// # Errors
-/// A side that ends too early; Ctrl-C, once the current run has ended.
+/// A side that ended too early; Ctrl-C, once the current run has ended.
 pub fn run_pairs(
     sides: &mut [&mut Side; 2],
     pairs: &[Pair],
-    score: &mut Score,
+    score: &mut PairCounts,
     mut until_sure: Option<&mut UntilSure>,
     interrupted: &AtomicBool,
     see: &mut dyn FnMut(PairEvent<'_>),
 ) -> Result<(), AbError> {
-    // For each cell the number of ended pairs, and of those that failed.
+    // For each cell: number of ended pairs, and of failed ones among them.
     let mut of_cells: HashMap<&str, (usize, usize)> = HashMap::new();
-    // Cells whose verdict is significant.
+    // Keys of the cells whose verdict is significant.
     let mut sure: HashSet<&str> = HashSet::new();
     for pair in pairs {
         let key = &*pair.name.key;

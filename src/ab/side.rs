@@ -17,27 +17,28 @@ use super::output::{LOOK, Output, Outputs};
 use super::protocol::{Hello, SIDE_PROTOCOL, SideMessage, SideRequest};
 use super::{AbError, Ended, RunName};
 
-/// Time limit for a side to write its results after its parent has stopped waiting for it.
+/// How long the parent waits for a side that it ends early to write its results; then it kills the side.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Exit code of a side whose manifest has a mistake; the same in every build.
+/// Exit code of a side whose manifest has a mistake; equal in all builds.
 const MISTAKE: i32 = 2;
 
-/// A side that has planned and waits for requests.
+/// The process of a side, which has planned and waits for requests.
 #[derive(Debug)]
 pub struct Side {
-    /// Name in messages.
+    /// Name of the side in messages.
     pub label: String,
-    /// Description and runs of the side.
+    /// What the side is, and which runs it can execute.
     pub hello: Hello,
     process: Process,
 }
 
 impl Side {
-    /// Starts a side by its `command` and waits until it has planned; its messages are passed to `say`.
+    /// Starts the process of a side by `command` and waits until it has planned. Lines of its standard error are passed
+    /// to `say`.
     ///
     /// # Errors
-    /// A mistake in its manifest, another version of the protocol or of the results, Ctrl-C.
+    /// A mistake in the side's manifest; another version of the protocol or of the format of results; Ctrl-C.
     pub fn start(
         label: &str,
         command: Command,
@@ -66,10 +67,10 @@ impl Side {
         }
     }
 
-    /// Runs `name` on this side; its messages are passed to `tell`.
+    /// Executes the run `name` on this side and returns its result; other messages of the side are passed to `tell`.
     ///
     /// # Errors
-    /// The side has ended; Ctrl-C, once the run has ended.
+    /// The side has ended too early; Ctrl-C, once the run has ended.
     pub fn run(
         &mut self,
         name: &RunName,
@@ -96,17 +97,17 @@ impl Side {
         }
     }
 
-    /// Asks the side to write its results, and waits for its exit.
+    /// Lets the side write its results, and waits until it has done so.
     ///
     /// # Errors
-    /// The side has ended without its last message.
+    /// The side ended before it sent [`SideMessage::Bye`].
     pub fn finish(mut self) -> Result<(), AbError> {
         self.process.send(&SideRequest::Finish);
         while self.next()? != Some(SideMessage::Bye) {}
         Ok(())
     }
 
-    /// The next message; `None` if none arrives within the waiting time.
+    /// The next message of the side; `None` if none arrives within [`LOOK`].
     fn next(&mut self) -> Result<Option<SideMessage>, AbError> {
         match self.process.outputs.next() {
             Output::Line(line) => Ok(serde_json::from_str(&line).ok()),
@@ -117,7 +118,7 @@ impl Side {
     }
 }
 
-/// Parses the first line of a side, and checks that this program supports its versions.
+/// Parses the first message of a side, and checks that this program knows its versions.
 fn greeting(line: &str, label: &str) -> Result<Hello, AbError> {
     let value: Value = serde_json::from_str(line).unwrap_or_default();
     let hello = &value["hello"];
@@ -160,7 +161,8 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // Ctrl-C reaches only the parent, which ends the sides in an orderly manner.
+        // In its own process group, a side does not get Ctrl-C from the terminal; the parent ends it in an orderly
+        // manner.
         os::in_own_group(&mut command);
         let mut child = command.spawn().map_err(|error| {
             let program = command.get_program().display();
@@ -174,14 +176,14 @@ impl Process {
         })
     }
 
-    /// Sends a message. If the side has ended, the next read reports it.
+    /// Sends a request. An error is ignored: if the side has ended, the next read reports it.
     fn send(&mut self, turn: &SideRequest) {
         if let Some(stdin) = &mut self.stdin {
             let _ = write_line(stdin, turn);
         }
     }
 
-    /// The error of a side that ended before it could plan.
+    /// The error for a side that ended before its first message.
     fn no_greeting(&mut self, label: &str) -> AbError {
         let code = self.child.wait().ok().and_then(|status| status.code());
         let words = self.outputs.stderr_tail.join("\n");
@@ -211,13 +213,14 @@ impl Process {
     }
 
     fn has_ended(&mut self) -> bool {
-        // A child that cannot be waited for has ended.
+        // A child that cannot be waited for counts as ended.
         !matches!(self.child.try_wait(), Ok(None))
     }
 }
 
 impl Drop for Process {
-    /// A side whose stdin closes stops its run, writes its results and ends.
+    /// Closes the side's standard input: it then stops its run, writes its results and ends. Kills it if it takes too
+    /// long.
     fn drop(&mut self) {
         self.stdin = None;
         let began = Instant::now();

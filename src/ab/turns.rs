@@ -1,4 +1,4 @@
-//! [`Turns`]: pairs the runs of both sides, and decides which pairs run and in which order.
+//! [`Turns`]: pairs the runs of both sides, and decides which pairs run, and in which order.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,23 +9,23 @@ use crate::execute::in_block_order;
 use super::RunName;
 use super::protocol::{Hello, OfferedRun};
 
-/// One of the two sides; converted to a number, its index in an array of both.
+/// One of the two sides. As a number it is the side's index in an array `[before, after]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BeforeOrAfter {
-    /// The reference (the older commit).
+    /// The side before, the reference (the older commit).
     Before,
-    /// The side that is compared with the reference.
+    /// The side after, which is compared with the reference.
     After,
 }
 
-/// One run of each side, directly after each other.
+/// A pair: one run of each side, directly one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// Cell, seed and block of both runs.
     pub name: RunName,
     /// The side that runs first.
     pub first: BeforeOrAfter,
-    /// Estimated seconds of both runs together; `None` if unknown.
+    /// Estimated duration of both runs together in seconds; `None` if unknown.
     pub estimated_s: Option<f64>,
 }
 
@@ -39,28 +39,28 @@ impl Pair {
     }
 }
 
-/// All pairs, and the cells without a partner.
+/// The pairs of a comparison, and the cells that only one side can run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Turns {
     /// Pairs to run, in order.
     pub to_do: Vec<Pair>,
-    /// Number of pairs that are kept, because stored runs of both exist from one session with these two programs.
+    /// Number of pairs that need not run again: both runs are stored, from one session with these two programs.
     pub kept: usize,
-    /// Keys of cells that both sides can run, in the order of the side after.
+    /// Keys of the cells that both sides can run, in the plan order of the side after.
     pub keys: Vec<String>,
-    /// Keys of cells that only the side before can run.
+    /// Keys of the cells that only the side before can run.
     pub only_before: Vec<String>,
-    /// Keys of cells that only the side after can run.
+    /// Keys of the cells that only the side after can run.
     pub only_after: Vec<String>,
 }
 
 impl Turns {
     /// Pairs the runs of both sides by key, seed and block.
     ///
-    /// The pairs are in the order of [`in_block_order`] over the common cells; `order` determines which side of a pair
-    /// runs first.
+    /// The pairs are in the order of [`in_block_order`] over the cells that both sides have; `order` decides which side
+    /// of a pair runs first.
     ///
-    /// A pair is kept if both runs exist and are from one session for which `is_counted` returns true.
+    /// A pair is kept if both sides have a valid stored run from the same session, for which `is_counted` returns true.
     pub fn of(
         before: &Hello,
         after: &Hello,
@@ -133,7 +133,7 @@ impl Turns {
         self.to_do = order.iter().filter_map(|id| pairs.remove(id)).collect();
     }
 
-    /// Expected seconds of all pairs to run, and the number of pairs with unknown duration.
+    /// Estimated seconds of all pairs to run, without those of unknown duration, and the number of these.
     pub fn estimate(&self) -> (f64, usize) {
         let known = self.to_do.iter().filter_map(|pair| pair.estimated_s);
         let unknown = self.to_do.iter().filter(|pair| pair.estimated_s.is_none());
@@ -141,15 +141,15 @@ impl Turns {
     }
 }
 
-/// Which side of a pair runs first.
+/// How it is decided which side of a pair runs first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// It alternates over the blocks and over the seeds of a cell, and neighbouring cells start with different sides:
-    /// over two blocks a cell's order is A B B A or B A A B, so that a linear drift within the session adds nothing to
-    /// the mean difference. Used if the number of pairs is fixed in advance.
+    /// Sides alternate over the blocks and over the seeds of a cell, and neighbouring cells start with different sides.
+    /// Over two blocks the order in a cell is A B B A or B A A B, so that a linear drift within the session adds
+    /// nothing to the mean difference. Used if the number of pairs is fixed in advance.
     Alternates,
-    /// A coin decides, seeded by the name of the pair. Anytime-valid tests need this: earlier pairs must not determine
-    /// which side runs first in the next one.
+    /// A coin decides, whose random stream is seeded by the name of the pair. Anytime-valid tests need this: earlier
+    /// pairs must not determine which side runs first in the next pair.
     ByCoin,
 }
 
@@ -285,7 +285,7 @@ mod tests {
                 .count()
         };
         assert!((80..=120).contains(&count(&['A'])), "{order}");
-        // Heads after heads is as frequent as after tails.
+        // Heads is as frequent after heads as after tails.
         assert!((30..=70).contains(&count(&['A', 'A'])), "{order}");
         assert!((30..=70).contains(&count(&['B', 'A'])), "{order}");
         assert_ne!(order, letters(&turns, "b"));

@@ -1,4 +1,4 @@
-//! [`UntilSure`]: the times of each cell's pairs so far, and whether they suffice for a significant verdict.
+//! [`UntilSure`]: the times of each cell's pairs so far, and whether they give a significant verdict.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::results::{BlockRow, ResultSet};
 
 use super::RunName;
 
-/// Times of one cell's pairs in the order of their runs, and the smallest effect that matters.
+/// Times per sample of one cell's pairs, in the order in which they ran, and the smallest effect that matters.
 #[derive(Debug, Clone, Default)]
 struct Cell {
     before: Vec<f64>,
@@ -15,15 +15,15 @@ struct Cell {
     threshold: f64,
 }
 
-/// The pairs of all cells that are compared.
+/// The times of all compared cells, by key.
 #[derive(Debug, Clone, Default)]
 pub struct UntilSure {
     cells: HashMap<String, Cell>,
 }
 
 impl UntilSure {
-    /// Starts without pairs for the cells `keys`; `threshold` returns a cell's smallest effect that matters (0.02 is 2
-    /// %).
+    /// Starts without pairs for the cells `keys`. `threshold` returns the smallest relative effect that matters in a
+    /// cell (0.02 is 2 %).
     pub fn new(keys: &[String], threshold: impl Fn(&str) -> f64) -> Self {
         let cell = |key: &String| Cell {
             threshold: threshold(key),
@@ -34,7 +34,7 @@ impl UntilSure {
         }
     }
 
-    /// Adds the pairs of runs that both results have, from sessions for which `counts` returns true.
+    /// Adds the stored pairs of both results: their two runs are of one session, for which `counts` returns true.
     pub fn add_kept(&mut self, sides: [&ResultSet; 2], counts: impl Fn(&str) -> bool) {
         let [before, after] = sides.map(|set| finished(set, &counts));
         let mut pairs: Vec<(&Run<'_>, &Run<'_>)> = (after.iter())
@@ -50,7 +50,7 @@ impl UntilSure {
         }
     }
 
-    /// Adds a pair: the times per sample before and after.
+    /// Adds a pair of the cell `key`: time per sample in milliseconds before and after.
     pub fn add(&mut self, key: &str, before: f64, after: f64) {
         if let Some(cell) = self.cells.get_mut(key) {
             cell.before.push(before);
@@ -58,7 +58,7 @@ impl UntilSure {
         }
     }
 
-    /// The number of a cell's pairs, if they suffice for a significant verdict.
+    /// Number of a cell's pairs if its verdict is significant; `None` if it is not.
     pub fn enough(&self, key: &str) -> Option<usize> {
         let cell = self.cells.get(key)?;
         let is_enough = is_sure(&cell.before, &cell.after, self.cells.len(), cell.threshold);

@@ -24,7 +24,7 @@ pub(super) fn render(no_report: bool, plan: &Plan) -> Result<Option<PathBuf>, Pr
 }
 
 /// The sentences of the report's Answer; empty for a shard and without a report. They are computed from the files, like
-/// those of the page: file values are rounded, so that equal ones are ties in rank tests.
+/// those of the page: values in files are rounded, so that equal values are ties in rank tests.
 pub(super) fn answer(arguments: &RunArguments, folder: &Path) -> Result<Vec<String>, Problem> {
     if arguments.shard.is_some() || arguments.no_report {
         return Ok(Vec::new());
@@ -33,8 +33,8 @@ pub(super) fn answer(arguments: &RunArguments, folder: &Path) -> Result<Vec<Stri
     Ok(report::answer(&results, folder))
 }
 
-/// Suggests next commands: test a recommendation, let git show values. Prints nothing for a share of a plan, or with
-/// `--quiet`.
+/// Suggests next commands: one that tests the recommendations, and how to show results in `git diff`. Prints nothing
+/// for a shard or with `--quiet`.
 pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
     if arguments.shard.is_none() && arguments.detail() > Detail::Quiet {
         if !arguments.no_report {

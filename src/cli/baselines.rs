@@ -16,7 +16,7 @@ use crate::base::os;
 use crate::base::text::count;
 use crate::baselines::{NAMES, VERSION, baselines};
 use crate::datasets::{DatasetSpec, Target};
-use crate::event::Metric;
+use crate::event::Metrics;
 use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
 use crate::progress::write_line;
 use crate::report::best_cells;
@@ -34,7 +34,8 @@ struct Order {
     seed: u64,
 }
 
-/// Answers the order on standard input.
+/// Reads an [`Order`] from standard input, computes its baselines, and writes their names and metrics to standard
+/// output as one line of JSON.
 pub(super) fn answer_parent() -> Outcome {
     let mut out = os::take_stdout()?;
     let order: Order = serde_json::from_reader(io::stdin().lock()).map_err(mistake)?;
@@ -43,7 +44,7 @@ pub(super) fn answer_parent() -> Outcome {
         .open(Seed(order.seed), order.fraction)
         .map_err(mistake)?;
     let found = baselines(&data).map_err(mistake)?;
-    let found: Vec<(&str, Metric)> = found
+    let found: Vec<(&str, Metrics)> = found
         .into_iter()
         .map(|one| (one.name, one.metrics))
         .collect();
@@ -51,8 +52,8 @@ pub(super) fn answer_parent() -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-/// Completes `baselines.csv` for the data of the selected cells of a plan, in a search for those of the best trials in
-/// `results`; returns its rows.
+/// Completes `baselines.csv` for the data of the plan's selected cells (of a search: the data of the best trials in
+/// `results`); returns its rows.
 pub(super) fn of_plan(
     plan: &Plan,
     cells: &[PlannedCell],
@@ -73,8 +74,8 @@ pub(super) fn of_plan(
     complete(folder, trials.iter().map(|trial| (trial, true)), says)
 }
 
-/// Completes `baselines.csv` in `folder` for the data of `cells`; returns its rows. Of cells that are not selected, known
-/// rows are kept; those of other data are dropped.
+/// Completes `baselines.csv` in `folder` for the data of `cells`; returns its rows. Known rows for the data of any of
+/// the cells are kept, other rows are dropped; missing ones are computed only for selected cells.
 ///
 /// Baselines that cannot be computed are left out with a warning. If the file is damaged, all are computed again.
 fn complete<'a>(
@@ -87,7 +88,7 @@ fn complete<'a>(
         Vec::new()
     });
     let mut rows: Vec<BaselineRow> = Vec::new();
-    // The key of the first cell with these data, and the seeds whose rows are there.
+    // For each data digest: the key of the first cell with these data, and the seeds that already have rows.
     let mut found: BTreeMap<String, (String, BTreeSet<u64>)> = BTreeMap::new();
     for (cell, is_selected) in cells.filter(|(cell, _)| is_supervised(cell)) {
         let spec = &cell.spec;
@@ -129,7 +130,7 @@ fn complete<'a>(
 }
 
 /// Computes the baselines of a cell's data for these seeds.
-fn compute(spec: &CellSpec, seeds: &[u64], says: bool) -> Vec<(u64, (String, Metric))> {
+fn compute(spec: &CellSpec, seeds: &[u64], says: bool) -> Vec<(u64, (String, Metrics))> {
     let name = &spec.dataset_name;
     if says && !seeds.is_empty() {
         eprintln!(
@@ -189,8 +190,9 @@ fn digest(cell: &PlannedCell) -> String {
     ))
 }
 
-/// The answer of a child process.
-fn ask(order: &Order) -> Result<Vec<(String, Metric)>, String> {
+/// Sends the order to a child process (`fieldtrial baselines`) and returns its answer: name and metrics of each
+/// baseline.
+fn ask(order: &Order) -> Result<Vec<(String, Metrics)>, String> {
     let told = |error: io::Error| error.to_string();
     let program = std::env::current_exe().map_err(told)?;
     let mut command = Command::new(program);

@@ -110,7 +110,7 @@ fn proposed(model: &str, command: &CommandSpec, printed: &str) -> String {
     format!("{head}{}", sections.concat())
 }
 
-/// What the command has reported in its trial run.
+/// What the command has reported while `check-command` ran it.
 #[derive(Debug, Default)]
 struct Seen {
     epochs: usize,

@@ -17,7 +17,8 @@ use super::problem::mistake;
 use super::run_plan::{plan_of, prepare_data, refuse_shared_name};
 use super::words::Words;
 
-/// The name of a folder of results, by the rule of a manifest's `name`: results are written nowhere else.
+/// Parses the name of a results folder: it must be valid as a manifest's `name`, so that it stays below `reports/`. The
+/// error says what is wrong.
 fn experiment_name(text: &str) -> Result<String, String> {
     let Some(wrong) = wrong_name(text, Place::default()) else {
         return Ok(text.to_owned());
@@ -74,7 +75,7 @@ impl PlanChoice {
         shell::joined(resolved.as_ref().unwrap_or(self).list().0)
     }
 
-    /// The choice as a list of words.
+    /// The arguments that select this plan, as words of a command line.
     pub(super) fn list(&self) -> Words {
         Words::default()
             .words([self.manifest.display()])
@@ -123,7 +124,8 @@ impl Chosen {
         Self { plan, cells }
     }
 
-    /// The plan after generating missing data; then it is made again, because cell hashes depend on data.
+    /// Returns the plan after generating missing data; if any were missing, the plan is made again, because cell hashes
+    /// depend on data.
     pub(super) fn with_data(
         self,
         again: impl FnOnce() -> Result<Self, Problem>,
@@ -135,7 +137,8 @@ impl Chosen {
     }
 }
 
-/// The results folder itself, or the one with this name.
+/// The absolute path of the results folder `given`, or else of `reports/<given>`; `None` if neither has results or
+/// shards.
 fn folder_of(given: &Path) -> Option<PathBuf> {
     let parts = ["shards", "slurm", "plan.json"];
     let holds = |folder: &Path| parts.iter().any(|part| folder.join(part).exists());

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::results::git::git;
 
-/// What `.gitattributes` contains for files that `fieldtrial textconv` handles.
+/// The attribute that `.gitattributes` gives to files that `fieldtrial textconv` prints for `git diff`.
 const ATTRIBUTE: &str = "diff=fieldtrial";
 
 /// Prints a hint on standard error, once per clone, how to make `git diff` show `results` (`reports/NAME`) value by

@@ -2,7 +2,8 @@
 
 /// Success. Skipped or infeasible cells only give a warning.
 pub const GOOD: u8 = 0;
-/// A cell failed (diverged, timeout, oom, failed, panicked, killed), a comparison found a regression, or results are stale.
+/// A cell failed (diverged, timeout, oom, failed, panicked, killed), a comparison found a regression, or results are
+/// stale.
 pub const FAILED: u8 = 1;
 /// The user's mistake: the manifest, an option, a missing or unreadable file or data; or every cell is infeasible.
 pub const MISTAKE: u8 = 2;
@@ -10,7 +11,7 @@ pub const MISTAKE: u8 = 2;
 pub const NOT_COMPARABLE: u8 = 3;
 /// There is nothing to compare.
 pub const NOTHING_TO_COMPARE: u8 = 4;
-/// A bug of the program.
+/// A bug of this program.
 pub const BUG: u8 = 70;
 /// Interrupted (Ctrl-C); finished runs are kept.
 pub const INTERRUPTED: u8 = 130;

@@ -31,9 +31,10 @@ impl Fingerprints {
         }
     }
 
-    /// This machine and build, with the cached digests; what takes long is printed, and done once (the commands of `requires`).
+    /// This machine and build as the planner sees them, with the cached digests. Checks that take long announce
+    /// themselves and run once for all plans (the commands of `requires`).
     pub(super) fn inputs(&self) -> PlanInputs {
-        self.inputs.with_data_as_they_are()
+        self.inputs.without_cached_data_facts()
     }
 
     /// Writes the cache to disk if it has new digests and there is a results folder. Errors are ignored, since they

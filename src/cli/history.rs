@@ -87,7 +87,7 @@ pub(super) fn history(arguments: &HistoryArguments) -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-/// Title, changes by session, summary, cells.
+/// The printed text of a history: title, changes by session, summary, table of cells.
 fn told_of(history: &History) -> String {
     let sessions = count(history.sessions.len(), "session");
     let mut text = wrapped(&format!("{}: {sessions}", history_title(history)), LINE, 2) + "\n";
@@ -140,7 +140,7 @@ fn cells(history: &History) -> String {
     text
 }
 
-/// One sentence for all results in which no change can be found yet.
+/// One sentence that lists all results with too few sessions to find a change; `None` without any.
 fn few_sessions(few: &[&History]) -> Option<String> {
     let by_name = grouped(few.iter(), |one| &*one.name).into_iter();
     let told = by_name.map(|all| {

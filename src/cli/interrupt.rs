@@ -12,7 +12,8 @@ use signal_hook::flag::{register, register_conditional_shutdown};
 
 use super::exit_code;
 
-/// Signals within this time count as one: `timeout`, `just` and others forward a signal that the terminal has already sent.
+/// Signals within this time count as one: `timeout`, `just` and others forward a signal that the terminal has already
+/// sent.
 const DEBOUNCE: Duration = Duration::from_millis(500);
 
 const LOOK: Duration = Duration::from_millis(100);
@@ -51,7 +52,8 @@ impl Interrupt {
         &self.asked
     }
 
-    /// Called when no worker is left: unless a signal was received before, the next one ends the program immediately.
+    /// Called when no worker is left: from now on the next signal ends the program immediately, unless one was received
+    /// before.
     pub(super) fn stop_waiting(&self) {
         if !self.asked.load(Ordering::SeqCst) {
             self.last.store(true, Ordering::SeqCst);

@@ -15,7 +15,7 @@ use super::problem::mistake;
 use super::single_cell::single_cell;
 use super::table::table;
 
-/// The table, or with `is_json` the expanded layers as JSON.
+/// The layers of the model `name` as a table, or with `is_json` the expanded layers as JSON.
 pub(super) fn layers(
     manifest: &Path,
     sets: &[String],

@@ -112,7 +112,7 @@ fn words() -> Vec<Entry> {
     words.map(word).collect()
 }
 
-/// `models      Kinds of models`
+/// One line of the list of what can be listed: `models      Kinds of models`.
 fn word(kind: &Entry) -> String {
     format!("{:<10}  {}\n", kind.name, kind.description)
 }

@@ -18,7 +18,7 @@ const PAGE: &str = "live.html";
 
 /// Seconds after which a browser reads the page again.
 const REFRESH_S: u64 = 5;
-/// Time between two writes, which is also at least this multiple of the last write's duration.
+/// Time between two writes of the page: at least `EVERY`, and at least `PAUSE` times the duration of the last write.
 const EVERY: Duration = Duration::from_secs(3);
 const PAUSE: u32 = 100;
 

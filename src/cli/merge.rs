@@ -61,7 +61,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
         baselines::of_plan(&chosen.plan, &chosen.cells, &results, true)?;
     }
     say_files(arguments, &chosen)?;
-    // If no run is missing, the run of a damaged line was repeated.
+    // A damaged line matters only if runs are missing: otherwise its run was repeated.
     for place in collected.damaged.iter().filter(|_| is_missing) {
         eprintln!("warning: `{place}` is damaged: it counts as not there");
     }
@@ -125,7 +125,7 @@ fn missing(
         ..Missing::default()
     };
     if let Some(search) = &plan.search {
-        // The store is read a second time because the recorder owns the first.
+        // The store is read a second time because the recorder has taken the first copy.
         let store = Store::read(&plan.results_folder).map_err(mistake)?;
         let replay = Replay::of(plan, search, &store, conditions, &mut |event| {
             recorder.handle(event)

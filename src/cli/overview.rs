@@ -24,20 +24,20 @@ pub(super) struct Overview {
     pub(super) jobs: Option<Jobs>,
     /// Slurm's state of each task.
     pub(super) tasks: Vec<Task>,
-    /// Why Slurm could not be queried.
+    /// Why Slurm could not be queried; `None` if it could.
     pub(super) slurm_error: Option<SlurmError>,
 }
 
 impl Overview {
-    /// Reads journals and queries Slurm. The number of shards is `shards` of the command line, else that of the submitted
-    /// jobs, else the manifest's.
+    /// Reads journals and queries Slurm. The number of shards is `shards` of the command line, else that of the
+    /// submitted jobs, else the manifest's.
     pub(super) fn of(chosen: &Chosen, shards: Option<usize>) -> Result<Self, Problem> {
         let jobs = Jobs::read(&chosen.plan.results_folder).map_err(mistake)?;
         let submitted = jobs.as_ref().map(|jobs| jobs.shards);
         let shards = shards.or(submitted).or(last_number_of_shares(chosen)?);
         let shards = shards.unwrap_or(chosen.plan.slurm.shards);
         let known: Vec<&str> = jobs.as_ref().map(Jobs::ids).unwrap_or_default();
-        // Slurm before the journals: the journal of an ended task is complete.
+        // Slurm is queried before the journals are read, so that the journal of a task that has ended is complete.
         let (tasks, slurm_error) = match slurm::tasks(&known) {
             Ok(tasks) => (tasks, None),
             Err(error) => (Vec::new(), Some(error)),
@@ -107,7 +107,7 @@ fn runs(
     decisions.iter().filter_map(run).collect()
 }
 
-/// Every trial, ended or left.
+/// Every trial of the search with its final status; `None` for a trial that still has to run.
 fn trials(
     chosen: &Chosen,
     search: &SearchSpec,
@@ -128,7 +128,7 @@ fn asks_for_devices(chosen: &Chosen) -> bool {
     chosen.plan.slurm.gpus.is_some()
 }
 
-/// The number of shards of the last division of the plan.
+/// The number of shards into which the plan was divided last, from the newest journal; `None` without journals.
 pub(super) fn last_number_of_shares(chosen: &Chosen) -> Result<Option<usize>, Problem> {
     let journals = journals(&chosen.plan.results_folder).map_err(mistake)?;
     let last = journals.iter().max_by_key(|journal| changed(journal));

@@ -6,7 +6,8 @@ use regex::{Captures, Regex};
 
 use crate::plan::is_free_column;
 
-/// Words in names of metrics, by whether lower or higher values are better.
+/// Words by which the names of metrics are recognised: those for which lower values are better, and those for which
+/// higher are.
 const METRICS: [(&str, &[&str]); 2] = [
     (
         "lower",
@@ -44,7 +45,7 @@ const METRICS: [(&str, &[&str]); 2] = [
 /// A metric that a program prints.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Printed {
-    /// `val_loss`.
+    /// Name of the metric in the manifest: `val_loss`.
     pub(super) name: String,
     /// Text before the number: `val loss:`.
     pub(super) before: String,
@@ -52,7 +53,8 @@ pub(super) struct Printed {
     pub(super) better: &'static str,
 }
 
-/// A pattern for a name and the text up to `follows`; the Trainer of `transformers` puts numbers in quotes: `'eval_loss': '0.5'`.
+/// A pattern for a name and the text up to `follows`; the Trainer of `transformers` puts numbers in quotes:
+/// `'eval_loss': '0.5'`.
 fn named(follows: &str) -> Regex {
     let text = format!(
         r#"(?ix) \b ( (?: (train|training|val|valid|validation|test|eval) [\ _-] )?
@@ -66,14 +68,14 @@ static IN_OUTPUT: LazyLock<Regex> = LazyLock::new(|| named("[-+]?[0-9]"));
 /// Matches a name before the brace of a formatted value, but not a dictionary.
 static IN_SOURCE: LazyLock<Regex> = LazyLock::new(|| named(r"\{(?:[a-z_(]|[0-9.]+\s*[*/+-])"));
 
-/// A text with values by `.format(…)` or by `%`.
+/// A Python string whose values are filled in by `.format(…)` or by `%`.
 static FORMATTED: LazyLock<Regex> = LazyLock::new(|| {
     let after = r"\s*(?:\.format\(|%\s*[\w(])";
     let text = format!(r#""[^"\n]*"{after}|'[^'\n]*'{after}"#);
     Regex::new(&text).expect("a regular expression")
 });
 
-/// A value in it.
+/// The placeholder of a value in such a string: `{:.4f}` or `%.4f`.
 static VALUE: LazyLock<Regex> = LazyLock::new(|| {
     let text = r"\{\w*(?:[:!][^{}]*)?\}|%[-+#0-9.]*[dfegs]";
     Regex::new(text).expect("a regular expression")
@@ -96,7 +98,7 @@ impl Printed {
         all
     }
 
-    /// Whether what follows in the source is true or false: `precision: {amp}`.
+    /// Whether the printed variable is set to `True` or `False` in the source, as `amp` in `precision: {amp}`.
     fn is_switch(&self, source: &str) -> bool {
         let text = format!(r"{}\s*\{{(\w+)\}}", regex::escape(&self.before));
         let shown = Regex::new(&text)
@@ -154,7 +156,7 @@ impl Printed {
         (name != "train_loss").then(|| format!("{name} = {{ better = \"{better}\" }}"))
     }
 
-    /// The number's line in `[models.X.scrape]`.
+    /// The line of `[models.X.scrape]` with the regular expression that finds the number in the output.
     pub(super) fn scraped(&self) -> String {
         let before: Vec<String> = self.before.split_whitespace().map(regex::escape).collect();
         let before = before.join(r"\s+").replace('\'', "\\x27");
@@ -165,7 +167,7 @@ impl Printed {
 /// Whether lower or higher values are better; `None` for an unknown name.
 fn better(name: &str) -> Option<&'static str> {
     let is_known = |part: &str, known: &&str| {
-        // `top_acc5`, `crossentropyloss`.
+        // Words with digits at the end, and words that end with a known one, count too: `top_acc5`, `crossentropyloss`.
         part == *known
             || part.trim_end_matches(|letter: char| letter.is_ascii_digit()) == *known
             || known.len() > 3 && part.ends_with(known)
@@ -182,7 +184,7 @@ fn better(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// Values that the lines for `text` find in it, by name.
+    /// Values that the proposed `scrape` lines find in `text`, by name of the metric.
     fn values(text: &str) -> Vec<(String, Vec<String>)> {
         let of = |one: Printed| {
             let line = one.scraped();
@@ -218,7 +220,7 @@ mod tests {
                 "loss 0.0265, accuracy 9912",
             ),
             ("step 100 of 200, 3 workers", ""),
-            // The results have a column `best_loss`.
+            // `best_loss` is a column of the results already, so the metric of this name gets a prefix.
             (
                 "best_loss=0.5 train_loss=1",
                 "printed_best_loss 0.5, train_loss 1",
@@ -242,7 +244,7 @@ mod tests {
         let found = Printed::in_source(source);
         let found: Vec<(&str, &str)> = found.iter().map(|one| (&*one.name, &*one.before)).collect();
         assert_eq!(found, [("train_loss", "train_loss="), ("acc", "Acc:")]);
-        // Values by `format` and `%`; a switch is no metric.
+        // Strings filled in by `format` and by `%`. A variable that is `True` or `False` is no metric.
         let source = r#"amp = False; losses = {}; print(f"Mixed precision: {amp}")
 print('\nTest set: loss: {:.4f}, Accuracy: {}/{} ({:.0f}%)\n'.format(a, b, c, d)); print("val mae %.3f%%" % x)"#;
         let found = Printed::in_source(source);

@@ -94,7 +94,7 @@ impl Invocation<'_> {
     }
 
     /// Every run of the selected cells, with the decision whether it is executed, and the known times for
-    /// `measure.until`. A shard has only some of a cell's runs, so it ignores `measure.until`.
+    /// `measure.until`. A shard ignores `measure.until`, because it has only some of a cell's runs.
     fn decisions(&self, store: &Store) -> (Vec<(RunId, Decision)>, UntilPrecise) {
         let (arguments, setup) = (self.arguments, &self.setup);
         let options = ResumeOptions {

@@ -102,7 +102,7 @@ impl RunArguments {
     }
 }
 
-/// State of a call of `run`.
+/// State of one call of `fieldtrial run`.
 pub(super) struct Invocation<'a> {
     pub(super) arguments: &'a RunArguments,
     pub(super) setup: Setup<'a>,

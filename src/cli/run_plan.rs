@@ -24,7 +24,7 @@ use super::earlier::EarlierStates;
 use super::fingerprints::Fingerprints;
 use super::problem::mistake;
 
-/// Plans the manifest at `path` with the digests known of its results root, and keeps new ones.
+/// Plans the manifest at `path` with the cached digests of data files, and stores new digests in that cache.
 pub(super) fn plan_of(
     path: &Path,
     sets: &[String],
@@ -35,7 +35,7 @@ pub(super) fn plan_of(
     plan_with(&known, path, sets, only, results_name)
 }
 
-/// [`plan_of`] with the digests `known`, and what is known of programs.
+/// [`plan_of`] with a given cache of digests and of the answers of `requires` commands.
 pub(super) fn plan_with(
     known: &Fingerprints,
     path: &Path,
@@ -121,7 +121,8 @@ pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, P
     Ok(has_generated)
 }
 
-/// This machine and build, and the conditions of single runs. The commit is that of the working tree around `manifest`.
+/// This machine and build, and the conditions that each run is stored with. The commit is that of the git working tree
+/// around `manifest`.
 pub(super) fn conditions(manifest: &Path) -> (Environment, RunConditions) {
     let environment = environment::collect(folder_or_here(manifest.parent()));
     let conditions = here_as(env_id(&environment), 1);

@@ -36,7 +36,8 @@ pub(super) fn single_cell(
     Ok(cell.ok_or_else(|| Failure::plain("the manifest has no cell", None))?)
 }
 
-/// The name is from the command line, so the error cannot point into the manifest.
+/// Refuses the name of a model that the manifest lacks. The name is from the command line, so the error points to no
+/// place in the manifest.
 fn check_model(manifest: &Manifest, name: &str) -> Result<(), Failure> {
     let models = section(manifest, "models").map_or(&[][..], |models| models.entries.as_slice());
     let names: Vec<&str> = models.iter().map(|(key, _)| key.name.as_str()).collect();

@@ -20,7 +20,8 @@ use super::run_plan::{here_as, plan_with};
 use super::table::table;
 use super::{Outcome, Problem, exit_code};
 
-/// What is known of data and programs, by results root: of several folders each `requires` is asked once.
+/// Cached digests of data and answers of `requires` commands by results root, so that each command runs once for all
+/// folders.
 type Known = HashMap<PathBuf, Fingerprints>;
 
 /// Say which results this build and the manifests of today would no longer give

@@ -240,7 +240,7 @@ impl Submission<'_> {
         Ok(files)
     }
 
-    /// A path relative to the project's folder, if it is inside.
+    /// A path relative to the project's folder if it is inside that folder, else the absolute path.
     fn in_project(&self, path: &Path) -> io::Result<PathBuf> {
         let path = std::path::absolute(path)?;
         let project = project_folder(&self.chosen.plan.results_folder);

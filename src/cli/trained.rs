@@ -70,7 +70,8 @@ impl TrainedChoice {
         Trained::open(&path).map_err(problem)
     }
 
-    /// The key of the cell that is meant.
+    /// The key of the chosen cell: that of `--cell`, else the best cell by the report's answer. An error if there is
+    /// none or several.
     fn key(&self, set: &ResultSet, folder: &Path) -> Result<String, Failure> {
         let best = match &self.cell {
             Some(wanted) => named(set, wanted)?,
@@ -86,7 +87,8 @@ impl TrainedChoice {
         }
     }
 
-    /// The chosen seed, the number of seeds, and the loss of the seed's weights.
+    /// The chosen seed, the number of trained seeds, and the loss of the weights that this seed's run kept (`None` if
+    /// unknown).
     fn seed(&self, set: &ResultSet, key: &str) -> Result<(u64, usize, Option<Loss>), Failure> {
         let runs = set.runs.iter().filter(|run| run.key == key);
         let trained: Vec<_> = runs
@@ -152,8 +154,8 @@ impl TrainedChoice {
 /// Name of a split, and a loss on it.
 type Loss = (&'static str, f64);
 
-/// The loss of the weights that a run kept, which are those of its last epoch, or with `restore-best` those of its best:
-/// on the split that is evaluated during training, else on the training rows.
+/// The loss of the weights that a run kept: those of its last epoch, or with `restore-best` those of its best epoch.
+/// The loss is on the split that is evaluated during training, else on the training rows.
 fn kept_loss(set: &ResultSet, key: &str, facts: &RunFacts) -> Option<Loss> {
     let watches = |metric: &str| {
         let mut epochs = set.epochs.iter();

@@ -48,7 +48,8 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Counts trials that this machine cannot run as missing, if the executing machines have other devices (`given`).
+    /// If the executing machines have other devices than this one (`given`), counts trials that this machine skips as
+    /// missing.
     pub(super) fn expecting_devices(mut self, plan: &Plan, given: bool) -> Self {
         let is_skipped = |(_, status): &(TrialName, Status)| *status == Status::Skipped;
         if given && self.ended.iter().any(is_skipped) {

@@ -5,7 +5,7 @@ use crate::base::units::{human, human_bytes, human_si};
 use crate::compare::WorkChange;
 use crate::event::SAMPLES;
 
-/// Text of a cell's largest change, and the number of the others.
+/// The largest change of a cell's work as text, with the number of further changes.
 pub(super) fn first_text(changes: &[WorkChange]) -> String {
     let Some((first, others)) = changes.split_first() else {
         return String::new();
@@ -17,7 +17,8 @@ pub(super) fn first_text(changes: &[WorkChange]) -> String {
     text(first) + &more
 }
 
-/// `linear of layers.3: 2 → 3 calls, +4.19 MFLOP (+50 %), 6 → 9 tensors, +12.0 KiB (+50 %)`.
+/// A change of an operation's counts as text: `linear of layers.3: 2 → 3 calls, +4.19 MFLOP (+50 %), 6 → 9 tensors,
+/// +12.0 KiB (+50 %)`.
 pub(super) fn text(change: &WorkChange) -> String {
     let (old, new) = (&change.before, &change.after);
     if new.op == SAMPLES && new.layer.is_empty() {

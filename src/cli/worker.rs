@@ -89,7 +89,7 @@ fn locked<W>(events: &Mutex<W>) -> MutexGuard<'_, W> {
     events.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Checks the version first: an order of another version may have other fields.
+/// Parses an order. The version is checked first, because an order of another version may have other fields.
 fn read_order(line: &str) -> Result<Order<CellSpec>, String> {
     let unreadable = |error: serde_json::Error| format!("cannot read its order: {error}");
     let order: Value = serde_json::from_str(line).map_err(unreadable)?;
@@ -102,7 +102,8 @@ fn read_order(line: &str) -> Result<Order<CellSpec>, String> {
     serde_json::from_value(order).map_err(unreadable)
 }
 
-/// Limits memory of CPU cells only: the CUDA driver maps more address space than there is memory.
+/// Limits the memory of this process to `limits.memory`, only for cells on the CPU: the CUDA driver maps more address
+/// space than there is memory.
 fn limit_memory(cell: &CellSpec) {
     let limit = cell.limits.memory;
     if let Some(bytes) = limit.filter(|_| cell.train.device == DeviceKind::Cpu)
@@ -112,8 +113,8 @@ fn limit_memory(cell: &CellSpec) {
     }
 }
 
-/// Passes the parent's replies on. The end of the stream, or an invalid line, ends this process and the program that it has
-/// started, even if the other thread is inside a GPU driver.
+/// Passes the parent's replies on. The end of the stream, or an invalid line, ends this process and the program that it
+/// has started, even if the other thread is inside a GPU driver.
 fn listen(replies: &Sender<Reply>) {
     pass_on(io::stdin().lock(), replies);
     end_without_parent();
@@ -208,8 +209,8 @@ pub fn is_refused_thread(message: &str) -> bool {
         || is_thread_without_stack(message)
 }
 
-/// Whether a panic's message says that a new thread got no memory for the stack of its signal handlers. It panics
-/// before the thread's function begins, so it cannot be caught.
+/// Whether a panic's message says that a new thread got no memory for the stack of its signal handlers. Such a thread
+/// panics before its function begins, so the panic cannot be caught.
 pub fn is_thread_without_stack(message: &str) -> bool {
     message.starts_with("failed to allocate an alternative stack")
 }

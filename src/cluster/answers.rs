@@ -1,32 +1,32 @@
-//! Parses the output of Slurm's programs, in the formats that this program requests: text that is stable between versions.
+//! Parses the output of Slurm's programs, in formats that the calls request because they are stable between versions.
 
-/// One task of a job array, or a single job, as Slurm reports it.
+/// The state of one task of a job array, or of a single job, as Slurm reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Job id; for a task the id of its array.
+    /// Id of the job; for a task the id of its job array.
     pub job: String,
-    /// Task number; `None` for a job without an array.
+    /// Number of the task in its array; `None` for a job without an array.
     pub task: Option<usize>,
     /// The task's state.
     pub phase: Phase,
-    /// The node, if it has one.
+    /// Name of the node that the task runs or ran on; `None` if it has none yet.
     pub node: Option<String>,
 }
 
 /// The state of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
-    /// Waiting, with Slurm's reason.
+    /// Waiting, with Slurm's reason for it.
     Queued(String),
     /// Running, starting or ending.
     Running,
-    /// Ended, with Slurm's state (`COMPLETED`, `TIMEOUT`).
+    /// Ended, with the name of Slurm's state (`COMPLETED`, `TIMEOUT`).
     Ended(String),
 }
 
 impl Phase {
     fn of(state: &str, reason: &str) -> Self {
-        // `CANCELLED by 1000`
+        // Cuts off the text after a state, as in `CANCELLED by 1000`.
         let state = state.split([' ', '+']).next().unwrap_or(state);
         match state {
             "PENDING" | "REQUEUED" | "REQUEUE_HOLD" | "REQUEUE_FED" | "RESV_DEL_HOLD"
@@ -37,7 +37,7 @@ impl Phase {
         }
     }
 
-    /// Whether the task waits or runs.
+    /// Whether the task waits or runs, and has not ended.
     pub fn is_active(&self) -> bool {
         !matches!(self, Self::Ended(_))
     }
@@ -55,10 +55,10 @@ impl Phase {
     }
 }
 
-/// Fields requested from `squeue`: the array's job id, task, state, nodes, reason.
+/// Fields requested from `squeue`: id of the array or job, task, state, nodes, reason.
 pub(super) const SQUEUE_FORMAT: &str = "%F|%K|%T|%N|%r";
 
-/// Parses `squeue --noheader --array --states=all` in [`SQUEUE_FORMAT`].
+/// Parses the output of `squeue --noheader --array --states=all` in [`SQUEUE_FORMAT`].
 pub(super) fn parse_squeue(text: &str) -> Vec<Task> {
     let line = |line: &str| {
         let mut parts = line.trim().splitn(5, '|');
@@ -77,13 +77,14 @@ pub(super) fn parse_squeue(text: &str) -> Vec<Task> {
 
 pub(super) const SACCT_FORMAT: &str = "JobID,State,NodeList";
 
-/// Parses `sacct --noheader --parsable2 --allocations` in [`SACCT_FORMAT`].
+/// Parses the output of `sacct --noheader --parsable2 --allocations` in [`SACCT_FORMAT`].
 pub(super) fn parse_sacct(text: &str) -> Vec<Task> {
     let line = |line: &str| {
         let mut parts = line.split('|');
         let id = parts.next().filter(|id| !id.is_empty())?;
         let (job, task) = match id.split_once('_') {
-            // `7_[3-8%4]` are waiting tasks.
+            // An id such as `7_[3-8%4]` stands for several waiting tasks, which `squeue` lists one by one; it is
+            // skipped.
             Some((job, task)) => (job, Some(task.parse().ok()?)),
             None => (id, None),
         };
@@ -97,14 +98,14 @@ pub(super) fn parse_sacct(text: &str) -> Vec<Task> {
     text.lines().filter_map(line).collect()
 }
 
-/// The largest task number, one less than `MaxArraySize` in `scontrol show config`.
+/// The largest task number of an array: `MaxArraySize` in the output of `scontrol show config`, minus 1.
 pub(super) fn parse_largest_task(text: &str) -> Option<usize> {
     let line = text.lines().find(|line| line.starts_with("MaxArraySize"))?;
     let size: usize = line.split('=').nth(1)?.trim().parse().ok()?;
     size.checked_sub(1)
 }
 
-/// The job id that `sbatch --parsable` prints: `123`, or `123;cluster`.
+/// The job id in the output of `sbatch --parsable`, `123` or `123;cluster`; `None` if there is none.
 pub(super) fn parse_submitted(text: &str) -> Option<String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     let job = line.split(';').next()?.trim();
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_queue_lists_tasks_one_by_one() {
-        // Slurm 22.05.8
+        // Output of Slurm 22.05.8
         let text = "1|12|PENDING||Resources\n2|N/A|PENDING||Dependency\n1|7|RUNNING|n2|None\n1|4|COMPLETING|n2|None\n1|2|FAILED|n1|NonZeroExitCode\n";
         let queued = |reason: &str| Phase::Queued(reason.into());
         let expected = [
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn sacct_lists_tasks_that_the_queue_no_longer_has() {
-        // Slurm 22.05.8 with slurmdbd
+        // Output of Slurm 22.05.8 with slurmdbd
         let text = "7_1|COMPLETED|n1\n7_2|CANCELLED by 0|n2\n7_[3-8%4]|PENDING|None assigned\n8|TIMEOUT|n3\n";
         let expected = [
             task("7", Some(1), ended("COMPLETED"), Some("n1")),

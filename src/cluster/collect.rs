@@ -1,4 +1,4 @@
-//! [`collect`]: merges the journals of all shards into the store.
+//! [`collect`]: adds the runs in the journals of all shards to the store.
 
 use std::path::{Path, PathBuf};
 
@@ -7,29 +7,30 @@ use crate::record::{Disagreement, RecordError, agree};
 use crate::results::from_here;
 use crate::results::store::{Entries, Store, StoredRun, journals};
 
-/// Counts of what the journals contained.
+/// What was found in the journals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Number of journals.
     pub journals: usize,
-    /// Number of runs added to the store.
+    /// Number of runs that were added to the store.
     pub taken: usize,
-    /// Number of runs that the store already had, or for which it has a run that takes precedence.
+    /// Number of runs that were not added, because the store has the same run or one that takes precedence.
     pub known: usize,
-    /// Number of runs by a build with another code hash: they are stored, but not part of this build's results.
+    /// Number of runs by builds with another code hash. They are in the store too, but not part of this build's
+    /// results.
     pub of_other_code: usize,
-    /// Damaged lines, as `path:line`.
+    /// Damaged lines of journals, as `path:line`; they are skipped.
     pub damaged: Vec<String>,
-    /// Journals whose last line is incomplete: a run is being written, or the writer was killed.
+    /// Journals with an incomplete last line: a run is just being written, or the writer was killed.
     pub torn: Vec<PathBuf>,
 }
 
-/// Adds all journals of the results folder to `store`, ordered by number of shards, then by shard. Journals stay
-/// unchanged; runs that the store has are skipped the next time.
+/// Adds the runs of all journals in the results folder to `store`, ordered by number of shards, then by shard. The
+/// journals do not change; at the next call, runs that the store has are skipped.
 ///
 /// # Errors
-/// [`RecordError::Results`]; [`RecordError::Disagreement`] if two CPU runs of one cell, seed, block, code and numeric
-/// class have different facts. Runs added before stay in the store.
+/// [`RecordError::Results`] if a file cannot be read or written; [`RecordError::Disagreement`] if two CPU runs of one
+/// cell, seed, block, code and numeric class have different facts. Runs added before the error stay in the store.
 pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordError> {
     let mut collected = Collected::default();
     let current = [Arithmetic::Cpu, Arithmetic::Gpu].map(|of| code_hash(of).into());
@@ -56,16 +57,17 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
     Ok(collected)
 }
 
-/// Whether a program of the user (`kind = "command"`) executed the run.
+/// Whether the run is of a `command` model: a program of the user executed it.
 fn is_of_command(run: &StoredRun) -> bool {
-    // Only the hash of a command's cell has this part; a failed run may lack the times from which this could be seen.
+    // Only cells of commands have this part in their hash. The run's times would tell too, but a failed run may have
+    // none.
     run.hash_parts.contains_key("arguments")
 }
 
-/// Compares a run, the last of `entries`, with the store's run of the same cell, seed, block, code and numeric class.
+/// Checks that a run, the last one read from `entries`, has the same facts as the store's runs of equal cell, seed,
+/// block, code and numeric class.
 fn check(store: &Store, run: &StoredRun, entries: &Entries) -> Result<(), Disagreement> {
-    // Not compared: on GPUs a library may be nondeterministic (the row says so), and commands need not be
-    // deterministic.
+    // Not checked for GPUs, whose libraries may be nondeterministic (column `nondeterministic`), and for commands.
     if is_of_command(run) || !run.keys.numeric_class.ends_with("-cpu") {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! [`Jobs`]: the submitted jobs of a results folder, stored in `slurm/jobs.json`.
+//! [`Jobs`]: the jobs that were submitted for a results folder, stored in its `slurm/jobs.json`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,48 +8,48 @@ use serde::{Deserialize, Serialize};
 use crate::base::file;
 use crate::results::{ResultsError, create_folder, pretty_json, write_if_changed};
 
-/// The submitted jobs, and their plan.
+/// The submitted jobs, and the options that select their plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jobs {
-    /// Version of the format.
+    /// Version of the file's format.
     pub version: u32,
-    /// The manifest; relative to the project if it is inside.
+    /// Path of the manifest, relative to the project's folder if it is in there.
     pub manifest: PathBuf,
-    /// `--set`, as given.
+    /// Values of the option `--set`.
     #[serde(default)]
     pub set: Vec<String>,
-    /// `--only`, as given.
+    /// Value of the option `--only`; `None` without it.
     #[serde(default)]
     pub only: Option<String>,
-    /// `--as`, as given.
+    /// Value of the option `--as`; `None` without it.
     #[serde(default)]
     pub results_name: Option<String>,
-    /// Number of shards of the plan.
+    /// Number of shards that the plan is divided into.
     pub shards: usize,
-    /// Job arrays, in the order of submission.
+    /// Job arrays that run shards, in the order of submission.
     pub arrays: Vec<JobArray>,
-    /// The last merge job.
+    /// Id of the last job that merges the journals; `None` if there is none.
     #[serde(default)]
     pub merge: Option<String>,
 }
 
-/// A job array: one task per shard.
+/// A job array, which has one task per shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobArray {
-    /// Job id.
+    /// Id of the array in Slurm.
     pub job: String,
-    /// Numbers of the shards, which are also the numbers of the tasks.
+    /// Numbers of the shards that it runs, which are also the numbers of its tasks.
     pub tasks: Vec<usize>,
 }
 
 impl Jobs {
-    /// Version of the format.
+    /// The version of the file's format that this program writes and reads.
     pub const VERSION: u32 = 1;
 
-    /// Reads the jobs of a results folder; `None` if nothing was submitted.
+    /// Reads the file of a results folder; `None` if nothing was submitted.
     ///
     /// # Errors
-    /// [`ResultsError`].
+    /// [`ResultsError`] if the file cannot be read, is damaged or has another version.
     pub fn read(results: &Path) -> Result<Option<Self>, ResultsError> {
         let path = jobs_path(results);
         let bytes = match file::read(&path) {
@@ -66,23 +66,23 @@ impl Jobs {
         Err(ResultsError::damaged(&path, format!("line {line}"), reason))
     }
 
-    /// Writes the file; it is renamed into place.
+    /// Writes the file, atomically.
     ///
     /// # Errors
-    /// [`ResultsError::System`].
+    /// [`ResultsError::System`] if it cannot be written.
     pub fn write(&self, results: &Path) -> Result<(), ResultsError> {
         create_folder(&slurm_folder(results))?;
         write_if_changed(&jobs_path(results), pretty_json(self).as_bytes()).map(drop)
     }
 
-    /// Ids of all jobs that Slurm may still have, the merge job last.
+    /// Ids of all submitted jobs; the merge job is the last one.
     pub fn ids(&self) -> Vec<&str> {
         let arrays = self.arrays.iter().map(|array| array.job.as_str());
         arrays.chain(self.merge.as_deref()).collect()
     }
 }
 
-/// Folder for scripts, logs and `jobs.json` of a results folder.
+/// The folder `slurm` of a results folder, with scripts, logs and `jobs.json`.
 pub fn slurm_folder(results: &Path) -> PathBuf {
     results.join("slurm")
 }

@@ -1,7 +1,7 @@
-//! Several machines: shares of a plan, their journals, and Slurm.
+//! Runs a plan on several machines: shards of the plan, their journals, and Slurm.
 //!
-//! Assigns runs and trials to shards, counts the remaining runs of each, merges journals, and writes the job scripts.
-//! It starts no worker and writes no result: `cli` connects it with `execute` and `record`.
+//! Assigns runs and trials to shards, counts the remaining runs of each shard, merges journals, and writes job scripts.
+//! Starts no worker and writes no result: `cli` connects it with `execute` and `record`.
 
 mod answers;
 mod collect;

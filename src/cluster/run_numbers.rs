@@ -4,18 +4,18 @@ use crate::event::RunId;
 use crate::plan::PlannedCell;
 use crate::results::Share;
 
-/// Numbers the runs of a plan: cells in row order, and within a cell by seeds in the manifest's order. All blocks of a
-/// cell and seed have one number, so that one machine measures them all.
+/// Numbers the runs of a plan, to assign them to shards: by cell in row order, within a cell by seed in the manifest's
+/// order. All blocks of one cell and seed have the same number, so that one machine measures them all.
 #[derive(Debug, Clone)]
 pub struct RunNumbers<'a> {
     cells: &'a [PlannedCell],
-    /// Number of the first seed of each cell.
+    /// For each cell the number of the run with its first seed.
     first: Vec<usize>,
 }
 
 impl<'a> RunNumbers<'a> {
-    /// Numbers the runs of `cells`: all of the plan's, also unselected and infeasible ones, so that numbers depend only on
-    /// the manifest.
+    /// Numbers the runs of `cells`. These must be all cells of the plan, also unselected and infeasible ones, so that
+    /// the numbers depend only on the manifest.
     pub fn of(cells: &'a [PlannedCell]) -> Self {
         let mut next = 0;
         let first = cells.iter().map(|cell| {
@@ -27,19 +27,19 @@ impl<'a> RunNumbers<'a> {
         Self { cells, first }
     }
 
-    /// Number of a run; `None` if it is not in the plan.
+    /// The number of a run; `None` if it is not in the plan.
     pub fn number(&self, id: RunId) -> Option<usize> {
         let seeds = &self.cells.get(id.cell)?.spec.measure.seeds;
         let place = seeds.iter().position(|&seed| seed == id.seed)?;
         Some(self.first[id.cell] + place)
     }
 
-    /// Whether the run belongs to `share`.
+    /// Whether the run belongs to the shard `share`.
     pub fn is_of(&self, share: Share, id: RunId) -> bool {
         self.number(id).is_some_and(|number| share.owns(number))
     }
 
-    /// Index (from 1) of the shard, out of `of`, to which the run belongs; `None` if it is not in the plan.
+    /// Index (from 1) of the one among `of` shards that the run belongs to; `None` if the run is not in the plan.
     pub fn index(&self, of: usize, id: RunId) -> Option<usize> {
         Some(Share::owner(self.number(id)?, of)).filter(|index| *index > 0)
     }

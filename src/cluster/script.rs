@@ -1,37 +1,37 @@
-//! [`Scripts`]: the job scripts, written to be readable.
+//! [`Scripts`]: writes the job scripts for Slurm, in a form that users can read.
 
 use std::path::{Path, PathBuf};
 
 use crate::base::shell;
 use crate::plan::SlurmSpec;
 
-/// Seconds before a task's time limit at which Slurm sends it a signal to end. Slurm checks limits about every half
-/// minute.
+/// Seconds before its time limit at which Slurm sends a task the signal to end. Slurm checks time limits about every
+/// half minute.
 const NOTICE_S: u64 = 120;
 
-/// Content of the scripts.
+/// What the job scripts are made from.
 #[derive(Debug, Clone)]
 pub struct Scripts<'a> {
-    /// This program.
+    /// Path of this program.
     pub program: &'a Path,
     /// Absolute path of the project's folder, in which jobs run.
     pub project: &'a Path,
-    /// Folder of the logs, relative to the project.
+    /// Folder of the logs, relative to `project`.
     pub logs: PathBuf,
-    /// Name of the results.
+    /// Name of the results, shown in the scripts.
     pub name: &'a str,
-    /// The manifest and the options that select the plan.
+    /// Arguments that select the plan: the manifest and options.
     pub plan: Vec<String>,
-    /// Further options of `run`.
+    /// Further options of the command `run`.
     pub run: Vec<String>,
-    /// Number of shards of the plan.
+    /// Number of shards that the plan is divided into.
     pub shards: usize,
-    /// Requested resources.
+    /// Requested resources (`[slurm]` of the manifest).
     pub slurm: &'a SlurmSpec,
 }
 
 impl Scripts<'_> {
-    /// The script of the job array, one task per shard.
+    /// The script of the job array; each of its tasks runs one shard.
     pub fn shard(&self) -> String {
         let mut lines = self.head(
             "one task per shard, each with a journal of its own",
@@ -55,13 +55,13 @@ impl Scripts<'_> {
         lines.join("\n") + "\n"
     }
 
-    /// The script of the merge job, which runs when all tasks have ended.
+    /// The script of the job that merges the journals after all tasks have ended.
     pub fn merge(&self) -> String {
         let what = "puts the journals together, when all tasks have ended";
         let mut lines = self.head(what, "%j_merge");
         let minutes = self.slurm.minutes().map(|minutes| minutes.clamp(1, 60));
         lines.extend(minutes.map(|minutes| option("time", &minutes.to_string())));
-        // Merging needs no device.
+        // Options for GPUs and whole nodes are left out, because merging computes nothing.
         let is_for_work =
             |name: &str| name.starts_with("gres") || name.contains("gpu") || name == "exclusive";
         lines.extend(self.others(|name| !is_for_work(name)));
@@ -70,7 +70,8 @@ impl Scripts<'_> {
         lines.join("\n") + "\n"
     }
 
-    /// The first lines of a script whose log has the name `log`, in which Slurm replaces `%` patterns.
+    /// The first lines of a script. `log` is the name of its log, in which Slurm replaces patterns such as `%j`; `what`
+    /// says what the script does.
     fn head(&self, what: &str, log: &str) -> Vec<String> {
         let spec = self.slurm;
         let logs = self.logs.to_string_lossy().replace('%', "%%");
@@ -95,7 +96,7 @@ impl Scripts<'_> {
         lines
     }
 
-    /// The user's other options; they come last, so that they override earlier ones.
+    /// Lines for the user's own options that `is_wanted` accepts. They come last, so that they override earlier lines.
     fn others(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let options = self.slurm.options.iter();
         let wanted = options.filter(|(name, _)| is_wanted(name));
@@ -112,7 +113,7 @@ impl Scripts<'_> {
         [String::new()].into_iter().chain(setup).collect()
     }
 
-    /// The line that runs a command of this program on the plan.
+    /// The line that calls this program's subcommand `command` on the plan.
     fn exec(&self, command: &str, options: &[String]) -> String {
         let words = [
             self.program.to_string_lossy().into_owned(),
@@ -122,14 +123,14 @@ impl Scripts<'_> {
         format!("exec {}", shell::joined(words))
     }
 
-    /// [`NOTICE_S`], or a quarter of the time limit if that is shorter.
+    /// Seconds of notice before the time limit: [`NOTICE_S`], or a quarter of the limit if that is shorter.
     fn notice_s(&self) -> u64 {
         let quarter = self.slurm.minutes().map(|minutes| minutes * 15);
         quarter.map_or(NOTICE_S, |quarter| quarter.min(NOTICE_S))
     }
 }
 
-/// The value of `--array`: `1-3,7%4`.
+/// The value of `--array`, `1-3,7%4`: the task numbers, and how many may run at once.
 pub fn array_text(tasks: &[usize], at_once: Option<usize>) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &task in tasks {
@@ -149,13 +150,13 @@ pub fn array_text(tasks: &[usize], at_once: Option<usize>) -> String {
     texts.collect::<Vec<_>>().join(",") + &limit
 }
 
-/// Lines of `#SBATCH` for the options that have a value.
+/// `#SBATCH` lines for those options that have a value.
 fn given(options: &[(&str, Option<String>)]) -> impl Iterator<Item = String> {
     let options = options.iter();
     options.filter_map(|(name, value)| Some(option(name, value.as_ref()?)))
 }
 
-/// A line of `#SBATCH`. Slurm splits it at blanks, takes `#` for a comment, and interprets quotes and `\`.
+/// An `#SBATCH` line. The value is quoted if necessary: Slurm splits at blanks, and interprets `#`, quotes and `\`.
 fn option(name: &str, value: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%[]&|*".contains(letter);
     if value.chars().all(is_plain) {
@@ -165,7 +166,7 @@ fn option(name: &str, value: &str) -> String {
     format!("#SBATCH --{name}=\"{value}\"")
 }
 
-/// Removes control characters: a name must not end a comment or an option.
+/// Replaces control characters by blanks, so that a name cannot end its comment or option.
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }

@@ -1,4 +1,4 @@
-//! [`ShardProgress`]: finished and remaining runs of every shard, from the journals alone.
+//! [`ShardProgress`]: finished and remaining runs of every shard, by the journals and the store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -13,27 +13,27 @@ use crate::plan::{Plan, PlannedCell, Precision};
 use crate::results::store::{Entries, JournalFile, RunConditions, Store, journals};
 use crate::results::{ResultsError, Share};
 
-/// Progress of one shard, and its journal.
+/// Progress of one shard, and the state of its journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardProgress {
-    /// The shard.
+    /// Index of the shard, and number of shards.
     pub share: Share,
-    /// Number of runs that are done, in any journal or the store.
+    /// Number of the shard's runs that are done, in any journal or in the store.
     pub done: usize,
-    /// Number of runs that failed.
+    /// Number of the shard's runs that failed.
     pub failed: usize,
-    /// Number of runs that remain.
+    /// Number of the shard's runs that remain.
     pub left: usize,
-    /// Last modification of the shard's journal; `None` if it has none.
+    /// Time of the last change of the shard's journal; `None` if there is no journal.
     pub changed: Option<SystemTime>,
-    /// Whether a program has the shard's journal open for writing.
+    /// Whether some program has the shard's journal open for writing.
     pub is_in_use: bool,
 }
 
-/// The content of all journals of a results folder and its store, read without changing them.
+/// The runs of a results folder's store and of all its journals, without step times. Changes no files.
 ///
 /// # Errors
-/// [`ResultsError`].
+/// [`ResultsError`] if a file cannot be read.
 pub fn everything(plan: &Plan) -> Result<Store, ResultsError> {
     let mut store = Store::read(&plan.results_folder)?;
     for journal in journals(&plan.results_folder)? {
@@ -46,9 +46,10 @@ pub fn everything(plan: &Plan) -> Result<Store, ResultsError> {
     Ok(store)
 }
 
-/// By cell hash: the numeric class of most runs of the cell by the current code, unless it is this machine's class.
+/// For each cell hash the numeric class that most runs of the cell by the current code have. A cell is missing if this
+/// is the class of this machine.
 ///
-/// A machine that only shows or merges results may have another numeric class than those that measured.
+/// A machine that only shows or merges results may have another numeric class than the machines that measured.
 pub fn classes(store: &Store) -> HashMap<String, String> {
     let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(|of| code_hash(of).into());
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
@@ -77,7 +78,7 @@ pub fn classes(store: &Store) -> HashMap<String, String> {
     classes
 }
 
-/// Every run of the chosen cells, and whether `store` contains a result that makes it done.
+/// For each run of the selected cells: whether `store` has a result by which it counts as done.
 pub fn decisions(
     plan: &Plan,
     cells: &[PlannedCell],
@@ -94,10 +95,11 @@ pub fn decisions(
     decide(chosen, store, conditions, options, None)
 }
 
-/// Progress of each of `of` shards, from the shard index of every run and its status; `None` for a run that remains.
+/// Progress of each of the `of` shards. `runs` has for every run the index (from 1) of its shard, and its status,
+/// `None` if it remains.
 ///
 /// # Errors
-/// [`ResultsError`], if the journals cannot be listed.
+/// [`ResultsError`] if the journals cannot be listed.
 pub fn shards_progress(
     results: &Path,
     of: usize,
@@ -129,7 +131,7 @@ pub fn shards_progress(
     Ok(shards_progress)
 }
 
-/// Last modification of a journal.
+/// Time of the last change of a journal; `None` if it cannot be read.
 pub fn changed(journal: &JournalFile) -> Option<SystemTime> {
     fs::metadata(&journal.path).ok()?.modified().ok()
 }

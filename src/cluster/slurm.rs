@@ -1,4 +1,4 @@
-//! Calls the programs of the batch system of this machine, Slurm, with argument lists (no shell).
+//! Calls the programs of the batch system Slurm, with argument lists instead of a shell.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,33 +10,33 @@ use super::answers::{
     parse_submitted,
 };
 
-/// Prefixes of environment variables that would change the output of Slurm's programs.
+/// Prefixes of environment variables that would change the output of Slurm's programs, and are removed.
 const CHANGES_ANSWERS: [&str; 3] = ["SQUEUE_", "SACCT_", "SCONTROL_"];
 
 /// Why a call of Slurm failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlurmError {
-    /// The program is not installed.
+    /// The Slurm program is not installed.
     #[error("there is no `{program}` on this machine")]
     NotHere {
-        /// The program.
+        /// Name of the program.
         program: String,
     },
-    /// Slurm refused, with a reason.
+    /// The Slurm program failed.
     #[error("`{program}` says: {reason}")]
     Refused {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// Slurm's message, in one line.
+        /// The program's error message, in one line.
         reason: String,
     },
 }
 
-/// The states of `jobs`: from the queue, with recently ended jobs, then from the accounting database, which may be
-/// unavailable and then adds nothing.
+/// The tasks of `jobs` (job ids) with their states. Waiting, running and recently ended tasks come from the queue,
+/// others from the accounting database; without such a database they are missing.
 ///
 /// # Errors
-/// [`SlurmError`], if the queue cannot be read.
+/// [`SlurmError`] if the queue cannot be read.
 pub fn tasks(jobs: &[&str]) -> Result<Vec<Task>, SlurmError> {
     if jobs.is_empty() {
         return Ok(Vec::new());
@@ -56,16 +56,16 @@ pub fn tasks(jobs: &[&str]) -> Result<Vec<Task>, SlurmError> {
     Ok(tasks)
 }
 
-/// The largest possible task number of an array; `None` if unknown.
+/// The largest task number that an array may have; `None` if Slurm does not tell it.
 pub fn largest_task() -> Option<usize> {
     let config = call("scontrol", ["show", "config"]).ok()?;
     parse_largest_task(&config)
 }
 
-/// Submits a script, and returns the job id.
+/// Submits a job script and returns the id of the job.
 ///
 /// # Errors
-/// [`SlurmError`].
+/// [`SlurmError`] if `sbatch` fails or prints no job id.
 pub fn submit(options: &[String], script: &Path) -> Result<String, SlurmError> {
     let options = options.iter().map(OsStr::new);
     let text = call("sbatch", options.chain([script.as_os_str()]))?;
@@ -75,10 +75,10 @@ pub fn submit(options: &[String], script: &Path) -> Result<String, SlurmError> {
     })
 }
 
-/// Cancels a job.
+/// Cancels a job by its id.
 ///
 /// # Errors
-/// [`SlurmError`].
+/// [`SlurmError`] if `scancel` fails.
 pub fn cancel(job: &str) -> Result<(), SlurmError> {
     call("scancel", [job]).map(|_| ())
 }
@@ -86,11 +86,11 @@ pub fn cancel(job: &str) -> Result<(), SlurmError> {
 fn queue(list: &str) -> Result<Vec<Task>, SlurmError> {
     let format = format!("--format={SQUEUE_FORMAT}");
     let jobs = format!("--jobs={list}");
-    // Slurm forgets ended jobs after some minutes.
+    // `--states=all` lists ended jobs too; Slurm forgets them after some minutes.
     let options = ["--noheader", "--array", "--states=all", &format, &jobs];
     match call("squeue", options) {
         Ok(text) => Ok(parse_squeue(&text)),
-        // For a single job that Slurm has forgotten it returns an error; that is not a failure.
+        // `squeue` fails if it is asked for a single job that Slurm has forgotten; here that means no tasks.
         Err(SlurmError::Refused { reason, .. }) if reason.contains("Invalid job id") => {
             Ok(Vec::new())
         }

@@ -1,8 +1,8 @@
-//! State of a shard: from its journal first, then from Slurm's state of its task.
+//! The state of a shard for the user: from its journal, and from the state of its task in Slurm.
 
 use super::{Jobs, Phase, ShardProgress, Task};
 
-/// The task of `shard`: the active one, else the last that was submitted.
+/// The task that runs the shard `shard`: an active one if there is one, else the one submitted last.
 pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t Task> {
     let arrays = jobs.arrays.iter().rev();
     let arrays = arrays.filter(|array| array.tasks.contains(&shard));
@@ -14,24 +14,24 @@ pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t T
     found.find(|task| task.phase.is_active()).or(last)
 }
 
-/// The job that merges the journals, if Slurm lists it.
+/// The job that merges the journals; `None` if none was submitted or Slurm does not list it.
 pub fn merge_task<'t>(jobs: &Jobs, tasks: &'t [Task]) -> Option<&'t Task> {
     let job = jobs.merge.as_ref()?;
     let mut tasks = tasks.iter();
     tasks.find(|task| task.job == *job && task.task.is_none())
 }
 
-/// Whether a task or program works on the shard, or will.
+/// Whether some program writes the shard's journal now, or its task is running or waiting to run.
 pub fn is_active(shard_progress: &ShardProgress, task: Option<&Task>) -> bool {
     shard_progress.is_in_use || task.is_some_and(|task| task.phase.is_active())
 }
 
-/// Whether a shard is stuck: it has runs left, and is neither queued nor running.
+/// Whether a shard has runs left although no program works on it and no task waits for it.
 pub fn is_stuck(shard_progress: &ShardProgress, task: Option<&Task>) -> bool {
     shard_progress.left > 0 && !is_active(shard_progress, task)
 }
 
-/// State of a shard as text for the user.
+/// The state of a shard as text for the user.
 pub fn state(shard_progress: &ShardProgress, task: Option<&Task>) -> String {
     match task.map(|task| &task.phase) {
         Some(phase) if phase.is_active() => phase.text(),

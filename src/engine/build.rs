@@ -17,7 +17,7 @@ fn main() {
     for watched in MODULES.iter().copied().chain(["build.rs"]) {
         println!("cargo:rerun-if-changed={watched}");
     }
-    // Every package from Cargo has a lock file, but it can be built without one.
+    // A package that Cargo downloads contains a lock file, but the crate can also be built without one.
     let (mut dfdx, mut packages) = ("unknown".to_owned(), "unknown".to_owned());
     if let Some((file, lock)) = Lock::of(&root, "fieldtrial-engine") {
         println!("cargo:rerun-if-changed={}", file.display());

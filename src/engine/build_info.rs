@@ -1,7 +1,7 @@
-//! What this build is made of: digests of the sources that determine results, compiler, features.
+//! What this build is made of: digests of the sources that determine results, versions of compiler and dfdx, features.
 //!
-//! The build scripts of both crates that the worker links compute them file by file; a change in a report or in a
-//! command leaves the code hash unchanged.
+//! The build scripts of the engine and kernels crates compute one digest per file or folder of a module that determines
+//! results. The code of reports and commands is not included, so that changes of it leave the code hash unchanged.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ mod generated {
 /// The version of dfdx.
 pub const DFDX: &str = env!("FIELDTRIAL_DFDX");
 
-/// Version of the compiler.
+/// The version of the compiler.
 pub const RUSTC: &str = env!("FIELDTRIAL_RUSTC");
 
 /// The digest over all parts of this build that can change the results of a cell.
@@ -54,7 +54,7 @@ pub fn code_parts(arithmetic: Arithmetic) -> BTreeMap<String, String> {
     parts
 }
 
-/// The code that computes a cell's results on this device.
+/// Which code computes a cell's results on this device: that for CPUs or that for GPUs.
 pub fn arithmetic(device: DeviceKind) -> Arithmetic {
     match device {
         DeviceKind::Cpu => Arithmetic::Cpu,

@@ -16,10 +16,6 @@ mod testing;
 
 pub mod manifest;
 
-#[expect(
-    clippy::redundant_closure_for_method_calls,
-    reason = "one in `csv_table/dates.rs`: a change of that file changes the code hash of all measured results, so it waits for the next measuring"
-)]
 pub mod datasets;
 pub mod layers;
 pub mod losses;

@@ -1,4 +1,4 @@
-//! `model.py` of built-in models: constants of the run, followed by code that is the same for all runs.
+//! Writes `model.py` of built-in models: constants of the run, followed by code that is the same for all runs.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use crate::models::{
 };
 use crate::trained::Trained;
 
-/// The code of a built-in model other than `mlp`.
+/// The Python code of a built-in model other than `mlp`.
 ///
 /// # Errors
-/// The model has no such code; a sentence.
+/// A message if there is no PyTorch code for the model.
 pub(super) fn code(trained: &Trained) -> Result<PlainCode, String> {
     let (cell, run) = (&trained.run.cell, &trained.run);
     let steps = match &*cell.loss {
@@ -145,13 +145,14 @@ fn classes(target: Target) -> usize {
     }
 }
 
-/// Code of a class `Model` with its dependencies, and of the elements of a tuple of random inputs with `batch` samples.
+/// Python code: the class `Model` with its dependencies (`body`), and the elements of a tuple of random inputs for
+/// `batch` samples (`inputs`).
 pub(super) struct PlainCode {
     pub(super) body: String,
     pub(super) inputs: String,
 }
 
-/// Python that draws random features of `batch` samples.
+/// A Python expression for random features of `batch` samples.
 pub(super) fn random_features(features: Features) -> String {
     match features {
         Features::Vector { len } => format!("torch.randn(batch, {len})"),

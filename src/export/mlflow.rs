@@ -1,7 +1,7 @@
-//! Results as a file store of MLflow: one experiment, and in it an MLflow run for every run (cell and seed).
+//! Exports results as a file store of MLflow: one experiment, in which every run (cell and seed) is an MLflow run.
 //!
-//! An experiment is `ID/meta.yaml`; a run is `ID/RUN/meta.yaml` with a file for each parameter, metric and tag.
-//! `meta.yaml` is written as JSON, which every reader of YAML reads.
+//! An experiment is described by `ID/meta.yaml`, a run by `ID/RUN/meta.yaml` and one file for each parameter, metric
+//! and tag. `meta.yaml` is written as JSON, which is valid YAML too.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,18 +20,18 @@ use crate::results::{
 
 use super::ExportError;
 
-/// Largest number of characters of a value: MLflow's limit for parameters.
+/// Maximum number of characters of a parameter's value, a limit of MLflow.
 const LONGEST_VALUE: usize = 6000;
-/// Largest length in bytes of a name, which becomes a file name.
+/// Maximum length in bytes of a parameter's, metric's or tag's name, which becomes a file name.
 const LONGEST_NAME: usize = 200;
-/// Folders of a file store that are not experiments.
+/// Folders in a file store that MLflow makes beside the experiments.
 const NO_EXPERIMENTS: [&str; 2] = [".trash", "models"];
 
-/// Writes results as an experiment into a file store, which is created if necessary. An earlier export of results with
-/// this name is replaced; other experiments are not changed. Returns a text about what was written.
+/// Writes results as an experiment into the file store `folder`, which is created if necessary. An earlier export of
+/// results with the same name is replaced; other experiments are not changed. Returns a text about what was written.
 ///
 /// # Errors
-/// The folder contains other files, or writing fails.
+/// [`ExportError::Taken`] if the folder has other files; an error if writing fails.
 pub fn export_mlflow(set: &ResultSet, folder: &Path) -> Result<String, ExportError> {
     let plan = &set.plan;
     let id = experiment_id(&plan.name);
@@ -80,16 +80,17 @@ fn write(path: &Path, bytes: &str) -> Result<(), ExportError> {
     Ok(fs::write(path, bytes).map_err(ResultsError::unwritable(path))?)
 }
 
-/// The file that describes an experiment or a run to MLflow.
+/// Name of the file that describes an experiment or a run to MLflow.
 const META: &str = "meta.yaml";
 
-/// An experiment id of 17 digits, like MLflow's own.
+/// The experiment id of results by their name: 17 digits, like MLflow's own ids.
 fn experiment_id(name: &str) -> String {
     let number = u64::from_str_radix(&short_hash(name), 16).unwrap_or(0);
     format!("{:017}", number % 100_000_000_000_000_000)
 }
 
-/// Checks that the folder contains only experiments, so that no other files are overwritten or mixed in.
+/// Checks that the folder has only experiments, so that no other files are overwritten; `own` is this export's
+/// experiment.
 fn check_store(folder: &Path, own: &str) -> Result<(), ExportError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -106,7 +107,7 @@ fn check_store(folder: &Path, own: &str) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// A row of the joined table.
+/// An MLflow run: a row of the table that joins all CSV files of the results.
 struct Run<'a> {
     set: &'a ResultSet,
     columns: &'a [(ColumnInfo, Origin)],
@@ -115,7 +116,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Non-empty fields of columns with some origins.
+    /// The columns with one of the origins `of`, and their values in this row, without empty ones.
     fn values(&self, of: &'a [Origin]) -> impl Iterator<Item = (&'a ColumnInfo, &'a str)> {
         let columns = self.columns.iter().zip(self.row);
         let those = columns.filter(|((_, origin), text)| of.contains(origin) && !text.is_empty());
@@ -147,7 +148,7 @@ impl<'a> Run<'a> {
             ("tags", self.tags(key, seed)),
             ("metrics", self.metrics(epochs)),
         ];
-        // MLflow recognises a run by its folders, including `artifacts`.
+        // MLflow takes a folder for a run only if it has certain folders, `artifacts` among them.
         create_folder(&folder.join("artifacts"))?;
         for (part, files) in parts {
             let part = folder.join(part);
@@ -165,7 +166,7 @@ impl<'a> Run<'a> {
         write(&folder.join(META), &pretty_json(&meta))
     }
 
-    /// Seed, axes by their names, and every setting of the cell by its path.
+    /// The run's parameters: its seed, the axes by name, and every setting of the cell by its dotted path.
     fn params(&self) -> BTreeMap<String, String> {
         let spec = self.cell.map(|cell| self.set.plan.spec(cell));
         let spec = spec.unwrap_or_default();
@@ -226,7 +227,7 @@ impl<'a> Run<'a> {
         tags
     }
 
-    /// Lines of `TIME VALUE STEP`: the series over epochs, and after it the final value if it differs.
+    /// For each metric the lines `TIME VALUE STEP`: one per epoch, and one with the final value if that differs.
     fn metrics(&self, epochs: &[&EpochRecord]) -> BTreeMap<String, String> {
         let time = self.moment("ended").or(self.moment("started")).unwrap_or(0);
         let mut series: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
@@ -267,8 +268,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A name as MLflow allows it, which is also a file name: other characters than letters, digits, `_`, `-`, `.` become `_`. A name
-/// that is changed ends with its digest, so that no other name becomes the same file.
+/// A name that MLflow and file systems allow: characters other than letters, digits, `_`, `-`, `.` become `_`. A
+/// changed name ends with a digest of the original name, so that no two names become the same file.
 fn file_name(name: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
     let mut plain = name.replace(|letter: char| !is_plain(letter), "_");
@@ -284,7 +285,8 @@ fn file_name(name: &str) -> String {
     plain
 }
 
-/// The number of MLflow's status: scheduled, finished, failed or killed. The tag `status` has Fieldtrial's own status.
+/// The number of MLflow's run status: scheduled, finished, failed or killed. The tag `status` keeps Fieldtrial's
+/// status.
 fn status(text: &str) -> u8 {
     match text {
         "not-run" => 2,

@@ -1,9 +1,9 @@
-//! Exports results: a model as PyTorch code with weights (and through it ONNX), results as tables or for MLflow.
+//! Exports a model as PyTorch code with its weights (which ONNX export builds on), and results as tables or for MLflow.
 //!
-//! Owns [`export_csv`], [`export_mlflow`] and [`export()`], which writes a folder that can be used without Fieldtrial:
-//! `model.py` (the model as plain `torch.nn`, written by `pytorch.rs` and `built_in.rs`), `weights.safetensors`, and,
-//! if its data come from files, `prepare.py` with `preparation.json` (what was fitted to the training rows) and
-//! `example.py`.
+//! Owns [`export_csv`], [`export_mlflow`] and [`export()`]. The last writes a folder that can be used without
+//! Fieldtrial: `model.py` (the model as plain `torch.nn`, written by `pytorch.rs` and `built_in.rs`) and
+//! `weights.safetensors`; if the model's data come from files also `example.py`, and `prepare.py` with
+//! `preparation.json` (values that were fitted to the training rows).
 
 mod built_in;
 mod mlflow;
@@ -23,17 +23,17 @@ pub use mlflow::export_mlflow;
 use preparation::{Kind, KindFiles};
 pub use tables::export_csv;
 
-/// Files that every export has.
+/// Files that every exported model has.
 const OWN: [&str; 2] = ["model.py", WEIGHTS];
 const WEIGHTS: &str = "weights.safetensors";
 
 /// Why nothing was exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// No code can be written for the model.
+    /// There is no PyTorch code for the model; the message says why.
     #[error("{0}")]
     Unsuited(String),
-    /// The folder contains other files.
+    /// The folder has files of another origin.
     #[error("`{}` is not empty and no earlier export: nothing is written there", .0.display())]
     Taken(PathBuf),
     /// The weights cannot be read or written.
@@ -44,11 +44,11 @@ pub enum ExportError {
     Results(#[from] ResultsError),
 }
 
-/// Writes PyTorch code and weights into a folder, which must be absent, empty or an earlier export. Returns the names
+/// Writes PyTorch code and weights into `folder`, which must be absent, empty or an earlier export. Returns the names
 /// of the files.
 ///
 /// # Errors
-/// The model has no such code, the folder contains other files, or writing fails.
+/// There is no PyTorch code for the model, the folder has other files, or writing fails.
 pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, ExportError> {
     let kind = Kind::of(trained);
     let model = pytorch::model(trained).map_err(ExportError::Unsuited)?;
@@ -71,7 +71,7 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
     for (name, bytes) in &files {
         write(folder, name, bytes)?;
     }
-    // Leaves out settings of the run, which are meaningless outside of Fieldtrial.
+    // The checkpoint's other metadata describe the run and are useless outside of Fieldtrial, so they are left out.
     let metadata = Metadata::from([
         ("format".to_owned(), "pt".to_owned()),
         ("key".to_owned(), trained.run.cell.key.clone()),
@@ -82,7 +82,7 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
     Ok(names.chain([WEIGHTS]).collect())
 }
 
-/// Writes a file below a folder, and creates missing folders.
+/// Writes a file in `folder`; creates missing folders.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ExportError> {
     let path = folder.join(name);
     create_folder(path.parent().unwrap_or(folder))?;
@@ -90,8 +90,8 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// Checks that no other files would be overwritten: the folder is empty, or contains the files of an earlier export of
-/// this kind.
+/// Checks that no other files would be overwritten: the folder is absent or empty, or has the files `own` of an earlier
+/// export.
 fn check(folder: &Path, own: &[&str]) -> Result<(), ExportError> {
     let is_export = own.iter().all(|name| folder.join(name).is_file());
     let is_empty = match fs::read_dir(folder) {

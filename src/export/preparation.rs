@@ -1,4 +1,4 @@
-//! The input of `prepare.py`, and the texts that describe it.
+//! The content of `preparation.json`, which `prepare.py` reads, and of the README.
 
 use std::fmt::Write;
 
@@ -11,26 +11,26 @@ use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::trained::Trained;
 
-/// Largest number of categories of a column in a README.
+/// Maximum number of categories of a column that the README lists.
 const SHOWN: usize = 8;
 
-/// Data that can be prepared outside of Fieldtrial.
+/// Kind of data that an exported model reads or generates without Fieldtrial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Table,
     Arrays,
     Images,
     Text,
-    /// Images of classes that a diffusion model draws.
+    /// Images, by class, that a diffusion model generates.
     Drawn,
-    /// Detector signals, which a diffusion model generates for the events of a table.
+    /// Detector signals that a diffusion model generates for the events of a table.
     Signals,
-    /// Paths that a model draws.
+    /// Paths that a model generates.
     Paths,
 }
 
 impl Kind {
-    /// The kind of a model's data; `None` for data without files.
+    /// The kind of data of a model; `None` if its data are built in, so that nothing has to be prepared.
     pub(super) fn of(trained: &Trained) -> Option<Self> {
         match &*trained.run.cell.model {
             ModelSpec::NeuralSde(_) | ModelSpec::CannedNet(_) => return Some(Self::Paths),
@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// What an export has for such data.
+    /// The files, and texts of the README, for this kind of data.
     pub(super) fn files(self) -> KindFiles {
         match self {
             Self::Table => KindFiles {
@@ -113,20 +113,20 @@ impl Kind {
 
 const FINISH: &str = include_str!("python/finish.py");
 
-/// The files of an export that read and show data, and what its README says of them.
+/// The files of an export that prepare and show data, and what the README says about them.
 pub(super) struct KindFiles {
-    /// The content of `prepare.py`, in parts; none if no files are read.
+    /// Parts of the content of `prepare.py`; empty if no data are read.
     pub(super) prepare: &'static [&'static str],
     pub(super) example: &'static str,
-    /// The Python package that is needed beside PyTorch.
+    /// Further Python package that `example.py` needs; empty if it needs none.
     package: &'static str,
-    /// How `example.py` is called, and what it then does.
+    /// Arguments of `example.py` with a comment about the result.
     call: &'static str,
-    /// Lines of the table of files.
+    /// Rows of the README's table of files.
     about: &'static str,
 }
 
-/// The content of `preparation.json`; `None` if nothing is prepared.
+/// The content of `preparation.json`; `None` if there is no such file.
 pub(super) fn spec(trained: &Trained, kind: Kind) -> Option<Value> {
     let run = &trained.run;
     let mut spec = Map::new();
@@ -193,7 +193,7 @@ fn image_size(features: Features, spec: &mut Map<String, Value>) {
     }
 }
 
-/// Adds the format of a table and the preparation of its columns.
+/// Adds the format of a table, and how its columns are prepared, to `spec`.
 fn table(trained: &Trained, spec: &mut Map<String, Value>) {
     let (separator, decimal, thousands, units, missing) = match &*trained.run.cell.dataset {
         DatasetSpec::Csv(csv) => (
@@ -222,7 +222,7 @@ fn table(trained: &Trained, spec: &mut Map<String, Value>) {
     spec.insert("columns".into(), columns.collect());
 }
 
-/// The columns that are read; numeric columns if the data do not come from a file.
+/// The columns that the model reads. Data that do not come from a file have numeric columns only.
 fn columns(trained: &Trained) -> Vec<PreparedColumn> {
     if let Some(Preparation::Table { columns }) = &trained.run.preparation {
         return columns.clone();
@@ -241,7 +241,7 @@ fn columns(trained: &Trained) -> Vec<PreparedColumn> {
     named.map(number).collect()
 }
 
-/// README of the folder: content and use.
+/// The content of `README.md`: the files and how to use them.
 pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     let cell = &trained.run.cell;
     let files = kind.map(Kind::files);
@@ -279,7 +279,7 @@ pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     text
 }
 
-/// Text about the meaning of the outputs.
+/// What the model predicts, to complete the sentence "It predicts …"; `None` if it generates samples.
 fn predicts(trained: &Trained, kind: Option<Kind>) -> Option<String> {
     let names = |names: &[String]| format!("`{}`", names.join("`, `"));
     match kind {

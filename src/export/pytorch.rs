@@ -1,4 +1,4 @@
-//! `model.py`: a model as plain `torch.nn`.
+//! Writes `model.py`: a model as plain `torch.nn` code.
 
 use std::fmt::Write;
 
@@ -9,16 +9,16 @@ use crate::trained::Trained;
 
 use super::built_in::{self, PlainCode, python, random_features};
 
-/// Classes that layers without a counterpart in `torch.nn` need.
+/// Python classes for layers without a counterpart in `torch.nn`.
 const HELPERS: &str = include_str!("python/layers.py");
 const LOAD: &str = include_str!("python/load.py");
-/// Python code that loads weights if the file lacks some tensors of PyTorch's `state_dict`.
+/// Python code that loads weights from a file without some entries of the `state_dict`, such as tied weights.
 const LOAD_LOOSELY: &str = include_str!("python/load_loosely.py");
 
-/// The content of `model.py` for a declared model.
+/// The content of `model.py`.
 ///
 /// # Errors
-/// The model has no such code; a sentence.
+/// A message if there is no PyTorch code for the model.
 pub(super) fn model(trained: &Trained) -> Result<String, String> {
     let (cell, run) = (&trained.run.cell, &trained.run);
     let code = match &*cell.model {
@@ -110,7 +110,7 @@ fn declared(layers: &[Layer]) -> String {
     format!("{helpers}{}", model_class(&code.text, "x", &ties.text))
 }
 
-/// The Python expression for a path: `layers.3.0.shortcut` becomes `.layers[3][0].shortcut`.
+/// The Python attribute access for a path: `layers.3.0.shortcut` becomes `.layers[3][0].shortcut`.
 fn path(name: &str) -> String {
     let part = |part: &str| match part.parse::<usize>() {
         Ok(place) => format!("[{place}]"),
@@ -119,7 +119,7 @@ fn path(name: &str) -> String {
     name.split('.').map(part).collect()
 }
 
-/// Python code of a helper class.
+/// Python code of the helper class `name`.
 fn class(name: &str) -> String {
     let begins = format!("class {name}(");
     let text = HELPERS
@@ -128,12 +128,12 @@ fn class(name: &str) -> String {
     format!("{}\n\n\n", text.unwrap_or_default().trim_end())
 }
 
-/// Constructors of layers, line by line.
+/// Python code that constructs the layers, line by line, and what this code needs.
 #[derive(Default)]
 struct Code {
     text: String,
     helpers: Vec<&'static str>,
-    /// Names of layers with the parameter that they share.
+    /// For each layer with tied weights: the layer's name and that of the parameter that it shares.
     ties: Vec<(String, String)>,
 }
 
@@ -142,7 +142,7 @@ impl Code {
         let _ = writeln!(self.text, "{}{text}", "    ".repeat(depth));
     }
 
-    /// Python code that constructs one of the helper classes.
+    /// Adds a line that constructs the helper class `name`, and notes that the class is needed.
     fn own(&mut self, depth: usize, name: &'static str, arguments: &str) {
         self.helpers.push(name);
         self.line(depth, &format!("{name}({arguments}),"));
@@ -218,7 +218,7 @@ impl Code {
         }
     }
 
-    /// Python code of layers that fit on one line.
+    /// Adds the line of a layer whose constructor fits on one line.
     fn simple(&mut self, kind: &LayerKind, layer: &Layer, depth: usize, is_image: bool) {
         let last = layer.input.last();
         let (rows, out) = (layer.input.rows(), layer.output.last());
@@ -263,7 +263,7 @@ impl Code {
             LayerKind::Activation { function } => {
                 self.line(depth, &format!("{},", activation(*function)));
             }
-            // Written by `add`.
+            // `add` has handled these kinds.
             LayerKind::Linear { .. }
             | LayerKind::Conv(_)
             | LayerKind::MaxPool(_)

@@ -1,5 +1,5 @@
-//! Results as tables for pandas, R and spreadsheets: one table of all runs, the original CSV files, and a description
-//! of their columns (CSVW).
+//! Exports results as tables for pandas, R and spreadsheets: one table of all runs, the original CSV files, and a
+//! description of the columns (CSVW).
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use crate::results::{Joined, ResultSet, cell_slug, csvw, described_files, pretty
 
 use super::{ExportError, check, write};
 
-/// Name of the folder for the original CSV files.
+/// Name of the folder with copies of the original CSV files.
 const OWN_TABLES: &str = "results";
 
-/// Writes the results in the folder `results` as tables into a folder, which must be absent, empty or an earlier
-/// export. Returns the names of the files.
+/// Writes tables into `folder`, which must be absent, empty or an earlier export; `results` is the results folder.
+/// Returns the names of the files.
 ///
 /// # Errors
-/// The folder contains other files, or reading or writing fails.
+/// The folder has other files, or reading or writing fails.
 pub fn export_csv(
     set: &ResultSet,
     results: &Path,

@@ -26,7 +26,7 @@ fn main() {
     fs::write(target, parts.to_rust()).expect("cargo gives a folder that can be written");
 }
 
-/// An environment variable that cargo always sets for build scripts.
+/// The value of the environment variable `name`, which cargo always sets for build scripts.
 fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! [`Bars`]: progress bars on a terminal: one over all runs, and one line for every current run.
+//! [`Bars`]: the display on a terminal: a bar over all runs, and a line for each current run.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub(super) struct Bars {
 }
 
 impl Bars {
-    /// Bars on standard error; hidden unless it is a terminal and `draws` is true.
+    /// Bars on standard error. They are hidden if `draws` is false or standard error is not a terminal.
     pub(super) fn new(draws: bool) -> Self {
         let target = if draws {
             ProgressDrawTarget::stderr()
@@ -38,7 +38,7 @@ impl Bars {
         !self.all.is_hidden()
     }
 
-    /// Draws the overall bar, over `count` of `what` ("runs").
+    /// Draws the overall bar over `count` items, which are called `what` ("runs").
     pub(super) fn start(&mut self, count: usize, what: &str) {
         self.overall = self.all.add(ProgressBar::new(count as u64));
         let template =
@@ -47,7 +47,7 @@ impl Bars {
         redraw(&self.overall);
     }
 
-    /// Draws a line above the overall bar.
+    /// Adds a line with a spinner and the name of a run above the overall bar.
     pub(super) fn line(&self, name: String) -> ProgressBar {
         let bar = self.all.insert_before(&self.overall, ProgressBar::new(1));
         let bar = with_name(bar, name);
@@ -60,7 +60,7 @@ impl Bars {
         self.running.insert(id, bar);
     }
 
-    /// Shows how far a run is.
+    /// Updates the text in the line of a run.
     pub(super) fn tell(&self, id: RunId, text: String) {
         if let Some(bar) = self.running.get(&id) {
             bar.set_message(text);
@@ -74,24 +74,24 @@ impl Bars {
         }
     }
 
-    /// Updates the overall bar.
+    /// Updates the overall bar: number of ended items, number of all, and the text after the bar.
     pub(super) fn show(&self, (ended, of): (usize, usize), message: String) {
         self.overall.set_length(of as u64);
         self.overall.set_position(ended as u64);
         self.overall.set_message(message);
     }
 
-    /// Prints a permanent line, above the bars if they are drawn.
+    /// Prints a line that stays, above the bars if they are drawn.
     pub(super) fn say(&self, line: &str) {
         if self.are_drawn() {
-            // An error of the terminal must not stop training.
+            // An error is ignored, because a problem of the terminal must not stop training.
             let _ = self.all.println(line);
         } else {
             eprintln!("{line}");
         }
     }
 
-    /// Prints a line of a run's standard error.
+    /// Prints a line of a run's standard error, indented and dimmed.
     pub(super) fn quote(&self, line: &str) {
         let shown = if self.are_drawn() {
             styled(2, line)
@@ -106,7 +106,7 @@ impl Bars {
     }
 }
 
-/// `bar` as a line of text after a spinner, with `name` first.
+/// Turns `bar` into a line of text: a spinner, `name`, and a message.
 pub(super) fn with_name(bar: ProgressBar, name: String) -> ProgressBar {
     bar.set_style(style("{spinner:.cyan} {prefix}  {wide_msg}"));
     bar.set_prefix(name);
@@ -114,20 +114,20 @@ pub(super) fn with_name(bar: ProgressBar, name: String) -> ProgressBar {
     bar
 }
 
-/// Redraws the bar at intervals, if it is drawn.
+/// Redraws the bar at intervals, unless it is hidden.
 fn redraw(bar: &ProgressBar) {
     if !bar.is_hidden() {
         bar.enable_steady_tick(REDRAW);
     }
 }
 
-/// `about 4 s left`; `None` if nothing is left or the time is unknown.
+/// The remaining time as text, `about 4 s left`; `None` if nothing remains (`goes_on` is false) or it is unknown.
 pub(super) fn time_left(eta: &Eta, goes_on: bool) -> Option<String> {
     let left = eta.left(Instant::now()).filter(|_| goes_on)?;
     Some(format!("about {} left", roughly(left)))
 }
 
-/// Whole seconds below a minute: an estimate has no more precision.
+/// A duration as text, in whole seconds below a minute, since it is only an estimate.
 fn roughly(left: Duration) -> String {
     let seconds = left.as_secs_f64().ceil();
     if seconds < 60.0 {
@@ -142,8 +142,8 @@ fn style(template: &str) -> ProgressStyle {
         .progress_chars("━━─")
 }
 
-/// The symbol of a status: `✓` in green for done, `✗` in red, `–` for interrupted, `✂` for pruned; all but done are
-/// followed by a word.
+/// The coloured symbol of a status: `✓` for done, `✗` for failed, `–` for interrupted, `✂` for pruned. For failed and
+/// pruned a word follows.
 pub(super) fn mark(status: Status) -> String {
     let (colour, sign, word) = match status {
         Status::Done => (32, "✓", String::new()),
@@ -154,7 +154,7 @@ pub(super) fn mark(status: Status) -> String {
     styled(colour, &format!("{sign}{word}"))
 }
 
-/// A text with an ANSI style, unless the user wants none: <https://no-color.org>
+/// A text with an ANSI style; without it if the user has set `NO_COLOR` (<https://no-color.org>).
 fn styled(style: u8, text: &str) -> String {
     if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         return text.to_owned();

@@ -1,23 +1,23 @@
-//! [`Detail`]: how much of a run is printed.
+//! [`Detail`]: how much `run` prints.
 
 use crate::event::RunOutcome;
 
 use super::line::{stderr_lines, stderr_tail};
 
-/// Amount of text printed for users.
+/// How much is printed about runs; each level includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Detail {
-    /// Only warnings and failed runs.
+    /// Warnings and failed runs.
     Quiet,
-    /// Also a line for each finished run, and the summary.
+    /// A line for each finished run, and the summary.
     #[default]
     Normal,
-    /// Also the start of each run, each epoch, and all standard error of the worker.
+    /// The start of each run, each epoch, and everything that workers write to standard error.
     Verbose,
 }
 
 impl Detail {
-    /// The lines of a worker's standard error that are printed after its end.
+    /// The lines of a worker's standard error to print after the run has ended.
     pub(super) fn words(self, outcome: &RunOutcome) -> Vec<&str> {
         if self < Self::Verbose {
             stderr_tail(outcome)

@@ -1,4 +1,4 @@
-//! [`Eta`]: estimates the remaining time from the runs that have ended.
+//! [`Eta`]: estimates the remaining time of all runs from the durations of ended runs.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -6,37 +6,37 @@ use std::time::{Duration, Instant};
 use crate::base::statistics::mean;
 use crate::event::{Job, RunId};
 
-/// Fraction of a run's steps from which on its duration is extrapolated.
+/// Fraction of its steps that a run must have done before its duration is extrapolated.
 const ENOUGH: f64 = 0.05;
 
-/// Durations of runs, by cell.
+/// What the estimate is based on: durations of runs and their expected durations, by index of the cell.
 #[derive(Debug, Default)]
 pub(super) struct Eta {
     slots: usize,
     left: usize,
-    /// Number of runs that have not started, by cell (for known cells).
+    /// Number of runs that have not started, by cell; without runs whose cell is not known in advance.
     waiting: HashMap<usize, usize>,
-    /// Expected duration in seconds before any run, by cell.
+    /// Duration in seconds that was expected for a run of the cell, by cell.
     expected_s: HashMap<usize, f64>,
     running: HashMap<RunId, Running>,
-    /// Seconds of ended runs, by cell, and of all.
+    /// Durations in seconds of ended runs, by cell; `all` has those of all cells.
     ended: HashMap<usize, Vec<f64>>,
     all: Vec<f64>,
-    /// Sums over ended runs that had an expected duration: expected and actual seconds.
+    /// Sums over ended runs with an expected duration: expected and actual seconds.
     outcome: (f64, f64),
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Running {
     began: Instant,
-    /// Fraction of the run's steps that is done.
+    /// Fraction of the run's steps that are done.
     share: f64,
-    /// Fraction of the steps that an interrupted earlier process had done.
+    /// Fraction of the run's steps that an earlier, interrupted process has done.
     before: f64,
 }
 
 impl Running {
-    /// Extrapolated duration of all steps in seconds; `None` while too few are done.
+    /// Extrapolated duration of the whole run in seconds; `None` while too few steps are done.
     fn whole_s(&self, now: Instant) -> Option<f64> {
         let own = self.share - self.before;
         (own > ENOUGH).then(|| (now - self.began).as_secs_f64() / own)
@@ -44,7 +44,7 @@ impl Running {
 }
 
 impl Eta {
-    /// An estimate for runs that are known before the first one starts.
+    /// An estimate for the planned runs `jobs`.
     pub(super) fn of(jobs: &[Job]) -> Self {
         let mut eta = Self::default();
         for job in jobs {
@@ -70,7 +70,7 @@ impl Eta {
         self.running.insert(id, running);
     }
 
-    /// Called when a remaining run of this cell will not be executed.
+    /// Removes one run of this cell from those that have not started.
     pub(super) fn skip(&mut self, cell: usize) {
         self.left = self.left.saturating_sub(1);
         if let Some(waiting) = self.waiting.get_mut(&cell) {
@@ -78,19 +78,19 @@ impl Eta {
         }
     }
 
-    /// Called when there is one more run than expected.
+    /// Adds a run that was not planned.
     pub(super) fn add_one(&mut self) {
         self.left += 1;
     }
 
-    /// The fraction `share` of the run's steps is done.
+    /// Records that the fraction `share` of the run's steps is done.
     pub(super) fn advance(&mut self, id: RunId, share: f64) {
         if let Some(running) = self.running.get_mut(&id) {
             running.share = share;
         }
     }
 
-    /// Called when the run resumes an interrupted one that had done the fraction `share` of its steps.
+    /// Records that the run resumes an interrupted one, which had done the fraction `share` of its steps.
     pub(super) fn go_on(&mut self, id: RunId, share: f64) {
         if let Some(running) = self.running.get_mut(&id) {
             running.before = share;
@@ -107,11 +107,12 @@ impl Eta {
         }
     }
 
-    /// The time left; `None` if nothing is known about a remaining run.
+    /// The remaining time; `None` if there is no estimate for some remaining run.
     ///
-    /// The sum of the durations of runs not started ÷ slots, plus the longest rest of the current runs. The duration of a
-    /// run is the mean of its cell's runs; before one has ended, its expected duration, corrected by actual ÷ expected of
-    /// other runs; else the mean of all runs.
+    /// It is the sum of the durations of runs that have not started ÷ slots, plus the longest remaining time of a
+    /// current run. The duration of a run is the mean of its cell's ended runs. If there are none, it is the run's
+    /// expected duration, times actual ÷ expected duration of the ended runs; without an expected duration it is the
+    /// mean of all ended runs.
     pub(super) fn left(&self, now: Instant) -> Option<Duration> {
         let mut seconds = 0.0;
         let mut known = 0;
@@ -133,7 +134,8 @@ impl Eta {
         Duration::try_from_secs_f64(seconds / self.slots.max(1) as f64 + rest).ok()
     }
 
-    /// A mean, not a median: the remaining time is a sum over runs, and their order is random.
+    /// Mean duration in seconds of a cell's ended runs; `None` without any. A mean, not a median, because the remaining
+    /// time is a sum over runs.
     fn mean_s(&self, cell: usize) -> Option<f64> {
         mean(self.ended.get(&cell)?)
     }
@@ -150,7 +152,8 @@ impl Eta {
         self.mean_s(cell).or(expected).or_else(typical)
     }
 
-    /// Duration of a run about which nothing is known: the mean of ended runs, else extrapolated from current runs.
+    /// Duration in seconds of a run whose cell has no ended runs and no expected duration: the mean of all ended runs,
+    /// else the mean extrapolated from current runs.
     fn typical_s(&self, now: Instant) -> Option<f64> {
         let told = || {
             let whole = self.running.values().filter_map(|run| run.whole_s(now));
@@ -185,7 +188,7 @@ mod tests {
         assert_eq!(eta.left(now), Some(Duration::from_mins(1)));
     }
 
-    /// Two cells of two runs each, expected to take a second and a minute.
+    /// Two cells with two runs each, and their expected durations in seconds.
     fn two_cells(expected_s: [Option<f64>; 2]) -> Eta {
         let mut eta = Eta {
             waiting: [(0, 2), (1, 2)].into(),
@@ -204,7 +207,7 @@ mod tests {
         assert_eq!(eta.left(now), Some(Duration::from_secs(122)));
         eta.begin(id(0, 0), now);
         eta.end(id(0, 0), 2.0);
-        // Its cell takes 2 s, so the other one is also expected to take twice as long.
+        // Cell 0 takes 2 s, twice as long as expected, so cell 1 is also expected to take twice as long.
         assert_eq!(eta.left(now), Some(Duration::from_secs(2 + 240)));
         eta.begin(id(1, 0), now);
         eta.end(id(1, 0), 50.0);

@@ -11,10 +11,10 @@ use crate::results::json_line;
 
 use super::pairs::RunName;
 
-/// Version of the format; readers refuse unsupported versions.
+/// Version of the format of the event lines; readers refuse versions that they do not know.
 pub const EVENTS_VERSION: u32 = 1;
 
-/// One line: `event` stands first.
+/// One line of output; the field `event` comes first.
 #[derive(Debug, Serialize)]
 struct Line {
     event: &'static str,
@@ -24,9 +24,9 @@ struct Line {
 
 #[derive(Debug)]
 pub(super) struct JsonLines<W> {
-    /// `None` once the reader has closed the pipe: training continues.
+    /// Where lines are written; `None` after an error, such as a pipe that the reader has closed.
     out: Option<W>,
-    /// Keys of the current runs.
+    /// Key of the cell of each current run.
     keys: HashMap<RunId, String>,
 }
 
@@ -37,7 +37,7 @@ pub fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()
 }
 
 impl<W: Write> JsonLines<W> {
-    /// Writes the version first.
+    /// Writes the line `hello` with the format's version.
     pub(super) fn new(out: W) -> Self {
         let mut lines = Self {
             out: Some(out),
@@ -55,8 +55,8 @@ impl<W: Write> JsonLines<W> {
     pub(super) fn write(&mut self, event: &'static str, content: Value) {
         let Some(out) = &mut self.out else { return };
         if let Err(error) = write_line(out, &Line { event, content }) {
-            // Training continues, and its results are complete. No warning is printed if the reader has closed the
-            // pipe.
+            // Training continues without event lines, and its results are complete. If the reader has closed the pipe,
+            // there is no warning.
             if error.kind() != io::ErrorKind::BrokenPipe {
                 eprintln!("warning: no further events are printed: {error}");
             }
@@ -111,8 +111,8 @@ impl<W: Write> JsonLines<W> {
         self.write(name, content);
     }
 
-    /// Passes on the events that show a run's progress. `Hello` has no content, the end is in `run-ended`, and profiles
-    /// are in files.
+    /// Writes a worker's event if it shows the run's progress. `Hello` would say nothing new, the results of the run
+    /// are in the line `run-ended`, and profiles are in files.
     fn pass_on(&mut self, id: RunId, said: &Event) {
         let is_told = matches!(
             said,
@@ -136,7 +136,7 @@ impl<W: Write> JsonLines<W> {
 mod tests {
     use super::*;
 
-    /// A pipe whose reader closes it after the first line.
+    /// A pipe that the reader closes after the first line.
     #[derive(Default)]
     struct Closing {
         written: Vec<u8>,

@@ -1,4 +1,4 @@
-//! One line about a run that has ended, for terminals and logs.
+//! The line that is printed when a run has ended, for terminals and logs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::base::units::{human, human_seconds};
 use crate::event::{Job, RunOutcome, RunTimes, Status};
 use crate::plan::key_parts;
 
-/// Short names of runs, without the parts that the keys of all cells share.
+/// Makes short names of runs, by leaving out the parts of keys that all cells share.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     common: BTreeSet<String>,
@@ -21,7 +21,7 @@ impl Names {
     pub(super) fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
         let keys: Vec<&str> = keys.into_iter().collect();
         let parts = |key: &&str| key_parts(key).collect::<BTreeSet<_>>();
-        // With a single cell, the name would become empty.
+        // If all runs are of one cell, its whole key would be left out; then nothing is.
         let is_single = keys.windows(2).all(|two| two[0] == two[1]);
         let all = keys.iter().filter(|_| !is_single).map(parts);
         let common = all.reduce(|common, own| &common & &own);
@@ -30,20 +30,20 @@ impl Names {
         }
     }
 
-    /// `batch-size=8 workers=4`.
+    /// Short name of a cell, such as `batch-size=8 workers=4`.
     pub(super) fn short(&self, key: &str) -> String {
         let own = key_parts(key).filter(|part| !self.common.contains(part));
         own.collect::<Vec<_>>().join(" ")
     }
 
-    /// [`Self::of_run`] for a run of a plan.
+    /// Short name of a planned run, as [`Self::of_run`] makes it.
     pub(super) fn name(&self, job: &Job) -> String {
         let (id, measure) = (job.id, &job.spec.measure);
         let (seeds, blocks) = (measure.seeds.len(), measure.most_repeats());
         self.of_run(&job.spec.key, (id.seed, seeds), (id.block, blocks))
     }
 
-    /// [`Self::short`], with the seed and the block, if there are several.
+    /// Short name of a run: that of its cell, with the seed and the block if the plan has several of them.
     pub(super) fn of_run(
         &self,
         key: &str,
@@ -61,7 +61,7 @@ impl Names {
     }
 }
 
-/// Text of the numbers that are not 0: `, 2 failed, 3 kept`.
+/// Text of the numbers that are not 0, such as `, 2 failed, 3 kept`.
 pub fn counts(numbers: &[(usize, &str)]) -> String {
     let part = |(n, what): &(usize, &str)| match n {
         0 => String::new(),
@@ -70,7 +70,7 @@ pub fn counts(numbers: &[(usize, &str)]) -> String {
     numbers.iter().map(part).collect()
 }
 
-/// The result of a run as text, or its reason: `65.2 ms/step  loss 0.118  in 4.1 s`.
+/// Result of a run as text, `65.2 ms/step  loss 0.118  in 4.1 s`; if it is not done, the reason comes first.
 pub(super) fn result_text(outcome: &RunOutcome) -> String {
     let mut words = Vec::new();
     if outcome.status != Status::Done {
@@ -82,7 +82,7 @@ pub(super) fn result_text(outcome: &RunOutcome) -> String {
     let facts = outcome.facts.as_ref();
     let loss = facts.and_then(|facts| facts.final_loss);
     words.extend(loss.map(|loss| format!("loss {}", human(loss, 3))));
-    // For a command, its metrics are shown.
+    // The metrics of a run are shown if a program of the user measured itself (`kind = "command"`).
     let is_of_command = outcome
         .times
         .as_ref()
@@ -99,20 +99,20 @@ pub(super) fn result_text(outcome: &RunOutcome) -> String {
     words.join("  ")
 }
 
-/// Removes the status from a reason that begins with it: `timeout: 90 s` becomes `90 s`.
+/// Removes a status at the beginning of a reason: `timeout: 90 s` becomes `90 s`.
 pub(super) fn without_status(status: Status, reason: &str) -> &str {
     let rest = reason.strip_prefix(&status.to_string());
     rest.and_then(|rest| rest.strip_prefix(": "))
         .unwrap_or(reason)
 }
 
-/// The lines of a worker's standard error.
+/// The lines of a worker's standard error, without blank ones.
 pub(super) fn stderr_lines(outcome: &RunOutcome) -> Vec<&str> {
     let lines = outcome.stderr.lines();
     lines.filter(|line| !line.trim().is_empty()).collect()
 }
 
-/// The last lines of the standard error of a failed run.
+/// The last lines that the worker of a failed run wrote to standard error; empty if the run did not fail.
 pub fn stderr_tail(outcome: &RunOutcome) -> Vec<&str> {
     const SHOWN: usize = 6;
     if !outcome.status.is_failure() {
@@ -122,17 +122,17 @@ pub fn stderr_tail(outcome: &RunOutcome) -> Vec<&str> {
     lines[lines.len().saturating_sub(SHOWN)..].to_vec()
 }
 
-/// Wraps a line to the terminal's width, or 80 columns elsewhere; continuation lines are indented.
+/// Wraps a line to the width of the terminal; the continuation lines are indented by `indent` columns.
 pub fn fitted(line: &str, indent: usize) -> String {
     wrapped(line, columns(), indent)
 }
 
-/// The width of the terminal; 80 elsewhere.
+/// Width in columns of the terminal at standard error; 80 if it is no terminal.
 pub(super) fn columns() -> usize {
     terminal_size_of(io::stderr()).map_or(80, |(columns, _)| columns.0.into())
 }
 
-/// `[ 3/20]`
+/// Number of ended runs and of all runs as text: `[ 3/20]`.
 pub(super) fn place(ended: usize, of: usize) -> String {
     let width = of.to_string().len();
     format!("[{ended:>width$}/{of}]")

@@ -1,8 +1,8 @@
-//! Displays run events: progress bars on a terminal, plain lines elsewhere, and JSON lines for programs. The only module
-//! that draws.
+//! Displays run events: progress bars on a terminal, plain lines elsewhere, and JSON lines for programs. No other
+//! module draws.
 //!
-//! [`Progress`] receives [`RunEvent`](crate::event::RunEvent)s. It writes to standard error for people and to standard output for programs, keeps no
-//! results and makes no decisions.
+//! [`Progress`] receives [`RunEvent`](crate::event::RunEvent)s. It writes to standard error for people and to standard
+//! output for programs. It keeps no results and makes no decisions.
 
 mod bars;
 mod detail;

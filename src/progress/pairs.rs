@@ -1,4 +1,4 @@
-//! [`Pairs`]: displays the progress of two builds that run in turns: one line for every pair, and on a terminal one
+//! [`Pairs`]: displays the progress of two builds that run in turns (`ab`): a line for every pair, and on a terminal a
 //! bar.
 
 use std::time::Instant;
@@ -13,10 +13,10 @@ use super::bars::{Bars, mark, time_left};
 use super::eta::Eta;
 use super::line::{Names, counts, fitted, place, without_status};
 
-/// Number of pairs to run, and of the plan's seeds and blocks.
+/// Numbers of pairs, seeds and blocks of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct PairsShape {
-    /// Pairs to run.
+    /// Number of pairs to run.
     pub pairs: usize,
     /// Number of seeds of the plan.
     pub seeds: usize,
@@ -24,19 +24,19 @@ pub struct PairsShape {
     pub blocks: usize,
 }
 
-/// Identifies a run; the same for both sides if they have the same cell.
+/// Identifies a run: cell, seed and block. Both runs of a pair have the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunName {
-    /// Readable key of the cell.
+    /// Key of the cell.
     pub key: String,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
 }
 
 impl RunName {
-    /// The name of run `id` of the cell with this key.
+    /// The name of the run `id`, whose cell has the key `key`.
     pub fn of(key: &str, id: RunId) -> Self {
         Self {
             key: key.to_owned(),
@@ -52,24 +52,24 @@ pub struct Ended {
     /// Identifies the run.
     #[serde(flatten)]
     pub name: RunName,
-    /// Status.
+    /// Status of the run.
     pub status: Status,
-    /// Why the run has this status, in one line; empty for `done`.
+    /// Reason for the status, in one line; empty for `done`.
     pub reason: String,
-    /// Duration in seconds.
+    /// Wall-clock duration in seconds.
     pub wall_s: f64,
-    /// Median time of a step in milliseconds, if steps were measured; shown where no `sample_ms` is.
+    /// Median time of a step in milliseconds; `None` if no steps were measured. Shown if there is no `sample_ms`.
     pub step_ms: Option<f64>,
-    /// Time per sample in milliseconds, on which verdicts are based; `None` if it was not measured or the side does not
-    /// report it.
+    /// Time per sample in milliseconds, on which verdicts are based; `None` if it was not measured, or if the build of
+    /// the side is too old to report it.
     #[serde(default)]
     pub sample_ms: Option<f64>,
-    /// The last lines of a failed run's standard error.
+    /// The last lines of standard error of a failed run; empty otherwise.
     #[serde(rename = "last_words")]
     pub stderr_tail: Vec<String>,
 }
 
-/// Shows the progress of a comparison of two sides, whose runs come in pairs.
+/// Displays the progress of a comparison of two sides, whose runs come in pairs.
 #[derive(Debug)]
 pub struct Pairs {
     names: Names,
@@ -80,12 +80,12 @@ pub struct Pairs {
     /// Whether the current run is the first of its pair.
     is_first: bool,
     bars: Bars,
-    /// The line of the current run.
+    /// The line of the current run on a terminal.
     running: ProgressBar,
 }
 
 impl Pairs {
-    /// Draws a bar if standard error is a terminal, and always prints lines. `keys` are those of the cells.
+    /// Always prints lines, and draws a bar if standard error is a terminal. `keys` are the keys of the compared cells.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, shape: PairsShape) -> Self {
         let mut eta = Eta::default();
         eta.start(shape.pairs, 1);
@@ -103,7 +103,7 @@ impl Pairs {
         }
     }
 
-    /// Called when the run of a side starts, as the first or second of the pair.
+    /// Shows that a side starts a run of `pair`; `is_first` if it is the pair's first run.
     pub fn begin(&mut self, pair: &RunName, side: &str, is_first: bool) {
         self.is_first = is_first;
         if is_first {
@@ -114,7 +114,7 @@ impl Pairs {
         self.running.set_message("starts");
     }
 
-    /// Progress of the current run: a text, and the fraction that is done.
+    /// Shows the progress of the current run: `text`, and the fraction `share` that is done.
     pub fn at(&mut self, text: String, share: f64) {
         let done = if self.is_first { 0.0 } else { 0.5 };
         self.eta.advance(self.id(), done + share / 2.0);
@@ -122,24 +122,24 @@ impl Pairs {
         self.show_place();
     }
 
-    /// Prints a permanent line.
+    /// Prints a line that stays.
     pub fn say(&self, line: &str) {
         self.bars.say(line);
     }
 
-    /// A pair is left out.
+    /// Removes a pair that will not run.
     pub fn skip(&mut self) {
         self.eta.skip(self.id().cell);
         self.shape.pairs -= 1;
         self.show_place();
     }
 
-    /// The name of a cell in lines of progress.
+    /// Short name of a cell, as in the lines of progress.
     pub fn cell(&self, key: &str) -> String {
         self.names.of_run(key, (0, 1), (0, 1)).trim().to_owned()
     }
 
-    /// Called when both runs of a pair have ended.
+    /// Prints the line of a pair whose two runs have ended.
     pub fn end(&mut self, before: &Ended, after: &Ended) {
         self.eta.end(self.id(), before.wall_s + after.wall_s);
         self.ended += 1;
@@ -164,13 +164,13 @@ impl Pairs {
         self.show_place();
     }
 
-    /// Removes the bars.
+    /// Removes the bars at the end.
     pub fn finish(&self) {
         self.running.finish_and_clear();
         self.bars.finish();
     }
 
-    /// An id of the current pair for the time estimate.
+    /// An id for the current pair, by which the time estimate knows it.
     fn id(&self) -> RunId {
         RunId {
             cell: self.ended,
@@ -194,8 +194,8 @@ impl Pairs {
     }
 }
 
-/// The result of a pair as text: `12.3 → 13.1 ms/sample, ratio 1.065  in 4.1 s`, or what failed. The times are those of the
-/// verdict where both sides have them.
+/// Result of a pair as text: `12.3 → 13.1 ms/sample, ratio 1.065  in 4.1 s`, or what failed. The times are per sample
+/// as in verdicts, else per step.
 fn result_text(before: &Ended, after: &Ended) -> String {
     let time = human_seconds(before.wall_s + after.wall_s);
     let sides = [("before", before), ("after", after)].into_iter();
@@ -213,7 +213,7 @@ fn result_text(before: &Ended, after: &Ended) -> String {
         let sides = [before.wall_s, after.wall_s].map(human_seconds);
         return format!("{} → {}, ratio {ratio}", sides[0], sides[1]);
     };
-    // Without steps, that of a program is the time of the whole run.
+    // The time per sample of a program that reports no steps would be the time of the whole run.
     let of_samples = before.sample_ms.zip(after.sample_ms);
     let ((old, new), per) =
         of_samples.map_or((of_steps, "step"), |of_samples| (of_samples, "sample"));
@@ -248,7 +248,7 @@ mod tests {
             result_text(&end(12.34), &end(13.1)),
             "12.3 → 13.1 ms/step, ratio 1.062  in 3.00 s"
         );
-        // The mean step, by samples, is what a verdict is about; medians of steps may differ from it.
+        // Verdicts are about the mean time per sample; medians of steps may differ from it.
         let of_samples = |sample_ms, step_ms| Ended {
             sample_ms: Some(sample_ms),
             ..end(step_ms)

@@ -1,4 +1,4 @@
-//! [`RunState`]: progress of a run, as a text and a fraction.
+//! [`RunState`]: the progress of a run as text and as a fraction.
 
 use std::fmt::Write;
 
@@ -6,16 +6,16 @@ use crate::base::statistics::range;
 use crate::base::units::human;
 use crate::event::Event;
 
-/// Progress of a run, computed from the events of its worker.
+/// The progress of a run, tracked by the events of its worker.
 #[derive(Debug, Clone, Default)]
 pub struct RunState {
     steps_per_epoch: usize,
     epochs: usize,
-    /// Finished epochs, and finished steps of the current epoch.
+    /// Number of finished epochs, and of finished steps of the current epoch.
     at: (usize, usize),
     loss: Option<f64>,
     curve: Vec<EpochLoss>,
-    /// Name of the current evaluation after training.
+    /// Name and progress of the current evaluation after training; `None` before it.
     assessing: Option<String>,
 }
 
@@ -24,18 +24,18 @@ pub struct RunState {
 pub struct EpochLoss {
     /// Epoch, from 0.
     pub epoch: usize,
-    /// Mean training loss.
+    /// Mean training loss; `None` if it is not finite or not reported.
     pub train: Option<f64>,
-    /// Validation loss.
+    /// Validation loss; `None` if the epoch was not validated or the loss is not finite.
     pub validation: Option<f64>,
 }
 
-/// Number of characters of a sparkline, and smallest number of epochs for one.
+/// `WIDTH` is the number of characters of a sparkline, `ENOUGH` the number of epochs from which on there is one.
 const WIDTH: usize = 12;
 const ENOUGH: usize = 4;
 
 impl RunState {
-    /// Updates the state from an event.
+    /// Updates the state by an event of the worker.
     pub fn handle(&mut self, event: &Event) {
         match event {
             Event::Started {
@@ -78,7 +78,8 @@ impl RunState {
         &self.curve
     }
 
-    /// The course of the epochs' loss in a few characters, `█▆▄▃▂▁`, on a logarithmic scale; empty for few values.
+    /// A sparkline of the training losses of all epochs, `█▆▄▃▂▁`, on a logarithmic scale; empty if there are few
+    /// losses or they are all equal.
     fn sparkline(&self) -> String {
         const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let losses = self.curve.iter().filter_map(|epoch| epoch.train);
@@ -105,7 +106,7 @@ impl RunState {
             .collect()
     }
 
-    /// [`Self::text`] and a sparkline of the loss, if both fit in `columns`.
+    /// [`Self::text`], followed by the sparkline if both fit in `columns` columns.
     pub(super) fn line(&self, columns: usize) -> String {
         let (text, sparkline) = (self.text(), self.sparkline());
         let fits = text.chars().count() + 2 + WIDTH <= columns;
@@ -115,7 +116,7 @@ impl RunState {
         format!("{text}  {sparkline}")
     }
 
-    /// `epoch 1/2  step 3/20  loss 0.118`.
+    /// The progress as text: `epoch 1/2  step 3/20  loss 0.118`.
     pub fn text(&self) -> String {
         if let Some(assessing) = &self.assessing {
             return assessing.clone();
@@ -135,7 +136,7 @@ impl RunState {
         text
     }
 
-    /// Fraction of the run's steps that are done, 0 to 1.
+    /// Fraction of the run's steps that are done, from 0 to 1.
     pub fn share(&self) -> f64 {
         let per_epoch = self.steps_per_epoch.max(1);
         let all = per_epoch * self.epochs.max(1);

@@ -1,5 +1,5 @@
-//! [`Progress`]: displays runs: for users, bars on a terminal, else one plain line for every run, for logs and pipes; for
-//! programs, JSON lines.
+//! [`Progress`]: displays runs. For users: bars on a terminal, else (in logs and pipes) one plain line for every run.
+//! For programs: JSON lines.
 
 use std::collections::BTreeMap;
 use std::io::{self, Stdout};
@@ -34,14 +34,14 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Bars if standard error is a terminal, else one line per run; JSON lines if requested. Parts that the keys of all
-    /// jobs share are left out.
+    /// Displays planned runs: bars if standard error is a terminal, else one line per run; JSON lines too if `events`
+    /// is true. Names of runs leave out the parts of keys that all jobs share.
     pub fn new(jobs: &[Job], detail: Detail, events: bool) -> Self {
         let names = Names::new(jobs.iter().map(|job| job.spec.key.as_str()));
         Self::of(names, Eta::of(jobs), None, detail, events)
     }
 
-    /// Progress of a search of `studies` studies, whose trials are known only when they start.
+    /// Displays a search of `studies` studies, whose trials are known only when they start.
     pub fn searching(search: &SearchSpec, studies: usize, detail: Detail, events: bool) -> Self {
         let tally = Tally::new(search, studies);
         Self::of(
@@ -68,13 +68,13 @@ impl Progress {
         }
     }
 
-    /// Displays that there is nothing to run.
+    /// Displays a start and an end without any run.
     pub fn see_nothing_to_do(&mut self, slots: usize) {
         self.handle(&RunEvent::Start { runs: 0, slots });
         self.handle(&RunEvent::End { left: 0 });
     }
 
-    /// Displays the summary.
+    /// Displays the summary at the end.
     pub fn end(&mut self, ending: &Ending<'_>) {
         if let Some(lines) = &mut self.programs {
             lines.write("summary", ending.json());
@@ -82,7 +82,7 @@ impl Progress {
         if self.detail > Detail::Quiet {
             eprint!("{}", ending.text());
         } else if ending.ended == 0 {
-            // Runs that failed earlier are kept, and determine the exit code.
+            // If only failed runs remain from earlier, they are listed, because they determine the exit code.
             eprint!("{}", ending.failed_text());
         }
     }
@@ -159,14 +159,14 @@ impl Progress {
         if matches!(event, Event::Resumed { .. }) {
             self.eta.go_on(id, state.share());
         }
-        // Space for a spinner and blanks is subtracted.
+        // 4 columns are left for the spinner and blanks.
         let columns = columns().saturating_sub(name.chars().count() + 4);
         self.bars.tell(id, state.line(columns));
         self.show_place();
     }
 
-    /// Prints the line of an ended run, `[ 3/20] trial=7 lr=0.003  done  best_loss 0.1180  in 4.1 s`, with the last
-    /// lines of a failed run below it.
+    /// Prints the line of an ended run, `[ 3/20] trial=7 lr=0.003  done  best_loss 0.1180  in 4.1 s`. If the run
+    /// failed, the last lines of its standard error follow.
     fn end_run(&mut self, job: &Job, outcome: &RunOutcome) {
         self.bars.end(job.id);
         self.running.remove(&job.id);
@@ -194,7 +194,7 @@ impl Progress {
             let (ended, of) = self.place();
             let mut place = place(ended, of);
             if !is_counted(job) {
-                // A run that does not count as a trial has no number.
+                // A run that does not count as a trial gets no number.
                 place = " ".repeat(place.len());
             }
             let line = format!("{place} {name}  {status}  {result_text}");
@@ -205,7 +205,7 @@ impl Progress {
         }
     }
 
-    /// Numbers of ended runs, or trials, and of all.
+    /// Number of ended runs and of all runs; in a search, of trials.
     fn place(&self) -> (usize, usize) {
         let search = self.search.as_ref();
         search.map_or((self.ended, self.runs), Tally::place)
@@ -219,7 +219,7 @@ impl Progress {
         }
     }
 
-    /// The current state of all runs.
+    /// The current state of all runs, for a display outside of the terminal.
     pub fn now(&self) -> ProgressSnapshot<'_> {
         let (goes_on, rest) = match &self.search {
             None => (self.ended < self.runs, counts(&[(self.failed, "failed")])),
@@ -240,13 +240,13 @@ impl Progress {
         }
     }
 
-    /// The name of a run; during its execution, also its progress.
+    /// The name of a run, and its progress if it is running.
     pub fn run(&self, job: &Job) -> (String, Option<&RunState>) {
         let state = self.running.get(&job.id).map(|(_, state)| state);
         (self.names.name(job), state)
     }
 
-    /// Updates the overall bar and the time left.
+    /// Updates the overall bar: numbers, remaining time, best values.
     fn show_place(&self) {
         if !self.bars.are_drawn() {
             return;
@@ -271,10 +271,10 @@ impl Progress {
     }
 }
 
-/// `train_loss 0.118  val_loss 0.121`
+/// The losses and metrics of an epoch as text: `train_loss 0.118  val_loss 0.121`.
 fn losses(row: &EpochRow) -> String {
     let shown = |value: Option<f64>| value.map_or("not finite".to_owned(), |v| human(v, 3));
-    // A program that reports no training loss has none.
+    // A missing training loss is left out: a program need not report one.
     let training = row
         .train_loss
         .map(|loss| format!("train_loss {}", human(loss, 3)));
@@ -284,19 +284,19 @@ fn losses(row: &EpochRow) -> String {
     all.join("  ")
 }
 
-/// State of all runs.
+/// The state of all runs at one moment.
 #[derive(Debug)]
 pub struct ProgressSnapshot<'a> {
-    /// Runs, or trials, that have ended.
+    /// Number of runs that have ended; in a search, of trials.
     pub ended: usize,
-    /// Total number of runs, as far as known.
+    /// Number of all runs; in a search, of all trials.
     pub of: usize,
-    /// `about 4 min left`.
+    /// Remaining time as text, `about 4 min left`; `None` if unknown or if nothing remains.
     pub left: Option<String>,
-    /// Text such as `2 failed`, or the numbers of trials by status; empty without any.
+    /// Text such as `2 failed`; in a search the numbers of trials by status. Empty if there is nothing to say.
     pub rest: String,
-    /// The best values of a search so far.
+    /// The best value of each objective of a search as text; `None` without a search or a value.
     pub best: Option<String>,
-    /// Current runs: name and progress.
+    /// Name and progress of each current run.
     pub running: Vec<(&'a str, &'a RunState)>,
 }

@@ -8,14 +8,14 @@ use crate::plan::search::{ObjectiveSpec, SearchSpec, TrialInfo, TrialRole};
 
 use super::line::{counts, without_status};
 
-/// Significant digits of an objective's value: more than for other values, since trials may be close to each other.
+/// Significant digits of an objective's value; more than of other values, because trials may differ little.
 const DIGITS: usize = 4;
 
 #[derive(Debug)]
 pub(super) struct Tally {
     objectives: Vec<ObjectiveSpec>,
     studies: usize,
-    /// Number of trials of the search, kept ones included.
+    /// Number of trials of the search, with those kept from earlier.
     of: usize,
     ended: usize,
     kept: usize,
@@ -40,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// The search starts, with this number of trials.
+    /// Records that the search starts and has `trials` trials.
     pub(super) fn start(&mut self, trials: usize) {
         self.of = trials;
     }
@@ -49,7 +49,7 @@ impl Tally {
         self.running += 1;
     }
 
-    /// Counts a trial that was finished earlier.
+    /// Counts a trial that was finished by an earlier invocation.
     pub(super) fn keep(&mut self, kept: &KeptTrial) {
         let before = self.ended;
         self.add(&kept.job, kept.status);
@@ -78,7 +78,7 @@ impl Tally {
             let Some(value) = value.filter(|value| value.is_finite()) else {
                 continue;
             };
-            // Of equal values, the earliest is the best.
+            // Of equal values the earliest counts as the best.
             let is_better = |(_, best): &(_, f64)| loss(value) < loss(*best);
             if best.as_ref().is_none_or(is_better) {
                 *best = Some((name.clone(), value));
@@ -86,7 +86,7 @@ impl Tally {
         }
     }
 
-    /// Name of a trial: `trial 7`, preceded by the study's matrix values if there are several studies.
+    /// Name of a trial, `trial 7`; the study's axis values come first if there are several studies.
     fn short_name(&self, job: &Job, info: &TrialInfo) -> String {
         let trial = format!("trial {}", info.number);
         if self.studies == 1 {
@@ -101,12 +101,12 @@ impl Tally {
         (self.ended, self.of.max(self.ended))
     }
 
-    /// Whether trials are pending or running.
+    /// Whether some trials are running or have not started.
     pub(super) fn goes_on(&self) -> bool {
         self.ended < self.of || self.running > 0
     }
 
-    /// Text of the numbers: `, 4 running, 5 pruned, 1 failed, 3 kept`.
+    /// Numbers of trials by status as text: `, 4 running, 5 pruned, 1 failed, 3 kept`.
     pub(super) fn counts(&self) -> String {
         counts(&[
             (self.running, "running"),
@@ -116,7 +116,7 @@ impl Tally {
         ])
     }
 
-    /// `best_loss 0.1180 in trial 7`, for every objective that has a value.
+    /// Best value of each objective as text, `best_loss 0.1180 in trial 7`; `None` if no objective has a value.
     pub(super) fn best(&self) -> Option<String> {
         let best = self.objectives.iter().zip(&self.best);
         let best = best.filter_map(|(objective, best)| {
@@ -127,13 +127,13 @@ impl Tally {
         (!best.is_empty()).then(|| best.join(", "))
     }
 
-    /// `best_loss 0.1180`, for every objective that has a value.
+    /// The values of a trial as texts, `best_loss 0.1180`, one for each objective that has a value.
     fn values(&self, info: &TrialInfo) -> impl Iterator<Item = String> {
         let pairs = self.objectives.iter().zip(&info.values);
         pairs.filter_map(|(objective, value)| Some(named(objective, (*value)?)))
     }
 
-    /// The result of a trial: its values, or why it has none.
+    /// Result of a trial as text: its values, or the reason if it is not done.
     pub(super) fn result_text(&self, job: &Job, outcome: &RunOutcome) -> String {
         let mut words = Vec::new();
         match &job.trial {
@@ -153,13 +153,13 @@ impl Tally {
     }
 }
 
-/// Whether a run counts as a trial of the search.
+/// Whether a run counts as a trial: regret runs and ensembles of a search do not.
 pub(super) fn is_counted(job: &Job) -> bool {
     let role = job.trial.as_ref().map(|trial| trial.info.role);
     role.is_none_or(|role| role == TrialRole::Trial)
 }
 
-/// An objective with its value as text: `best_loss 0.1180`.
+/// Name and value of an objective as text: `best_loss 0.1180`.
 fn named(objective: &ObjectiveSpec, value: f64) -> String {
     let is_count = value >= 1.0 && value.fract() == 0.0;
     let text = if is_count {
@@ -233,7 +233,7 @@ sampler = "random"
             (0, 2, [0.9, 1.0], Status::Pruned, own),
             (0, 3, [0.9, 1.0], Status::Killed, own),
             (1, 2, [f64::NAN, 400.0], Status::Done, own),
-            // As good as the best, but later.
+            // As good as the best trial, but later.
             (0, 4, [0.75, 300.0], Status::Done, own),
             (0, 5, [0.99, 1.0], Status::Done, TrialRole::Regret),
             (0, 6, [0.99, 1.0], Status::NotRun, own),

@@ -1,4 +1,4 @@
-//! [`Spinner`]: a line about a long operation, such as a build.
+//! [`Spinner`]: a line that shows a long operation, such as a build.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::base::units::human_seconds;
 
 use super::bars::with_name;
 
-/// One line of progress; on a terminal it is updated.
+/// A line about an operation that takes long; on a terminal it is updated.
 #[derive(Debug)]
 pub struct Spinner {
     what: String,
@@ -17,7 +17,7 @@ pub struct Spinner {
 }
 
 impl Spinner {
-    /// Starts with the text `what`: "building HEAD~1 at 0150c8c".
+    /// Shows the line; `what` says what is done: "building HEAD~1 at 0150c8c".
     pub fn new(what: &str) -> Self {
         let bar = with_name(ProgressBar::new_spinner(), what.to_owned());
         if bar.is_hidden() {
@@ -30,19 +30,19 @@ impl Spinner {
         }
     }
 
-    /// Shows the current activity.
+    /// Shows what the operation is doing now.
     pub fn say(&self, text: &str) {
         self.bar.set_message(text.trim().to_owned());
     }
 
-    /// Ends with success.
+    /// Replaces the line by one that says that the operation has succeeded, and how long it took.
     pub fn end(self) {
         self.clear();
         let time = human_seconds(self.began.elapsed().as_secs_f64());
         eprintln!("{}: done in {time}", self.what);
     }
 
-    /// Removes the line.
+    /// Removes the line, on a terminal.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }

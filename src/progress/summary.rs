@@ -1,4 +1,4 @@
-//! The summary of `fieldtrial run`: results, their folder, and the next commands.
+//! The summary that `fieldtrial run` prints at its end: results, their folder, and the next commands.
 
 use std::collections::{BTreeMap, HashSet};
 use std::iter::repeat;
@@ -14,43 +14,43 @@ use crate::results::{BlockRow, ResultSet, grouped};
 
 use super::line::{Names, counts, fitted, without_status};
 
-/// Largest number of reasons that are listed.
+/// Maximum number of reasons for failures that are listed.
 const LISTED: usize = 10;
 
-/// Input of the summary.
+/// What the summary is made from.
 #[derive(Debug)]
 pub struct Ending<'a> {
     /// All results of the folder.
     pub results: &'a ResultSet,
-    /// Folder of the results, as a path to print.
+    /// Path of the results folder, as it is printed.
     pub folder: &'a Path,
-    /// The command that runs the remaining runs.
+    /// Command that runs the remaining runs.
     pub command: &'a str,
     /// Number of runs that ended in this invocation.
     pub ended: usize,
-    /// Number of runs that were requested but not done.
+    /// Number of runs that were requested but have not run.
     pub left: usize,
-    /// Number of repeats that were not needed, since times were already precise (`measure.until`).
+    /// Number of runs that were left out because times were precise enough without them (`measure.until`).
     pub not_needed: usize,
-    /// Runs that were finished earlier and count.
+    /// Number of counted runs that an earlier invocation had finished.
     pub kept: usize,
-    /// Why the command stopped early, if it did.
+    /// Why the command stopped early; `None` if it did not.
     pub stopped: Option<StopReason>,
     /// Duration of this invocation in seconds.
     pub wall_s: f64,
-    /// The report, if one was written.
+    /// Path of the report; `None` if none was written.
     pub report: Option<&'a Path>,
-    /// The answer to the manifest's question, as in the report.
+    /// The sentences of the report's answer; empty without a report.
     pub answer: &'a [String],
 }
 
-/// Width of a line in columns.
+/// Maximum width of a line in columns.
 const WIDTH: usize = 80;
-/// Indent of the further lines of a sentence.
+/// Indentation of the second and later lines of a sentence.
 const HANGING: &str = "         ";
 
 impl Ending<'_> {
-    /// The summary for programs.
+    /// The summary as JSON, for programs.
     pub(super) fn json(&self) -> Value {
         json!({
             "ended": self.ended,
@@ -63,7 +63,7 @@ impl Ending<'_> {
         })
     }
 
-    /// The summary as text for standard error.
+    /// The summary as text, for standard error.
     pub(super) fn text(&self) -> String {
         let mut lines = vec![self.first_line()];
         lines.extend(self.statuses());
@@ -82,7 +82,7 @@ impl Ending<'_> {
         lines.join("\n") + "\n"
     }
 
-    /// The list of failed runs, for standard error.
+    /// The list of failed runs as text, for standard error.
     pub(super) fn failed_text(&self) -> String {
         let lines = self.failed_runs().join("\n") + "\n";
         lines.trim_start().to_owned()
@@ -122,11 +122,11 @@ impl Ending<'_> {
         if self.is_search() { "trial" } else { "run" }
     }
 
-    /// Text of the rows by status: `rows     22 done, 1 killed, 1 skipped`; `None` if all are done.
+    /// Number of rows by status as text, `rows     22 done, 1 killed, 1 skipped`; `None` if all are done.
     fn statuses(&self) -> Option<String> {
         let mut by_status: BTreeMap<Status, usize> = BTreeMap::new();
         let cells = self.results.plan.cells.iter();
-        // Runs after the trials of a search (regret runs, ensembles) are not counted as trials.
+        // Regret runs and ensembles run after the trials of a search, and are not counted as trials.
         let others =
             cells.filter(|cell| cell.trial.as_ref().is_some_and(|one| !one.role.is_trial()));
         let others: HashSet<&str> = others.map(|cell| &*cell.key).collect();
@@ -173,7 +173,8 @@ impl Ending<'_> {
         Names::new(self.results.plan.cells.iter().map(|cell| cell.key.as_str()))
     }
 
-    /// `best     reports/tiny/best.toml trains the best configuration in full`
+    /// The line `best     reports/tiny/best.toml trains the best configuration in full`; `None` if there is no such
+    /// file.
     fn best_configuration(&self) -> Option<String> {
         let path = self.folder.join("best.toml");
         let is_there = self.is_search() && path.is_file();
@@ -181,7 +182,8 @@ impl Ending<'_> {
         is_there.then(|| format!("best     `{run}` trains the best configuration"))
     }
 
-    /// `traces   reports/tiny/trace (ui.perfetto.dev), reports/tiny/tensorboard (tensorboard --logdir)`
+    /// The line `traces reports/tiny/trace (ui.perfetto.dev), reports/tiny/tensorboard (tensorboard --logdir)`; `None`
+    /// without such folders.
     fn traces(&self) -> Option<String> {
         let folders = [
             ("trace", "ui.perfetto.dev"),
@@ -209,7 +211,7 @@ impl Ending<'_> {
     }
 }
 
-/// A line for each reason: the first run with it, and the number of others with it.
+/// One line for each reason of a failure: the first run with the reason, and the number of other runs with it.
 fn by_reason<'a>(all: impl Iterator<Item = (String, Status, &'a str)>) -> Vec<String> {
     let lines = grouped(all, |(_, status, reason)| (*status, *reason));
     let text = |same: &Vec<(String, Status, &str)>| {

@@ -32,7 +32,8 @@ const TIME: Duration = Duration::from_mins(1);
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Makes reports render users' templates by `program render FOLDER NAME`; without this call, this process renders them.
+/// Makes reports render users' templates in a child process, `program render FOLDER NAME`; without this call, they are
+/// rendered in this process.
 pub fn render_apart_by(program: PathBuf) {
     // Further calls have no effect; the program calls this once.
     let _ = PROGRAM.set(program);

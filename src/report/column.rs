@@ -26,7 +26,7 @@ pub struct Column {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ColumnKind {
-    /// Words.
+    /// Text that is neither a setting nor a number.
     Text,
     /// A setting as the manifest writes it, or the number of a trial: a name, even if it consists of digits.
     Setting,

@@ -168,7 +168,7 @@ impl Report {
 
 #[cfg(test)]
 impl super::table::Row {
-    /// The texts of its fields.
+    /// The texts of the row's fields.
     pub(super) fn texts(&self) -> Vec<&str> {
         self.fields.iter().map(|field| &*field.text).collect()
     }

@@ -74,7 +74,8 @@ mod tests {
         Some((number, 0.5 * unit))
     }
 
-    /// The ends that a detail shows, in one of the ways in which pages print an interval.
+    /// The ends of the interval in a detail text, each with half a unit of its last digit; `None` if the text has no
+    /// interval.
     fn shown_ends(detail: &str) -> Option<[(f64, f64); 2]> {
         let detail = detail.split(';').next()?;
         let (low, high) = detail
@@ -89,7 +90,8 @@ mod tests {
         value.is_some_and(|value| (value - shown).abs() <= half * 1.001)
     }
 
-    /// Numbers of all tables of a `report.json` that are not what their text shows, and how many were looked at.
+    /// The numbers in all tables of a `report.json` that differ from what their text shows, and how many numbers and
+    /// intervals were checked.
     fn wrong(all: &Value) -> (Vec<String>, [usize; 2]) {
         let (mut found, mut seen) = (Vec::new(), [0, 0]);
         let mut rest = vec![all];
@@ -124,7 +126,7 @@ mod tests {
                         found.push(name.clone());
                     }
                 }
-                // Ends below a number with a unit may have that unit too.
+                // The ends below a number with a unit may have this unit, too.
                 let ends = shown(&part("text")).and(shown_ends(&part("detail")));
                 if let Some(ends) = ends {
                     seen[1] += 1;

@@ -282,7 +282,7 @@ mod tests {
 
     const CASES: &[u8] = include_bytes!("../../tests/reference/search/importance.json.gz");
 
-    /// See `tests/reference/search/importance.py`.
+    /// Cases written by `tests/reference/search/importance.py`, with Optuna's importances.
     #[derive(serde::Deserialize)]
     struct Cases {
         importances: Vec<Case>,
@@ -334,7 +334,7 @@ mod tests {
         }
     }
 
-    /// Trials over two ranges, of which the first makes the loss.
+    /// Trials over two ranges; the loss depends on the first one.
     fn trials(count: usize) -> (Space, Vec<(Point, f64)>) {
         let parameter = |name: &str| Parameter {
             name: name.to_owned(),

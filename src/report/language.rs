@@ -39,7 +39,7 @@ pub(crate) enum Timed {
     Run,
 }
 
-/// Defines messages: methods of [`Words`], one text for each language with the same named places.
+/// Defines messages: methods of [`Words`], one text for each language with the same named placeholders.
 macro_rules! messages {
     ($($(#[$about:meta])* $name:ident($($place:ident),*) = $english:literal | $german:literal;)*) => {
         impl $crate::report::language::Words {
@@ -201,7 +201,7 @@ impl Words {
         self.localised(&human_bytes(bytes.max(0.0).round() as u64))
     }
 
-    /// A range: `0.71–0.75`, or with words if an end has a sign.
+    /// A range: `0.71–0.75`, with a word instead of the dash if an end has a minus sign.
     pub(crate) fn between(self, low: &str, high: &str) -> String {
         if low.starts_with(['-', '−']) || high.starts_with(['-', '−']) {
             self.to(low, high)

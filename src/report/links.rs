@@ -50,7 +50,7 @@ pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link
         }
     }
     if all.len() == 1 {
-        // The list contains only the page itself.
+        // A list with only the page itself is not shown.
         all.clear();
     }
     let next = format!("{}-next", names::of_results(folder, set));

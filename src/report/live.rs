@@ -60,9 +60,9 @@ pub struct LiveRun {
 pub struct LiveCurve {
     /// Name of the run.
     pub name: String,
-    /// Training losses.
+    /// Epoch and training loss.
     pub train: Vec<(usize, f64)>,
-    /// Validation losses.
+    /// Epoch and validation loss.
     pub validation: Vec<(usize, f64)>,
 }
 

@@ -12,7 +12,8 @@ use crate::report::timing::timing;
 use crate::report::view::Cell;
 use crate::results::{BlockRow, Direction, PlanFile, RunRow, fixed_column, fixed_unit, objective};
 
-/// Where a value comes from: session, block and number of the run in it; of a fact only the seed.
+/// Where a value comes from: session, block, and index of the run among the cell's runs of that session and block; for
+/// a fact only the seed.
 pub(crate) type Origin<'a> = (Option<&'a str>, usize, u64);
 
 /// The counted runs of a cell with their origins.
@@ -28,8 +29,8 @@ pub(crate) fn runs_by_origin<'a>(
     })
 }
 
-/// The values of two cells of the origins that both have. The others would compare seeds that are hard with easy ones, or
-/// hours in which the machine was fast with others.
+/// The values of each cell whose origin the other cell has, too. All values would compare different seeds, or times at
+/// which the machine was faster with times at which it was slower.
 pub(crate) fn of_common_origin(cells: [&[(Origin<'_>, f64)]; 2]) -> [Vec<f64>; 2] {
     let [one, other] = cells;
     [(one, other), (other, one)].map(|(own, beside)| {
@@ -49,8 +50,8 @@ pub(crate) struct Measure {
     /// Unit of printed values; empty for a plain number, or if the text contains the unit.
     pub(crate) unit: String,
     /// Whether each run has a value (a time or a hardware counter) rather than each seed.
-    pub(crate) is_clock: bool,
-    /// Whether more is better, as declared by a command for its metric.
+    pub(crate) is_per_run: bool,
+    /// Whether more is better, as a command declares it for its metric; `None` for all other columns.
     declared: Option<bool>,
 }
 
@@ -65,7 +66,7 @@ impl Measure {
                 "1" | "FLOP" => String::new(),
                 unit => unit.to_owned(),
             },
-            is_clock: objective::is_clock(column),
+            is_per_run: objective::is_per_run(column),
             declared: None,
         }
     }
@@ -90,7 +91,7 @@ impl Measure {
         let unit = Some(declared.unit.clone()).filter(|unit| unit != "1");
         Self {
             unit: unit.unwrap_or_default(),
-            is_clock: usual.is_clock || declared.is_time,
+            is_per_run: usual.is_per_run || declared.is_time,
             declared: match declared.direction {
                 Direction::None => None,
                 direction => Some(direction == Direction::Higher),
@@ -140,15 +141,15 @@ impl Measure {
         }
     }
 
-    /// The cell's values in the measure's unit: one for each counted run if [`Self::is_clock`], else one for each seed.
+    /// The cell's values in the measure's unit: one for each counted run if [`Self::is_per_run`], else one for each seed.
     pub(crate) fn values(&self, cell: &Cell<'_>) -> Vec<f64> {
         let values = self.by_origin(cell).into_iter();
         values.map(|(_, value)| value).collect()
     }
 
-    /// The same values with their origins.
+    /// [`Self::values`] with their origins.
     pub(crate) fn by_origin<'a>(&self, cell: &Cell<'a>) -> Vec<(Origin<'a>, f64)> {
-        let values: Vec<(Origin<'a>, f64)> = if self.is_clock {
+        let values: Vec<(Origin<'a>, f64)> = if self.is_per_run {
             let runs = runs_by_origin(cell);
             let valued = runs.filter_map(|(origin, run)| Some((origin, self.of_run(cell, run)?)));
             valued.collect()
@@ -167,7 +168,7 @@ impl Measure {
     }
 
     fn of_run(&self, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
-        // Columns that every report reads, taken from fields rather than text.
+        // Columns that every report reads are taken from the fields of `RunTimes`, without a detour over text.
         if let Some(times) = &run.times {
             match &*self.column {
                 "samples_per_s" | "step_ms" if times.are_reported_by_program() => {}
@@ -217,7 +218,9 @@ impl Measure {
     /// Ends of the value's interval, in the measure's unit: from `timings.csv`, else the range of the seeds; `None` for
     /// a single value.
     pub(crate) fn ends(&self, cell: &Cell<'_>) -> Option<(f64, f64)> {
-        let timing = cell.timing.filter(|_| self.is_clock && self.unit != "MiB");
+        let timing = cell
+            .timing
+            .filter(|_| self.is_per_run && self.unit != "MiB");
         if let Some(found) = timing.and_then(|row| row.values.get(&self.column)) {
             return found.ends();
         }
@@ -244,7 +247,7 @@ impl Measure {
     /// The measure's column in a table.
     pub(crate) fn heading(&self) -> Column {
         let arrow = ["↓", "↑"][usize::from(self.is_higher_better())];
-        let runs = ["seeds", "runs"][usize::from(self.is_clock)];
+        let runs = ["seeds", "runs"][usize::from(self.is_per_run)];
         let heading = format!("{} {arrow}", capitalised(&self.name));
         Column::measured(&heading, &self.unit, format!("median of n {runs}"))
     }

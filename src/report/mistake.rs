@@ -51,7 +51,7 @@ fn title(error: &Error) -> String {
     }
 }
 
-/// Range of the dotted path that ends in `span`.
+/// Range of the dotted path that ends where `span` ends.
 fn written(text: &str, span: &Range<usize>) -> Range<usize> {
     let upto = text.get(..span.end).unwrap_or(text);
     let end = upto.trim_end_matches(|c: char| !is_of_name(c)).len();

@@ -3,7 +3,8 @@
 //!
 //! Owns [`render`] and [`Report`], the documented context that templates receive. It computes no verdicts: medians and
 //! intervals come from `timings.csv`, verdicts between results from `compare`. A template is one file per format in
-//! `reports/templates/`; a user's own file of the same name beside the results replaces it.
+//! `reports/templates/`; a user's file of the same name in `reports/templates` beside the results replaces the
+//! program's.
 
 mod advice;
 mod answer;
@@ -63,7 +64,7 @@ pub use links::Link;
 pub use live::{LiveCurve, LivePage, LiveRun};
 pub use number::Number;
 pub use pages::languages;
-pub use section::{Code, SampleContext, Section, Theme};
+pub use section::{Code, ImageContext, Section, Theme};
 pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};
 pub use sections::findings::Finding;
 pub use sections::plots::PlotContext;
@@ -95,8 +96,9 @@ pub struct ReportOptions {
 ///
 /// The first template that the manifest names writes `report.md` and `report.html`, every other one
 /// `report-<template>.md` and `.html`, templates with only one format write only that one. The plots that a page shows
-/// are written to `plots/`; with the template `profiling`, all plots are, and all data are written to `report.json`. The template `comparison` has different file names and a different context: `comparison.<language>.md` and `.html`.
-/// The same results give the same bytes.
+/// are written to `plots/`; with the template `profiling`, all plots are, and all data are written to `report.json`. The
+/// template `comparison` has a context and file names of its own: `comparison.<language>.md` and `.html`. The same
+/// results give the same bytes.
 ///
 /// # Errors
 /// [`ReportError`]; then existing files are unchanged.
@@ -163,7 +165,7 @@ fn reports(
     }
     let mut plots: Vec<&PlotContext> = report.plots().collect();
     if templates.iter().any(|name| name == PROFILING) {
-        // It names every plot.
+        // `report.json` contains every plot's name.
         files.push((folder.join("report.json"), data::text(&report)));
     } else {
         plots.retain(write::is_shown(folder, &files));

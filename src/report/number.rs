@@ -151,7 +151,7 @@ pub(crate) fn mebibytes(mib: f64) -> String {
 /// Significant digits of losses and metrics.
 const DIGITS: usize = 4;
 
-/// Median and range of one value per seed.
+/// Median and range of values, one per seed; `None` without values.
 pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
     let middle = median(values)?;
     let (low, high) = range(values)?;

@@ -17,7 +17,7 @@ pub fn languages(given: &[Language], plan: &PlanFile) -> Vec<Language> {
     or_default(found.collect(), Language::default)
 }
 
-/// The templates of the manifest.
+/// The templates that the manifest names, else the default one.
 pub(super) fn named(set: &ResultSet) -> Vec<String> {
     let of_search = || default_template(set.plan.search.is_some()).to_owned();
     or_default(set.plan.reported("templates"), of_search)

@@ -1,14 +1,15 @@
 //! What training achieved: the metric that measures the quality of cells, whether runs learned, and medians over seeds.
 
 use crate::event::RunFacts;
-use crate::plan::search::objective::is_clock;
+use crate::plan::search::objective::is_per_run;
 use crate::results::Direction;
 
 use super::measure::column_words;
 use super::number::{Number, of_seeds};
 use super::view::{Cell, View};
 
-/// The column of the best loss: that of the split on which it is computed.
+/// The loss column of `epochs.csv` from which the best loss is taken: that of the validation, else the test, else the
+/// training split.
 pub(crate) fn loss_column(view: &View<'_>) -> &'static str {
     let has = |name: &&str| {
         let mut rows = view.set.epochs.iter();
@@ -73,7 +74,7 @@ pub(crate) fn optimistic(
 ) -> Option<String> {
     let (metric, is_over_epochs) = (of_epochs(view, column), column.starts_with("best_"));
     let (split, name) = metric.split_once('_')?;
-    if !["val", "test", "train"].contains(&split) || is_clock(metric) {
+    if !["val", "test", "train"].contains(&split) || is_per_run(metric) {
         return None;
     }
     let words = column_words(split);
@@ -107,8 +108,8 @@ const LEARNED: f64 = 0.01;
 /// Fraction of the first training loss below which a run counts as fitting its training data.
 const FITS: f64 = 0.5;
 
-/// Whether a run learned: its loss on the evaluation batch fell by more than 1 %, or it [`overfits`]. `None` if that
-/// loss was not evaluated.
+/// Whether a run learned: its loss on the fixed batch fell by more than 1 %, or it [`overfits`]. `None` if that loss
+/// was not evaluated.
 pub(crate) fn has_learned(facts: &RunFacts) -> Option<bool> {
     Some(has_fallen(facts)? || overfits(facts))
 }
@@ -120,7 +121,7 @@ fn has_mostly_learned(cell: &Cell<'_>) -> bool {
 }
 
 /// Whether a run fits its training data, but not other data: its training loss fell to less than half, and its loss on
-/// the evaluation batch did not fall.
+/// the fixed batch did not fall.
 pub(crate) fn overfits(facts: &RunFacts) -> bool {
     let losses = facts.first_loss.zip(facts.final_loss);
     let fits = losses.is_some_and(|(first, last)| first > 0.0 && last < FITS * first);
@@ -135,7 +136,7 @@ fn has_fallen(facts: &RunFacts) -> Option<bool> {
 /// Why the quality of cells cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotComparableQuality {
-    /// In no cell did most runs learn, or some run was not evaluated before and after.
+    /// In no cell did more than half of the runs learn, or some run was not evaluated before and after training.
     NotLearned,
     /// The runs were trained on different numbers of samples.
     OtherSamples,
@@ -151,7 +152,7 @@ impl NotComparableQuality {
     }
 }
 
-/// Whether the quality of cells can be compared.
+/// Succeeds if the quality of cells can be compared; the error is the reason why it cannot.
 pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), NotComparableQuality> {
     if are_of_commands(cells) && !are_silent(cells) {
         // A metric that a command declares can always be compared.
@@ -159,7 +160,7 @@ pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), NotComparableQuality> {
     }
     let own = || cells.iter().filter(|cell| !cell.is_of_command);
     let facts: Vec<&RunFacts> = own().flat_map(|cell| cell.facts()).collect();
-    // A run that did not learn is a bad result of its cell, beside which others can be better. Where no cell learned,
+    // A run that did not learn is a bad result of its cell, so other cells may be better. If no cell learned,
     // differences are by chance.
     let is_unknown = facts.iter().any(|facts| has_learned(facts).is_none());
     if is_unknown || !own().any(|cell| has_mostly_learned(cell)) {

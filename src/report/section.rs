@@ -36,10 +36,10 @@ pub struct Section {
     pub paragraphs: Vec<String>,
     /// Tables; their headings are one level lower if the section has a heading.
     pub tables: Vec<Table>,
-    /// Plots.
+    /// Plots, shown below the tables.
     pub plots: Vec<PlotContext>,
-    /// Images.
-    pub images: Vec<SampleContext>,
+    /// Images, shown below the plots.
+    pub images: Vec<ImageContext>,
     /// Text below the tables, as a list.
     pub points: Vec<String>,
     /// The rule from which the list of sentences results; empty for none.
@@ -146,7 +146,7 @@ impl Code {
     }
 }
 
-/// Backticks for a fence: longer than any sequence of them in the text.
+/// Backticks for a fence: longer than any sequence of backticks in the text.
 fn fence(text: &str) -> String {
     let mut longest = 2;
     let mut current = 0;
@@ -159,7 +159,7 @@ fn fence(text: &str) -> String {
 
 /// An image, for templates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SampleContext {
+pub struct ImageContext {
     /// Heading: kind of image, cell and seed.
     pub title: String,
     /// What the image shows.

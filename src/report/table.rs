@@ -33,7 +33,7 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Source {
-    /// `measured (median of n runs)`.
+    /// Where the numbers come from: `measured (median of n runs)`.
     pub provenance: String,
     /// Headings of the columns.
     pub columns: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Row {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Entry {
-    /// The text.
+    /// The displayed text.
     pub text: String,
     /// The interval, or a second line in small print; empty without one.
     pub detail: String,

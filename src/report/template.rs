@@ -137,7 +137,8 @@ fn first_comment(text: &str) -> &str {
     inner.unwrap_or_default().trim_matches(['-', ' '])
 }
 
-/// Only plain file names: a template cannot include files outside of its folder.
+/// The text of the user's or the program's template `name`; `None` if there is none. Only plain file names are found,
+/// so that a template cannot include files outside of its folder.
 fn load(folder: Option<&Path>, name: &str) -> Result<Option<String>, minijinja::Error> {
     let is_plain = name
         .chars()
@@ -271,7 +272,7 @@ mod tests {
             assert!(said.ends_with(reason), "{said}");
             assert_eq!(formats(Some(&folder), name), ["md"], "its mistake is shown");
         }
-        // They are listed, as one cannot tell what they say.
+        // Files that cannot be read are listed, too, because their content is unknown.
         assert_eq!(own_templates(&folder).len(), 7);
     }
 }

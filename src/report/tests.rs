@@ -1,4 +1,4 @@
-//! Whole reports, from files.
+//! Tests of whole reports that are made from files.
 
 use std::fs;
 use std::path::Path;
@@ -104,7 +104,7 @@ fn a_report_from_files_is_the_report_from_memory() {
     let from_files = Report::of(&results::read(&folder).expect("reads"));
     let from_memory = Report::of(&ddpm());
     assert_eq!(tables(&from_files).len(), tables(&from_memory).len());
-    // What the named parts of a run leave is a small difference of large numbers, which files round.
+    // The residual of a run's parts is a small difference of large numbers, which files round.
     let is_exact = |(table, _): &(&Table, &Table)| table.id != "run-parts";
     let pairs = tables(&from_files).into_iter().zip(tables(&from_memory));
     for (one, other) in pairs.filter(is_exact) {
@@ -113,7 +113,7 @@ fn a_report_from_files_is_the_report_from_memory() {
     assert_eq!(from_files.answer.sentences, from_memory.answer.sentences);
 }
 
-/// What a table shows: the numbers behind the texts have more digits in memory than in files.
+/// A table without its unrounded numbers, which have more digits in memory than in files.
 fn shown(table: &Table) -> Table {
     let mut table = table.clone();
     let fields = table.rows.iter_mut().flat_map(|row| &mut row.fields);
@@ -154,7 +154,7 @@ fn r5_nothing_is_ranked_across_tasks_and_no_ratio_crosses_works() {
     // Each task has its own slowest cell.
     let is_base = |row: &&Row| ratio(row).text == "1.00×";
     assert_eq!(speed.rows.iter().filter(is_base).count(), 2);
-    // Where none of them is comparable, that is said once.
+    // If no cell is comparable with the baseline, a single sentence says so.
     for (place, cell) in set.plan.cells.iter_mut().enumerate() {
         cell.work_signature = format!("work {place}");
     }

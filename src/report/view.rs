@@ -236,7 +236,7 @@ impl<'a> View<'a> {
         let Some(trial) = trial.filter(|_| cell.info.trial.is_some()) else {
             return self.name(cell, None);
         };
-        // The parameters are the axes behind it.
+        // The parameters are the axes after `trial`.
         let places = self.varying.iter().filter(|&&place| place <= trial);
         self.on_axes(cell, places, "all cells")
     }

@@ -1,18 +1,19 @@
 //! Digests of the sources that decide a result, computed when the program is built: a stored result names the code that
 //! produced it.
 //!
-//! Files are named by their path in the crate, so that a package (`cargo package`) has the digests of the repository.
+//! Files are named by their path in the crate, so that a published package (`cargo package`) has the same digests as
+//! the repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates that compute.
+/// The crates whose code computes results.
 pub const CRATES: &[&str] = &["fieldtrial-engine", "fieldtrial-kernels"];
 
-/// Dependencies of these packages whose code can change a fact: what computes, what draws random numbers, what reads data and
-/// settings. Others (temporary files, messages) leave stored results valid.
+/// Dependencies whose code can change a fact: those that compute, draw random numbers, or read data and settings. A
+/// change of any other dependency (temporary files, messages) leaves stored results valid.
 pub const PACKAGES: &[&str] = &[
     "blake3",
     "csv",
@@ -37,9 +38,9 @@ pub const PACKAGES: &[&str] = &[
 /// Digests of a crate's sources, by module and file (key `ops/conv2d`).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Sources that cells on the CPU run.
+    /// Sources that cells on the CPU use.
     pub cpu: Vec<(String, String)>,
-    /// Sources that only cells on a GPU run: `*.cu`, and modules and folders named `cuda`.
+    /// Sources that only cells on a GPU use: `*.cu`, and modules and folders named `cuda`.
     pub gpu: Vec<(String, String)>,
 }
 
@@ -47,7 +48,7 @@ impl Parts {
     /// Digests of `modules` of the crate in the folder `root`.
     ///
     /// # Panics
-    /// If one is missing or cannot be read: an incomplete digest would accept stored results of other code.
+    /// If a module is missing or cannot be read: an incomplete digest would accept stored results of other code.
     pub fn of(root: &Path, modules: &[&str]) -> Self {
         let mut parts = Self::default();
         for module in modules {
@@ -71,7 +72,7 @@ impl Parts {
         parts
     }
 
-    /// The digests as Rust source of two constants, `CPU_PARTS` and `GPU_PARTS`.
+    /// Rust source code that defines the digests as two constants, `CPU_PARTS` and `GPU_PARTS`.
     pub fn to_rust(&self) -> String {
         let mut text = String::new();
         for (name, parts) in [("CPU_PARTS", &self.cpu), ("GPU_PARTS", &self.gpu)] {
@@ -84,7 +85,7 @@ impl Parts {
     }
 }
 
-/// Whether only cells on a GPU run the code in a file.
+/// Whether only cells on a GPU use the code in a file.
 fn is_of_gpu(file: &Path, module: &Path) -> bool {
     let inside = file.strip_prefix(module).unwrap_or(file);
     let is_cuda = |part| {
@@ -109,7 +110,7 @@ fn units(module: &Path) -> BTreeMap<String, Vec<PathBuf>> {
 /// All files below a folder, sorted by path; for a file, the file itself.
 ///
 /// # Panics
-/// If it cannot be read.
+/// If a folder cannot be read.
 pub fn files_below(path: &Path) -> Vec<PathBuf> {
     if path.is_dir() {
         let entries = sorted(path).into_iter();
@@ -141,11 +142,11 @@ fn digest(root: &Path, files: &[PathBuf]) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
-/// The package that reads the system's random numbers: no result may depend on them, and what it depends on differs between a
-/// workspace, whose members share features, and a package alone.
+/// The package that reads the system's random numbers. It is left out of digests: no result may depend on such numbers,
+/// and its own dependencies differ between a workspace, whose members share features, and a single package.
 const ENTROPY: &str = "getrandom";
 
-/// Names, versions and checksums in a `Cargo.lock`.
+/// The packages of a `Cargo.lock`: names, versions, checksums and dependencies.
 #[derive(Debug)]
 pub struct Lock(Vec<Package>);
 
@@ -158,8 +159,9 @@ struct Package {
 }
 
 impl Lock {
-    /// The `Cargo.lock` that knows the crate `name` with sources in `root`, and its path: in that folder (in a package) or in
-    /// one above (in the repository). A crate can be built without one.
+    /// Finds the `Cargo.lock` that lists the crate `name`, whose sources are in `root`: in that folder (for a package)
+    /// or in one above (for the repository). Returns path and content; `None` if there is none, since a crate can be
+    /// built without one.
     pub fn of(root: &Path, name: &str) -> Option<(PathBuf, Self)> {
         let files = root.ancestors().map(|folder| folder.join("Cargo.lock"));
         let mut locks =
@@ -194,7 +196,7 @@ impl Lock {
         Self(text.split("[[package]]").skip(1).map(package).collect())
     }
 
-    /// The version of a package in the lock file.
+    /// The version of a package in the lock file; `None` if the package is not in it.
     pub fn version(&self, name: &str) -> Option<&str> {
         let mut packages = self.0.iter();
         packages
@@ -202,18 +204,18 @@ impl Lock {
             .map(|package| &*package.version)
     }
 
-    /// Digest of those dependencies of the crates `of` that `names` lists, and of all that they depend on.
+    /// Digest over the dependencies of the crates `of` that are listed in `names`, and over all dependencies of these.
     pub fn digest(&self, of: &[&str], names: &[&str]) -> String {
         let crates = self.0.iter().filter(|package| of.contains(&&*package.name));
         let dependencies =
             crates.flat_map(|package| package.dependencies.iter().map(String::as_str));
-        // A lock file names the version where there are several.
+        // A dependency is written as a name, followed by the version only if several versions are locked.
         let is_named =
             |dependency: &&str| names.contains(&dependency.split(' ').next().unwrap_or_default());
         let mut queue: Vec<&str> = dependencies.filter(is_named).collect();
         let mut found = BTreeSet::new();
         while let Some(next) = queue.pop() {
-            // A name, with the version after it if there are several.
+            // The name, then the version if several versions are locked.
             let mut words = next.split(' ');
             let (name, version) = (words.next().unwrap_or_default(), words.next());
             for (index, package) in self.0.iter().enumerate() {

@@ -144,7 +144,8 @@ fn a_table_of_ones_own_gets_a_manifest_that_fits_it() {
 }
 
 #[test]
-fn a_first_line_that_looks_like_data_is_warned_of_and_a_last_column_of_texts_is_no_target() {
+fn a_table_without_names_of_columns_is_told_from_one_with_them_and_a_last_column_of_texts_is_no_target()
+ {
     let rows = |row: &dyn Fn(usize) -> String| (0..60).map(row).collect::<String>();
     let data = rows(&|i| format!("{},{}.5,{}\n", ["M", "F"][i % 2], i, i * i));
     let cars = rows(&|i| format!("{},{},car {i}\n", i * i, ["usa", "japan"][i % 2]));
@@ -152,12 +153,16 @@ fn a_first_line_that_looks_like_data_is_warned_of_and_a_last_column_of_texts_is_
         .file("data.csv", &data)
         .file("cars.csv", &format!("mpg,origin,name\n{cars}"));
     let ended = project.ends_with(0, &["new", "one", "--data", "data.csv"]);
-    assert_says(
-        &ended.stderr,
-        "warning: the first line of `data.csv` looks like data (`M`, `0.5`",
+    let told = "`data.csv` has no header, its first line is data (`M`, `0.5`, `0`): columns are named `c1` to `c3`";
+    assert_says(&ended.stderr, told);
+    assert_says(read(&project, "one.toml"), "header = false ");
+    assert_says(read(&project, "one.toml"), "\n# 60 rows;");
+    let ended = project.ends_with(
+        0,
+        &["new", "named", "--data", "data.csv", "--header", "true"],
     );
-    let command = "(printf 'c1,c2,target\\n'; cat data.csv) > with-header.csv";
-    assert_says(&ended.stderr, command);
+    assert!(!ended.stderr.contains("has no header"), "{}", ended.stderr);
+    assert_says(read(&project, "named.toml"), "\n# 59 rows;");
     let ended = project.ends_with(0, &["new", "two", "--data", "cars.csv"]);
     assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
     assert_says(
@@ -555,21 +560,19 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
 #[test]
 fn a_file_that_is_no_table_to_learn_from_is_refused_with_the_reason() {
     let project = Project::new()
-        .file("no-header.csv", "1,2\n3,4\n")
         .file("texts.csv", "name,age\nAda,3\nBob,4\nEve,5\nIda,6\n")
         .file("ragged.csv", "a,b\n1,2\n1,2,3\n")
-        .file("twice.csv", "2,?,2,x\n1,3,2,y\n")
+        .file("twice.csv", "a,b,a,y\n1,3,2,y\n")
         .file("blanks.data", " 0.5  3.1 \n 0.7  4.2\n");
     for (data, message) in [
         ("none.csv", "cannot read `none.csv`"),
-        ("no-header.csv", "write the columns' names above it"),
         ("ragged.csv", "in line 3: 3 columns where the header has 2"),
         (
             "texts.csv",
             "`texts.csv` has no column that tells of `name`",
         ),
         ("texts.csv", "help: free text, row numbers, copies,"),
-        ("twice.csv", "`twice.csv` has two columns with the name `2`"),
+        ("twice.csv", "`twice.csv` has two columns with the name `a`"),
         (
             "blanks.data",
             "`cat blanks.data | awk -v OFS=, '{ $1 = $1; print }' > with-commas.csv`",

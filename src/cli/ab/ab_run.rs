@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::ab::{AbError, Order, PairEvent, Score, Side, SideMessage, Turns, UntilSure, run_pairs};
+use crate::ab::{
+    AbError, Order, PairCounts, PairEvent, Side, SideMessage, Turns, UntilSure, run_pairs,
+};
 use crate::base::text::count;
 use crate::compare::{Floors, session_threshold};
 use crate::diag::Failure;
@@ -48,7 +50,7 @@ impl AbRun<'_> {
             print_failure(&Failure::plain(title, None));
             return Ok(exit_code::NOTHING_TO_COMPARE);
         }
-        let mut score = Score::default();
+        let mut score = PairCounts::default();
         let sides = &mut [&mut before, &mut after];
         let ended = self.take_turns(sides, &turns, until_sure.as_mut(), &mut score);
         let ended = ended.and_then(|()| before.finish());
@@ -75,7 +77,7 @@ impl AbRun<'_> {
 
     fn start(&self, side: usize, session: &Session) -> Result<Side, AbError> {
         let planned = &self.sides[side];
-        // Each comparison of a build with itself is a separate session.
+        // `--aa` implies `--fresh`: every A/A test measures new pairs, in a session of its own.
         let is_fresh = self.arguments.fresh || self.arguments.aa;
         let set = self.frame.set.iter().flat_map(|set| ["--set", set]);
         let only = self.arguments.only.iter();
@@ -119,7 +121,8 @@ impl AbRun<'_> {
         Ok((turns, until_sure.transpose()?))
     }
 
-    /// The stored pairs and each cell's threshold, to decide when its verdict is significant.
+    /// The rule that ends a cell's pairs as soon as its verdict is significant, from the stored pairs and the cell's
+    /// threshold.
     fn until_sure(
         &self,
         after: &Side,
@@ -127,7 +130,7 @@ impl AbRun<'_> {
         counts: impl Fn(&str) -> bool,
     ) -> Result<UntilSure, AbError> {
         let noise = read_noise(&self.frame.results)?;
-        // `check_alike` has checked that both environments are equal.
+        // One `env_id` serves both sides: `check_alike` has made sure that their environments are equal.
         let floors = Floors::new(&noise, &env_id(&after.hello.environment));
         let threshold = |key: &str| session_threshold(self.frame.threshold, floors.of(key, ""));
         let mut cells = UntilSure::new(&turns.keys, threshold);
@@ -143,7 +146,7 @@ impl AbRun<'_> {
         sides: &mut [&mut Side; 2],
         turns: &Turns,
         until_sure: Option<&mut UntilSure>,
-        score: &mut Score,
+        score: &mut PairCounts,
     ) -> Result<(), AbError> {
         if turns.to_do.is_empty() {
             return Ok(());

@@ -103,7 +103,7 @@ impl AbArguments {
         !self.aa && !self.all_pairs
     }
 
-    /// The command that runs the remaining pairs.
+    /// The `fieldtrial ab` command line that runs the remaining pairs after an interruption.
     pub(super) fn again(&self) -> String {
         let programs = (self.before_program.as_ref(), self.after_program.as_ref());
         Words::default()

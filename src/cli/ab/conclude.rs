@@ -21,7 +21,7 @@ use crate::cli::exit_code;
 use crate::cli::output::{Stdout, print_failure};
 
 impl AbRun<'_> {
-    /// Prints the comparison of the two results folders, or the noise.
+    /// Prints the comparison of the two results folders, or with `--aa` the noise floors; returns the exit code.
     pub(super) fn conclude(&self, session: &str) -> Result<u8, AbError> {
         let comparison = self.comparison()?;
         if self.arguments.aa {
@@ -79,7 +79,7 @@ impl AbRun<'_> {
     }
 }
 
-/// The noise floors of this session's cells, and the number of sessions.
+/// Text: the noise floors of this session's cells, the number of sessions on this machine, and the path of `noise.csv`.
 fn noise_text(new: &[NoiseRow], all: &[NoiseRow], path: &Path) -> String {
     let machine = new.first().map_or("", |row| row.env_id.as_str());
     let floors = Floors::new(all, machine);

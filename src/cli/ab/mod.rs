@@ -36,7 +36,8 @@ pub(super) fn ab(arguments: &AbArguments) -> Outcome {
     sides.and_then(run).or_else(code_of)
 }
 
-/// Prints why the comparison ended, and returns the exit code.
+/// Prints the error, unless the user interrupted, and returns its exit code; a mistake of the user is passed on as an
+/// error.
 fn code_of(error: AbError) -> Outcome {
     let (failure, code) = match error {
         AbError::Mistake(failure) => return Err(Problem::Mistake(failure)),

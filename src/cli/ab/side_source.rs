@@ -74,7 +74,7 @@ pub(super) fn sides(
 struct Builder<'a> {
     root: &'a Path,
     manifest: &'a Path,
-    /// Whether the working tree is a clone of this program.
+    /// Whether the working tree is a clone of Fieldtrial itself.
     is_own: bool,
     interrupted: &'a AtomicBool,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::ab::{AbError, Hello, Score, Side, Turns};
+use crate::ab::{AbError, Hello, PairCounts, Side, Turns};
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
@@ -93,7 +93,7 @@ fn idle(hello: &Hello) -> Vec<String> {
 
 pub(super) fn ending(
     turns: &Turns,
-    score: Score,
+    score: PairCounts,
     seconds: f64,
     folder: &Path,
     again: &str,

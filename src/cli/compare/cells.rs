@@ -11,7 +11,8 @@ use super::words::{ratio, verdict};
 
 const ROWS: usize = 30;
 
-/// Adds the table, slower cells first, with the reasons of verdicts below it; cells without new measurements share one line.
+/// Adds the table, slower cells first, with the reasons of verdicts below it; cells without new measurements share one
+/// line.
 pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     let all = comparison.cells.iter();
     let (untouched, mut pairs): (Vec<_>, Vec<_>) = all.partition(|pair| pair.is_untouched());
@@ -36,7 +37,7 @@ pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     let rows = pairs.iter();
     let is_coloured = page.printing.is_coloured;
     let rows = rows.map(|pair| row(comparison, pair, &mut reasons, is_coloured));
-    // A broken row would be no table.
+    // The table's lines are not wrapped, because its rows would break.
     let _ = write!(page.text, "\n{}", table(header, rows, [1, 2]));
     if left_out > 0 {
         page.add(&format!("… {}", count(left_out, "more cell")));

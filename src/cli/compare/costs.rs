@@ -28,7 +28,7 @@ pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-/// `batch-size 8: CPU time 61.3 s → 67.4 s, 1.100× (1.091–1.109), more, p = 0.0022`.
+/// A line on one cost of a cell: `batch-size 8: CPU time 61.3 s → 67.4 s, 1.100× (1.091–1.109), more, p = 0.0022`.
 fn line(comparison: &Comparison, cell: &CellPair, own: &CostChange) -> String {
     let (judgement, words) = (&own.judgement, Words::default());
     let value = |value: Option<f64>| {

@@ -20,7 +20,7 @@ pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     page.section("Settings", &settings(&comparison.cells));
 }
 
-/// "Work: 8 cells equal, 1 cell changed", and for each changed cell the operation whose counts changed most; with
+/// Adds "Work: 8 cells equal, 1 cell changed", and for each changed cell the operation whose counts changed most; with
 /// `--all`, each changed operation. Nothing for results without counts.
 fn add_work(page: &mut Page, comparison: &Comparison) {
     let cells = &comparison.cells;

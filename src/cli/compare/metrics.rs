@@ -9,7 +9,7 @@ use crate::compare::{CellPair, Comparison, FactChange, QualityChange, QualityVer
 use super::page::Page;
 use super::words::{p_value, percent_change};
 
-/// The deciding metric of each cell, by the key of the cell after.
+/// The deciding metric of each cell; keys are the cells' keys on the side after.
 pub(super) type Deciding<'a> = BTreeMap<&'a str, String>;
 
 /// The metric that is shown for a cell: the deciding one if it changed, else the first that changed.
@@ -26,7 +26,7 @@ fn is_changed(metric: &QualityChange) -> bool {
     metric.verdict != QualityVerdict::Equal
 }
 
-/// "Facts: 8 cells equal, 1 cell changed", and the changes of each cell.
+/// Adds "Facts: 8 cells equal, 1 cell changed", and the changes of each cell.
 pub(super) fn add_facts(page: &mut Page, comparison: &Comparison, deciding: &Deciding<'_>) {
     let compared: Vec<&CellPair> = comparison
         .cells
@@ -63,7 +63,8 @@ pub(super) fn add_facts(page: &mut Page, comparison: &Comparison, deciding: &Dec
     page.section(&format!("Facts: {parts}:"), &lines);
 }
 
-/// `batch-size 8: best_loss 0.912 → 0.934 (+2.4 %), and 3 more columns`; with `--all`, each fact.
+/// The changed facts of a cell: `batch-size 8: best_loss 0.912 → 0.934 (+2.4 %), and 3 more columns`; with `--all`,
+/// each fact.
 fn changed_facts(page: &mut Page, cell: &CellPair, deciding: &Deciding<'_>) -> Vec<String> {
     let changed: Vec<&FactChange> = cell.facts.iter().filter(|fact| !fact.is_within).collect();
     let seeds: BTreeSet<u64> = changed.iter().map(|fact| fact.seed).collect();
@@ -167,7 +168,7 @@ fn rank(metric: &QualityChange) -> u8 {
     }
 }
 
-/// `val_accuracy 0.912 → 0.884, worse (median of 6 seeds, p = 0.031)`.
+/// A metric's change as text: `val_accuracy 0.912 → 0.884, worse (median of 6 seeds, p = 0.031)`.
 pub(in crate::cli) fn judged(metric: &QualityChange) -> String {
     let (before, after) = (human(metric.medians.0, 4), human(metric.medians.1, 4));
     let (word, needed) = match metric.verdict {

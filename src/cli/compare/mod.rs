@@ -49,7 +49,7 @@ pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
     Ok(found.tell(arguments.all, pages.as_ref(), &arguments.fail_on)?)
 }
 
-/// Where to write the files of a comparison.
+/// Where to write the files of a comparison, and in which languages.
 pub(in crate::cli) struct Pages {
     pub(in crate::cli) folder: PathBuf,
     /// Languages from the command line; empty for those of the manifest.
@@ -77,7 +77,7 @@ fn is_coloured() -> bool {
 #[derive(Default)]
 struct Found {
     comparisons: Vec<Comparison>,
-    /// Sentences about experiments that only one side has.
+    /// Sentences about experiments that only one of the two sides has.
     lonely: Vec<String>,
     mistakes: Vec<Failure>,
     /// Why there is nothing to compare, if known.
@@ -269,7 +269,7 @@ impl Found {
         Ok(())
     }
 
-    /// Why there is nothing to compare, or nothing comparable, with the exit code.
+    /// Why there is nothing to compare, or nothing comparable, with the exit code; `None` if something was compared.
     fn refusal(&self) -> Option<(Failure, u8)> {
         if self.comparisons.iter().all(|one| one.cells.is_empty()) {
             let both = "no experiment and no cell that both sides have";

@@ -20,7 +20,7 @@ pub(super) struct Printing {
 pub(super) struct Page {
     pub(super) text: String,
     pub(super) printing: Printing,
-    /// Whether something is counted that [`Printing::is_all`] would show.
+    /// Whether entries were left out or only counted, which [`Printing::is_all`] would show.
     pub(super) is_cut: bool,
 }
 

@@ -75,7 +75,7 @@ pub(super) fn equal(comparisons: &[&Comparison]) -> String {
     ))
 }
 
-/// `quickstart: main (0150c8ca) → working tree (reports/quickstart)`.
+/// The first line about a comparison: `quickstart: main (0150c8ca) → working tree (reports/quickstart)`.
 fn title(comparison: &Comparison) -> String {
     let (before, after) = (&comparison.before, &comparison.after);
     match &comparison.along {
@@ -111,7 +111,7 @@ fn called(side: &Side) -> String {
     }
 }
 
-/// `AMD EPYC, 2 cores, release build`; both if they differ.
+/// The machine and build: `AMD EPYC, 2 cores, release build`; those of both sides if they differ.
 fn machines(before: &Side, after: &Side) -> String {
     let (old, new) = (machine(before), machine(after));
     if old == new {

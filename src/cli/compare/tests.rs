@@ -126,7 +126,7 @@ fn ten_metrics_of_a_cell_that_change_are_one_line_by_the_one_that_decides() {
         format!(
             "{cell}: val_accuracy 0.9025 → 0.8754, worse (median of 6 seeds, p = 0.031), and 9 more metrics (8 better, 1 worse)"
         ),
-        // The answer decides by the same metric, and is the last of it.
+        // The last sentence of the answer is about this metric, too, because the answer decides by it.
         "val_accuracy: by cell 0.9000–0.9025 before, 0.8754–0.9000 after; worse in 1, equal in 6."
             .to_owned(),
     ] {
@@ -246,7 +246,7 @@ fn the_baseline_of_the_treatment_is_the_side_before() {
         baseline(&side, place, Some("batch-size")).as_deref(),
         Some("16")
     );
-    // Along another axis than the treatment its baseline says nothing.
+    // The manifest's baseline is a value of its treatment, so along any other axis there is none.
     assert_eq!(baseline(&side, place, Some("workers")), None);
     side.set.plan.compare["baseline"] = "17".into();
     assert_eq!(baseline(&side, place, Some("batch-size")), None);

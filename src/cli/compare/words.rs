@@ -55,7 +55,7 @@ pub(super) fn p_value(p: f64) -> String {
     }
 }
 
-/// A verdict in a few words, and its reason, printed below the table.
+/// A verdict in a few words, and the reason to print below the table; `None` if the words say enough.
 pub(in crate::cli) fn verdict(
     verdict: &Verdict,
     p: Option<f64>,
@@ -64,7 +64,7 @@ pub(in crate::cli) fn verdict(
     if is_missing(verdict) {
         return ("not measured".to_owned(), None);
     }
-    // Cells share footnotes, so these leave out values that differ between cells.
+    // Cells share these reasons as footnotes, so values that differ between cells are left out.
     let detectable = detectable.filter(|_| *verdict == Verdict::Same);
     let words = Words::default();
     let (word, why) = (words.verdict(verdict, None), words.why(verdict, detectable));

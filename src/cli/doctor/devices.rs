@@ -25,7 +25,8 @@ pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
     let mut found = Devices::default();
     found.are_here = found.look(&inputs, wanted.unwrap_or(DeviceKind::Cpu));
     if wanted.is_none() {
-        // `cuda:0` is reported even if it is missing; after it, the first missing GPU ends the list and is not reported.
+        // `cuda:0` is reported even if it is missing; after it, the first missing GPU ends the list and is not
+        // reported.
         let gpus = (0..MOST).map(DeviceKind::Cuda);
         let is_listed =
             |gpu: &DeviceKind| *gpu == DeviceKind::Cuda(0) || inputs.presence(*gpu).is_ok();

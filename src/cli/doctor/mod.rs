@@ -81,7 +81,7 @@ fn machine() -> String {
         .collect()
 }
 
-/// How this CPU multiplies with `precision = "bf16"`.
+/// How this CPU computes bf16 products (`train.precision = "bf16"`), as a phrase.
 pub(super) fn bf16_products() -> &'static str {
     match gemm::bf16_products() {
         Some(Bf16Products::Amx) => "by AMX tiles of this CPU",

@@ -34,7 +34,7 @@ fn told(name: &str, checks: &[OperationCheck]) -> String {
     format!("\n{table}\n{}", summary(name, checks))
 }
 
-/// The name in manifests (`train.precision`).
+/// The name of an arithmetic in manifests (value of `train.precision`).
 fn precision(arithmetic: Arithmetic) -> &'static str {
     let of = |precision: &Precision| precision.arithmetic() == arithmetic;
     let precision = Precision::ALL.into_iter().find(of);

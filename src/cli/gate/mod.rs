@@ -86,12 +86,12 @@ fn annotation(name: &str, what: FailOn, sentence: &str) -> String {
     format!("::error title={title}::{}", escaped(sentence))
 }
 
-/// A finding that the gate fails on, with its sentence: the cell (by its key on the side after, if it exists there), the
-/// finding, its values.
+/// A finding that the gate fails on, and a sentence with the cell (its key on the side after, if the cell exists
+/// there), the finding and its values.
 type Violation = (FailOn, String);
 
-/// All findings in `comparison` of the given `kinds`: the matrix first, then cell by cell in plan order, then cells of one
-/// side. A regression is not listed as a change again.
+/// All findings in `comparison` of the given `kinds`: the matrix first, then cell by cell in plan order, then cells of
+/// one side. A regression is not listed as a change again.
 fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
     let matrix = comparison.matrix.as_ref();
     let time = matrix.and_then(|matrix| of_matrix(matrix, None));
@@ -130,7 +130,7 @@ fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
     found
 }
 
-/// What a finding about the whole matrix begins with.
+/// Subject of a finding about the whole matrix, where other findings name a cell.
 const ALL_CELLS: &str = "all cells together";
 
 fn of_matrix(matrix: &MatrixJudgement, cost: Option<Cost>) -> Option<Violation> {
@@ -145,7 +145,8 @@ fn of_cell(cell: &str, cost: Option<Cost>, own: &Judgement) -> Option<Violation>
     of_verdict(cell, cost, (&own.verdict, p), effect)
 }
 
-/// `CELL: time per sample: slower, p = 0.0036, 1.104× (1.082–1.127); threshold 2.0 %`. Without a cost it is about time.
+/// The violation that a verdict is, on `cost` or else on the time; `None` if it is none: `CELL: time per sample:
+/// slower, p = 0.0036, 1.104× (1.082–1.127); threshold 2.0 %`.
 fn of_verdict(
     cell: &str,
     cost: Option<Cost>,
@@ -230,7 +231,7 @@ fn of_status(
     found
 }
 
-/// The values of the first seed, and the number of others.
+/// The values of a fact before and after with the first seed, and the number of further seeds with a change.
 fn facts_text(facts: &[&FactChange]) -> String {
     let Some(fact) = facts.first() else {
         return String::new();

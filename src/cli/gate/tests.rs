@@ -1,4 +1,4 @@
-//! Classification as regression, change, unclear, or no finding, and the sentences.
+//! Tests: findings are classified as regression, change, unclear or nothing, and each is one sentence.
 
 use super::*;
 use crate::compare::testing::{comparison, fact, key, memory, pair, quality, row};
@@ -7,7 +7,7 @@ use crate::results::Direction;
 
 use FailOn::{Change, CpuTime, Energy, Memory, Regression, Unclear, Work};
 
-/// The findings in a comparison of one pair.
+/// What the gate finds in a comparison of one pair of cells: the kind, and the part of the sentence that names it.
 fn found(pair: CellPair, kinds: &[FailOn]) -> Vec<(FailOn, &'static str)> {
     let comparison = Comparison {
         cells: vec![pair],

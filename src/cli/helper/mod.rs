@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::{Outcome, exit_code};
 
-/// The Python file, whole.
+/// Source of the Python module by which a script reports its metrics.
 pub(super) const PYTHON: &str = include_str!("fieldtrial.py");
 
 /// Print the file by which a script reports its metrics

@@ -35,7 +35,7 @@ fn keys(schema: &Schema, title: &str, source: Keys, level: &str) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// The table of one kind of a section, with its heading.
+/// The keys of one kind of a section as a table, with its heading.
 fn part(level: &str, entry: &Entry) -> String {
     let mut text = format!("{level} `{}`\n", entry.name);
     if !entry.description.is_empty() {

@@ -22,7 +22,7 @@ pub(super) enum Keys {
     Of(&'static str),
     /// The keys of each kind, `kind = "…"`, in this definition.
     Kinds(&'static str),
-    /// As [`Self::Kinds`], for kinds that `fieldtrial list` shows under the second name.
+    /// As [`Self::Kinds`]; `fieldtrial list` shows these kinds, too, under the second name.
     Listed(&'static str, &'static str),
     /// The keys of a parameter of a search.
     Space,
@@ -36,7 +36,7 @@ pub(super) const SECTIONS: [Section; 38] = [
     ("[models.NAME.metrics.METRIC]", Of("MetricSpec")),
     ("[datasets.NAME]", Listed("DatasetSpec", "datasets")),
     ("[datasets.NAME.columns.COLUMN]", Of("ColumnSpec")),
-    ("[datasets.NAME.split]", Of("RowsSpec")),
+    ("[datasets.NAME.split]", Of("TableSplitSpec")),
     ("[datasets.NAME.augment]", Of("AugmentSpec")),
     ("[datasets.NAME.generate]", Kinds("GenerateSpec")),
     ("[losses.NAME]", Listed("LossSpec", "losses")),

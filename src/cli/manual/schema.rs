@@ -19,7 +19,7 @@ pub(in crate::cli) struct Entry {
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Setting {
     pub(in crate::cli) name: String,
-    /// "whole number", "list of strings", "table".
+    /// Type of the value in words: "whole number", "list of strings", "table".
     #[serde(rename = "type")]
     pub(in crate::cli) kind: String,
     /// Default value as TOML; `None` for a required key.
@@ -185,7 +185,7 @@ fn alternatives(schema: &Value) -> &[Value] {
     found.map_or(&[], Vec::as_slice)
 }
 
-/// "string" as "strings", "list of strings" as "lists of strings".
+/// The plural of a type's name: "string" becomes "strings", "list of strings" becomes "lists of strings".
 fn plural(kind: &str) -> String {
     match kind.strip_prefix("list") {
         Some(rest) => format!("lists{rest}"),

@@ -46,7 +46,7 @@ pub(super) struct NewArguments {
     /// What to begin with; without it what `--data` is, else `quickstart`
     #[arg(long, value_enum)]
     from: Option<Form>,
-    /// Your own data: a CSV (or Parquet) file with a header, a folder or a pattern (`'part-*.csv'`) of several with the same columns, or a folder that
+    /// Your own data: a CSV (or Parquet) file, a folder or a pattern (`'part-*.csv'`) of several with the same columns, or a folder that
     /// has a folder of PNG or JPEG files for each class; or arrays `x` and `y` in a `.npz` or `.safetensors` file, or `x.npy` beside `y.npy`;
     /// or a text (`.txt`)
     #[arg(long, value_name = "PATH")]
@@ -55,6 +55,10 @@ pub(super) struct NewArguments {
     /// the likeliest one
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', requires = "data")]
     target: Vec<String>,
+    /// Whether the first line of a table has the names of its columns, which are `c1`, `c2` and so on without it; guessed
+    /// from the table if not given
+    #[arg(long, value_name = "BOOL", requires = "data")]
+    header: Option<bool>,
     /// A Python script to run, followed by arguments with fixed values: `'train.py --data=photos'`. Its other arguments
     /// become settings and parameters, the values that it prints metrics; a PyTorch script is observed
     #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["from", "data"])]
@@ -86,10 +90,9 @@ enum Form {
 pub(super) fn new(arguments: &NewArguments) -> Outcome {
     let new_manifest = NewManifest::of(&arguments.name, arguments.folder.as_deref())?;
     refuse_name(&arguments.name, &new_manifest.manifest)?;
-    let data = arguments.data.as_deref();
     let draft = match &arguments.script {
         Some(script) => script::draft(&new_manifest, script)?,
-        None => draft(form(arguments)?, data, &arguments.target, &new_manifest)?,
+        None => draft(form(arguments)?, arguments, &new_manifest)?,
     };
     let example = draft
         .example
@@ -138,15 +141,16 @@ fn form(arguments: &NewArguments) -> Result<Form, Problem> {
 /// The draft of the manifest for the chosen example or data.
 fn draft(
     form: Form,
-    data: Option<&Path>,
-    targets: &[String],
+    arguments: &NewArguments,
     new_manifest: &NewManifest,
 ) -> Result<Draft, Problem> {
-    let (text, about) = match (form, data) {
-        (Form::Csv, Some(path)) => return table::draft(new_manifest, path, targets),
-        _ if !targets.is_empty() => {
+    let (text, about) = match (form, arguments.data.as_deref()) {
+        (Form::Csv, Some(path)) => {
+            return table::draft(new_manifest, path, &arguments.target, arguments.header);
+        }
+        _ if !arguments.target.is_empty() || arguments.header.is_some() => {
             return Err(refused(
-                "`--target` names columns of a table",
+                "`--target` and `--header` tell about a table",
                 "name the table too: `--data table.csv`",
             ));
         }

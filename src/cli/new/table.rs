@@ -20,25 +20,28 @@ pub(super) fn draft(
     new_manifest: &NewManifest,
     path: &Path,
     targets: &[String],
+    header: Option<bool>,
 ) -> Result<Draft, Problem> {
     let (paths, beside) = tables(path);
-    if let Some(path) = paths.iter().next() {
-        header::check(path)?;
-    }
+    let first = paths.iter().next();
+    let (header, about_header) = match first {
+        Some(first) => header::has_names(first, header)?,
+        None => (true, None),
+    };
     // Held-out rows are looked at too, since a value may be missing only in them.
-    let first = paths.iter().next().map(|path| columns_of(path));
-    let is_alike = |other: &&PathBuf| first.as_ref() == Some(&columns_of(other));
+    let first = first.map(|path| columns_of(path, header));
+    let is_alike = |other: &&PathBuf| first.as_ref() == Some(&columns_of(other, header));
     let alike = beside
         .iter()
         .filter(|other| is_held_out(part(other)) && is_alike(other));
     let read: FilePaths = paths.iter().chain(alike).cloned().collect();
-    let mut guess = match CsvGuess::of(&read, targets) {
-        Err(error) if targets.is_empty() => another_target(&read, &error)?,
+    let mut guess = match CsvGuess::of(&read, header, targets) {
+        Err(error) if targets.is_empty() => another_target(&read, header, &error)?,
         guess => guess.map_err(mistake)?,
     };
     let (split, told) = held_out(&guess, &beside)?;
     if read.iter().count() > paths.iter().count() {
-        let trained_on = CsvGuess::of(&paths, &guess.targets).map_err(mistake)?;
+        let trained_on = CsvGuess::of(&paths, header, &guess.targets).map_err(mistake)?;
         guess.rows = trained_on.rows;
     }
     let why_target = guess.why_target.as_ref();
@@ -53,13 +56,21 @@ pub(super) fn draft(
         format!("the tables {}", path.display())
     };
     Ok(Draft {
-        guesses: guesses(&guess, told, split.is_empty()),
+        guesses: guesses(
+            &guess,
+            about_header.into_iter().chain(told),
+            split.is_empty(),
+        ),
         ..Draft::plain(table_text(new_manifest, &paths, &noted, &about, &split))
     })
 }
 
 /// The guess with the last column that can be a target, where `error` is that the likeliest one cannot.
-fn another_target(paths: &FilePaths, error: &DatasetError) -> Result<CsvGuess, Problem> {
+fn another_target(
+    paths: &FilePaths,
+    header: bool,
+    error: &DatasetError,
+) -> Result<CsvGuess, Problem> {
     let why = error.to_string();
     if why.contains("has no column that tells of") {
         let help =
@@ -67,12 +78,14 @@ fn another_target(paths: &FilePaths, error: &DatasetError) -> Result<CsvGuess, P
         return Err(refused(why, help));
     }
     let names = match paths.iter().next() {
-        Some(path) if why.contains("is neither a number nor a class") => CsvGuess::header(path),
+        Some(path) if why.contains("is neither a number nor a class") => {
+            CsvGuess::names(path, header)
+        }
         _ => Ok(Vec::new()),
     };
     let mut names = names.unwrap_or_default().into_iter().rev();
     let guess = names.find_map(|name| {
-        let guess = CsvGuess::of(paths, &[name]).ok()?;
+        let guess = CsvGuess::of(paths, header, &[name]).ok()?;
         (guess.kinds > 1).then_some(guess)
     });
     let guess = guess.ok_or_else(|| mistake(error))?;
@@ -83,7 +96,7 @@ fn another_target(paths: &FilePaths, error: &DatasetError) -> Result<CsvGuess, P
 }
 
 /// What was guessed, a line each, after the lines `told`.
-fn guesses(guess: &CsvGuess, told: Vec<String>, is_drawn: bool) -> Vec<String> {
+fn guesses(guess: &CsvGuess, told: impl Iterator<Item = String>, is_drawn: bool) -> Vec<String> {
     let is_one = guess.targets.len() == 1;
     let (whose, kind) = match (is_one, guess.classes) {
         (true, true) => ("its values are", "classes"),
@@ -94,7 +107,7 @@ fn guesses(guess: &CsvGuess, told: Vec<String>, is_drawn: bool) -> Vec<String> {
     let columns = count(guess.features.len(), "column");
     let why_target = guess.why_target.as_ref();
     let why_target = why_target.map(|why| format!("`{}` is the target ({why})", guess.targets[0]));
-    let mut guesses: Vec<String> = told.into_iter().chain(why_target).collect();
+    let mut guesses: Vec<String> = told.chain(why_target).collect();
     guesses.push(format!("{whose} {kind} ({})", guess.why_classes));
     if guess.is_uneven() {
         let (rarest, of) = (guess.rarest, count(guess.rows, "row"));
@@ -169,8 +182,8 @@ fn part(path: &Path) -> Option<&'static str> {
 }
 
 /// The names of a file's columns; none if it cannot be read.
-fn columns_of(path: &Path) -> BTreeSet<String> {
-    let names = CsvGuess::header(path).unwrap_or_default();
+fn columns_of(path: &Path, header: bool) -> BTreeSet<String> {
+    let names = CsvGuess::names(path, header).unwrap_or_default();
     names.into_iter().collect()
 }
 
@@ -193,11 +206,11 @@ fn held_out(guess: &CsvGuess, beside: &[PathBuf]) -> Result<(String, Vec<String>
     }
     for path in beside {
         let name = file_name(path);
-        let header = CsvGuess::header(path).map_err(mistake)?;
-        let header: BTreeSet<&String> = header.iter().collect();
-        let lacking: Vec<&&String> = own.difference(&header).collect();
+        let names = CsvGuess::names(path, guess.header).map_err(mistake)?;
+        let names: BTreeSet<&String> = names.iter().collect();
+        let lacking: Vec<&&String> = own.difference(&names).collect();
         match part(path).filter(|part| is_held_out(Some(part)) && !parts.contains_key(part)) {
-            Some(part) if header == own => {
+            Some(part) if names == own => {
                 told.push(format!(
                     "rows of `{name}` are held out: `{part}` in `split`"
                 ));
@@ -313,6 +326,12 @@ fn answer(guess: &CsvGuess) -> (&'static str, String) {
 /// Lines of a dataset section with non-default reading options, each after a line break.
 fn reading(guess: &CsvGuess, split: &str) -> String {
     let mut lines = vec![String::new()];
+    if !guess.header {
+        let line = "header = false";
+        lines.push(format!(
+            "{line:<35} # the first line is data; columns are named `c1`, `c2` and so on"
+        ));
+    }
     if guess.separator != ',' {
         let separator = quoted(&guess.separator.to_string());
         lines.push(format!("separator = {separator}"));
@@ -370,6 +389,7 @@ pub(super) fn example(new_manifest: &NewManifest) -> Draft {
     let table = example::table();
     let guess = CsvGuess {
         rows: table.lines().count() - 1,
+        header: true,
         separator: ',',
         numbers: Vec::new(),
         groups: None,

@@ -110,7 +110,7 @@ fn data(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Every run of the cell: whether its result is kept or it runs and why, with the estimated time.
+/// Writes every run of the cell: whether its result is kept or it runs and why, with the estimated time.
 fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Problem> {
     let stored = StoredRuns::of(plan)?;
     let lines = stored.runs_of(plan, cell);
@@ -138,7 +138,7 @@ fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Pro
     Ok(())
 }
 
-/// The resolved sections, in the order of a manifest.
+/// Writes the resolved sections of the cell, in the order of a manifest.
 fn resolved(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     let spec = &cell.spec;
     let (model, dataset) = (&spec.model_name, &spec.dataset_name);
@@ -157,7 +157,7 @@ fn resolved(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     lines(out, "limits", &spec.limits)
 }
 
-/// One line per value, by its full path; unset values are left out.
+/// Writes one line per value, by its full path; unset values are left out.
 fn lines(out: &mut impl Write, path: &str, section: &impl Serialize) -> io::Result<()> {
     let section = serde_json::to_value(section).unwrap_or_default();
     let mut settings = BTreeMap::new();

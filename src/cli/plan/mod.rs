@@ -5,6 +5,7 @@ mod search;
 mod summary;
 mod table;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -87,13 +88,15 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
 }
 
 /// Counts of the selected cells, and the first and last cells for the table.
-fn survey(plan: &Plan) -> (Summary, Vec<PlannedCell>, VecDeque<PlannedCell>) {
+fn survey<'a>(
+    cells: impl Iterator<Item = Cow<'a, PlannedCell>>,
+) -> (Summary, Vec<PlannedCell>, Vec<PlannedCell>) {
     let mut summary = Summary::default();
     let (mut first, mut last) = (Vec::new(), VecDeque::new());
-    for cell in chosen(plan) {
+    for cell in cells {
         summary.add(&cell);
         if first.len() < SHOWN {
-            first.push(cell);
+            first.push(cell.into_owned());
             continue;
         }
         last.push_back(cell);
@@ -101,11 +104,21 @@ fn survey(plan: &Plan) -> (Summary, Vec<PlannedCell>, VecDeque<PlannedCell>) {
             last.pop_front();
         }
     }
+    let last = last.into_iter().map(Cow::into_owned).collect();
     (summary, first, last)
 }
 
 fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
-    let (summary, first, mut last) = survey(plan);
+    // A small plan's cells are made once, for the table and for the counts of runs.
+    let is_small = plan.search.is_none() && plan.len() <= RESUMED;
+    let cells: Option<Vec<PlannedCell>> = is_small.then(|| plan.cells().collect());
+    let (summary, first, last) = match &cells {
+        Some(cells) => {
+            let selected = cells.iter().filter(|cell| plan.is_selected(cell));
+            survey(selected.map(Cow::Borrowed))
+        }
+        None => survey(chosen(plan).map(Cow::Owned)),
+    };
     writeln!(out, "{}", plan.title)?;
     if let Some(question) = &plan.question {
         writeln!(out, "{question}")?;
@@ -116,21 +129,18 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let estimate = |cell: &PlannedCell| {
         expected(&estimator, cell).map(|expected| human_seconds(expected.seconds))
     };
-    let last = last.make_contiguous();
-    let mut cells = first.iter().chain(&*last);
-    let has_estimate = plan.search.is_none() && cells.any(|cell| estimate(cell).is_some());
+    let mut shown = first.iter().chain(&last);
+    let has_estimate = plan.search.is_none() && shown.any(|cell| estimate(cell).is_some());
     let estimates: Option<table::Estimate<'_>> = has_estimate.then_some(&estimate);
-    let shown = table::cells_table(plan, &first, last, left_out, estimates);
+    let shown = table::cells_table(plan, &first, &last, left_out, estimates);
     if plan.search.is_some() {
         let (space, studies) = (search::text(plan), summary.of_search(plan));
         write!(out, "\n{space}\n{shown}\n{studies}\n")?;
         return Ok(summary);
     }
     write!(out, "\n{shown}\n{summary}\n")?;
-    // Counts finished and remaining runs, if the plan is small enough.
-    if plan.len() <= RESUMED {
-        let cells: Vec<PlannedCell> = plan.cells().collect();
-        write!(out, "{}", stored.text(plan, &cells))?;
+    if let Some(cells) = &cells {
+        write!(out, "{}", stored.text(plan, cells))?;
     }
     Ok(summary)
 }

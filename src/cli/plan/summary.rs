@@ -16,9 +16,9 @@ pub(super) struct Summary {
     runnable: usize,
     infeasible: usize,
     skipped: usize,
-    /// Cells × seeds × repeats, of cells that can run.
+    /// Number of runs: seeds × repeats, summed over the cells that can run.
     runs: usize,
-    /// Numbers of seeds, repeats and largest number of repeats, if equal for all cells.
+    /// Number of seeds, of repeats, and largest number of repeats of a cell; `None` if cells differ.
     each: Option<(usize, usize, usize)>,
     is_mixed: bool,
     /// Whether cells repeat until their interval is narrow enough (`measure.until`).
@@ -56,14 +56,14 @@ impl Summary {
         self.runnable + self.infeasible + self.skipped
     }
 
-    /// `4 cells: 3 can run, 1 skipped`
+    /// Numbers of cells by feasibility: `4 cells: 3 can run, 1 skipped`.
     fn first_line(&self, noun: &str) -> String {
         let cells = count(self.cells(), noun);
         let others = [(self.skipped, "skipped"), (self.infeasible, "infeasible")];
         format!("{cells}: {} can run{}", self.runnable, counts(&others))
     }
 
-    /// Lines about some of the cells.
+    /// Further lines below the counts: how bf16 products are computed on the CPU, and whether `run` will generate data.
     fn notes(&self) -> String {
         let bf16 = self
             .in_bf16
@@ -80,8 +80,8 @@ impl Summary {
         format!("{studies}\n{trials}{notes}")
     }
 
-    /// Writes how many runs per side a comparison needs for the verdict "faster" or "slower", how many seeds for "better"
-    /// or "worse", and how many there are.
+    /// Writes how many runs per side a comparison needs for the verdict "faster" or "slower", how many seeds for
+    /// "better" or "worse", and how many there are.
     fn write_comparing(
         &self,
         seeds: usize,

@@ -5,10 +5,10 @@ use crate::plan::{AxisKind, Feasibility, Plan, PlannedCell};
 
 use super::summary::status;
 
-/// Expected seconds of a cell, from earlier results.
+/// Gives the expected time of a cell as text, from earlier results; `None` without an estimate.
 pub(super) type Estimate<'a> = &'a dyn Fn(&PlannedCell) -> Option<String>;
 
-/// The first and the last cells, and the number of cells left out between them.
+/// The table of a plan: its first and last cells, and the number of cells left out between them.
 pub(super) fn cells_table(
     plan: &Plan,
     first: &[PlannedCell],

@@ -1,17 +1,17 @@
-//! [`minimise`]: a smooth convex function of many variables, by L-BFGS.
+//! [`minimise`]: minimises a smooth convex function of many variables by L-BFGS.
 
 use std::collections::VecDeque;
 
 /// Number of past steps from which the curvature is estimated.
 const MEMORY: usize = 10;
 const STEPS: usize = 1000;
-/// Largest number of times that a step is halved until it lowers the value.
+/// Largest number of times that a step is halved in search of one that lowers the value.
 const HALVINGS: usize = 40;
-/// Share of the decrease that the gradient predicts which a step has to reach.
+/// A step must lower the value by at least this share of the decrease that the gradient predicts (Armijo's condition).
 const ARMIJO: f64 = 1e-4;
 
-/// Minimises `f`, which returns value and gradient, from `x` on, until no part of the gradient is above `tolerance`, a step
-/// no longer lowers the value, or after 1,000 steps.
+/// Minimises `f`, which returns value and gradient, starting from `x`. It ends when no component of the gradient is
+/// larger than `tolerance`, when no step lowers the value, or after 1,000 steps.
 ///
 /// # Source
 /// Nocedal & Wright, Numerical Optimization, 2nd ed. 2006, algorithms 7.4 and 7.5, with backtracking.
@@ -28,7 +28,7 @@ pub(super) fn minimise(
         }
         let direction = direction(&gradient, &pairs);
         let slope = dot(&direction, &gradient);
-        // The first step has length 1; later ones use the estimated curvature.
+        // The first step is at most 1 long; later ones use the estimated curvature.
         let mut length = if pairs.is_empty() {
             1.0 / dot(&gradient, &gradient).sqrt().max(1.0)
         } else {
@@ -64,7 +64,7 @@ pub(super) fn minimise(
     x
 }
 
-/// `-H g` with the inverse Hessian H estimated from pairs of steps and changes of the gradient.
+/// The direction `-H g`, with the inverse Hessian `H` estimated from pairs of steps and changes of the gradient.
 fn direction(gradient: &[f64], pairs: &VecDeque<(Vec<f64>, Vec<f64>)>) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|part| -part).collect();
     let mut weights = Vec::with_capacity(pairs.len());

@@ -6,24 +6,25 @@ use super::lbfgs::minimise;
 use super::samples::{Goal, Predicted, Samples};
 use crate::tasks::log_sum_exp;
 
-/// Number of rows whose gradients are summed in one block; independent of the number of threads, so that results are
-/// too.
+/// Number of rows whose gradients are summed in one block. It does not depend on the number of threads, so that the
+/// result does not either.
 const BLOCK: usize = 256;
-/// Largest absolute component of the gradient of the mean loss with which the fit stops.
+/// The fit stops when no component of the gradient of the mean loss has a larger absolute value.
 const TOLERANCE: f64 = 1e-7;
 
-/// `W x + b`, row by row.
+/// The linear model `W x + b`.
 pub(super) struct Linear {
     goal: Goal,
-    /// `(features + 1, outputs)`, the intercepts last.
+    /// Shape `(features + 1, outputs)`; the last row holds the intercepts.
     weights: Vec<f64>,
-    /// Number of outputs: that of the values or classes; for two classes one, since only the difference of their logits
-    /// matters.
+    /// Number of outputs: one per value, class or label, but a single one for two classes, since only the difference of
+    /// their logits matters.
     outputs: usize,
 }
 
-/// Fits all training rows: `Σ (W x + b - y)² / 2 + |W|² / 2` for values, the sum of cross-entropies and `|W|² / 2` for
-/// classes; for labels the same with two classes, there or not, for each.
+/// Fits a linear model to all training rows. It minimises `Σ (W x + b - y)² / 2 + |W|² / 2` for values, and the sum of
+/// cross-entropies plus `|W|² / 2` for classes. For labels, the cross-entropy is that of two classes (with and without
+/// the label), summed over the labels.
 ///
 /// With two classes, the first one's logit is 0, as in scikit-learn.
 pub(super) fn fit(goal: Goal, train: &Samples) -> Linear {
@@ -80,7 +81,7 @@ impl Linear {
         outputs
     }
 
-    /// The sum of the losses of rows, and its gradient.
+    /// Sum of the losses of `rows`, and its gradient with respect to the weights.
     fn loss(&self, samples: &Samples, rows: std::ops::Range<usize>) -> (f64, Vec<f64>) {
         let features = samples.x.len() / samples.rows;
         let mut sum = 0.0;
@@ -125,7 +126,7 @@ impl Linear {
     }
 }
 
-/// Returns `Σ (p - y)² / 2`, and replaces the predictions by its gradient.
+/// Returns `Σ (p - y)² / 2`, and replaces each prediction by the gradient with respect to it.
 fn squared(predicted: &mut [f64], targets: &[f32]) -> f64 {
     let mut sum = 0.0;
     for (p, y) in predicted.iter_mut().zip(targets) {
@@ -135,7 +136,7 @@ fn squared(predicted: &mut [f64], targets: &[f32]) -> f64 {
     sum
 }
 
-/// Returns the cross-entropy of the logits 0 and `logit`, and replaces `logit` by its gradient.
+/// Returns the cross-entropy of the two logits 0 and `logit`, and replaces `logit` by the gradient with respect to it.
 fn logistic(logit: &mut f64, is_second: f64) -> f64 {
     let all = log_sum_exp(&[0.0, *logit]);
     let loss = all - is_second * *logit;
@@ -143,7 +144,7 @@ fn logistic(logit: &mut f64, is_second: f64) -> f64 {
     loss
 }
 
-/// Returns the cross-entropy of logits, and replaces them by its gradient.
+/// Returns the cross-entropy of the logits, and replaces each by the gradient with respect to it.
 fn softmax(logits: &mut [f64], label: usize) -> f64 {
     let all = log_sum_exp(logits);
     let loss = all - logits[label];

@@ -1,17 +1,17 @@
 //! Baselines: what a constant, a linear model and the nearest training sample achieve on the splits of a run.
 //!
 //! A metric alone means little: an accuracy of 95 % is poor if 95 % of the samples belong to one class. [`baselines`]
-//! computes them from the features as a model gets them, once for a dataset and a seed.
+//! computes the baselines from the features as a model gets them, once for a dataset and a seed.
 //!
 //! | name | numbers | classes | labels |
 //! |---|---|---|---|
-//! | `constant` | the mean of the training rows | their shares of the classes | their share with each label |
-//! | `linear` | ridge regression with `alpha = 1` | logistic regression with `C = 1` | the same of each label |
-//! | `nearest` | the target of the nearest training row | its class | its labels |
+//! | `constant` | the mean of the training rows | each class's share of these rows | each label's share of these rows |
+//! | `linear` | ridge regression, `alpha = 1` | logistic regression, `C = 1` | logistic regression of each label |
+//! | `nearest` | the target of the nearest training row | the class of that row | the labels of that row |
 //!
-//! They are scikit-learn's `DummyRegressor` and `DummyClassifier(strategy="prior")`, `Ridge` and `LogisticRegression`,
-//! and `KNeighborsRegressor` and `KNeighborsClassifier(n_neighbors=1)`; of labels those of classes, each label by
-//! itself.
+//! They are those of scikit-learn: `DummyRegressor` and `DummyClassifier(strategy="prior")`, `Ridge` and
+//! `LogisticRegression`, `KNeighborsRegressor` and `KNeighborsClassifier(n_neighbors=1)`. For labels, the ones for
+//! classes are applied to each label separately.
 
 mod lbfgs;
 mod linear;
@@ -19,22 +19,22 @@ mod nearest;
 mod samples;
 
 use crate::datasets::{Dataset, DatasetError, OpenDataset, SamplesMut, Scale, Target};
-use crate::event::Metric;
+use crate::event::Metrics;
 use crate::tasks::{Score, log_sum_exp, logistic_loss};
 use samples::{Goal, Predicted, Samples};
 
 /// Version of the computation; increased if a baseline's values change.
 pub const VERSION: u32 = 1;
 
-/// Names, in the order of results.
+/// Names of the baselines, in the order of results.
 pub const NAMES: [&str; 3] = [CONSTANT, "linear", "nearest"];
 const CONSTANT: &str = "constant";
 
-/// Largest number of rows for the linear and nearest baselines, and largest number of features × outputs of the linear
-/// one.
+/// The linear and the nearest baseline are computed for at most `MOST[0]` rows and for at most `MOST[0] * MOST[1]` rows
+/// × features × outputs.
 const MOST: [usize; 2] = [20_000, 4_096];
 
-/// Rows that are read at a time.
+/// Number of rows that are read at a time.
 const CHUNK: usize = 1024;
 
 /// A baseline and its metrics.
@@ -43,11 +43,11 @@ pub struct Baseline {
     /// One of [`NAMES`].
     pub name: &'static str,
     /// Metrics `val_…` and `test_…`, named as those of a model; empty if the data are too large for the baseline.
-    pub metrics: Metric,
+    pub metrics: Metrics,
 }
 
-/// All baselines of a dataset; empty where its targets are neither classes, labels nor values, or if there is neither
-/// validation nor test split.
+/// All baselines of a dataset. Empty if the targets are not values, classes or labels, if there are no training rows,
+/// or if there are neither validation nor test rows.
 ///
 /// # Errors
 /// As [`Dataset::read`].
@@ -100,14 +100,14 @@ pub fn baselines(data: &OpenDataset) -> Result<Vec<Baseline>, DatasetError> {
     } else {
         let none = |name| Baseline {
             name,
-            metrics: Metric::new(),
+            metrics: Metrics::new(),
         };
         found.extend(NAMES[1..].iter().map(|name| none(name)));
     }
     Ok(found)
 }
 
-/// Rows of a dataset, not augmented; their features only if requested.
+/// Reads rows of a dataset without augmentation; their features only if `with_features`.
 fn read(dataset: &dyn Dataset, rows: &[u32], with_features: bool) -> Result<Samples, DatasetError> {
     let (len, values_len) = (dataset.features().len(), dataset.target().values_len());
     let labels = dataset.labels();
@@ -145,8 +145,8 @@ fn read(dataset: &dyn Dataset, rows: &[u32], with_features: bool) -> Result<Samp
     Ok(samples)
 }
 
-/// One row's outputs: means of the values, logarithms of the classes' frequencies, or logits of the labels'
-/// frequencies.
+/// Outputs of the constant baseline for any row: means of the values, logarithms of the classes' shares, or logits of
+/// the labels' shares.
 fn constant(goal: Goal, train: &Samples) -> Vec<f32> {
     let n = train.rows as f64;
     match goal {
@@ -172,7 +172,7 @@ fn constant(goal: Goal, train: &Samples) -> Vec<f32> {
     }
 }
 
-/// Sums of the values.
+/// Sum of each target value (or label) over the training rows.
 fn sums(train: &Samples, len: usize) -> Vec<f64> {
     let mut sums = vec![0.0; len];
     for row in train.values.chunks(len) {
@@ -194,7 +194,7 @@ fn score(
     let loss = match goal {
         Goal::Values(len) => {
             score.add_values(&predicted.outputs, &samples.values, len);
-            // Losses of models that predict numbers differ; `mse` is comparable.
+            // Models that predict numbers have different losses, so a baseline has none; `mse` can be compared.
             f64::NAN
         }
         Goal::Labels(len) => {

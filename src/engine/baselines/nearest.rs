@@ -4,11 +4,12 @@ use rayon::prelude::*;
 
 use super::samples::{Goal, Predicted, Samples};
 
-/// Number of independent partial sums, so that the compiler can vectorise.
+/// Number of independent partial sums of a distance, so that the compiler can vectorise.
 const LANES: usize = 8;
 
-/// The target of the training row with the smallest Euclidean distance, the first of equal ones: its values, 1 for its
-/// class and 0 for the others, or 1 for its labels and -1 for the others.
+/// Predicts for each sample the target of the training row with the smallest Euclidean distance (of equally near rows,
+/// the first). The outputs are its values, or 1 for its class and 0 for the other classes, or 1 for its labels and -1
+/// for the other labels.
 pub(super) fn predict(goal: Goal, train: &Samples, samples: &Samples) -> Predicted {
     let features = train.x.len() / train.rows;
     let rows = samples.x.par_chunks(features);

@@ -1,9 +1,9 @@
 //! Samples in memory, their targets, and predictions.
 
-/// Samples in memory.
+/// Rows of a dataset with their targets, in memory.
 pub(super) struct Samples {
     pub(super) rows: usize,
-    /// `(rows, features)`
+    /// Features, `(rows, features)`.
     pub(super) x: Vec<f32>,
     /// Target values, `(rows, values)` or `(rows, labels)`; empty if the targets are classes.
     pub(super) values: Vec<f32>,
@@ -11,14 +11,15 @@ pub(super) struct Samples {
     pub(super) labels: Vec<usize>,
 }
 
-/// Predictions of rows, `(rows, outputs)`: values, or logits.
+/// Predictions for rows, `(rows, outputs)`: values, or logits.
 pub(super) struct Predicted {
     pub(super) outputs: Vec<f32>,
-    /// Whether the predictions are logits with a finite cross-entropy (a nearest neighbour's probabilities are 0 or 1).
+    /// Whether the predictions have a finite cross-entropy; a nearest neighbour's have not, since its probabilities are
+    /// 0 or 1.
     pub(super) has_loss: bool,
 }
 
-/// Targets that a baseline predicts.
+/// Kind of target that a baseline predicts, with the number of values, classes or labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
     Values(usize),

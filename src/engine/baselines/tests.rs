@@ -7,7 +7,7 @@ use crate::base::Seed;
 use crate::datasets::DatasetSpec;
 use crate::ops::testing::numbers;
 
-/// Numbers from -1 to 1 that Python draws too: a linear congruential generator, its upper bits.
+/// Random numbers from -1 to 1: the upper bits of a linear congruential generator, which is easy to repeat in Python.
 fn drawn(state: &mut u64, count: usize) -> Vec<f64> {
     let next = |_| {
         *state = (*state * 1_103_515_245 + 12_345) % (1 << 31);
@@ -16,8 +16,8 @@ fn drawn(state: &mut u64, count: usize) -> Vec<f64> {
     (0..count).map(next).collect()
 }
 
-/// 60 rows to train, 15 to validate and 15 to test on, four features each; the target is a number, its class between `bounds`, or
-/// whether it reaches each of them.
+/// A dataset of 60 training, 15 validation and 15 test rows with four features. The target is a number, its class (the
+/// number of `bounds` that it reaches), or one label per bound (whether the number reaches it).
 fn open(bounds: &[f64], are_labels: bool) -> OpenDataset {
     let mut state = 1;
     let (x, noise) = (drawn(&mut state, 360), drawn(&mut state, 90));
@@ -49,7 +49,8 @@ fn open(bounds: &[f64], are_labels: bool) -> OpenDataset {
     spec.open(Seed(1), 0.0).unwrap()
 }
 
-/// Compares with a table: baseline and split, then the metrics of these names, `NaN` where there is none.
+/// Compares the baselines with a table: each line has the baseline, the split, and the values of the metrics `names`,
+/// with `NaN` for a metric that is missing.
 #[track_caller]
 fn assert_metrics(data: &OpenDataset, names: &str, expected: &str) {
     let found = baselines(data).unwrap();
@@ -75,7 +76,7 @@ fn assert_metrics(data: &OpenDataset, names: &str, expected: &str) {
 
 #[test]
 fn of_numbers_they_are_those_of_scikit_learn() {
-    // DummyRegressor(), Ridge(tol=1e-12), KNeighborsRegressor(1)
+    // Expected values from scikit-learn: DummyRegressor(), Ridge(tol=1e-12), KNeighborsRegressor(1).
     assert_metrics(
         &open(&[], false),
         "mse r2 mae",
@@ -90,7 +91,8 @@ fn of_numbers_they_are_those_of_scikit_learn() {
 
 #[test]
 fn of_two_classes_they_are_those_of_scikit_learn() {
-    // DummyClassifier(strategy="prior"), LogisticRegression(tol=1e-10), KNeighborsClassifier(1)
+    // Expected values from scikit-learn: DummyClassifier(strategy="prior"), LogisticRegression(tol=1e-10),
+    // KNeighborsClassifier(1).
     assert_metrics(
         &open(&[0.5], false),
         "loss accuracy macro_f1 roc_auc",
@@ -119,7 +121,8 @@ fn of_three_classes_they_are_those_of_scikit_learn() {
 
 #[test]
 fn of_labels_they_are_those_of_scikit_learn() {
-    // DummyClassifier(strategy="prior"), OneVsRestClassifier(LogisticRegression(tol=1e-10)), KNeighborsClassifier(1)
+    // Expected values from scikit-learn: DummyClassifier(strategy="prior"),
+    // OneVsRestClassifier(LogisticRegression(tol=1e-10)), KNeighborsClassifier(1).
     assert_metrics(
         &open(&[-0.5, 1.0], true),
         "loss accuracy exact_match macro_f1 roc_auc average_precision",

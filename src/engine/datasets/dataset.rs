@@ -67,16 +67,16 @@ pub trait Dataset: Send + Sync {
         false
     }
 
-    /// How [`Self::read`] changes a sample when it is given a stream, and how the loader mixes batches for training.
+    /// The augmentation that [`Self::read`] applies if a stream is given; the loader also mixes batches by it.
     fn augment(&self) -> &AugmentSpec {
         &AugmentSpec::NONE
     }
 
-    /// Keeps decoded samples (before augmentation) in memory from now on; for datasets that decode.
+    /// Keeps decoded samples (before augmentation) in memory from now on; no effect on datasets that do not decode.
     fn keep_decoded(&self) {}
 
-    /// Keeps decoded samples in a cache file that all runs on the same images share; for datasets that decode. The file is
-    /// written at once unless a valid one exists.
+    /// Keeps decoded samples in a cache file that all runs on the same images share; no effect on datasets that do not
+    /// decode. The file is written at once unless a valid one exists.
     ///
     /// # Errors
     /// [`DatasetError::Unwritable`] with the file.
@@ -84,7 +84,7 @@ pub trait Dataset: Send + Sync {
         Ok(())
     }
 
-    /// How features and target were normalised: needed for metrics in original units and for use of the weights elsewhere.
+    /// How features and target were normalised: needed for metrics in original units and to use the weights elsewhere.
     fn normalisation(&self) -> Normalisation {
         Normalisation::default()
     }

@@ -93,7 +93,7 @@ mod tests {
     use super::super::testing::known;
     use super::*;
 
-    // from sklearn.datasets import load_digits; numpy.bincount(load_digits().target)
+    // Number of images of each class: from sklearn.datasets import load_digits; numpy.bincount(load_digits().target)
     const COUNTS: [usize; 10] = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180];
 
     fn count(labels: &[u32], rows: &[u32]) -> [usize; 10] {

@@ -8,7 +8,7 @@ use super::faults::Faults;
 /// Why a dataset cannot be read, in terms of the manifest and its files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatasetError {
-    /// A file or folder that cannot be read or written.
+    /// A file or folder that cannot be read.
     #[error("cannot read `{path}`: {reason}")]
     Unreadable {
         /// The file or folder.
@@ -34,14 +34,14 @@ pub enum DatasetError {
         /// Positions and reasons.
         faults: Faults,
     },
-    /// A column that a table lacks.
+    /// A table has no column of this name.
     #[error("`{path}` has no column `{column}`; {advice}")]
     NoColumn {
         /// The table.
         path: String,
         /// The column.
         column: String,
-        /// The nearest name, or all names.
+        /// The most similar name, or all names.
         advice: String,
         /// Key of the dataset's section that names the column.
         key: &'static str,
@@ -89,7 +89,7 @@ impl DatasetError {
         }
     }
 
-    /// This error and `other`; faults of one file are listed together.
+    /// This error and `other` as one error; faults of the same file are listed together.
     pub(crate) fn and(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
@@ -134,7 +134,7 @@ impl DatasetError {
         }
     }
 
-    /// `Ok` without errors, else all mistakes as one error.
+    /// `Ok` without errors, otherwise all errors as one.
     pub(crate) fn each_of(found: impl Iterator<Item = Result<(), Self>>) -> Result<(), Self> {
         let mut all: Vec<Self> = found.filter_map(Result::err).collect();
         match all.len() {
@@ -152,7 +152,7 @@ impl DatasetError {
         }
     }
 
-    /// The error in one line, the list of faults, and advice.
+    /// The error in one line, the list of its faults (empty if there are none to list), and advice if there is any.
     pub fn parts(&self) -> (String, Vec<String>, Option<String>) {
         match self {
             Self::Damaged { path, what, faults } => (
@@ -190,7 +190,7 @@ impl DatasetError {
         match self {
             Self::Damaged { faults, .. } => faults.key,
             Self::NoColumn { key, .. } => Some(key),
-            // Messages about a setting begin with its name: "`generate.size` must be …".
+            // A message about a setting begins with the setting's name: "`generate.size` must be …".
             Self::Mismatch(text) => text.split(['`', '.']).nth(1),
             _ => None,
         }
@@ -198,7 +198,7 @@ impl DatasetError {
 }
 
 impl Faults {
-    /// `Ok` without faults, else an error about `path`; `what` is the beginning of its title.
+    /// `Ok` without faults, otherwise an error about `path`; `what` is its predicate: "is damaged".
     pub(super) fn into_result(self, path: &Path, what: &'static str) -> Result<(), DatasetError> {
         if self.is_empty() {
             return Ok(());
@@ -207,7 +207,7 @@ impl Faults {
     }
 }
 
-/// The operating system's message without Rust's "(os error 2)".
+/// The operating system's message in lower case, without Rust's "(os error 2)".
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

@@ -10,14 +10,14 @@ const SHOWN: usize = 20;
 pub struct Faults {
     shown: Vec<(String, String)>,
     count: usize,
-    /// Advice, if there is any.
+    /// Advice for the user; `None` if there is none.
     pub help: Option<String>,
     /// Key of the dataset's section that the faults are about; `None` means `path`.
     pub key: Option<&'static str>,
 }
 
 impl Faults {
-    /// A single fault at `place`: "in line 3", "at byte 16", or nothing.
+    /// A single fault; `place` is "in line 3", "at byte 16", or empty.
     pub(crate) fn one(place: String, reason: String) -> Self {
         Self {
             shown: vec![(place, reason)],
@@ -47,7 +47,7 @@ impl Faults {
         self.count == 0
     }
 
-    /// Title of an error: the fault, if it is the only one, else the number of faults.
+    /// The end of an error's title: position and reason of a single fault, otherwise the number of faults.
     pub fn title(&self) -> String {
         match self.shown.as_slice() {
             [(place, reason)] if place.is_empty() => format!(": {reason}"),
@@ -56,7 +56,7 @@ impl Faults {
         }
     }
 
-    /// The listed faults and the number of others; empty if there is only one.
+    /// The listed faults, and how many more there are; empty for a single fault.
     pub fn list(&self) -> Vec<String> {
         if self.shown.len() < 2 {
             return Vec::new();

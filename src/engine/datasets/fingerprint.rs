@@ -1,4 +1,4 @@
-//! Digests of a dataset's content, and a cache of digests that saves reading files again.
+//! Digests of a dataset's content, and a cache of digests, so that unchanged files are not read again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::DatasetError;
 use crate::base::file;
 
-/// Cache of file digests and other facts read from files, by path, size and modification time: so planning reads each
-/// file only once.
+/// Cache of file digests and other facts read from files, by path, size and modification time, so that planning reads
+/// each file only once.
 ///
 /// Serialised to JSON by the caller; [`FingerprintCache::is_changed`] returns whether there is anything new to write.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,12 +27,12 @@ struct Entry {
     bytes: u64,
     modified_ns: u64,
     digest: String,
-    /// Facts read from the file, by name.
+    /// Facts read from the file as JSON, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     facts: BTreeMap<String, String>,
 }
 
-/// State of a file; another state means that the file was modified.
+/// Size and modification time of a file; if they differ, the file was modified.
 pub(super) struct State {
     pub(super) bytes: u64,
     pub(super) modified_ns: u64,
@@ -60,7 +60,7 @@ impl State {
 }
 
 impl FingerprintCache {
-    /// Whether a digest was added since the cache was made or read.
+    /// Whether a digest or fact was added since the cache was created or read.
     pub fn is_changed(&self) -> bool {
         self.changed
     }
@@ -95,8 +95,8 @@ impl FingerprintCache {
         Ok(digest)
     }
 
-    /// The result of `read`, cached under `name` for each state of the file, if its digest is cached too. Errors are
-    /// not cached; a cached value that cannot be parsed is read again.
+    /// The result of `read`, cached under `name` until the file changes. It is cached only if the file's digest is.
+    /// Errors are not cached; a cached value that cannot be parsed is computed again.
     pub(crate) fn cached_fact<T: Serialize + DeserializeOwned>(
         &mut self,
         path: &Path,
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(ask(&mut read, "rows").unwrap(), "1");
         write("other", 50);
         assert_eq!(ask(&mut cache, "rows").unwrap(), "3");
-        // Just written: it may change again with the same modification time.
+        // The file was just written and may change again with the same modification time, so its fact is not cached.
         write("third", 0);
         let answers = ["rows", "rows"].map(|name| ask(&mut cache, name).unwrap());
         assert_eq!(answers, ["4", "5"]);

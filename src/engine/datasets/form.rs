@@ -83,9 +83,10 @@ pub enum Target {
         /// Number of classes.
         classes: usize,
     },
-    /// The next token at every position of a window; the sample's `values` is the number of UTF-8 bytes of the targets.
+    /// The next token at every position of a window. A sample's single value is the number of UTF-8 bytes of its
+    /// targets.
     Tokens {
-        /// Positions.
+        /// Number of positions.
         length: usize,
         /// Number of different tokens.
         vocabulary: usize,
@@ -95,7 +96,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Number of target values per sample; 0 for classes and without target.
+    /// Number of values per sample in [`SampleMut::values`](super::SampleMut::values); 0 for classes and without
+    /// target.
     pub fn values_len(&self) -> usize {
         match *self {
             Self::Values { len } | Self::Labels { len } => len,
@@ -110,11 +112,11 @@ impl Target {
 pub struct DatasetFacts {
     /// Number of all samples.
     pub samples: usize,
-    /// Samples of the training split, after `validation.fraction`.
+    /// Number of samples of the training split, without those that `validation.fraction` takes.
     pub train_samples: usize,
-    /// Samples of the validation split.
+    /// Number of samples of the validation split.
     pub validation_samples: usize,
-    /// Samples of the test split.
+    /// Number of samples of the test split.
     pub test_samples: usize,
     /// The form of a sample's features.
     pub features: Features,
@@ -132,7 +134,7 @@ pub struct DatasetFacts {
 }
 
 impl DatasetFacts {
-    /// Facts of no data.
+    /// The facts of an absent dataset: no samples.
     pub fn none() -> Self {
         Self::new([0; 3], Features::Vector { len: 0 }, Target::None, None)
     }
@@ -165,7 +167,8 @@ pub struct NoiseFloor {
     pub mse: f64,
     /// Mean squared error in original units.
     pub mse_original: f64,
-    /// Rows of the test split and of the fresh set, which determine the sampling error of the floor.
+    /// Number of rows of the test split and of the second, generated test set; it determines the sampling error of the
+    /// floor.
     pub rows: usize,
 }
 

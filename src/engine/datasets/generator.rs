@@ -12,7 +12,7 @@ pub(super) fn digest(parameters: &str) -> String {
     blake3::hash(parameters.as_bytes()).to_hex().to_string()
 }
 
-/// Uniform in 0 ≤ u < 1, 53 bits.
+/// A random number, uniform in 0 ≤ u < 1, with 53 random bits.
 pub(super) fn uniform(rng: &mut ChaCha8Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }

@@ -1,10 +1,10 @@
-//! [`Known`]: properties of the training data that a trained model needs for new data.
+//! [`TrainingDataInfo`]: properties of the training data that a trained model needs for new data.
 
 use super::{Features, Normalisation, Preparation, Target, Targets};
 
 /// Properties of the training data that a trained model needs to prepare new data.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct TrainingDataInfo<'a> {
     /// The form of a sample's features.
     pub features: Features,
     /// The form of a sample's target.
@@ -13,14 +13,14 @@ pub struct Known<'a> {
     pub class_names: &'a [String],
     /// How features and target were normalised.
     pub normalisation: &'a Normalisation,
-    /// Further values that were fitted to the training rows.
+    /// Values other than scales that were fitted to the training rows, if there are any.
     pub preparation: Option<&'a Preparation>,
-    /// Whether the new data have a target, which is read.
+    /// Whether the target of the new data is read too.
     pub wants_target: bool,
 }
 
-impl Known<'_> {
-    /// Targets of new data: numbers, or classes by the model's numbers; both empty without targets.
+impl TrainingDataInfo<'_> {
+    /// The targets of new data: numbers, or class indices of the model; both are empty if targets are not read.
     pub(super) fn targets(&self, values: Vec<f32>, labels: Vec<u32>) -> Targets {
         Targets {
             form: self.target,

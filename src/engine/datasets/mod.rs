@@ -2,8 +2,8 @@
 //!
 //! Owns [`DatasetSpec`] (all kinds), [`Dataset`] (random access to samples, shared by loader threads), [`Splits`] and
 //! [`DatasetFacts`] (everything that the planner knows, before any data exists). Batches are made in [`crate::loader`].
-//! In order: [`DatasetSpec::facts`] (plan), [`DatasetSpec::prepare`] (once before the runs), [`DatasetSpec::open`]
-//! (run).
+//! Order of calls: [`DatasetSpec::facts`] (plan), [`DatasetSpec::prepare`] (once before the runs),
+//! [`DatasetSpec::open`] (run).
 
 mod arrays;
 mod cifar;
@@ -39,8 +39,8 @@ mod text;
 pub use arrays::{ArraysSpec, Layout};
 pub use cifar::{CifarLabels, CifarSpec};
 pub use csv_table::{
-    ColumnGuess, ColumnSpec, CsvGuess, CsvSpec, DatePart, Decimal, Missing, RowsSpec, Separator,
-    Thousands, is_contained_panic,
+    ColumnGuess, ColumnSpec, CsvGuess, CsvSpec, DatePart, Decimal, HeaderGuess, Missing, Separator,
+    TableSplitSpec, Thousands, is_contained_panic,
 };
 pub use dataset::Dataset;
 pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
@@ -51,7 +51,7 @@ pub use fingerprint::FingerprintCache;
 pub use form::{DatasetFacts, Features, ImageSize, NoiseFloor, Target};
 pub(crate) use image_folder::channels_last;
 pub use image_folder::{AugmentSpec, Damaged, GenerateSpec, ImageFolderSpec, Size};
-pub use known::Known;
+pub use known::TrainingDataInfo;
 pub use mnist::MnistSpec;
 pub use normalisation::{Normalisation, Scale};
 pub use one_or_many::{FilePaths, OneOrMany, TargetColumns};

@@ -1,21 +1,21 @@
-//! [`DatasetSpec::for_each_part`]: data that a trained model has not seen, prepared like its training rows.
+//! [`DatasetSpec::for_each_part`]: new data for a trained model, prepared like its training rows.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Dataset, DatasetError, DatasetSpec, Known, Preparation, csv_table};
+use super::{Dataset, DatasetError, DatasetSpec, Preparation, TrainingDataInfo, csv_table};
 
 impl DatasetSpec {
-    /// Passes the rows of other data of the same form to `take`, prepared like the training rows: a table in parts,
-    /// other data all at once. Returns remarks for readers of the predictions, one sentence each.
+    /// Prepares the rows of new data `path` like the training rows and passes them to `take`: a table in parts, other
+    /// data all at once. Returns remarks for readers of the predictions, one sentence each.
     ///
     /// # Errors
-    /// All mistakes in data of another form, after `take` has received the rows before them; kinds of datasets without
-    /// files; the first error of `take`.
+    /// All mistakes in data of another form (for a table after `take` has received the rows before them); a kind of
+    /// dataset that is not read from files; the first error of `take`.
     pub fn for_each_part<E: From<DatasetError>>(
         &self,
         path: &Path,
-        known: &Known<'_>,
+        known: &TrainingDataInfo<'_>,
         take: &mut dyn FnMut(Arc<dyn Dataset>) -> Result<(), E>,
     ) -> Result<Vec<String>, E> {
         let mut own = self.clone();

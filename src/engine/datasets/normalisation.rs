@@ -2,25 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How features and target were computed from the original values, for use of the weights elsewhere.
+/// How features and target were computed from the original values, so that the weights can be used elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Normalisation {
-    /// Names of the feature columns, in order; empty if they have none.
+    /// Names of the feature columns, in order; empty if the features have no names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
-    /// Scale of each feature column, or one for all values; empty without normalisation.
+    /// Scale of each feature column, or a single scale for all features; empty without normalisation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<Scale>,
-    /// Scale of a target of one column; `None` without normalisation.
+    /// Scale of a target that is a single column; `None` without normalisation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Scale>,
-    /// Scale of each column of a target of several; empty without normalisation.
+    /// Scales of a target of several columns; empty without normalisation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Scale>,
 }
 
-/// `normalised = (original − mean) / std`, or of the logarithm of the original.
+/// `normalised = (original − mean) / std`; if [`Self::log`] is set, with the natural logarithm of `original`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scale {
     /// Mean, which is subtracted from the original value.
@@ -64,7 +64,7 @@ impl Normalisation {
         self.target.iter().chain(&self.targets).copied().collect()
     }
 
-    /// The scale of pixels that become `pixel / std - mean / std`.
+    /// The normalisation of pixels whose features are `pixel / std - mean / std`.
     pub(super) fn of_pixels(mean: f64, std: f64) -> Self {
         Self {
             features: vec![Scale {
@@ -76,12 +76,12 @@ impl Normalisation {
         }
     }
 
-    /// Applies the scale of each target to numbers in their own units, `(rows, targets)`.
+    /// Normalises targets in original units, `(rows, targets)`, in place.
     pub(super) fn normalise_targets(&self, values: &mut [f32]) {
         apply(&self.of_targets(), values);
     }
 
-    /// Sets the scale of each target column.
+    /// Stores the scale of each target column: a single one in [`Self::target`], several in [`Self::targets`].
     pub(super) fn set_targets(&mut self, scales: &[Scale]) {
         match scales {
             [only] => self.target = Some(*only),
@@ -128,7 +128,7 @@ pub(super) fn scales(values: &[f32], width: usize, rows: &[u32], of_constant: f6
     means.into_iter().zip(squares).map(scale).collect()
 }
 
-/// Applies the scale of each column to all rows of an array.
+/// Normalises all rows of an array by the scale of each column, in place.
 pub(super) fn apply(scales: &[Scale], values: &mut [f32]) {
     for row in values.chunks_mut(scales.len().max(1)) {
         for (value, scale) in row.iter_mut().zip(scales) {

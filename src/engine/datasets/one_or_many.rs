@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::DatasetError;
 
-/// Largest number of paths in a message; of more, the first and the last are shown.
+/// Largest number of names in a message; of more paths, only the first and the last are shown.
 const NAMED: usize = 3;
 
 /// A string in a manifest, or a list of strings.
@@ -72,7 +72,7 @@ impl TargetColumns {
         self.iter().any(|own| own == name)
     }
 
-    /// The first name that occurs twice.
+    /// The first name that occurs twice; `None` if all differ.
     pub(super) fn repeated(&self) -> Option<&str> {
         let twice = |(place, name): &(usize, &String)| self[..*place].contains(name);
         let found = self.iter().enumerate().find(twice);
@@ -81,7 +81,7 @@ impl TargetColumns {
 }
 
 impl FilePaths {
-    /// Replaces every path.
+    /// Replaces every path by the result of `change`.
     pub(super) fn change(&mut self, change: impl Fn(&Path) -> PathBuf) {
         self.0.iter_mut().for_each(|path| *path = change(path));
     }
@@ -125,7 +125,7 @@ impl fmt::Display for FilePaths {
     }
 }
 
-/// The file `path`, or those that the pattern `path` matches, sorted by name.
+/// The file `path`, or the files that the pattern `path` matches, sorted by name.
 ///
 /// # Errors
 /// A pattern that no file matches.
@@ -162,7 +162,8 @@ pub(super) fn matching(path: &Path) -> Result<Vec<PathBuf>, DatasetError> {
     Err(unmatched(format!("no file matches this pattern{near}")))
 }
 
-/// Advice: the names in the pattern's folder that are most similar, or that the folder does not exist.
+/// Advice about a pattern that matches no file: the most similar names in its folder, or that the folder does not
+/// exist; `None` if neither applies.
 fn near(pattern: &Path) -> Option<String> {
     let (folder, wanted) = (pattern.parent()?, pattern.file_name()?.to_str()?);
     if folder.to_string_lossy().contains(['*', '?']) {

@@ -10,8 +10,8 @@ use crate::base::file;
 /// First bytes of a file compressed by `gzip`.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// A reader of a file that decompresses it if its first bytes are those of gzip (whatever the extension), and whether
-/// it does.
+/// Opens a file for reading; it is decompressed if its first bytes are those of gzip, whatever its extension. Also
+/// returns whether it is.
 ///
 /// # Errors
 /// Those of opening and reading a file.

@@ -108,7 +108,7 @@ impl PathsSpec {
 }
 
 impl PathProcess {
-    /// Draws the values of a path on evenly spaced points of `[0, 1]`.
+    /// Draws the values of a path at evenly spaced points of `[0, 1]` and writes them to `values`.
     pub fn draw(self, rng: &mut ChaCha8Rng, values: &mut [f32]) {
         let steps = values.len().saturating_sub(1).max(1);
         let mut normals = Normals::new(rng);

@@ -14,7 +14,7 @@ pub enum Preparation {
         /// One entry per column of the file.
         columns: Vec<PreparedColumn>,
     },
-    /// A text.
+    /// For a text: its vocabulary.
     Text {
         /// The tokens (bytes, or Unicode scalar values), indexed by the model's token id.
         vocabulary: Vec<u32>,
@@ -58,8 +58,8 @@ pub enum ColumnPreparation {
         kinds: Vec<String>,
         /// For each category whether training rows have it; if not, its feature is always 0.
         known: Vec<bool>,
-        /// The part of a date (month, weekday …) that the categories are, if any; the date itself is another entry for
-        /// the same column.
+        /// The part of a date (month, weekday …) that is encoded; `None` for a plain category. The date itself is
+        /// another entry for the same column.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         part: Option<DatePart>,
     },
@@ -74,7 +74,7 @@ impl PreparedColumn {
         }
     }
 
-    /// The part of a date that the entry encodes, if any.
+    /// The part of a date that the entry encodes; `None` if the entry is no part of a date.
     pub fn part(&self) -> Option<DatePart> {
         match &self.how {
             ColumnPreparation::Category { part, .. } => *part,

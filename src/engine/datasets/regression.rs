@@ -101,7 +101,8 @@ impl RegressionSpec {
         })
     }
 
-    /// The smallest error that the noise of the linear target allows; the non-linear one has no noise.
+    /// The smallest error that the noise of the linear target allows; `None` for the non-linear target, which has no
+    /// noise.
     pub(super) fn noise_floor(&self) -> Option<NoiseFloor> {
         if self.target != RegressionTarget::Linear {
             return None;
@@ -115,7 +116,7 @@ impl RegressionSpec {
         })
     }
 
-    /// Rows in original units.
+    /// Generates rows that are not normalised.
     fn generate(&self, rows: usize, purpose: Purpose) -> Table {
         let mut features = vec![0.0; rows * COLUMNS];
         let mut values = vec![0.0; rows];

@@ -91,7 +91,7 @@ impl DatasetSpec {
         }
     }
 
-    /// Whether the dataset is read from the file `path`, also by way of links.
+    /// Whether the dataset is read from the file `path`; links are followed.
     pub fn reads(&self, path: &Path) -> bool {
         match self {
             Self::Csv(spec) => spec.files().iter().any(|own| is_data(own, path)),
@@ -103,7 +103,7 @@ impl DatasetSpec {
         }
     }
 
-    /// Names of the target's columns, if it comes from a file.
+    /// Names of the target's columns; empty if the target is not a column of a file.
     pub fn target_names(&self) -> &[String] {
         match self {
             Self::Csv(spec) => &spec.target,
@@ -124,7 +124,7 @@ impl DatasetSpec {
         });
     }
 
-    /// Replaces the files or the folder that the dataset is read from, if there are any.
+    /// Replaces the paths of the files or the folder that the dataset is read from, if there are any.
     pub fn change_path(&mut self, change: impl Fn(&Path) -> PathBuf) {
         let path = match self {
             Self::ImageFolder(spec) => &mut spec.path,
@@ -138,7 +138,7 @@ impl DatasetSpec {
         *path = change(path);
     }
 
-    /// Whether the kind splits its rows itself, so that `validation.fraction` takes nothing.
+    /// Whether the kind splits its rows itself, so that `validation.fraction` has no effect.
     pub fn splits_itself(&self) -> bool {
         match self {
             Self::Regression5d(_) | Self::Csv(_) | Self::Arrays(_) | Self::Text(_) => true,
@@ -195,7 +195,7 @@ impl DatasetSpec {
         }
     }
 
-    /// The smallest error that the noise of generated data allows, if known.
+    /// The smallest error that the noise of generated data allows; `None` if it is unknown.
     pub fn noise_floor(&self) -> Option<NoiseFloor> {
         match self {
             Self::Regression5d(spec) => spec.noise_floor(),
@@ -203,7 +203,8 @@ impl DatasetSpec {
         }
     }
 
-    /// Generates the files of the dataset if it has a generator and they are missing; returns whether it did.
+    /// Generates the files of the dataset if it has a generator and the files are missing; returns whether it generated
+    /// them.
     ///
     /// Calls `progress` with the number of files written and the total, from any thread.
     ///
@@ -237,11 +238,11 @@ impl DatasetSpec {
     }
 }
 
-/// Whether `path` is the file `data`, or is in the folder `data` without being a table, which is no data of a folder of images or
-/// arrays.
+/// Whether `path` is part of the data `data`: the same file, or a file in the folder `data` other than a CSV file
+/// (folders of images or arrays contain no data in CSV files).
 pub fn is_data(data: &Path, path: &Path) -> bool {
     let (Ok(data), Ok(path)) = (data.canonicalize(), path.canonicalize()) else {
-        // A file that does not exist yet is no data.
+        // A path that does not exist (yet) is not part of the data.
         return false;
     };
     path == data || path.starts_with(&data) && path.extension().is_none_or(|end| end != "csv")

@@ -36,7 +36,7 @@ impl Splits {
         Self::cut(rows, [validation, test])
     }
 
-    /// Splits drawn at random from the run's seed, stratified by class; `labels` are empty without classes.
+    /// Splits drawn at random from the run's seed, stratified by class unless `labels` is empty.
     pub(crate) fn drawn(
         rows: usize,
         labels: &[u32],
@@ -56,7 +56,7 @@ impl Splits {
         }
     }
 
-    /// Cuts `rows`: the last ones are the test split, those before them the validation split.
+    /// Cuts `rows` at these numbers of rows: the last ones are the test split, those before them the validation split.
     pub(crate) fn cut(mut rows: Vec<u32>, [validation, test]: [usize; 2]) -> Self {
         let test = rows.split_off(rows.len() - test);
         let validation = rows.split_off(rows.len() - validation);
@@ -73,7 +73,7 @@ impl Splits {
         Self::cut(rows.collect(), [validation, test])
     }
 
-    /// Splits given by the part of every row.
+    /// Splits from the split of every row, in row order.
     pub(super) fn of(parts: impl IntoIterator<Item = Part>) -> Self {
         let mut splits = Self::default();
         for (row, part) in (0..).zip(parts) {
@@ -87,7 +87,7 @@ impl Splits {
         splits
     }
 
-    /// Moves `count` training rows to the validation split, stratified by class; without `labels` at random.
+    /// Moves `count` training rows to the validation split at random, stratified by class unless `labels` is empty.
     pub(crate) fn validate_on(&mut self, count: usize, labels: &[u32], seed: Seed) {
         self.validation = take_stratified(&mut self.train, labels, count, 0, seed);
     }
@@ -103,7 +103,7 @@ pub(super) fn default_share() -> f64 {
     0.15
 }
 
-/// Default of a setting that is on.
+/// Default value of settings that are `true` by default.
 pub(super) fn default_true() -> bool {
     true
 }
@@ -114,7 +114,7 @@ pub(crate) fn share_of(rows: usize, share: f64) -> usize {
     (rows as f64 * share + 1e-6).floor() as usize
 }
 
-/// The shares `validation` and `test` of `rows` as numbers of rows.
+/// Converts the fractions `validation` and `test` to numbers of rows.
 ///
 /// # Errors
 /// [`DatasetError::Mismatch`] when no row would be left to train on.
@@ -167,7 +167,7 @@ fn take_stratified(
     taken
 }
 
-/// Numbers of rows to take of each class, which sum to `count`.
+/// Numbers of rows to take of each class, which sum to `count`; `sizes` are the numbers of rows of each class.
 fn quotas(sizes: &[usize], count: usize) -> Vec<usize> {
     let total = sizes.iter().sum::<usize>().max(1);
     let mut quotas: Vec<usize> = sizes.iter().map(|size| size * count / total).collect();
@@ -180,7 +180,7 @@ fn quotas(sizes: &[usize], count: usize) -> Vec<usize> {
     quotas
 }
 
-/// `validation.fraction` of `rows` as a number of rows.
+/// Converts `validation.fraction` to a number of rows.
 ///
 /// # Errors
 /// [`DatasetError::Mismatch`] when the fraction is not in 0 ≤ f < 1.
@@ -204,7 +204,7 @@ mod tests {
         let mut rows: Vec<u32> = (0..100).collect();
         let taken = take_stratified(&mut rows, &labels, 21, 0, Seed(3));
         assert_eq!((taken.len(), rows.len()), (21, 79));
-        assert_eq!(taken.iter().filter(|&&row| row >= 70).count(), 6); // 6.3
+        assert_eq!(taken.iter().filter(|&&row| row >= 70).count(), 6); // 30 % of 21 is 6.3
         let mut all = [taken, rows].concat();
         all.sort_unstable();
         assert_eq!(all, (0..100).collect::<Vec<u32>>());

@@ -9,20 +9,20 @@ use super::{
     Targets,
 };
 
-/// Samples in memory, row-major: of generators, CSV files, arrays, and files of pixels.
+/// Samples in memory, row-major, from generators, CSV files, arrays and files of pixels.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     pub(crate) form: Features,
     pub(crate) features: Cells,
     pub(crate) targets: Targets,
     pub(crate) normalisation: Normalisation,
-    /// Random changes of training images that are pixels.
+    /// Augmentation of training images; only used for features that are pixels.
     pub(crate) augment: AugmentSpec,
-    /// Numbers of the rows in their file; empty if the table has all rows of the file.
+    /// For each row its index in its file; empty if the table has all rows of the file.
     pub(crate) source_rows: Vec<u32>,
-    /// Names of files, each with its first row in the table; empty for a single file.
+    /// First row in the table and name of each file; a single training file has no entry.
     pub(crate) source_files: Vec<(u32, String)>,
-    /// Values that were fitted to the training rows.
+    /// Values other than scales that were fitted to the training rows, if there are any.
     pub(crate) preparation: Option<Preparation>,
 }
 
@@ -30,17 +30,17 @@ pub(crate) struct Table {
 #[derive(Debug, Clone)]
 pub(crate) enum Cells {
     Numbers(Vec<f32>),
-    /// Images as bytes, a quarter of the memory of floats, which the table's normalisation scales.
+    /// Images as bytes (a quarter of the memory of floats), which the table's normalisation scales when they are read.
     Pixels(Vec<u8>),
 }
 
 impl Table {
-    /// Samples that are not normalised.
+    /// A table without normalisation.
     pub(crate) fn new(form: Features, features: Vec<f32>, targets: Targets) -> Self {
         Self::with(form, Cells::Numbers(features), targets)
     }
 
-    /// Images of bytes, which become `pixel / std - mean / std`.
+    /// A table of 8-bit images, whose features are `pixel / std - mean / std`.
     pub(crate) fn of_pixels(
         size: ImageSize,
         pixels: Vec<u8>,
@@ -66,7 +66,7 @@ impl Table {
         }
     }
 
-    /// Enables augmentation of pixel features, if `augment` is set.
+    /// Sets the augmentation of pixel features; `None` means no augmentation.
     pub(crate) fn augmented(mut self, augment: Option<&AugmentSpec>) -> Self {
         self.augment = augment.cloned().unwrap_or(AugmentSpec::NONE);
         self
@@ -80,7 +80,7 @@ impl Table {
         }
     }
 
-    /// Applies the scale of each column of features that are numbers, and stores the scales.
+    /// Normalises numeric features by the scale of each column, and stores the scales.
     pub(crate) fn normalise(&mut self, scales: Vec<Scale>) {
         if let Cells::Numbers(numbers) = &mut self.features {
             apply(&scales, numbers);

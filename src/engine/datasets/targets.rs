@@ -7,7 +7,7 @@ use super::{Normalisation, SampleMut, Target};
 pub struct Targets {
     /// The form of each row's target.
     pub form: Target,
-    /// `(rows, form.values_len())`; empty for new data without targets.
+    /// Numbers, or labels that are 1 or 0: `(rows, form.values_len())`; empty for new data without targets.
     pub values: Vec<f32>,
     /// Class of every row; empty if the target is not a class.
     pub labels: Vec<u32>,
@@ -16,7 +16,7 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Targets that are numbers, labels (1 or 0), or nothing.
+    /// Targets that are numbers or labels (1 or 0), or no targets.
     pub(crate) fn of_values(form: Target, values: Vec<f32>) -> Self {
         Self {
             form,
@@ -26,7 +26,7 @@ impl Targets {
         }
     }
 
-    /// Targets that are classes with these names.
+    /// Targets that are classes with these names; `labels` are class indices.
     pub(crate) fn of_classes(labels: Vec<u32>, class_names: Vec<String>) -> Self {
         let classes = class_names.len();
         Self {
@@ -37,7 +37,7 @@ impl Targets {
         }
     }
 
-    /// Classes that have numbers as names.
+    /// Targets that are classes; the names of the classes are their indices.
     pub(crate) fn of_numbered(labels: Vec<u32>, classes: usize) -> Self {
         let names = (0..classes).map(|class| class.to_string());
         Self::of_classes(labels, names.collect())

@@ -1,4 +1,4 @@
-//! What tests of datasets use.
+//! Helpers for tests of datasets.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,11 +9,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::{
-    Dataset, DatasetError, DatasetFacts, DatasetSpec, Known, Preparation, SampleMut, SamplesMut,
+    Dataset, DatasetError, DatasetFacts, DatasetSpec, Preparation, SampleMut, SamplesMut,
+    TrainingDataInfo,
 };
 use crate::base::{Purpose, Seed};
 
-/// Features, numbers and classes of rows.
+/// Features, numeric targets and class indices of these rows.
 pub(crate) fn read(dataset: &dyn Dataset, rows: &[u32]) -> (Vec<f32>, Vec<f32>, Vec<u32>) {
     let mut features = vec![9.0; rows.len() * dataset.features().len()];
     let mut values = vec![9.0; rows.len() * dataset.target().values_len()];
@@ -27,7 +28,7 @@ pub(crate) fn read(dataset: &dyn Dataset, rows: &[u32]) -> (Vec<f32>, Vec<f32>, 
     (features, values, labels)
 }
 
-/// The features of a row, changed as in training by numbers of `seed`.
+/// The features of a row, augmented with the random stream of `seed`.
 pub(super) fn augmented(dataset: &dyn Dataset, row: u32, seed: u64) -> Vec<f32> {
     let mut features = vec![9.0; dataset.features().len()];
     let sample = SampleMut {
@@ -40,7 +41,7 @@ pub(super) fn augmented(dataset: &dyn Dataset, row: u32, seed: u64) -> Vec<f32> 
     features
 }
 
-/// How many rows there are to train, validate and test on, as the plan knows it.
+/// The numbers of training, validation and test rows that the planner reports.
 pub(super) fn known(facts: &DatasetFacts) -> [usize; 3] {
     let DatasetFacts {
         train_samples: train,
@@ -51,22 +52,22 @@ pub(super) fn known(facts: &DatasetFacts) -> [usize; 3] {
     [train, validation, test]
 }
 
-/// Lets a file be written `seconds` ago: long ago, its modification time shows every change.
+/// Sets a file's modification time to `seconds` ago; for an old file, every change alters the modification time.
 pub(super) fn age(path: &Path, seconds: u64) {
     let file = File::options().write(true).open(path).unwrap();
     let time = SystemTime::now() - Duration::from_secs(seconds);
     file.set_modified(time).unwrap();
 }
 
-/// Bytes as `gzip` packs them.
+/// Compresses bytes as `gzip` does.
 pub(super) fn gz(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-/// What `kind` reads of other data once a model was trained on its own: features, numbers, classes and sources of all rows, and
-/// what is said of them.
+/// Reads the new data `path` as for a model trained on the dataset `kind`: features, numeric targets, classes and
+/// sources of all rows, and the remarks.
 pub(super) fn new_data(
     kind: &DatasetSpec,
     path: &Path,
@@ -74,10 +75,10 @@ pub(super) fn new_data(
 ) -> Result<(Rows, Vec<String>), DatasetError> {
     let dataset = kind.open(Seed(1), 0.0).unwrap().dataset;
     let (normalisation, preparation) = (dataset.normalisation(), dataset.preparation());
-    // As a checkpoint keeps it.
+    // Serialised and parsed again, as in a checkpoint.
     let preparation: Option<Preparation> =
         serde_json::from_str(&serde_json::to_string(&preparation).unwrap()).unwrap();
-    let known = Known {
+    let known = TrainingDataInfo {
         features: dataset.features(),
         target: dataset.target(),
         class_names: dataset.class_names(),
@@ -100,7 +101,7 @@ pub(super) fn new_data(
     Ok((found, remarks))
 }
 
-/// Rows of new data.
+/// Features, numeric targets, classes and sources of the rows of new data.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Rows {
     pub(super) features: Vec<f32>,

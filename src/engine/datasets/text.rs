@@ -61,11 +61,11 @@ fn default_share() -> f64 {
 /// The tokens of a text, and the vocabulary of its training part.
 struct Parts {
     tokens: Vec<u32>,
-    /// Tokens to train, validate and test on, one after another.
+    /// Numbers of tokens to train, validate and test on; the three parts follow one another.
     sizes: [usize; 3],
-    /// The tokens of the training part, ascending.
+    /// The distinct tokens of the training part, ascending.
     vocabulary: Vec<u32>,
-    /// Whether validation or test text has tokens that the training text has not.
+    /// Whether the validation or test part has tokens that the training part lacks.
     has_unknown: bool,
 }
 
@@ -94,7 +94,7 @@ impl TextSpec {
         Ok(OpenDataset::new(table, splits))
     }
 
-    /// All windows of parts of a text: their token ids, and the number of UTF-8 bytes of their targets.
+    /// All windows of `parts` of a text: their token ids, and the number of UTF-8 bytes of the targets of each.
     fn table(&self, vocabulary: &[u32], has_unknown: bool, parts: &[&[u32]]) -> Table {
         let (mut features, mut values) = (Vec::new(), Vec::new());
         let number = |token: &u32| vocabulary.binary_search(token).unwrap_or(vocabulary.len());
@@ -197,7 +197,7 @@ impl TextSpec {
         }
     }
 
-    /// Adds the tokens of a file.
+    /// Appends the tokens of a file to `tokens`.
     fn read(&self, file: &Path, tokens: &mut Vec<u32>) -> Result<(), DatasetError> {
         let bytes = crate::base::file::read(file)
             .map_err(|error| DatasetError::unreadable(file, &error))?;
@@ -238,7 +238,7 @@ mod tests {
         path
     }
 
-    /// Numbers and bytes of row `row`.
+    /// Token ids of row `row`, and the number of bytes of its targets.
     fn row(open: &OpenDataset, row: u32) -> (Vec<f32>, f32) {
         let (features, values, _) = read(&*open.dataset, &[row]);
         (features, values[0])
@@ -262,7 +262,7 @@ mod tests {
         let open = spec.open().unwrap();
         let splits = &open.splits;
         let rows = [&splits.train[..], &splits.validation, &splits.test].concat();
-        // a = 0, b = 1, c = 2, é = 3, unknown = 4
+        // Token ids: a = 0, b = 1, c = 2, é = 3, unknown = 4
         let expected = [
             ([0.0, 1.0, 0.0, 1.0], 3.0),
             ([1.0, 2.0, 0.0, 1.0], 3.0),
@@ -283,7 +283,7 @@ mod tests {
         let spec = spec(&folder.path().join("*.txt"), TokenKind::Bytes, 2);
         let open = spec.open().unwrap();
         assert_eq!(row(&open, 0), (vec![0.0, 1.0, 0.0], 2.0));
-        // 6 bytes to train on: 1 2 1 2 1 255
+        // The training part has 6 bytes: 1 2 1 2 1 255
         assert_eq!(row(&open, 1), (vec![0.0, 1.0, 0.0], 2.0));
         assert_eq!(open.splits.train.len(), 2);
     }

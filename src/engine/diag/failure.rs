@@ -19,7 +19,7 @@ pub struct Failure {
     pub diagnostics: Vec<Diagnostic>,
     /// The texts; the first is the input file.
     pub sources: Arc<[Source]>,
-    /// Consequence of the mistakes: "nothing was run"; not part of JSON output.
+    /// Consequence of the mistakes for the closing line, such as "nothing was run"; not part of JSON output.
     #[serde(skip)]
     pub consequence: &'static str,
 }
@@ -39,7 +39,7 @@ impl Failure {
         }
     }
 
-    /// Sets another closing line: "no report was written".
+    /// Replaces the consequence in the closing line, for example by "no report was written".
     #[must_use]
     pub fn so(self, consequence: &'static str) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Failure {
         }
     }
 
-    /// A mistake that has no text to point into.
+    /// A failure with a single mistake that refers to no source text.
     pub fn plain(title: impl Into<String>, help: Option<String>) -> Self {
         Self {
             diagnostics: vec![Diagnostic::error(title).maybe_help(help)],
@@ -57,7 +57,7 @@ impl Failure {
         }
     }
 
-    /// Draws every mistake and the closing line.
+    /// Renders every mistake, and the closing line if there is a source text.
     pub fn render(&self, is_coloured: bool) -> String {
         let mut text = self.render_each(is_coloured);
         if !self.sources.is_empty() {
@@ -66,7 +66,8 @@ impl Failure {
         text
     }
 
-    /// Renders every mistake, each followed by an empty line; more than a hundred are only counted.
+    /// Renders every mistake, each followed by an empty line; of those after the first hundred only the number is
+    /// given.
     pub fn render_each(&self, is_coloured: bool) -> String {
         let drawn = self.diagnostics.iter().take(DRAWN);
         let mut text: String = drawn
@@ -84,7 +85,7 @@ impl Failure {
         text
     }
 
-    /// Whether messages on standard error may be coloured.
+    /// Whether messages on standard error may be coloured: it is a terminal, and `NO_COLOR` is not set.
     pub fn is_stderr_coloured() -> bool {
         std::io::stderr().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 /// One mistake, or one warning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// A lower-case fragment that stands alone, literals in backticks, no full stop.
+    /// The message: a lower-case fragment that can be understood alone, literals in backticks, no full stop.
     pub title: String,
     /// Places of the mistake, the primary one first.
     pub labels: Vec<Label>,
-    /// What to do next, one line each, nearest name first.
+    /// Advice, one line each; a suggested name comes first.
     pub help: Vec<String>,
     /// Background information, one line each.
     pub note: Vec<String>,
@@ -96,7 +96,8 @@ impl Diagnostic {
         self
     }
 
-    /// Adds the nearest of `names` to `word`, if one is similar, and the list of all names after the text `what`.
+    /// Adds advice: the one of `names` that is most similar to `word`, if any is, and a list of all `names`, introduced
+    /// by the text `what`.
     #[must_use]
     pub fn among<'a>(
         self,
@@ -110,14 +111,14 @@ impl Diagnostic {
         self.maybe_help(meant).maybe_help(all)
     }
 
-    /// Adds a line of background.
+    /// Adds a line of background information.
     #[must_use]
     pub fn note(mut self, line: impl Into<String>) -> Self {
         self.note.push(line.into());
         self
     }
 
-    /// The place that the message is about.
+    /// The place that the message is about; `None` if the diagnostic has no place.
     pub fn place(&self) -> Option<Place> {
         self.labels.first().map(|label| label.place)
     }

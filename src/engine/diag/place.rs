@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-/// A range of bytes in one of the sources of an input. Small, because every node of a manifest has one.
+/// A range of bytes in one of an input's source texts. It is kept small, since every node of a manifest has one.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -14,7 +14,7 @@ pub struct Place {
     pub source: u32,
     /// Offset of the first byte.
     pub start: u32,
-    /// Byte after the last.
+    /// Offset of the byte after the last one.
     pub end: u32,
 }
 
@@ -63,7 +63,7 @@ pub struct Source {
     pub text: String,
 }
 
-/// The keys that were there before, each with its place and that of the first one.
+/// The repeated keys among `items`: for each occurrence after the first, the key, its place and the place of the first.
 pub fn repeated<K: Copy + Eq + Hash>(
     items: impl IntoIterator<Item = (K, Place)>,
 ) -> Vec<(K, Place, Place)> {

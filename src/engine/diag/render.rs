@@ -1,6 +1,6 @@
-//! Renders diagnostics as text; no other module does.
+//! Renders diagnostics as text; no other module renders them.
 //!
-//! What they quote can come from anywhere, so characters that a terminal acts on are shown as their codes.
+//! Quoted text can come from anywhere, so characters that a terminal would interpret are shown as their codes.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use super::{Diagnostic, Severity, Source};
 use crate::base::text::{visible, visible_lines};
 
-/// Draws one diagnostic, without a final line break.
+/// Renders one diagnostic, without a final line break.
 pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -65,7 +65,8 @@ fn snippet<'a>(
     Some(snippet)
 }
 
-/// The text with control characters replaced by characters of equal length in bytes, so that positions stay valid.
+/// The source text with the control characters U+0080 to U+009F replaced by `·`, which has as many bytes in UTF-8, so
+/// that positions stay valid.
 fn drawable(source: &Source) -> Cow<'_, str> {
     let is_late_control = |letter: char| matches!(letter, '\u{80}'..='\u{9f}');
     if source.text.contains(is_late_control) {

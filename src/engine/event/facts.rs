@@ -8,21 +8,20 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::measure::gpu::GpuUsage;
 
-/// Metrics of the trained model by name; `None` for a value that is not finite. Unit and direction are in the results'
-/// columns.
-pub type Metric = BTreeMap<String, Option<f64>>;
+/// Metrics of a trained model by name; `None` for a value that is not finite. Unit and direction of each metric are
+/// listed with the columns of the results.
+pub type Metrics = BTreeMap<String, Option<f64>>;
 
-/// One epoch; only deterministic values.
+/// Results of one epoch, a row of `epochs.csv`. All are facts except the times in `steps`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EpochRow {
-    /// Epoch, from 0.
+    /// Number of the epoch, from 0.
     pub epoch: usize,
     /// Mean training loss over the epoch's samples; `None` when it is not a finite number.
     pub train_loss: Option<f64>,
     /// Validation metrics by name (`val_loss`, `val_r2`, `val_accuracy`, …).
-    pub validation: Metric,
-    /// Learning rate of the epoch, that of its first step if it changes during the epoch; `None` where a command
-    /// reports none.
+    pub validation: Metrics,
+    /// Learning rate in the first step of the epoch; `None` if a command did not report one.
     pub lr: Option<f64>,
     /// Losses of the epoch's steps, in order; not part of `epochs.csv` (they go to `steps.csv`).
     #[serde(default)]
@@ -30,8 +29,9 @@ pub struct EpochRow {
 }
 
 impl EpochRow {
-    /// The rows of `epochs` epochs from those of a program that printed more: the last values of each epoch. Less than
-    /// two rows an epoch are one each, and then further ones of the last epoch (an evaluation at the end).
+    /// Reduces the rows that a program printed for `epochs` epochs to one row per epoch. The rows are divided evenly
+    /// among the epochs, and the last value in an epoch counts. If there are fewer than two rows per epoch, each row is
+    /// one epoch, and surplus rows (an evaluation at the end) belong to the last epoch.
     pub fn of_epochs(rows: &[Self], epochs: usize) -> Vec<Self> {
         let (count, last) = (rows.len(), epochs.saturating_sub(1));
         let mut kept: Vec<Self> = Vec::new();
@@ -57,63 +57,66 @@ impl EpochRow {
     }
 }
 
-/// One step.
+/// Loss and time of one optimizer step.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StepRow {
-    /// Loss; `None` when it is not a finite number.
+    /// Training loss of the step; `None` when it is not a finite number.
     pub loss: Option<f64>,
-    /// Milliseconds, warm-up included.
+    /// Time of the step in milliseconds; recorded for warm-up steps too.
     pub step_ms: f64,
 }
 
-/// Number of steps in the mean [`RunFacts::first_steps_loss`].
+/// Number of steps whose mean loss is [`RunFacts::first_steps_loss`].
 pub const FIRST_STEPS: u64 = 10;
 
-/// All results of a run that a rerun on the same numeric class repeats to the bit.
+/// All results of a run that a rerun in the same numeric class repeats bit for bit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunFacts {
-    /// `Some(reason)` when the run diverged.
+    /// Why the run diverged; `None` if it did not.
     pub diverged: Option<String>,
     /// Number of parameters (elements of all tensors).
     pub parameters: u64,
-    /// FLOPs of a forward pass, per sample, as the operations counted them.
+    /// FLOPs of a forward pass per sample, summed over its operations.
     pub flops_forward_per_sample: f64,
     /// FLOPs of a backward pass, per sample.
     pub flops_backward_per_sample: f64,
-    /// Optimizer steps done.
+    /// Number of optimizer steps.
     pub steps: u64,
-    /// Samples trained on.
+    /// Number of training samples, summed over the epochs.
     pub samples: u64,
-    /// Epochs done.
+    /// Number of trained epochs.
     pub epochs: usize,
-    /// Epoch with the best loss (validation if there is one, else training), from 0.
+    /// Epoch (from 0) with the lowest loss: the validation loss if there is one, else the training loss. `None` if no
+    /// epoch has a loss.
     pub best_epoch: Option<usize>,
-    /// Loss of the first step.
+    /// Loss of the first step, for a command that of the first epoch; `None` if it is missing or not finite.
     pub first_loss: Option<f64>,
-    /// Mean training loss of the last epoch.
+    /// Mean training loss of the last epoch; `None` if it is missing or not finite.
     pub final_loss: Option<f64>,
-    /// Best loss over epochs (validation if there is one, else training).
+    /// Lowest loss of an epoch (validation loss if there is one, else training loss); `None` if no epoch has a loss.
     pub best_loss: Option<f64>,
-    /// Loss on one fixed evaluation batch (fixed noise, raw weights) before training.
+    /// Loss on the fixed batch (same noise, raw weights) before training; `None` if it was not computed or is not
+    /// finite.
     pub eval_loss_before: Option<f64>,
-    /// Evaluation loss after training.
+    /// Loss on the fixed batch after training; `None` if it was not computed or is not finite.
     pub eval_loss_after: Option<f64>,
-    /// Metrics at the end, by name (`val_mse`, `test_r2`, `fresh_mse`, …); those of a costly evaluation in the first
-    /// block only.
-    pub metrics: Metric,
-    /// blake3 over names and bytes of the final weights.
+    /// Metrics at the end of the run, by name (`val_mse`, `test_r2`, `fresh_mse`, …). A costly evaluation adds its
+    /// metrics in the first block only.
+    pub metrics: Metrics,
+    /// blake3 digest over names and bytes of the final weights; empty for a command.
     pub weight_checksum: String,
-    /// Mean training loss of the first [`FIRST_STEPS`] steps (of all steps if there are fewer).
+    /// Mean training loss of the first [`FIRST_STEPS`] steps (of all steps if there are fewer); `None` if there is no
+    /// step or a loss is not finite.
     #[serde(default)]
     pub first_steps_loss: Option<f64>,
-    /// Operations of the run whose bits may differ every time, because a GPU library has no deterministic algorithm for
-    /// them; empty if all results are reproducible.
+    /// Operations of the run whose results may differ in some bits on every rerun, because a GPU library has no
+    /// deterministic algorithm for them; empty if all results are reproducible.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub nondeterministic: String,
-    /// Work of one training step by operation, and the samples of an epoch; empty for a command.
+    /// Work of one training step, a row per layer and operation, and the row [`SAMPLES`]; empty for a command.
     #[serde(default, skip_serializing_if = "has_no_rows")]
     pub work: Shared<Vec<OpWork>>,
-    /// Predictions for the test split's samples, by class; empty without classes.
+    /// Confusion matrix of the samples of the test split; empty if the targets are not classes.
     #[serde(default, skip_serializing_if = "has_no_rows")]
     pub confusion: Shared<Vec<Confusion>>,
 }
@@ -122,7 +125,7 @@ fn has_no_rows<R>(rows: &Shared<Vec<R>>) -> bool {
     rows.is_empty()
 }
 
-/// An entry of a confusion matrix: how many samples of a class the trained model predicts to be of another, or of the same.
+/// An entry of a confusion matrix: the number of samples of one true class for which the model predicts one class.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Confusion {
     /// True class of the samples.
@@ -133,37 +136,37 @@ pub struct Confusion {
     pub samples: u64,
 }
 
-/// Name of the row whose number of calls is the number of training samples in the first epoch.
+/// Name of the row of [`RunFacts::work`] whose number of calls is the number of training samples in the first epoch.
 pub const SAMPLES: &str = "samples";
 
-/// Work of one operation of one layer in one training step: counted, not timed. It does not depend on the number of
+/// Work of one operation of one layer in one training step: counted, not timed, and independent of the number of
 /// threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OpWork {
-    /// Layer; empty if there is none.
+    /// Path of the layer that called the operation; empty if no layer did.
     pub layer: String,
-    /// Operation; the name of a phase for work outside of all operations in it; [`SAMPLES`].
+    /// Name of the operation, or of a phase (for its work outside of all operations), or [`SAMPLES`].
     pub op: String,
-    /// Calls.
+    /// Number of calls per step; in the row [`SAMPLES`] the number of samples.
     pub calls: u64,
-    /// Calls of the operation's backward pass.
+    /// Number of calls of the operation's backward pass.
     pub backward_calls: u64,
-    /// FLOPs of the forward pass, by the operation's rule.
+    /// FLOPs of the forward pass, by the operation's formula.
     pub flops_forward: u64,
-    /// FLOPs of the backward pass.
+    /// FLOPs of the backward pass, by the operation's formula.
     pub flops_backward: u64,
-    /// Tensors whose memory was requested, in both passes.
+    /// Number of tensors whose memory was requested in the forward and backward pass.
     pub tensors: u64,
-    /// Bytes of these tensors.
+    /// Size of these tensors in bytes.
     pub tensor_bytes: u64,
-    /// Kernels queued on the GPU; `None` on the CPU.
+    /// Number of kernels queued on the GPU; `None` on the CPU.
     pub launches: Option<u64>,
-    /// Copies between host and GPU, and on it; `None` on the CPU.
+    /// Number of copies between host and GPU and within GPU memory; `None` on the CPU.
     pub copies: Option<u64>,
 }
 
-/// Milliseconds of a step by phase; phases do not overlap and sum to the step together with `other`. The worker
-/// averages over the measured steps and does not report per-step values.
+/// Milliseconds of a step by phase, as means over steps (a worker does not report them step by step). The phases do not
+/// overlap; together with `other_ms` they sum to the time of the step.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseTimes {
     /// Waiting for the batch.
@@ -172,30 +175,30 @@ pub struct PhaseTimes {
     pub transfer_ms: f64,
     /// Forward pass.
     pub forward_ms: f64,
-    /// Loss.
+    /// Loss function.
     pub loss_ms: f64,
     /// Backward pass.
     pub backward_ms: f64,
-    /// Clipping, optimizer, weight average.
+    /// Gradient clipping, optimizer step, moving average of the weights.
     pub optimizer_ms: f64,
-    /// The step less the phases above.
+    /// Time of the step outside of the phases above.
     pub other_ms: f64,
 }
 
-/// Loader times, summed over the run.
+/// Times of the data loader; seconds are summed over the run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LoaderTimes {
-    /// Seconds that training waited.
+    /// Seconds that training waited for batches.
     pub wait_s: f64,
-    /// Seconds that loading worked (in worker threads, or in the training thread for 0 workers).
+    /// Seconds spent on preparing batches, summed over the worker threads (for 0 workers, in the training thread).
     pub work_s: f64,
-    /// Milliseconds to start the workers, median over starts.
+    /// Milliseconds to start the workers: mean over all starts, for an observed program the median over epochs.
     pub start_ms: f64,
-    /// Milliseconds to stop and join the workers, median over stops.
+    /// Milliseconds to stop and join the workers, mean over all stops.
     pub stop_ms: f64,
 }
 
-/// Computed parts of memory, in bytes.
+/// Memory of a run's tensors in bytes, by purpose; computed, not measured.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryParts {
     /// Parameters.
@@ -208,7 +211,7 @@ pub struct MemoryParts {
     pub activation_bytes: u64,
 }
 
-/// A value that equal runs share to save memory (a long plan has a hundred thousand runs); it is copied on write.
+/// A value that runs share if it is equal, to save memory (a plan can have a hundred thousand runs); copied on write.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Shared<T>(Arc<T>);
@@ -233,106 +236,111 @@ impl<T> From<T> for Shared<T> {
     }
 }
 
-/// Device memory of a run, in bytes; empty on the CPU.
+/// GPU memory of a run; every value is `None` on the CPU, or if it was not reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeviceMemoryTimes {
-    /// The allocator's high-water mark in training.
+    /// Peak memory that the allocator handed out in training, in bytes.
     pub peak_train_bytes: Option<u64>,
-    /// The allocator's high-water mark in validation.
+    /// Peak memory that the allocator handed out in validation, in bytes.
     pub peak_validation_bytes: Option<u64>,
-    /// Memory in use at the end, by all processes, as the driver reports it: including libraries, kernels and the
-    /// allocator's reserve.
+    /// Memory in use by all processes at the end of the run, in bytes, as the driver reports it: including libraries,
+    /// kernels and memory that the allocator holds in reserve.
     pub used_bytes: Option<u64>,
-    /// Source of these numbers.
+    /// How these numbers were measured; empty if they were not.
     pub source: String,
 }
 
-/// All results of a run from clocks and counters.
+/// All results of a run that are measured with clocks and counters: times, memory, energy.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunTimes {
-    /// Warm-up steps, dropped from the figures below.
+    /// Number of warm-up steps, which are left out of the figures below.
     pub warmup_steps: u64,
     /// Number of steps from which the times below are computed; `None` for a command that reports only its own times.
     pub measured_steps: Option<u64>,
-    /// Median milliseconds of a step.
+    /// Median time of a step in milliseconds.
     pub step_ms: f64,
-    /// Means over the measured steps, so that they sum to `step_mean_ms`. On a device that runs asynchronously they are
-    /// from extra steps that synchronise after every phase, and sum to `phase_step_ms`; without such steps all time is
-    /// `other`.
+    /// Mean time of a step by phase. On the CPU, over the measured steps: the phases sum to `step_mean_ms`. On a device
+    /// that runs asynchronously, over extra steps that synchronise after every phase: they sum to `phase_step_ms`;
+    /// without such steps all time is in `other_ms`.
     pub phases: PhaseTimes,
-    /// Mean milliseconds of a step.
+    /// Mean time of a step in milliseconds.
     pub step_mean_ms: f64,
     /// Samples per second over the measured steps (wall time, waiting included).
     pub samples_per_s: f64,
-    /// Ratio of synchronised to ordinary step time, both means; `None` if phases were measured in ordinary steps.
+    /// Mean time of the synchronised extra steps divided by that of ordinary steps; `None` if the phases were measured
+    /// in ordinary steps.
     pub observer_ratio: Option<f64>,
-    /// Median seconds of an epoch, validation excluded; `None` without a whole epoch.
+    /// Median seconds of an epoch, validation excluded; `None` if no epoch was complete.
     pub epoch_s: Option<f64>,
     /// Seconds of training, validation excluded.
     pub train_s: f64,
-    /// Seconds of validation and evaluation.
+    /// Seconds of validation and of the evaluations before and after training.
     pub validation_s: f64,
-    /// Seconds from the start of training to the end of the best epoch, validation excluded.
+    /// Seconds from the start of training to the end of the best epoch, validation excluded; `None` without a best
+    /// epoch.
     pub best_epoch_s: Option<f64>,
     /// Seconds from the worker's first instruction to the first step (data, model, weights).
     pub startup_s: f64,
     /// Seconds from the worker's first instruction to the end, costly evaluation excluded.
     pub total_s: f64,
-    /// Seconds of the processes before this one, if the run was interrupted and resumed; then `train_s`, `validation_s`
-    /// and `total_s` are sums over all processes.
+    /// For a run that was interrupted and resumed, the seconds of its earlier processes, else `None`. If it is set,
+    /// `train_s`, `validation_s` and `total_s` are sums over all processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_after_s: Option<f64>,
-    /// The loader.
+    /// Times of the data loader.
     pub loader: LoaderTimes,
-    /// The process's high-water mark when training (before the first validation) was measured, in bytes.
+    /// Peak resident memory of the process before the first validation, in bytes; for a command, that of all its
+    /// processes until its end.
     pub peak_train_bytes: Option<u64>,
-    /// The process's high-water mark after validation, in bytes.
+    /// Peak resident memory of the process, validation included, in bytes.
     pub peak_validation_bytes: Option<u64>,
-    /// Source of both peaks of resident memory (`VmHWM`, `ru_maxrss`, …).
+    /// How both peaks of resident memory were measured (`VmHWM`, `ru_maxrss`, …).
     pub memory_source: String,
-    /// Computed parts.
+    /// Memory of parameters, gradients, optimizer and activations; computed, not measured.
     pub memory: MemoryParts,
-    /// Number of Rayon threads that computed.
+    /// Number of threads that computed.
     pub threads: usize,
     /// The numeric class: architecture, vector level, device.
     pub numeric_class: String,
-    /// Seconds of costly evaluation; `None` without any.
+    /// Seconds of the costly evaluation; `None` if there was none.
     #[serde(default)]
     pub assessment_s: Option<f64>,
-    /// Improvement rate: `(first_loss − best_loss) / best_epoch_s`.
+    /// Mean decrease of the loss per second: `(first_loss − best_loss) / best_epoch_s`; `None` if one of them is
+    /// missing.
     #[serde(default)]
     pub improvement_per_s: Option<f64>,
-    /// Size in bytes of the checkpoint files that the run wrote; `None` without any.
+    /// Size in bytes of the checkpoint files that the run wrote; `None` if it wrote none.
     #[serde(default)]
     pub checkpoint_bytes: Option<u64>,
-    /// Bytes of resident memory gained by training after the warm-up steps (at least two), excluding changes between
-    /// epochs; negative if memory was released, `None` if the system does not report it or there were too few steps.
-    /// Per step: divided by the steps of the run less the greater of `warmup_steps` and 2.
+    /// Growth of resident memory in training, in bytes. Left out are the first steps (the warm-up, at least two) and
+    /// changes between epochs. Negative if memory was released; `None` if the system does not report it or there were
+    /// too few steps. Growth per step: divide by the steps of the run less the greater of `warmup_steps` and 2.
     #[serde(default)]
     pub memory_growth_bytes: Option<i64>,
-    /// Memory of the device.
+    /// GPU memory of the run.
     #[serde(default)]
     pub device_memory: Shared<DeviceMemoryTimes>,
-    /// The GPU's counters.
+    /// Readings of the GPU's counters in training: clocks, power, energy, temperature.
     #[serde(default)]
     pub gpu: Shared<GpuUsage>,
-    /// Algorithms by which the GPU computed convolutions, by size, if a library chose them: see
+    /// How the GPU computed the convolutions, by size, if a library chose the algorithms (else empty): see
     /// [`Backend::convolutions`].
     ///
     /// [`Backend::convolutions`]: crate::device::Backend::convolutions
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub convolutions: String,
-    /// Total size in bytes of the run's events, counted by the parent.
+    /// Total size in bytes of the events that the run sent; counted by the parent, `None` in the worker.
     #[serde(default)]
     pub log_bytes: Option<u64>,
-    /// Whether the times are of a command that reported its steps; then a time of 0 means that it was not reported.
+    /// Whether these are the times of a command that reported its steps; a time of 0 was then not reported.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_observed: bool,
-    /// Number of processes that trained together, of which one was observed; the samples are its own times this number.
+    /// Number of processes that trained together; `None` if there was only one. One process was observed, and the
+    /// numbers of samples are its own multiplied by this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u64>,
-    /// Times that a command reported, by the name of their metric.
+    /// Times that a command reported as metrics, by name of the metric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<String, f64>,
 }
@@ -343,7 +351,7 @@ impl RunTimes {
         self.measured_steps != Some(0) && self.resumed_after_s.is_none()
     }
 
-    /// Whether the times are of a command that reported no steps; then a time of 0 means that it was not reported.
+    /// Whether these are the times of a command that reported no steps; a time of 0 was then not reported.
     pub fn is_of_command(&self) -> bool {
         self.measured_steps.is_none()
     }

@@ -1,4 +1,4 @@
-//! [`Job`]: a run to be done.
+//! [`Job`]: a run that is to be done.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use crate::plan::{CellSpec, PlannedCell, Resume};
 /// Identity of a run: a cell by its row in the plan, a seed, a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId {
-    /// Row of the cell in the plan.
+    /// Row of the cell in the plan, from 0.
     pub cell: usize,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
 }
 
-/// A run to be done.
+/// A run that is to be done.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Cell, seed and block.
     pub id: RunId,
-    /// What to train.
+    /// The resolved cell that is trained.
     pub spec: Arc<CellSpec>,
     /// Expected seconds; `None` without an estimate.
     pub estimated_s: Option<f64>,
-    /// Where the run's training state is stored, if it can resume.
+    /// Where the run's training state is stored; `None` if the run stores none.
     pub resume: Option<Resume>,
-    /// The trial, if the run belongs to a search; its cell is not part of a plan.
+    /// The trial, if the run belongs to a search (its cell is then not one of the plan's cells); else `None`.
     pub trial: Option<Arc<Trial>>,
 }
 
@@ -41,16 +41,16 @@ pub struct Trial {
     pub info: TrialInfo,
     /// Whether the worker waits for a verdict after every epoch.
     pub awaits_verdicts: bool,
-    /// The trained models whose ensemble the trial is; empty for a trial that trains a model.
+    /// The trained models that form the ensemble; empty for a trial that trains a model.
     pub members: Vec<Member>,
 }
 
 /// Why a trial was pruned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pruned {
-    /// Entry for `plan.json`.
+    /// Step, metric and threshold of the decision, as stored in `plan.json`.
     pub info: PrunedInfo,
-    /// The reason in the trial's row, one line.
+    /// The reason in one line, for the trial's row in the results.
     pub reason: String,
 }
 

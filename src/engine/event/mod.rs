@@ -23,7 +23,7 @@ mod status;
 
 pub use facts::{
     Confusion, DeviceMemoryTimes, EpochRow, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts,
-    Metric, OpWork, PhaseTimes, RunFacts, RunTimes, SAMPLES, StepRow,
+    Metrics, OpWork, PhaseTimes, RunFacts, RunTimes, SAMPLES, StepRow,
 };
 
 pub use job::{Job, Pruned, RunId, Trial};
@@ -55,7 +55,7 @@ pub const PROTOCOL_VERSION: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// The first line.
+    /// The first event: tells the worker's protocol and build.
     Hello {
         /// [`PROTOCOL_VERSION`] of the worker.
         protocol: u32,
@@ -91,18 +91,18 @@ pub enum Event {
         epoch: usize,
         /// Optimizer steps done in the epoch.
         step: usize,
-        /// Loss of the last step that was read; `None` where reading it would cost a device sync.
+        /// Loss of the latest step whose loss was copied to the host; `None` where a copy would force a device sync.
         loss: Option<f64>,
     },
     /// An epoch has ended.
     Epoch(Box<EpochRow>),
     /// Progress of a costly evaluation; at most ten a second.
     Assessing {
-        /// Name of the evaluation: `ddim`.
+        /// Name of the evaluation, for example `ddim`.
         what: String,
-        /// Number of finished parts.
+        /// Number of finished parts of the evaluation.
         done: usize,
-        /// Number of all parts.
+        /// Number of all parts of the evaluation.
         of: usize,
     },
     /// The costly evaluation wrote an image.
@@ -125,7 +125,7 @@ pub enum Event {
     },
     /// The end of a run that failed.
     Failed {
-        /// Status that the row gets.
+        /// Kind of failure, which decides the run's status.
         status: FailedStatus,
         /// The reason in one line, with the figures that explain it, and without paths of this machine.
         reason: String,
@@ -138,7 +138,7 @@ pub enum Event {
 pub enum FailedStatus {
     /// Data, files or a device failed with a known error; the run is `failed` with this reason.
     Error,
-    /// A bug of this program that the worker detected: the row is `panicked`.
+    /// A bug of Fieldtrial that the worker detected; the run's status is `panicked`.
     Bug,
     /// Device or host memory ran out and the allocator reported it.
     Oom,
@@ -157,8 +157,8 @@ pub struct Order<Cell> {
     pub seed: u64,
     /// Block of the run, from 0.
     pub block: usize,
-    /// Folder for the images of the costly evaluation, which this run does after training; `None` for a run without one.
-    /// Only block 0 has one: later blocks repeat training only.
+    /// Folder for the images of the costly evaluation after training; `None` for a run without one. Only runs of block
+    /// 0 have one, since later blocks repeat the training only.
     #[serde(default)]
     pub assess_into: Option<PathBuf>,
     /// Whether the worker waits for a [`Reply`] after every epoch.
@@ -168,18 +168,18 @@ pub struct Order<Cell> {
     /// trains a model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
-    /// Size in bytes below which the run writes its weights even if `train.save-to` is not set.
+    /// The run writes its weights even without `train.save-to` if they have fewer bytes than this.
     #[serde(default, skip_serializing_if = "crate::manifest::is_default")]
     pub keep_weights_below: u64,
-    /// Where the training state is stored and read, so that an interrupted run can resume; `None` for a run that stores none.
+    /// Where the training state is stored, so that an interrupted run can resume; `None` for a run that stores none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Resume>,
-    /// Folders of a command's run; `None` for built-in models.
+    /// Folder, log file and cores of a command's run; `None` for built-in models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFiles>,
 }
 
-/// Folder and cores of a command's run.
+/// Folder, log file and cores of a command's run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramFiles {
     /// Folder in which the program may leave files.
@@ -203,8 +203,8 @@ pub struct Member {
 /// Receives every event of a run, in the worker; its reply to [`Event::Epoch`] decides whether the run continues.
 pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
 
-/// The parent's reply to an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`. `"end"` may come at any time, to the
-/// worker of a command or of a run that writes its state.
+/// The parent's reply to an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`. To a worker that runs a command
+/// or saves its training state, the parent may send `"end"` at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {

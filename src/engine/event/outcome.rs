@@ -9,25 +9,25 @@ pub struct RunOutcome {
     pub status: Status,
     /// One line with the kind of failure and its numbers; empty for `done`.
     pub reason: String,
-    /// Why a search pruned the run.
+    /// Why a search pruned the run; `None` if it was not pruned.
     pub pruned: Option<Pruned>,
     /// The facts, if the run ended by itself or was pruned.
     pub facts: Option<RunFacts>,
     /// The times, if the run ended by itself or was pruned.
     pub times: Option<RunTimes>,
-    /// Finished epochs.
+    /// Results of the finished epochs, in order.
     pub epochs: Vec<EpochRow>,
     /// Images of the run's costly evaluation.
     pub samples: Vec<Sample>,
-    /// Times of the profiled steps.
+    /// Profile of the operations; `None` if none was recorded.
     pub profile: Option<Profile>,
     /// The end of the worker's standard error.
     pub stderr: String,
     /// Seconds from start to end, measured by the parent.
     pub wall_s: f64,
-    /// Peak resident memory of the process in bytes, from `wait4`.
+    /// Peak resident memory of the process in bytes, from `wait4`; `None` if unknown.
     pub peak_rss_bytes: Option<u64>,
-    /// CPU seconds of the process, from `wait4`.
+    /// CPU seconds of the process, from `wait4`; `None` if unknown.
     pub cpu_s: Option<f64>,
 }
 

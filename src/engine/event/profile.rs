@@ -28,7 +28,7 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OpRow {
-    /// Path of the calling layer, as in checkpoints (`down.0.block.conv1`); empty for none.
+    /// Path of the calling layer, as in checkpoints (`down.0.block.conv1`); empty if no layer called it.
     pub layer: String,
     /// Name of the operation (`conv2d`, `silu`).
     pub op: String,
@@ -38,11 +38,11 @@ pub struct OpRow {
     pub calls: u64,
     /// Milliseconds per step in the forward direction (or in the operation's phase).
     pub forward_ms: f64,
-    /// Milliseconds a step in the backward pass.
+    /// Milliseconds per step in the backward pass.
     pub backward_ms: f64,
-    /// FLOPs a step, forward, by the operation's rule.
+    /// FLOPs of the forward pass per step, by the operation's formula.
     pub flops_forward: f64,
-    /// FLOPs a step, backward.
+    /// FLOPs of the backward pass per step, by the operation's formula.
     pub flops_backward: f64,
     /// Bytes of the operation's results per step.
     pub allocated_bytes: f64,
@@ -57,9 +57,10 @@ pub struct Span {
     pub lane: String,
     /// Name of the span (`step`, `backward`, `conv2d`, `conv2d backward`, `batch`).
     pub name: String,
-    /// Layer, number of the step from 1, index of the batch in its epoch from 0; empty for none.
+    /// Layer of an operation, number of a step (from 1) or index of a batch in its epoch (from 0); empty if none
+    /// applies.
     pub detail: String,
-    /// Microseconds since the first profiled step began; negative for batches that were loaded before.
+    /// Microseconds since the first profiled step began; negative for batches that were loaded before it.
     pub start_us: f64,
     /// Duration in microseconds.
     pub duration_us: f64,

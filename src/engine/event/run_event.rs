@@ -9,12 +9,12 @@ use crate::base::text::count;
 
 use super::{Event, Job, RunId, RunOutcome, Status};
 
-/// An event.
+/// An event of the runs of an experiment, as the parent process sends it to its sinks.
 #[derive(Debug)]
 pub enum RunEvent<'a> {
     /// Sent before the first run.
     Start {
-        /// Number of planned runs, as far as known.
+        /// Number of planned runs, as far as it is known before the start.
         runs: usize,
         /// Largest number of concurrent runs.
         slots: usize,
@@ -23,7 +23,7 @@ pub enum RunEvent<'a> {
     RunStarted {
         /// The run.
         job: &'a Job,
-        /// Slot of the run, from 0.
+        /// Slot that the run occupies, from 0.
         slot: usize,
     },
     /// A worker sent an event.
@@ -40,7 +40,7 @@ pub enum RunEvent<'a> {
         /// Status and results of the run.
         outcome: &'a RunOutcome,
     },
-    /// A trial of a search is finished already, from an earlier invocation; it is not run.
+    /// A trial of a search that finished in an earlier invocation and is not run again.
     Kept(&'a KeptTrial),
     /// A run is not needed, since the times of its cell are already precise (`measure.until`).
     NotNeeded {
@@ -66,7 +66,8 @@ pub enum RunEvent<'a> {
 /// A finished trial of a search.
 #[derive(Debug)]
 pub struct KeptTrial {
-    /// The job that would run the trial; its trial has the values, and why the search pruned it, if it did.
+    /// The job that would run the trial; its [`Job::trial`] has the objective values and, if the trial was pruned, the
+    /// reason.
     pub job: Job,
     /// Status of the run.
     pub status: Status,

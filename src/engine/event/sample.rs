@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// An image that a worker has written, whole, under a temporary name in [`super::Order::assess_into`].
+/// An image that a worker has completely written, under a temporary name, in [`super::Order::assess_into`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// The sample's name, unique in its run: `ddim`.

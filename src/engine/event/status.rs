@@ -26,11 +26,11 @@ pub enum Status {
     Killed,
     /// A search stopped the trial early.
     Pruned,
-    /// The cell cannot run on any machine.
+    /// The cell's settings do not fit together, so it cannot run on any machine.
     Infeasible,
     /// The cell needs a device or a precision that this machine or build lacks.
     Skipped,
-    /// The run was not reached.
+    /// The run was not started, or it was interrupted.
     #[default]
     NotRun,
 }

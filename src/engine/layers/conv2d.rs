@@ -1,4 +1,4 @@
-//! [`Conv2d`].
+//! [`Conv2d`]: a 2D convolution.
 
 use super::Init;
 use crate::device::Backend;
@@ -51,7 +51,7 @@ impl<D: Kernels> Conv2d<D> {
         Self::new(init, inputs, outputs, 1, Conv2dOptions::default())
     }
 
-    /// `(B, H', W', outputs)` from `x: (B, H, W, inputs)`.
+    /// Applies the convolution: `(B, H', W', outputs)` from `x: (B, H, W, inputs)`.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let bias = self.bias.var();
         let weight = self.weight.var();

@@ -1,4 +1,4 @@
-//! [`Embedding`].
+//! [`Embedding`]: a table of vectors.
 
 use super::Init;
 use crate::device::Backend;
@@ -14,7 +14,7 @@ pub struct Embedding<D: Backend> {
 }
 
 impl<D: Kernels> Embedding<D> {
-    /// `rows` vectors of `features` values.
+    /// A table of `rows` vectors of `features` values each.
     pub fn new(init: &mut Init<'_, D>, rows: usize, features: usize) -> Result<Self> {
         let weight = init.normal([rows, features].into(), Layout::Plain, 1.0)?;
         Ok(Self { weight })
@@ -31,7 +31,7 @@ impl<D: Kernels> Embedding<D> {
         Ok(Self { weight })
     }
 
-    /// `(B, features)` from B indices.
+    /// Looks up the vectors of B indices: `(B, features)`.
     pub fn forward(&self, pass: &mut Pass<D>, indices: &[usize]) -> Result<Var<D>> {
         ops::embedding(pass, &self.weight.var(), indices)
     }

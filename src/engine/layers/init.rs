@@ -7,7 +7,7 @@ use rand_distr::StandardNormal;
 use crate::device::Backend;
 use crate::ops::{Convolution, Layout, Parameter, Result, Shape};
 
-/// Creates parameters; contains their device, the random stream of their initial values, and the algorithm of
+/// Creates the parameters of a model: contains the device, the random stream of initial values, and the algorithm of
 /// convolutions.
 ///
 /// Values are drawn on one thread, parameter by parameter and in PyTorch's order within each, so that they depend only
@@ -20,7 +20,7 @@ pub struct Init<'a, D: Backend> {
 }
 
 impl<'a, D: Backend> Init<'a, D> {
-    /// Parameters on `device`, drawn from `rng`.
+    /// Creates parameters on `device`, with initial values drawn from `rng`.
     pub fn new(device: &'a D, rng: ChaCha8Rng) -> Self {
         let convolution = Convolution::Auto;
         Self {
@@ -30,7 +30,7 @@ impl<'a, D: Backend> Init<'a, D> {
         }
     }
 
-    /// Sets the algorithm of convolutions.
+    /// Sets the algorithm that the model's convolutions use; the default is [`Convolution::Auto`].
     #[must_use]
     pub fn convolving_by(self, convolution: Convolution) -> Self {
         Self {
@@ -39,12 +39,12 @@ impl<'a, D: Backend> Init<'a, D> {
         }
     }
 
-    /// The device of the parameters.
+    /// The device on which parameters are created.
     pub fn device(&self) -> &'a D {
         self.device
     }
 
-    /// Algorithm of the convolutions.
+    /// The algorithm that the model's convolutions use.
     pub fn convolution(&self) -> Convolution {
         self.convolution
     }
@@ -63,19 +63,19 @@ impl<'a, D: Backend> Init<'a, D> {
         Ok((weight, self.uniform(bias, Layout::Plain, bound)?))
     }
 
-    /// Values uniform in `[-bound, bound)`.
+    /// A parameter with values uniform in `[-bound, bound)`.
     pub fn uniform(
         &mut self,
         torch_shape: Shape,
         layout: Layout,
         bound: f32,
     ) -> Result<Parameter<D>> {
-        // One random word per value; the unit interval is scaled afterwards, so that any bound works.
+        // Each value takes one random number of the unit interval, which is scaled afterwards, so that any bound works.
         let values = self.draw(torch_shape, |rng| bound * (2.0 * rng.r#gen::<f32>() - 1.0));
         Parameter::new(self.device, &values, torch_shape, layout)
     }
 
-    /// Values from the normal distribution with mean 0 and standard deviation `std`.
+    /// A parameter with values from the normal distribution with mean 0 and standard deviation `std`.
     pub fn normal(&mut self, torch_shape: Shape, layout: Layout, std: f32) -> Result<Parameter<D>> {
         let values = self.draw(torch_shape, |rng| {
             let value: f32 = rng.sample(StandardNormal);

@@ -1,4 +1,4 @@
-//! [`Linear`].
+//! [`Linear`]: a fully connected layer.
 
 use super::Init;
 use crate::device::Backend;
@@ -34,7 +34,8 @@ impl<D: Kernels> Linear<D> {
         })
     }
 
-    /// A layer at every point of a sequence: PyTorch `nn.Conv1d` with kernel 1, whose weight is `[outputs, inputs, 1]`.
+    /// The same layer at every point of a sequence: PyTorch `nn.Conv1d` with kernel 1 and a weight `[outputs, inputs,
+    /// 1]`.
     pub fn pointwise(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self> {
         let shape = [outputs, inputs, 1].into();
         let (weight, bias) = init.weight_and_bias(shape, Layout::Linear, inputs)?;
@@ -51,7 +52,7 @@ impl<D: Kernels> Linear<D> {
         self.weight.var()
     }
 
-    /// `(…, outputs)` from `x: (…, inputs)`.
+    /// Applies the layer and the activation: `(…, outputs)` from `x: (…, inputs)`.
     pub fn forward(
         &self,
         pass: &mut Pass<D>,

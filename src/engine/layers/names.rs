@@ -8,13 +8,13 @@ use crate::device::Backend;
 use crate::diag::{did_you_mean, list};
 use crate::ops::{Module, Path};
 
-/// Matches any number of parts of a name, also none.
+/// The pattern that matches any number of dot-separated parts of a name, also none.
 const ANY_PARTS: &str = "**";
 
-/// Whether one of `patterns` matches a dotted name: `*` stands for any characters of one part, `**` for any number of
-/// parts.
+/// A function that returns whether one of `patterns` matches a dotted name: `*` stands for any characters of one part,
+/// `**` for any number of parts.
 pub fn matcher(patterns: &[String]) -> impl Fn(&str) -> bool + use<> {
-    // Every part, also the last one, ends with a dot.
+    // In the pattern and in the name, every part ends with a dot, also the last one.
     let parts = |pattern: &String| {
         let parts = pattern.split('.').map(|part| match part {
             ANY_PARTS => r"(?:[^.]*\.)*".to_owned(),
@@ -29,13 +29,14 @@ pub fn matcher(patterns: &[String]) -> impl Fn(&str) -> bool + use<> {
     }
 }
 
-/// Error: patterns in a key of `[train]` that match no name. It is found by the run if the planner cannot know the
-/// names.
+/// Error: patterns of `train.freeze` or `train.fresh` match no name. The run reports it if the planner does not know
+/// the model's names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unmatched(String);
 
-/// Checks that every pattern of the key `train.KEY` matches one of the `names` of the model, or of the `others`.
+/// Checks that every pattern of the key `train.KEY` matches one of the `names` of the model's parameters, or one of the
+/// `others`, such as names in a file.
 ///
 /// # Errors
 /// All patterns that match nothing.
@@ -86,11 +87,12 @@ pub fn freeze<D: Backend>(
     Ok(())
 }
 
-/// Error of freezing all parameters.
+/// The message if all parameters would be frozen.
 pub const ALL_FROZEN: &str =
     "`train.freeze` matches all parameters of the model, nothing is left to train";
 
-/// Advice for a pattern that matches none of `names`: the most similar matching pattern, and the names.
+/// Advice for a pattern that matches none of `names`: a similar pattern that would match, if there is one, and the
+/// names.
 pub fn nearest_help(pattern: &str, names: &[String]) -> Vec<String> {
     let mut near: Vec<String> = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! [`GroupNorm`] and [`LayerNorm`].
+//! The normalisation layers [`GroupNorm`] and [`LayerNorm`].
 
 use super::Init;
 use crate::device::Backend;

@@ -1,4 +1,4 @@
-//! [`Loader`], and [`Epoch`]: the batches of one epoch as an iterator.
+//! [`Loader`] of a split, and [`Epoch`], an iterator over the batches of one epoch.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,9 +8,9 @@ use super::work::{Plan, Work};
 use super::{Batch, LoaderOptions};
 use crate::datasets::{Dataset, DatasetError};
 
-/// The batches of one epoch, in order; ends after the first error.
+/// The batches of one epoch, in order. The iterator ends after the first error.
 ///
-/// After the last batch, or when it is dropped, the threads end (or are kept for the next epoch, if `persistent`).
+/// When it ends or is dropped, its threads end too; with `persistent` they are kept for the next epoch instead.
 pub struct Epoch<'a> {
     loader: &'a Loader,
     plan: Arc<Plan>,
@@ -21,7 +21,7 @@ pub struct Epoch<'a> {
 pub(super) enum Source {
     /// The calling thread makes the batches.
     Here,
-    /// Worker threads make the batches; `None` after the threads were returned.
+    /// Worker threads make the batches; `None` once the epoch has ended and the threads were given back.
     Threads(Option<Pool>),
 }
 
@@ -92,7 +92,7 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// A loader over `rows` (a split) of `dataset`. Threads are started only by [`Loader::epoch`].
+    /// A loader over `rows` (a split) of `dataset`. It starts threads only when [`Loader::epoch`] is called.
     ///
     /// # Errors
     /// [`DatasetError::Mismatch`] for a batch size of 0, and for `weighted` on a dataset without classes;
@@ -125,7 +125,7 @@ impl Loader {
         })
     }
 
-    /// A loader of the same batches with separate threads and times, which records when each batch was made.
+    /// A loader of the same batches, but with its own threads and times, which also records when each batch was made.
     #[must_use]
     pub fn traced(&self) -> Self {
         Self {
@@ -135,7 +135,8 @@ impl Loader {
         }
     }
 
-    /// The batches of epoch `epoch`, in order. Dropping it midway stops the threads (or keeps them idle, if persistent).
+    /// The batches of epoch `epoch`, in order. Dropping the iterator early stops the threads (with `persistent` they
+    /// stay idle).
     pub fn epoch(&self, epoch: u64) -> Epoch<'_> {
         self.epoch_from(epoch, 0)
     }
@@ -156,12 +157,12 @@ impl Loader {
         Epoch::new(self, plan, Source::Threads(Some(pool)))
     }
 
-    /// Times of waiting, working, starting and stopping threads since the loader was created.
+    /// Times since the loader was created: waiting for batches, making batches, starting and stopping threads.
     pub fn times(&self) -> LoaderTimes {
         self.clock.read()
     }
 
-    /// Every batch of a [`Self::traced`] loader, in order of completion.
+    /// When each batch was made, in order of completion; empty unless the loader is [`Self::traced`].
     pub fn made(&self) -> Vec<MadeBatch> {
         self.clock.made()
     }
@@ -170,7 +171,7 @@ impl Loader {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the threads for the next epoch, or ends them.
+    /// Keeps the threads for the next epoch if they are `persistent`, else ends them.
     fn finish(&self, pool: Pool) {
         if self.work.options.spec.persistent {
             pool.abandon();

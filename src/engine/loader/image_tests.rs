@@ -77,7 +77,7 @@ fn workers_and_caches_change_no_byte() {
     }
 }
 
-/// As [`surfaces`], with batches mixed by `MixUp` or `CutMix`.
+/// As [`surfaces`], with batches that are mixed by `MixUp` or `CutMix`.
 fn mixed(normal: usize, abnormal: usize) -> (TempDir, DatasetSpec) {
     let (folder, mut spec) = surfaces(normal, abnormal);
     if let DatasetSpec::ImageFolder(images) = &mut spec {
@@ -111,7 +111,7 @@ fn mixed_batches_depend_on_seed_epoch_and_place_alone() {
     for workers in [1, 4] {
         assert_eq!(here, [0, 1].map(|epoch| batches(workers, epoch, 0)));
     }
-    // A run that goes on within an epoch.
+    // As in a run that resumes within an epoch: without its first two batches.
     assert_eq!(batches(2, 1, 2), here[1][2..]);
 }
 
@@ -122,7 +122,7 @@ fn evaluation_mixes_nothing() {
     let plain = LoaderSpec::default().evaluation(7);
     let batch = loader(&open, plain).epoch(0).next().unwrap().unwrap();
     assert_eq!(batch.own_share, None);
-    // The same images in the same order, mixed: each is a mixture of itself and the one before it.
+    // The same images in the same order, but each is a mixture of itself and the image before it.
     let spec = LoaderSpec {
         shuffle: false,
         ..LoaderSpec::default()

@@ -1,4 +1,4 @@
-//! `MixUp` and `CutMix`: every sample of a batch is mixed with the one before it, the first with the last.
+//! `MixUp` and `CutMix`: mix every sample of a batch with the sample before it, and the first sample with the last.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use rand_distr::{Beta, Distribution};
 use super::Batch;
 use crate::datasets::{AugmentSpec, Features, ImageSize};
 
-/// Mixes a batch, and stores the weight of the own targets in it. `CutMix` is for images.
+/// Mixes a batch and sets [`Batch::own_share`]. `CutMix` leaves features that are not images unchanged.
 ///
 /// # Source
 /// torchvision's `v2.MixUp` and `v2.CutMix`; with both, `v2.RandomChoice([CutMix, MixUp])`.
@@ -24,7 +24,7 @@ pub(super) fn mix(
         (cuts, _) => cuts,
     };
     let alpha = if cuts { mixing.cutmix } else { mixing.mixup };
-    // Without a distribution (α is not above 0) nothing is mixed.
+    // The beta distribution needs α > 0; without it nothing is mixed.
     let Ok(distribution) = Beta::new(alpha, alpha) else {
         return;
     };
@@ -41,7 +41,7 @@ pub(super) fn mix(
     cut_mix(batch, image, &Cut::new(share, [row, column], image));
 }
 
-/// `λ x + (1 - λ) x'` of features and numbers to predict, `x'` of the sample before.
+/// Replaces features and numeric targets by `λ x + (1 - λ) x'`, with λ = `share` and x' those of the sample before.
 fn mix_up(batch: &mut Batch, share: f64) {
     let (own, other) = (share as f32, (1.0 - share) as f32);
     let mut blend = |values: &mut [f32], before: &[f32]| {
@@ -54,7 +54,7 @@ fn mix_up(batch: &mut Batch, share: f64) {
     batch.own_share = Some(share);
 }
 
-/// Part of an image.
+/// A rectangle in an image.
 #[derive(Debug, PartialEq)]
 struct Cut {
     rows: Range<usize>,
@@ -62,8 +62,8 @@ struct Cut {
 }
 
 impl Cut {
-    /// A rectangle with the fraction `1 - share` of the image's area around `center` (row, column), without its part
-    /// outside of the image.
+    /// The rectangle around `center` (row, column) with the fraction `1 - share` of the image's area, clipped at the
+    /// image's edges.
     fn new(share: f64, [row, column]: [usize; 2], image: ImageSize) -> Self {
         let side = 0.5 * (1.0 - share).sqrt();
         let around = |center: usize, size: usize| {
@@ -76,14 +76,14 @@ impl Cut {
         }
     }
 
-    /// The share of the image's area outside of the cut.
+    /// Fraction of the image's area outside of the rectangle.
     fn share(&self, image: ImageSize) -> f64 {
         let inside = self.rows.len() * self.columns.len();
         1.0 - inside as f64 / (image.height * image.width) as f64
     }
 }
 
-/// Replaces a rectangle of each image by that of the image before it.
+/// Replaces the rectangle `cut` of each image by the same rectangle of the image before it.
 fn cut_mix(batch: &mut Batch, image: ImageSize, cut: &Cut) {
     let width = image.width * image.channels;
     let columns = cut.columns.start * image.channels..cut.columns.end * image.channels;
@@ -97,8 +97,8 @@ fn cut_mix(batch: &mut Batch, image: ImageSize, cut: &Cut) {
     batch.own_share = Some(cut.share(image));
 }
 
-/// Calls a function for each of `count` samples with the unchanged sample before it; the first is combined with the
-/// last: PyTorch's `x.roll(1, 0)`.
+/// Calls `change` for each of `count` samples with the unchanged sample before it. The sample before the first is the
+/// last, as in PyTorch's `x.roll(1, 0)`.
 fn with_the_one_before(
     values: &mut [f32],
     count: usize,
@@ -109,7 +109,7 @@ fn with_the_one_before(
         return;
     }
     let last = values[(count - 1) * len..].to_vec();
-    // In reverse order, so that the previous sample is still unchanged.
+    // From the last sample to the first, so that the sample before is still unchanged.
     for sample in (1..count).rev() {
         let (before, own) = values.split_at_mut(sample * len);
         change(&mut own[..len], &before[(sample - 1) * len..]);
@@ -202,7 +202,7 @@ mod tests {
         }
         assert_eq!(mixed.features, expected);
         assert_eq!(mixed.own_share, Some(0.8));
-        // All channels of a pixel.
+        // A pixel is replaced in all its channels.
         let mut mixed = batch();
         let image = ImageSize {
             height: 2,
@@ -230,14 +230,14 @@ mod tests {
             let mut mixed = batch();
             let mut rng = Seed(1).stream_at(Purpose::Mixing, &[place]);
             mix(&mut mixed, &mixing, Features::Image(IMAGE), &mut rng);
-            // Values change by MixUp alone.
+            // Only MixUp changes `values`, CutMix does not.
             let is_cut = mixed.values == batch().values;
             cuts += usize::from(is_cut);
             let share = mixed.own_share.unwrap();
             assert!((0.0..=1.0).contains(&share));
             sum += if is_cut { 0.0 } else { share };
         }
-        // Beta(1, 1) is uniform: 5 standard deviations are 50 and 0.1.
+        // Beta(1, 1) is uniform. 5 standard deviations are 50 batches, and 0.1 of the mean share.
         assert!((150..=250).contains(&cuts), "{cuts}");
         let mean = sum / (400 - cuts) as f64;
         assert!((mean - 0.5).abs() < 0.1, "{mean}");

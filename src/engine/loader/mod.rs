@@ -1,7 +1,7 @@
-//! Batches from datasets: order, worker threads, a bounded queue, waiting and working time.
+//! Loads batches from datasets: order of the rows, worker threads, a bounded queue, times of waiting and working.
 //!
-//! Owns [`LoaderSpec`], [`Batch`] and [`Loader`]. Batches and their bytes do not depend on the number of workers. Start
-//! from [`Loader::new`] and [`Loader::epoch`]. It holds host memory only.
+//! Owns [`LoaderSpec`], [`Batch`] and [`Loader`]. Batches do not depend on the number of workers, bit for bit. Start
+//! from [`Loader::new`] and [`Loader::epoch`]. All memory is host memory.
 
 mod epoch;
 mod mixing;
@@ -64,7 +64,7 @@ impl Default for LoaderSpec {
 }
 
 impl LoaderSpec {
-    /// Options for training: shuffled (or weighted, or neither), augmented.
+    /// Options for training: order of the rows and augmentation as the settings say.
     pub fn training(&self, batch_size: usize, drop_last: bool, seed: Seed) -> LoaderOptions {
         LoaderOptions {
             spec: self.clone(),
@@ -77,7 +77,7 @@ impl LoaderSpec {
         }
     }
 
-    /// Options for validation and testing: every row once, in the split's order, unchanged.
+    /// Options for validation and testing: every row once, in the split's order, without augmentation.
     pub fn evaluation(&self, batch_size: usize) -> LoaderOptions {
         LoaderOptions {
             spec: Self {
@@ -97,38 +97,38 @@ impl LoaderSpec {
 /// Everything that determines the batches of a [`Loader`], and the threads that make them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoaderOptions {
-    /// Workers, prefetch, persistent, weighted, cache.
+    /// Settings of the manifest: workers, prefetch, persistent, weighted, cache.
     pub spec: LoaderSpec,
     /// Number of samples per batch.
     pub batch_size: usize,
-    /// Whether a last batch that is not full is left out.
+    /// Whether a last batch with fewer samples is dropped.
     pub drop_last: bool,
     /// Whether the order of rows is random and new in each epoch.
     pub shuffle: bool,
     /// Whether samples are augmented, if the dataset supports it.
     pub augment: bool,
-    /// Cap on the batches of an epoch.
+    /// Maximum number of batches of an epoch; `None` for no maximum.
     pub max_batches: Option<usize>,
-    /// The run's seed: order and augmentation.
+    /// Seed of the run, from which order and augmentation are drawn.
     pub seed: Seed,
 }
 
-/// Samples gathered for one step, in host memory.
+/// The samples of one micro-step, in host memory.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
     /// Number of samples.
     pub size: usize,
-    /// Features, `(size, …)` row-major, images channels last.
+    /// Features `(size, …)`, row-major; images have their channels last.
     pub features: Vec<f32>,
-    /// Regression targets `(size, len)`; empty for classes.
+    /// Numeric targets `(size, len)`; empty if the target is a class.
     pub values: Vec<f32>,
-    /// Classes `(size)`; zeros for regression.
+    /// Class indices `(size)`; zeros if the target is not a class.
     pub labels: Vec<u32>,
-    /// Row numbers in the dataset.
+    /// Row number of each sample in the dataset.
     pub rows: Vec<u32>,
-    /// For a batch mixed by `MixUp` or `CutMix`: the weight λ of each sample's own target, from 0 to 1. The rest
-    /// belongs to the target of the sample before it (for the first sample, the last one). `labels` are not mixed,
-    /// `values` are.
+    /// For a batch mixed by `MixUp` or `CutMix`: the weight λ (0 to 1) of each sample's own target; `1 - λ` is the
+    /// weight of the target of the sample before it (for the first sample: of the last one). `values` are mixed
+    /// already, `labels` are not. `None` for a batch that is not mixed.
     pub own_share: Option<f64>,
 }
 

@@ -1,12 +1,12 @@
-//! The rows of an epoch, in order.
+//! Draws the order in which an epoch visits the rows.
 
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Draws as many rows as `rows` has, with replacement, every row with a weight of 1 / (rows of its class).
+/// Draws as many rows as `rows` has, with replacement; a row has the weight 1 / (number of rows of its class).
 ///
-/// So every non-empty class is equally likely, and so is every row within its class.
+/// So all non-empty classes are equally likely, and within a class all rows.
 pub(super) fn weighted(rows: &[u32], labels: &[u32], rng: &mut ChaCha8Rng) -> Vec<u32> {
     let classes = labels.iter().max().map_or(0, |&last| last as usize + 1);
     let mut members = vec![Vec::new(); classes];
@@ -22,7 +22,7 @@ pub(super) fn weighted(rows: &[u32], labels: &[u32], rng: &mut ChaCha8Rng) -> Ve
         .collect()
 }
 
-/// `rows` in random order.
+/// `rows` in a random order.
 pub(super) fn shuffled(rows: &[u32], rng: &mut ChaCha8Rng) -> Vec<u32> {
     let mut order = rows.to_vec();
     order.shuffle(rng);
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn every_class_is_drawn_alike_and_so_is_every_row_of_it() {
-        // Classes of 90, 9 and 1 rows: a row's expected share of the draws is 1/3 ÷ (rows of its class).
+        // There are classes of 90, 9 and 1 rows; a row's expected share of the draws is 1/3 ÷ (rows of its class).
         let size = |row: u32| match row {
             0..90 => 90.0,
             90..99 => 9.0,

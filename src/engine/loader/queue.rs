@@ -1,10 +1,10 @@
-//! [`Pool`]: threads that make batches ahead, at most `workers × prefetch` of them, delivered in order.
+//! [`Pool`]: threads that make batches ahead of training, at most `workers × prefetch` of them, delivered in order.
 //!
 //! ```text
 //!  worker: claim the next index (waits while too far ahead) ─▶ make ─▶ deliver
 //!  training:                                       take(index) (waits until delivered)
 //! ```
-//! Every epoch has a number in the queue; a batch of an abandoned epoch is dropped when it arrives.
+//! The queue numbers the epochs; a batch of an earlier, abandoned epoch is dropped when a worker delivers it.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::datasets::DatasetError;
 
 type Made = Result<Batch, DatasetError>;
 
-/// The worker threads of a loader. Dropping it ends and joins them.
+/// The worker threads of a loader. Dropping the pool ends and joins the threads.
 pub(super) struct Pool {
     queue: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
@@ -28,12 +28,12 @@ pub(super) struct Pool {
 
 struct Queue {
     state: Mutex<State>,
-    /// Notified when a batch can be claimed, or the queue was closed.
+    /// Notified when a batch can be claimed, and when the queue is closed.
     claimable: Condvar,
     delivered: Condvar,
-    /// Number of the current epoch, which workers read between samples.
+    /// Number of the current epoch. Workers check it before each sample, to stop work for an abandoned epoch.
     current: AtomicU64,
-    /// Largest number of batches that are claimed but not yet taken.
+    /// Maximum number of batches that are claimed by workers but not yet taken by training.
     ahead: usize,
 }
 
@@ -44,7 +44,7 @@ struct State {
     taken: usize,
     made: BTreeMap<usize, Made>,
     is_closed: bool,
-    /// Why not all threads could be started.
+    /// Why a thread could not be started; `None` if all were started.
     failure: Option<DatasetError>,
 }
 
@@ -85,17 +85,17 @@ impl Pool {
         Self { queue, threads }
     }
 
-    /// Starts the workers on the batches of `plan`.
+    /// Lets the workers make the batches of `plan`.
     pub(super) fn begin(&self, plan: Arc<Plan>) {
         self.queue.reset(Some(plan));
     }
 
-    /// Abandons the rest of the epoch; the threads wait for the next.
+    /// Abandons the rest of the epoch; the threads wait for the next epoch.
     pub(super) fn abandon(&self) {
         self.queue.reset(None);
     }
 
-    /// Batch `index`, after waiting for it. Indices must be taken in order.
+    /// Waits for batch `index` and returns it. Indices must be taken in order.
     pub(super) fn take(&self, index: usize) -> Made {
         self.queue.take(index)
     }
@@ -107,7 +107,7 @@ impl Drop for Pool {
         self.queue.state().is_closed = true;
         self.queue.claimable.notify_all();
         for thread in self.threads.drain(..) {
-            // The result is ignored, since workers catch their own panics.
+            // The result can be ignored, because workers catch their own panics.
             drop(thread.join());
         }
     }
@@ -200,7 +200,7 @@ impl Queue {
     }
 }
 
-/// The message of a panic.
+/// The message of a panic as text.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

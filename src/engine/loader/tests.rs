@@ -8,7 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::datasets::{AugmentSpec, Dataset, DatasetError, Features, SampleMut, Targets};
 
-/// Ten classes of unequal size; augmentation adds a random number; some rows are broken or panic; reading counts.
+/// Dataset of ten classes of unequal size. Augmentation adds a random number; reading some rows fails or panics; reads
+/// are counted.
 struct Fake {
     targets: Targets,
     broken: Option<u32>,
@@ -234,7 +235,7 @@ fn workers_stay_within_the_prefetch_and_stop_at_once() {
     while !has_read(4 * 5) {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // Long enough for workers to read more, if they did.
+    // Long enough for workers to read more batches, if they did so wrongly.
     std::thread::sleep(Duration::from_millis(50));
     drop(epoch);
     let reads = fake.reads.load(Ordering::Relaxed);

@@ -1,9 +1,9 @@
-//! [`LoaderTimes`]: how long training waited, and how long workers worked.
+//! [`LoaderTimes`]: how long training waited for batches, and how long workers took to make them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A batch that was made, for a trace.
+/// When, and by which thread, a batch was made; an entry of a profile's timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MadeBatch {
     /// Worker thread that made the batch, from 0; `None` for the training thread.
@@ -16,10 +16,10 @@ pub struct MadeBatch {
     pub end: Instant,
 }
 
-/// Times of a loader since it was made; subtracting two values gives the times of an epoch or a step.
+/// Times of a loader since it was created. The difference of two values gives the times of an epoch or a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LoaderTimes {
-    /// Wall milliseconds that training waited for batches. With 0 workers this is the time of the work itself.
+    /// Wall milliseconds that training waited for batches; without workers, in which training made the batches itself.
     pub wait_ms: f64,
     /// Wall milliseconds that batches took to make, summed over all workers.
     pub work_ms: f64,
@@ -33,11 +33,11 @@ pub struct LoaderTimes {
     pub stops: u64,
 }
 
-/// Sums up [`LoaderTimes`] over all threads.
+/// Measures [`LoaderTimes`], summed over all threads.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     times: Mutex<LoaderTimes>,
-    /// Times of every batch, if they are recorded.
+    /// When each batch was made; `None` if this is not recorded.
     made: Option<Mutex<Vec<MadeBatch>>>,
 }
 

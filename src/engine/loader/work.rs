@@ -1,4 +1,4 @@
-//! [`Work`]: makes a batch, in any thread.
+//! [`Work`]: makes batches, in any thread.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{Batch, LoaderOptions, mixing, order};
 use crate::base::Purpose;
 use crate::datasets::{Dataset, DatasetError, SamplesMut};
 
-/// State shared by all epochs of a loader.
+/// What all epochs of a loader share.
 pub(super) struct Work {
     pub(super) dataset: Arc<dyn Dataset>,
     pub(super) options: LoaderOptions,
@@ -16,9 +16,9 @@ pub(super) struct Work {
 pub(super) struct Plan {
     epoch: u64,
     order: Vec<u32>,
-    /// Index of the first batch to make.
+    /// Index of the first batch to make; above 0 in an epoch that is resumed.
     pub(super) first: usize,
-    /// The number of batches of the whole epoch.
+    /// Number of batches of the whole epoch.
     pub(super) batches: usize,
 }
 
@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    /// Batch `index` of `plan`; `None` if `is_abandoned` returned true meanwhile.
+    /// Makes batch `index` of `plan`; `None` if `is_abandoned` has become true before the batch was complete.
     pub(super) fn make(
         &self,
         plan: &Plan,
@@ -82,8 +82,8 @@ impl Work {
         Some(result.map(|()| batch))
     }
 
-    /// Mixes a batch for training, if its dataset requests it; the random stream depends on the batch's index in the
-    /// epoch.
+    /// Mixes a training batch by `MixUp` or `CutMix`, if the dataset's settings ask for it. The random stream depends
+    /// on epoch and batch index.
     fn mix(&self, epoch: u64, index: usize, batch: &mut Batch) {
         let mixing = self.dataset.augment();
         if self.options.augment && mixing.mixes() {
@@ -93,8 +93,8 @@ impl Work {
         }
     }
 
-    /// Reads row by row; a sample's random stream depends on its position in the epoch, so that a row drawn twice by
-    /// weighted sampling is augmented differently each time, and the batch size has no effect.
+    /// Reads the batch row by row. The random stream of a sample depends on its position in the epoch: a row that
+    /// weighted sampling draws twice is augmented differently each time, and the batch size has no effect.
     fn read_each(
         &self,
         epoch: u64,
@@ -124,7 +124,7 @@ impl Work {
         Some(Ok(()))
     }
 
-    /// A batch of `rows`, all zeros.
+    /// A batch for the rows `rows`, with zeros in place of their values.
     fn buffer(&self, rows: &[u32]) -> Batch {
         let (features, target) = (self.dataset.features(), self.dataset.target());
         Batch {

@@ -24,7 +24,7 @@ pub struct CrossEntropySpec {
     pub weights: Option<ClassWeights>,
 }
 
-/// What a sample of each class counts for.
+/// Weights of the classes in the loss.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum ClassWeights {
     /// From the training rows: `n / (K n_c)` for class c, with `n` rows, `K` classes and `n_c` rows of class c, as
@@ -36,7 +36,7 @@ pub enum ClassWeights {
     Given(Vec<f64>),
 }
 
-/// The only word of [`ClassWeights`].
+/// The word in a manifest for [`ClassWeights::Balanced`].
 const BALANCED: &str = "balanced";
 
 impl CrossEntropySpec {
@@ -62,7 +62,7 @@ impl CrossEntropySpec {
     /// The weight of every class, from its name and its number of rows in the training split; empty where all are 1.
     ///
     /// # Errors
-    /// A sentence, if weights must be balanced and a class has no rows or the numbers of rows are unknown.
+    /// A message: weights are to be balanced, and a class has no rows or the numbers of rows are unknown.
     pub fn class_weights(&self, rows_by_class: &[(String, usize)]) -> Result<Vec<f64>, String> {
         match &self.weights {
             None => Ok(Vec::new()),
@@ -152,7 +152,7 @@ mod tests {
         serde_json::from_str(json).map_err(|error| error.to_string())
     }
 
-    /// The classes `a`, `b` and `c`.
+    /// The classes `a`, `b` and `c` with these numbers of rows.
     fn rows(counts: [usize; 3]) -> Vec<(String, usize)> {
         let names = ["a", "b", "c"].map(str::to_owned);
         names.into_iter().zip(counts).collect()

@@ -38,14 +38,14 @@ impl Default for DetectorNoiseSpec {
 pub struct Signals<'a, D: Kernels> {
     /// The noised signals `(B, voxels)`.
     pub noised: &'a Var<D>,
-    /// The clean signals.
+    /// The clean signals `(B, voxels)`.
     pub clean: &'a Var<D>,
     /// ᾱ (the product of 1 − β) at each signal's diffusion time.
     pub alpha_bars: &'a [f32],
 }
 
 impl DetectorNoiseSpec {
-    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
+    /// One sentence, with the setting's key, for each invalid value; empty if all values are valid.
     pub fn check(&self) -> Vec<String> {
         let [first, last] = self.betas;
         let are_shares = [first, last].iter().all(|beta| *beta > 0.0 && *beta < 1.0);

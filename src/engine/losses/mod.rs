@@ -116,7 +116,7 @@ impl LossSpec {
     }
 }
 
-/// Why a positive setting is too small or too large for f32; `None` if it is fine.
+/// Why the setting `key` is too small or too large for f32; `None` if it is from 1e-30 to 1e30.
 fn in_f32(key: &str, value: f64) -> Option<String> {
     let is_in = (1e-30..=1e30).contains(&value);
     (!is_in).then(|| format!("`{key}` must be from 1e-30 to 1e30, not {value:e}"))

@@ -1,20 +1,20 @@
-//! [`PathLoss`]: a loss on paths, with the real paths that it compares with.
+//! [`PathLoss`]: a loss that compares generated paths with real ones.
 
 use std::rc::Rc;
 
 use super::{KernelMmdSpec, KernelScoringSpec, LossSpec, SignatureSpec};
 use crate::ops::{
-    KernelLoss, KernelOptions, KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result,
-    SignatureLoss, Var, kernel_loss, signature_loss,
+    KernelOptions, KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result,
+    SignatureKernelLoss, SignatureLoss, Var, kernel_loss, signature_loss,
 };
 
 /// A loss on paths, with all terms that depend only on the real paths precomputed.
 #[derive(Debug, Clone)]
 pub enum PathLoss {
-    /// A loss on signatures.
+    /// A loss on truncated signatures.
     Signature(Rc<SignatureLoss>),
-    /// A loss on the signature kernel.
-    Kernel(Rc<KernelLoss>),
+    /// A loss with the signature kernel.
+    Kernel(Rc<SignatureKernelLoss>),
 }
 
 impl PathLoss {
@@ -46,7 +46,7 @@ impl LossSpec {
         )
     }
 
-    /// The loss against the real paths of the training split; `None` if it is not a loss on paths.
+    /// The loss with its terms for the real paths of the training split; `None` if it is not a loss on paths.
     pub fn path_loss(&self, real: &PathBatch) -> Option<PathLoss> {
         let rbf = |statistic, spec: &SignatureSpec| SignatureLoss::rbf(statistic, spec.sigma, real);
         let signature = match self {
@@ -81,7 +81,7 @@ impl LossSpec {
             points: cut.unwrap_or(usize::MAX),
             paths: paths.unwrap_or(usize::MAX),
         };
-        let loss = KernelLoss::new(statistic, options, real);
+        let loss = SignatureKernelLoss::new(statistic, options, real);
         Some(PathLoss::Kernel(Rc::new(loss)))
     }
 

@@ -1,4 +1,4 @@
-//! Rules on a Gaussian kernel of signatures.
+//! Settings of losses with a Gaussian kernel of signatures.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -110,7 +110,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Array(nodes) => {
                 let mut list = SeqDeserializer::new(nodes.iter());
                 let value = visitor.visit_seq(&mut list)?;
-                // A list for two numbers must not be longer.
+                // Fails if the list has more elements than the type reads, such as a third one for a pair.
                 list.end()?;
                 Ok(value)
             }

@@ -5,7 +5,7 @@ use crate::diag::Diagnostic;
 use super::deserialize::Complaint;
 use super::locate::Mistake;
 
-/// serde's expectations and their names in messages. Messages for users contain no names of Rust types.
+/// Types as serde names them in errors, and their names in messages for users, which contain no names of Rust types.
 const EXPECTATIONS: [(&str, &str); 22] = [
     ("usize", "a whole number of at least 0"),
     ("u64", "a whole number of at least 0"),
@@ -33,8 +33,8 @@ const EXPECTATIONS: [(&str, &str); 22] = [
 
 /// Turns a mistake in a section into a diagnostic.
 ///
-/// `section` is its name for the user (`train`, `models.unet`), `also` are keys that the section allows in addition to
-/// those of its type.
+/// `section` is the section's name for the user (`train`, `models.unet`); `also` lists keys that the section accepts in
+/// addition to those of its type.
 pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
     let path = mistake.path.iter().map(String::as_str);
     let path: Vec<&str> = [section].into_iter().chain(path).collect();
@@ -72,7 +72,7 @@ pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
                 .maybe_help(right)
         }
         Complaint::WrongLength { found, expected } => {
-            // "an array of length 2", "2 elements in sequence".
+            // `expected` is, for example, "an array of length 2" or "2 elements in sequence".
             let is_number = |word: &&str| word.parse::<usize>().is_ok();
             let wanted = expected.split(' ').find(is_number).unwrap_or_default();
             Diagnostic::error(format!("`{path}`: expected {wanted} values, found {found}"))
@@ -84,7 +84,7 @@ pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
     }
 }
 
-/// Keys that are often looked for in another section, and where they are.
+/// Keys that users often write in the wrong section, each with the path of the setting.
 const ELSEWHERE: [(&str, &str); 13] = [
     ("lr", "train.optimizer.lr"),
     ("learning-rate", "train.optimizer.lr"),
@@ -119,10 +119,10 @@ fn unknown_key(mistake: &Mistake, name: &str, path: &str, accepted: &[&str]) -> 
     )
 }
 
-/// Advice how to write the value at `path`, if the found value has another type.
+/// Advice on how to write the value at `path` in the expected type; `None` if there is no advice for the type.
 fn right_form(path: &str, expected: &str, found: &str) -> Option<String> {
     let key = path.rsplit('.').next().unwrap_or(path);
-    // "integer `42`", "string "adam"": the value as written.
+    // `found` is, for example, "integer `42`" or "string "adam""; the value follows the type's name.
     let value = found.split_once(' ');
     let value = value.map(|(_, value)| value.trim_start_matches("point ").trim_matches('`'));
     match (expected, value) {

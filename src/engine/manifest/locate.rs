@@ -2,7 +2,7 @@
 //!
 //! Enums tagged by `kind` are buffered by serde, which loses positions. But serde reads entries in order and stops at
 //! the first invalid one, so the wrong entry is the last one of the shortest prefix of the table that gives the same
-//! error. This needs some more attempts, but only if there is a mistake.
+//! error. This takes several attempts to deserialize, but only if there is a mistake.
 
 use serde::de::DeserializeOwned;
 
@@ -22,13 +22,13 @@ pub struct Mistake {
     pub path: Vec<String>,
 }
 
-/// Largest number of mistakes that are searched in a section; each needs several attempts to read the section.
+/// Largest number of mistakes that are reported for a section; to find each takes several attempts to read the section.
 const MOST: usize = 1000;
 
 /// Deserializes a section as `T`.
 ///
 /// # Errors
-/// Every mistake in it, at most a thousand: after each, the wrong key is left out and the rest is read again.
+/// All mistakes in the section, at most a thousand: after each, the wrong entry is left out and the rest is read again.
 pub fn typed<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
     let first = match T::deserialize(section) {
         Ok(value) => return Ok(value),
@@ -95,7 +95,7 @@ enum Step {
 }
 
 /// Finds the faulty entry: cuts the table or list at `path` to its shortest prefix that gives the same error, and
-/// returns the step to its last entry; `None` when the value itself is wrong.
+/// returns the step to the last entry of that prefix; `None` when the value at `path` itself is wrong.
 fn narrow<T: DeserializeOwned>(
     probe: &mut Node,
     path: &[Step],
@@ -120,7 +120,7 @@ fn narrow<T: DeserializeOwned>(
                 *descend(probe, path)? = whole;
                 None
             }
-            // `kind` comes first in every prefix, so that its own mistakes show there.
+            // Every prefix begins with `kind`, so that a mistake in `kind` itself is found at its entry.
             Value::Table(table) => table
                 .entries
                 .get(order(table, kept - 1))
@@ -132,14 +132,14 @@ fn narrow<T: DeserializeOwned>(
     None
 }
 
-/// Whether the last of the first `kept` entries is not a table in which a key could be missing.
+/// Whether the last of the first `kept` entries is neither a table nor a list, so that no key can be missing in it.
 fn is_leaf(whole: &Node, kept: usize) -> bool {
     let table = whole.as_table();
     let entry = table.and_then(|table| table.entries.get(order(table, kept.checked_sub(1)?)));
     entry.is_none_or(|(_, node)| node.as_table().is_none() && node.as_array().is_none())
 }
 
-/// Position of the entry that is read as number `nth`: `kind` is read first.
+/// Index in `table` of the entry that is read as number `nth`, from 0: `kind` is read first, then the others in order.
 fn order(table: &Table, nth: usize) -> usize {
     match table.entries.iter().position(|(key, _)| key.name == "kind") {
         Some(kind) if nth == 0 => kind,
@@ -170,7 +170,7 @@ fn descend<'a>(node: &'a mut Node, path: &[Step]) -> Option<&'a mut Node> {
         })
 }
 
-/// Place of the value at `path`, and of its key.
+/// Place of the value at `path` and, if the path ends with a key, place of the key; `None` if there is no such value.
 fn at(root: &Node, path: &[Step]) -> Option<(Place, Option<Place>)> {
     let mut found = (root, None);
     for step in path {

@@ -37,7 +37,7 @@ pub(crate) const MAX_BYTES: u64 = 64 << 20;
 /// A manifest as written, with the command line's overrides applied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    /// The file.
+    /// The manifest file.
     pub path: PathBuf,
     /// The text of the file.
     pub text: String,
@@ -92,7 +92,7 @@ impl Manifest {
         })
     }
 
-    /// The folder of the file; its paths are relative to it.
+    /// The folder of the manifest file; paths in the manifest are relative to it.
     pub fn folder(&self) -> &Path {
         match self.path.parent() {
             Some(folder) if folder != Path::new("") => folder,

@@ -6,8 +6,8 @@ use super::toml_text::path_part;
 
 /// A value of a manifest with its position.
 ///
-/// The tree of the crate `toml` sorts keys and refers to a single text; axes of a manifest are ordered, and each
-/// `--set` is a separate text.
+/// The tree of the crate `toml` is not sufficient: it sorts keys, while the axes of a manifest are ordered, and it
+/// refers to a single text, while each `--set` is a separate text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The value.
@@ -58,7 +58,7 @@ impl Key {
         Self { name, place }
     }
 
-    /// The dotted key of `below` in the table under this key, with a position that spans both.
+    /// The dotted key of `below`, a key in the table under this key, with a position that spans both.
     fn dot(&self, below: &Self) -> Self {
         let is_before = self.place.start <= below.place.start;
         let whole = if is_before {
@@ -69,7 +69,7 @@ impl Key {
         Self::new(format!("{}.{}", self.name, below.name), whole)
     }
 
-    /// The keys of a path, joined by dots; a key that contains a dot in quotes.
+    /// The keys of a path, joined by dots; keys that contain a dot are quoted.
     pub fn dotted(path: &[Self]) -> String {
         let names = path.iter().map(|key| path_part(&key.name));
         names.collect::<Vec<_>>().join(".")
@@ -92,12 +92,13 @@ impl Node {
         Self::new(Value::String(text.into()), place)
     }
 
-    /// The elements of a list, or the value itself as the only element.
+    /// The elements of a list; for any other value, the value itself as the only element.
     pub fn alternatives(&self) -> &[Self] {
         self.as_array().unwrap_or(std::slice::from_ref(self))
     }
 
-    /// The values below `key` with their dotted paths; an empty table counts as a value, and so does one whose path `is_value`.
+    /// All values below `key` with their dotted paths. Two kinds of tables are returned whole: empty ones, and those
+    /// whose path satisfies `is_value`.
     pub fn leaves(&self, key: Key, is_value: &dyn Fn(&Key) -> bool) -> Vec<(Key, &Self)> {
         let entries = self.as_table().map_or(&[][..], |table| &table.entries);
         if entries.is_empty() || is_value(&key) {
@@ -109,7 +110,8 @@ impl Node {
         below.collect()
     }
 
-    /// A mistake: the value does not have the type `expected`.
+    /// The diagnostic for a value of a wrong type. `expected` says what is right ("a matrix is a table"); `label` is
+    /// shown at the value.
     pub fn unexpected(&self, expected: &str, label: &str) -> Diagnostic {
         Diagnostic::error(format!("{expected}, found {}", self.kind())).at(self.place, label)
     }
@@ -215,12 +217,12 @@ impl Node {
 }
 
 impl Table {
-    /// The value under `name`.
+    /// The value under `name`; `None` if there is no such key.
     pub fn get(&self, name: &str) -> Option<&Node> {
         self.entry(name).map(|(_, node)| node)
     }
 
-    /// The value at a path with dots.
+    /// The value at a dotted path, whose names contain no dots; `None` if there is no such value.
     pub fn below(&self, path: &str) -> Option<&Node> {
         match path.split_once('.') {
             Some((first, rest)) => self.table(first)?.below(rest),
@@ -233,12 +235,12 @@ impl Table {
         self.get(name)?.as_table()
     }
 
-    /// The entries of the table under `name`; none without such a table.
+    /// The entries of the table under `name`; empty if there is no such table.
     pub fn entries_of(&self, name: &str) -> &[(Key, Node)] {
         self.table(name).map_or(&[], |table| &table.entries)
     }
 
-    /// The values of the list under `name`; none without such a list.
+    /// The values of the list under `name`; empty if there is no such list.
     pub fn list(&self, name: &str) -> &[Node] {
         self.get(name).and_then(Node::as_array).unwrap_or_default()
     }
@@ -253,32 +255,33 @@ impl Table {
         self.get(name).map(|node| node.place).unwrap_or_default()
     }
 
-    /// The values with their dotted paths: a dotted key without quotes (`train.optimizer.lr = …`) gives nested tables.
+    /// All values, those of nested tables included, with their dotted paths: TOML reads an unquoted dotted key
+    /// (`train.optimizer.lr = …`) as nested tables.
     pub fn flat(&self) -> impl Iterator<Item = (Key, &Node)> {
         self.entries
             .iter()
             .flat_map(|(key, node)| node.leaves(key.clone(), &|_| false))
     }
 
-    /// The key and value under `name`.
+    /// The key and value under `name`; `None` if there is no such key.
     pub fn entry(&self, name: &str) -> Option<&(Key, Node)> {
         self.entries.iter().find(|(key, _)| key.name == name)
     }
 
-    /// Mutable access to the value under `name`.
+    /// Mutable access to the value under `name`; `None` if there is no such key.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
         let mut entries = self.entries.iter_mut();
         entries.find_map(|(key, node)| (key.name == name).then_some(node))
     }
 
-    /// Removes the entry under `name`.
+    /// Removes and returns the entry under `name`; `None` if there is no such key.
     pub fn take(&mut self, name: &str) -> Option<(Key, Node)> {
         let index = self.entries.iter().position(|(key, _)| key.name == name)?;
         Some(self.entries.remove(index))
     }
 
-    /// Puts `node` under `key`, replacing an older entry of that name with its key, so that messages refer to the
-    /// effective text.
+    /// Puts `node` under `key`. An older entry of that name is replaced together with its key, so that messages refer
+    /// to the text that takes effect.
     pub fn set(&mut self, key: Key, node: Node) {
         let mut entries = self.entries.iter_mut();
         match entries.find(|(old, _)| old.name == key.name) {

@@ -58,7 +58,7 @@ fn equals_sign(text: &str) -> Option<usize> {
     None
 }
 
-/// The keys before the `=`, parsed by toml.
+/// The keys of the path before the `=`, parsed as TOML.
 fn keys(text: &str, equals: usize, source: usize) -> Result<Vec<Key>, Vec<Diagnostic>> {
     let written = text.get(..equals).unwrap_or_default();
     let document = parse(&format!("{written}=0"), source)?;

@@ -117,7 +117,7 @@ fn too_large(place: Place) -> Diagnostic {
         .help(format!("whole numbers go up to {}", i64::MAX))
 }
 
-/// Entries by position: toml sorts them by name, but axes are in the order of the manifest.
+/// The entries sorted by position: `toml` sorts them by name, but axes are in the order of the manifest.
 fn table(entries: &DeTable<'_>, source: usize, mistakes: &mut Vec<Diagnostic>) -> Value {
     let entries = entries.iter().map(|(name, value)| {
         let key = Key::new(name.get_ref().as_ref(), Place::new(source, &name.span()));

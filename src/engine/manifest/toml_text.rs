@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// A value on one line of TOML: `{ kind = "adam", lr = 5e-5 }`, a table's `kind` comes first, null entries are left
-/// out; `none` for values that TOML cannot express.
+/// A JSON value on one line of TOML: `{ kind = "adam", lr = 5e-5 }`. In a table, `kind` comes first and null entries
+/// are left out; any other null, which TOML cannot express, is written as `none`.
 pub fn toml_text(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),

@@ -1,4 +1,4 @@
-//! CannedNet: a path generator of learned augmentation, signatures of all prefixes and a learned projection.
+//! CannedNet: a path generator that adds learned channels to a path and projects the signatures of all its prefixes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ impl Default for CannedNetSpec {
 }
 
 impl CannedNetSpec {
-    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
+    /// One sentence, with the setting's key, for each invalid value; empty if all values are valid.
     pub fn check(&self) -> Vec<String> {
         let mut mistakes = too_small(&[("hidden", self.hidden, 1), ("augment", self.augment, 1)]);
         let deepest = SignatureSize::LARGEST_DEPTH;
@@ -81,7 +81,8 @@ impl CannedNetSpec {
         })
     }
 
-    /// Floating-point operations of a forward pass of one path of `points` points, as counted by the operations.
+    /// Floating-point operations of a forward pass of one path of `points` points, by a formula that equals the
+    /// operations' own counts.
     pub fn forward_flops(&self, points: usize) -> f64 {
         let linear = |inputs: usize, outputs: usize| points * (2 * inputs + 1) * outputs;
         let augment = linear(INPUTS, self.hidden)
@@ -116,7 +117,7 @@ pub struct CannedNet<D: Backend> {
 }
 
 impl<D: Kernels> CannedNet<D> {
-    /// `(B, T − 1)` from paths `x: (B, T, 2)`.
+    /// The generated values after the first point, `(B, T − 1)`, from noise paths `x: (B, T, 2)`.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let layers = self.augment.each_ref().map(Linear::parameters);
         let path = pass.scope("augment1", |pass| pointwise_network(pass, x, &layers))?; // (B, T, 2 + augment)
@@ -152,7 +153,8 @@ mod tests {
 
     #[test]
     fn sizes_have_their_count() {
-        // The paper's; 15 + 30 + 6, and 3 + 9 + 27 + 81 entries with a bias.
+        // The paper's size; otherwise a network of 15 + 30 + 6 parameters, and a projection of 3 + 9 + 27 + 81 entries
+        // and a bias.
         for (spec, count) in [(CannedNetSpec::default(), 199), (sized(5, 1, 4), 51 + 121)] {
             let model = spec.build(&mut init(&testing::device()));
             assert_eq!(count_parameters(&mut model.unwrap()), count);

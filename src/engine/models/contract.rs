@@ -21,7 +21,7 @@ use paths::{CannedNetSubject, NeuralSdeSubject};
 
 const ROWS: usize = 32;
 
-/// A model of small width, with inputs and targets.
+/// A small model to test, with its inputs and targets.
 trait Subject {
     type Model: Module<TestDevice>;
     /// Shape of input and output of one sample, without the batch.
@@ -40,7 +40,7 @@ trait Subject {
         x: &Var<TestDevice>,
         rows: Range<usize>,
     ) -> Result<Var<TestDevice>>;
-    /// Target of row `row` of inputs `x`.
+    /// The target of row `row`, whose inputs are `x`.
     fn target(x: &[f32], row: usize) -> Vec<f32>;
 }
 
@@ -96,7 +96,7 @@ impl Subject for UnetSubject {
         model.forward(pass, x, &times, &labels)
     }
 
-    /// The target's sign depends on the label, so that a model that ignores it cannot learn the target.
+    /// The target's sign depends on the label, so that a model that ignores the label cannot learn the target.
     fn target(x: &[f32], row: usize) -> Vec<f32> {
         let factor = [1.0, -1.0, 0.0][row % 3];
         x.iter().map(|x| factor * x).collect()

@@ -1,4 +1,4 @@
-//! Multi-layer perceptron.
+//! [`Mlp`]: a multi-layer perceptron.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ impl MlpSpec {
             .checked_add(linear(self.hidden, outputs)?)
     }
 
-    /// Floating-point operations of a forward pass of one sample, as counted by the operations.
+    /// Floating-point operations of a forward pass of one sample, by a formula that equals the operations' own counts.
     pub fn forward_flops(&self, inputs: usize, outputs: usize) -> f64 {
         let (activation, _) = Activation::from(self.activation).flop();
         let (hidden, depth) = (self.hidden as f64, self.depth as f64);
@@ -102,7 +102,7 @@ impl MlpSpec {
             + depth * hidden * activation as f64
     }
 
-    /// Names of the parameters, in the order of [`Mlp`].
+    /// Names of the parameters, in the order in which [`Mlp`] visits them.
     pub fn parameter_names(&self) -> Vec<String> {
         let of_layer =
             |layer| ["weight", "bias"].map(|name| format!("layers.{}.{name}", 2 * layer));
@@ -124,7 +124,7 @@ impl MlpSpec {
 /// A multi-layer perceptron; see [`MlpSpec`].
 ///
 /// # Source
-/// PyTorch `nn.Sequential` named `layers`, in which activations count: `layers.0`, `layers.2`, ….
+/// A PyTorch `nn.Sequential` with the name `layers`; activations count as layers in it: `layers.0`, `layers.2`, ….
 #[derive(Debug)]
 pub struct Mlp<D: Backend> {
     layers: Vec<Linear<D>>,
@@ -132,7 +132,7 @@ pub struct Mlp<D: Backend> {
 }
 
 impl<D: Kernels> Mlp<D> {
-    /// `(B, outputs)` from `x: (B, inputs)`.
+    /// The outputs `(B, outputs)` for `x: (B, inputs)`.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let mut h = x.clone();
         for (index, layer) in self.layers.iter().enumerate() {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn sizes_have_their_count() {
-        // The paper's; without hidden layers it is linear.
+        // The paper's size; without hidden layers, a linear model.
         for (settings, outputs, count) in [("", 1, 8_769), ("depth = 0", 2, 12)] {
             let spec: MlpSpec = spec(settings);
             let model = spec.build(&mut init(&testing::device()), 5, outputs);
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// The formula against the operations' own counts.
+    /// Compares the formula with the operations' own counts.
     #[test]
     fn flops_by_formula_are_those_that_the_operations_count() {
         let device = testing::device();
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn all_activations_give_the_loss_and_gradients_of_pytorch() {
-        // Both outputs, the norm of the first weight's gradient, the gradient of the second bias.
+        // Expected: both outputs, the norm of the first weight's gradient, the gradient of the second bias.
         for (activation, values) in [
             (
                 "silu",

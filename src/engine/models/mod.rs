@@ -13,8 +13,8 @@ mod unet;
 
 pub use canned_net::{CannedNet, CannedNetSpec};
 pub use command::{
-    Better, CommandSpec, DECIDING_LOSSES, MetricSpec, Parameter, ParameterKind, Pass, RUN_WORDS,
-    Template,
+    Better, CommandSpec, DECIDING_LOSSES, MetricSpec, Parameter, ParameterKind, ParameterPassing,
+    RUN_WORDS, Template,
 };
 pub(crate) use command::{escaped, text as argument_text};
 pub use declared::{
@@ -81,7 +81,7 @@ impl ModelSpec {
     }
 }
 
-/// Messages about values below their minimum.
+/// One message for each (key, value, minimum) whose value is below its minimum.
 fn too_small(values: &[(&str, usize, usize)]) -> Vec<String> {
     let wrong = values.iter().filter(|(_, value, least)| value < least);
     wrong
@@ -89,7 +89,7 @@ fn too_small(values: &[(&str, usize, usize)]) -> Vec<String> {
         .collect()
 }
 
-/// `$then` with the `Spec` inside of `$model`.
+/// Evaluates `$then` with `$spec` bound to the `Spec` inside of the [`ModelSpec`] `$model`.
 macro_rules! each_model {
     ($model:expr, $spec:ident => $then:expr) => {
         match $model {

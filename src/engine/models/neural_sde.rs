@@ -30,7 +30,7 @@ impl Default for NeuralSdeSpec {
 }
 
 impl NeuralSdeSpec {
-    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
+    /// One sentence, with the setting's key, for each invalid value; empty if all values are valid.
     pub fn check(&self) -> Vec<String> {
         too_small(&[("hidden", self.hidden, 1)])
     }
@@ -52,7 +52,8 @@ impl NeuralSdeSpec {
         })
     }
 
-    /// Floating-point operations of a forward pass of one path of `points` points, as counted by the operations.
+    /// Floating-point operations of a forward pass of one path of `points` points, by a formula that equals the
+    /// operations' own counts.
     pub fn forward_flops(&self, points: usize) -> f64 {
         let (tanh, _) = Activation::Tanh.flop();
         let start = (3 + tanh) * self.hidden + 2 * self.hidden + 1;
@@ -87,7 +88,7 @@ impl<D: Kernels> NeuralSde<D> {
     }
 }
 
-/// The parameters of drift or diffusion, as arguments of the operation.
+/// The parameters of drift or diffusion, as arguments of the fused operation.
 fn field<D: Kernels>(layers: &[Linear<D>; 3]) -> Field<Var<D>> {
     let [[w1, b1], [w2, b2], [w3, b3]] = layers.each_ref().map(Linear::parameters);
     [w1, b1, w2, b2, w3, b3]
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn sizes_have_their_count_and_no_hidden_units_are_a_mistake() {
-        // The paper's, and 2 (3 h + h² + h + h + 1) + 2 h + h + 1.
+        // The paper's size, and one of 2 (3 h + h² + h + h + 1) + 2 h + h + 1 parameters.
         for (hidden, count) in [(NeuralSdeSpec::default().hidden, 9_027), (10, 333)] {
             let model = NeuralSdeSpec { hidden }.build(&mut init(&testing::device()));
             assert_eq!(count_parameters(&mut model.unwrap()), count);

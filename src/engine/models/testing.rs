@@ -1,4 +1,4 @@
-//! What comparisons of models with PyTorch need.
+//! Helpers for comparisons of models with PyTorch.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use crate::ops::{Module, Pass, Path, Result, Var, mse};
 
 pub(super) type Gradients = BTreeMap<String, Vec<f32>>;
 
-/// Loss against `target` and gradients of `forward`, in PyTorch's order.
+/// Mean squared error of the output of `forward` to `target`, and its gradients by name of parameter, in PyTorch's
+/// layout.
 pub(super) fn loss_and_gradients<M: Module<TestDevice>>(
     device: &TestDevice,
     model: &mut M,
@@ -38,7 +39,7 @@ pub(super) fn init(device: &TestDevice) -> Init<'_, TestDevice> {
     Init::new(device, ChaCha8Rng::seed_from_u64(0))
 }
 
-/// `(B, C, H, W)` to `(B, H, W, C)`.
+/// Reorders a tensor `(B, C, H, W)` to `(B, H, W, C)`; returns its values and shape.
 pub(super) fn channels_last(tensor: &Tensor) -> (Vec<f32>, [usize; 4]) {
     let &[b, c, h, w] = tensor.shape.as_slice() else {
         panic!("{} is no image", tensor.name)

@@ -42,10 +42,11 @@ impl Default for AdamSpec {
 }
 
 impl AdamSpec {
-    /// Step `n` (from 1) with learning rate `lr`, and the weight decay that is an L2 term of the gradient.
+    /// Parameters of the kernel for step `n` (from 1) with learning rate `lr`, and the weight decay that the kernel
+    /// adds to the gradient (0 for `AdamW`).
     ///
-    /// `m = β₁ m + (1-β₁) g`, `v = β₂ v + (1-β₂) g²`, `p -= lr (m / (1-β₁ⁿ)) / (√(v / (1-β₂ⁿ)) + ε)`.
-    /// Weight decay is an L2 term of the gradient, `g += wd p` (Adam), or decoupled, `p -= lr wd p` before the step (`AdamW`).
+    /// `m = β₁ m + (1-β₁) g`, `v = β₂ v + (1-β₂) g²`, `p -= lr (m / (1-β₁ⁿ)) / (√(v / (1-β₂ⁿ)) + ε)`. Weight decay is
+    /// an L2 term of the gradient, `g += wd p` (Adam), or decoupled, `p -= lr wd p` before the step (`AdamW`).
     ///
     /// # Source
     /// Kingma & Ba 2015; Loshchilov & Hutter 2019; PyTorch `Adam` and `AdamW`.

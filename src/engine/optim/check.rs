@@ -1,11 +1,11 @@
-//! [`RangeError`]: invalid combinations of values. Ranges of single values are in the schema of their fields.
+//! [`RangeError`]: settings that do not fit each other. The range of a single setting is in its schema.
 
-/// An error: two values that are each valid, but not together.
+/// An error: two settings that are valid each, but not together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` {message}")]
 pub struct RangeError {
-    /// Key, relative to the section that was checked (`nesterov`, `warm-up.epochs`).
+    /// Name of the setting, relative to the checked section (`nesterov`, `warm-up.epochs`).
     pub key: &'static str,
-    /// Required and found value: "must be at most the learning rate 0.1, not 1".
+    /// What the value must be and what it is: "must be at most the learning rate 0.1, not 1".
     pub message: String,
 }

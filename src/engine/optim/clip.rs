@@ -18,11 +18,12 @@ pub enum ClipBy {
     Part,
 }
 
-/// Scales gradients so that no norm is above `max_norm`: `g *= min(1, max_norm / (‖g‖ + 1e-6))`, as
-/// `torch.nn.utils.clip_grad_norm_` does; the norm is summed in f64 in a fixed order.
+/// Scales gradients so that their norm, over the model or over each part, is at most `max_norm`:
+/// `g *= min(1, max_norm / (‖g‖ + 1e-6))` as in `torch.nn.utils.clip_grad_norm_`. The norm is summed in f64 in a fixed
+/// order.
 ///
-/// Synchronises the device. On asynchronous devices a control ([`super::control()`]) avoids that; [`clip_factors`] lets
-/// the next step apply the factors instead.
+/// Synchronises the device; a step control ([`super::control()`]) on asynchronous devices does not. With
+/// [`clip_factors`] the optimizer step can apply the factors instead.
 ///
 /// # Errors
 /// Any error of a kernel.
@@ -42,7 +43,8 @@ pub fn clip<D: Kernels>(
     })
 }
 
-/// The factor by which [`clip`] scales the gradient of each parameter, in the order of [`Module::visit`]: at most 1.
+/// For each trained parameter, in the order of [`Module::visit`]: the factor (at most 1) by which [`clip`] scales its
+/// gradient.
 ///
 /// # Errors
 /// Any error of a kernel.
@@ -68,7 +70,8 @@ pub fn clip_factors<D: Kernels>(
     Ok(factors.collect())
 }
 
-/// The part index of every parameter that is trained, in the order of [`Module::visit`]; a part's parameters are contiguous.
+/// Index of the part of each trained parameter, in the order of [`Module::visit`]. The parameters of a part must be
+/// consecutive.
 pub(super) fn part_of_each<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize> {
     let (mut parts, mut last) = (Vec::new(), String::new());
     module.visit(&Path::root(), &mut |name, parameter| {
@@ -154,7 +157,7 @@ mod tests {
     fn parts_are_clipped_by_their_own_norms() {
         let mut two = Two(Bowl::new(), Bowl::new());
         assert_eq!(part_of_each(&mut two), [0, 0, 1, 1]);
-        // Both parts in one model: the gradients of the first, and half of them for the second.
+        // The gradients of both parts in one set; those of the second part are multiplied by 0.01.
         let mut grads = two.0.gradients();
         let (mut norms, mut index) = ([0.0; 2], 0);
         let mut other = two.1.gradients();
@@ -169,7 +172,8 @@ mod tests {
             norms[index / 2] += gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>();
             index += 1;
         });
-        // The initial norm of a bowl's gradient is 8.9377184; clipping divides by the norm + 1e-6.
+        // The norm of a bowl's first gradient is 8.9377184: clipping brings it to 1 in the first part, and leaves 0.01
+        // of it in the second.
         assert!((norms[0].sqrt() - 1.0).abs() < 1e-5, "{norms:?}");
         assert!((norms[1].sqrt() - 0.089_377_18).abs() < 1e-6, "{norms:?}");
     }
@@ -219,7 +223,7 @@ mod tests {
                     }
                     bowl.values()
                 };
-                // On a GPU the control clips; there are no factors.
+                // On a GPU the step control clips, without factors on the host.
                 if cfg!(not(feature = "cuda")) {
                     assert_eq!(run(true), run(false), "{spec:?} {by:?}");
                 }

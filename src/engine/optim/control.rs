@@ -1,22 +1,23 @@
-//! [`control`]: clipping, loss scaling and divergence checks on an asynchronous device, where a read would synchronise.
+//! [`control`]: clipping, loss scaling and divergence checks on an asynchronous device, without reading values back.
 
 use super::ClipBy;
 use super::clip::part_of_each;
-use crate::ops::{Kernels, Module, Result, Rules};
+use crate::ops::{Kernels, Module, Result, StepRules};
 
-/// Limits of the steps.
+/// What the control checks and limits in every step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// A larger or non-finite loss is a divergence: from then on, steps do not change the weights.
+    /// Loss above which training counts as diverged, as it does if the loss is not finite; later steps do not change
+    /// the weights. `None`: no maximum.
     pub max_loss: Option<f64>,
-    /// Maximum gradient norm, and the gradients over which it is computed.
+    /// Maximum gradient norm, and over which gradients it is computed; `None`: no clipping.
     pub clip: Option<(f64, ClipBy)>,
-    /// Whether losses are scaled, so that small gradients do not underflow in `f16`; steps whose gradients are not finite
-    /// are skipped.
+    /// Whether the loss is scaled, so that small gradients do not underflow in `f16`; a step whose gradients are not
+    /// finite is skipped.
     pub scales_loss: bool,
 }
 
-/// The control of the steps of `module`; `None` if the host decides, as on the CPU.
+/// The control of the optimizer steps of `module` on its device; `None` if the host decides, as on the CPU.
 ///
 /// # Errors
 /// Any error of the device.
@@ -29,7 +30,7 @@ pub fn control<D: Kernels>(
         Some((_, ClipBy::Part)) => part_of_each(module),
         _ => Vec::new(),
     };
-    device.control(Rules {
+    device.control(StepRules {
         max_loss: limits.max_loss,
         max_norm: limits.clip.map(|(max_norm, _)| max_norm),
         parts,
@@ -67,7 +68,7 @@ mod device_tests {
 
     type Control = <TestDevice as UpdateKernel>::Control;
 
-    /// Lengths around the sizes of warps, blocks and chunks.
+    /// Lengths just below and above the sizes of warps, blocks and chunks of the kernels.
     const LENGTHS: [usize; 9] = [1, 3, 4096, 31, 33, 4097, 1025, 9_000, 2];
 
     fn optimizers() -> Vec<OptimizerSpec> {
@@ -88,7 +89,7 @@ mod device_tests {
         settings.map(spec).into()
     }
 
-    /// Weights and averages after three steps; they are swapped before the last one.
+    /// Weights and their moving averages after three steps; they are swapped before the last step.
     fn trained<D: Kernels>(device: &D, spec: &OptimizerSpec) -> [Vec<Vec<f32>>; 2] {
         let mut many = Many::new(device, &LENGTHS);
         let (mut optimizer, mut ema) = (spec.build(), Ema::start(&ema(), &mut many).unwrap());
@@ -165,7 +166,7 @@ mod device_tests {
             .unwrap()
     }
 
-    /// Runs the control for a step with this loss.
+    /// Lets the control decide about a step with the loss `loss`.
     fn go(
         control: &mut Control,
         module: &mut dyn Module<TestDevice>,
@@ -206,7 +207,7 @@ mod device_tests {
             }
         }
 
-        /// One step; returns the weights after it.
+        /// Takes one step; returns the weights after it.
         fn step(&mut self, mut grads: Grads<TestDevice>, loss: f32) -> Vec<f32> {
             let device = testing::device();
             go(&mut self.control, &mut self.bowl, &mut grads, loss);
@@ -255,7 +256,7 @@ mod device_tests {
         let device = testing::device();
         let mut run = Run::new(Some(9.0), false);
         let loss = |value| device.upload(vec![value]).unwrap();
-        // (10 + 3 · 8) / 4 = 8.5 is within the limit, (10 + 3 · 9) / 4 = 9.25 is not.
+        // Mean losses: (10 + 3 · 8) / 4 = 8.5 is within the limit of 9, (10 + 3 · 9) / 4 = 9.25 is not.
         run.control.add_loss(&loss(10.0), 0.25).unwrap();
         let gradients = run.bowl.gradients();
         let good = {
@@ -281,7 +282,7 @@ mod device_tests {
         }
         assert_eq!(run.average(), Bowl::new().values());
         assert_eq!(run.control.skipped_steps().unwrap(), Some(2));
-        // The next steps equal those of a run without the two skipped steps and without loss scaling.
+        // The next steps equal those of a run that had neither the two skipped steps nor loss scaling.
         let mut plain = Run::new(None, false);
         for _ in 0..3 {
             let scaled = run.bowl.scaled_gradients(16_384.0);

@@ -1,4 +1,4 @@
-//! [`Decay`]: the parameters that weight decay is for.
+//! [`Decay`]: which parameters have weight decay.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,8 @@ mod tests {
     use crate::optim::testing::assert_steps_within;
     use crate::testing::spec;
 
-    /// Loss of `adam_steps_like_pytorch`, for which `a` has one dimension and `b` two, with the groups
-    /// `[dict(params=[a], weight_decay=0.), dict(params=[b])]`.
+    /// Expected values by PyTorch, with the loss of `adam_steps_like_pytorch`, where `a` has one dimension and `b` two,
+    /// and the parameter groups `[dict(params=[a], weight_decay=0.), dict(params=[b])]`.
     #[test]
     fn every_optimizer_decays_only_matrices() {
         for (settings, expected) in [
@@ -61,7 +61,7 @@ mod tests {
                  0.27549338 -1.1990354 0.0 -0.34853244 -1.7260103
                  0.15484369  -0.981361 0.0  -0.6065986 -2.1685553",
             ),
-            // As in `lion_steps_as_in_the_paper`, lr=.05, wd=.5 for b
+            // Lion as in `lion_steps_as_in_the_paper`, lr=.05, with wd=.5 for b only
             (
                 "kind = 'lion', lr = 0.05",
                 "      0.95      -1.95       0.45 0.19375001 -0.78125006
@@ -70,7 +70,8 @@ mod tests {
             ),
         ] {
             let settings = format!("{settings}, weight-decay = 0.5, decay = 'matrices'");
-            // RMSprop's steps for b are the largest here: what the first one rounds grows threefold by the third.
+            // RMSprop takes the largest steps of b: the rounding error of the first step has grown threefold by the
+            // third.
             assert_steps_within(5e-7, &settings, expected);
             let written = serde_json::to_value(spec::<OptimizerSpec>(&settings)).unwrap();
             assert_eq!(written["decay"], "matrices");

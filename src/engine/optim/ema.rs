@@ -38,7 +38,8 @@ impl EmaSpec {
     }
 }
 
-/// The average of the weights, from their initial values on: `e += (1 - decay) (w - e)` after every step.
+/// Exponential moving average e of the weights w, from their initial values on: `e += (1 - decay) (w - e)` after each
+/// step.
 ///
 /// # Source
 /// Polyak & Juditsky 1992; the warm-up is TensorFlow's `ExponentialMovingAverage(num_updates)`.
@@ -76,7 +77,7 @@ impl<D: Kernels> Ema<D> {
         device.lerp_all(&mut self.shadow, module, weight, control)
     }
 
-    /// Resumes after `steps` steps; the average is then set by [`Ema::visit_state`].
+    /// Resumes after `steps` steps; the caller then sets the average through [`Ema::visit_state`].
     pub fn begin_after(&mut self, steps: u64) {
         self.steps = steps;
     }
@@ -86,7 +87,7 @@ impl<D: Kernels> Ema<D> {
         self.shadow.visit(visit);
     }
 
-    /// Swaps weights and average; a second call restores them.
+    /// Swaps the weights of `module` and their average; a second call swaps them back.
     pub fn swap(&mut self, module: &mut dyn Module<D>) -> Result<()> {
         for_each_trained(module, |index, parameter| {
             if let Some([average]) = self.shadow.buffers.get_mut(index) {

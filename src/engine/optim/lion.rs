@@ -1,4 +1,4 @@
-//! Lion.
+//! The optimizer Lion.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ impl Default for LionSpec {
 }
 
 impl LionSpec {
-    /// An update of equal size for all weights, in the direction of the sign of a mean of gradients.
+    /// Parameters of the kernel: moves each weight by `lr` against the sign of a mean of gradients.
     ///
     /// `p -= lr wd p`, `p -= lr sign(β₁ m + (1-β₁) g)`, then `m = β₂ m + (1-β₂) g`.
     ///
@@ -62,8 +62,8 @@ mod tests {
 
     #[test]
     fn lion_steps_as_in_the_paper() {
-        // loss of `adam_steps_like_pytorch`, p.grad by PyTorch, then for p in (a, b), with m = 0 at first:
-        // p.mul_(1 - lr * wd); p.add_((m * b1 + p.grad * (1 - b1)).sign(), alpha=-lr); m.mul_(b2).add_(p.grad, alpha=1 - b2)
+        // Loss of `adam_steps_like_pytorch`, p.grad by PyTorch; then for p in (a, b), with m = 0 at first: p.mul_(1 -
+        // lr * wd); p.add_((m * b1 + p.grad * (1 - b1)).sign(), alpha=-lr); m.mul_(b2).add_(p.grad, alpha=1 - b2)
         // lr=.1, (b1, b2)=(.9, .99), wd=.01
         assert_steps(
             "kind = 'lion', lr = 0.1, weight-decay = 0.01",
@@ -71,7 +71,7 @@ mod tests {
              0.79810095  -1.796102 0.29910052  0.04960025 -0.9484008
               0.6973028 -1.6943059 0.19880143 -0.05044935 -1.0474524",
         );
-        // lr=.4, (b1, b2)=(.5, .9), wd=.1: the third value turns back
+        // lr=.4, (b1, b2)=(.5, .9), wd=.1: the sign of the third value's step changes
         assert_steps(
             "kind = 'lion', lr = 0.4, betas = [0.5, 0.9], weight-decay = 0.1",
             "0.55999994      -1.52  0.07999998 -0.16000001      -1.12

@@ -1,7 +1,8 @@
-//! Optimizers, learning-rate schedules, gradient clipping, weight averages: one file each, with the `Spec`s.
+//! Optimizers, learning-rate schedules, gradient clipping, moving averages of weights: one file each, with their
+//! `Spec`s.
 //!
-//! Owns [`OptimizerSpec`], which builds an [`Optimizer`], and [`ScheduleSpec`], which a [`Rate`] follows. The kernels are in [`crate::ops`], the
-//! training loop is in [`crate::train`].
+//! Owns [`OptimizerSpec`], which builds an [`Optimizer`], and [`ScheduleSpec`], from which [`Rate`] computes the
+//! learning rate. The kernels are in [`crate::ops`], the training loop is in [`crate::train`].
 
 mod adam;
 mod check;
@@ -71,7 +72,7 @@ impl OptimizerSpec {
         }
     }
 
-    /// Invalid combinations of values.
+    /// Errors for settings that are not valid together; empty if there are none.
     pub fn check(&self) -> Vec<RangeError> {
         match self {
             Self::Sgd(spec) => spec.check(),
@@ -79,7 +80,7 @@ impl OptimizerSpec {
         }
     }
 
-    /// The optimizer, with empty state.
+    /// A new optimizer without state.
     pub fn build<D: Kernels>(&self) -> Optimizer<D> {
         match self {
             Self::Adam(spec) => Optimizer::adam(spec, false),
@@ -91,27 +92,27 @@ impl OptimizerSpec {
     }
 }
 
-/// Updates parameters from their gradients, and stores the optimizer state between steps.
+/// Updates parameters from their gradients, and keeps the optimizer state between steps.
 ///
-/// State is assigned to parameters by their order in [`Module::visit`], which a model never changes.
+/// The state belongs to parameters by their order in [`Module::visit`], which never changes for a model.
 #[derive(Debug)]
 pub enum Optimizer<D: Kernels> {
     /// Adam or `AdamW`.
     Adam {
-        /// Settings of Adam.
+        /// Settings of Adam or `AdamW`.
         spec: AdamSpec,
-        /// `AdamW`.
+        /// Whether weight decay is decoupled (`AdamW`).
         is_decoupled: bool,
         /// Number of steps so far.
         steps: u64,
-        /// Mean and mean square of the gradients.
+        /// Moving averages of the gradients and of their squares.
         state: StepState<D, 2>,
     },
     /// SGD with its momentum buffers.
     Sgd(SgdSpec, StepState<D, 1>),
-    /// `RMSprop` with its buffers: mean of squares; mean, if centred; momentum, if used.
+    /// `RMSprop` with three buffers: mean of squared gradients; mean of gradients (if `centered`); momentum (if not 0).
     Rmsprop(RmspropSpec, StepState<D, 3>),
-    /// Lion, and the mean of the gradients.
+    /// Lion with the moving average of the gradients.
     Lion(LionSpec, StepState<D, 1>),
 }
 
@@ -125,7 +126,7 @@ impl<D: Kernels> Optimizer<D> {
         }
     }
 
-    /// One step for all parameters of `module`, with learning rate `lr`, subject to `control` if given.
+    /// One step for all trained parameters of `module` with learning rate `lr`; a `control` may skip or change it.
     ///
     /// # Errors
     /// [`crate::ops::OpError::Shared`] while a recorded pass still holds a parameter.
@@ -139,8 +140,8 @@ impl<D: Kernels> Optimizer<D> {
         self.clipped_step(module, grads, lr, &[], control)
     }
 
-    /// Like [`Optimizer::step`], with the gradient of each parameter multiplied by its entry of `clip_factors`
-    /// ([`clip_factors()`]), or unchanged if that is empty. A control uses its own factors instead.
+    /// Like [`Optimizer::step`]; multiplies the gradient of each parameter by its entry of `clip_factors`
+    /// ([`clip_factors()`]), or by 1 if there are no entries. A control uses its own factors instead.
     ///
     /// # Errors
     /// As [`Optimizer::step`].
@@ -186,7 +187,7 @@ impl<D: Kernels> Optimizer<D> {
         }
     }
 
-    /// Resumes after `steps` steps: creates the state, whose values are then set by [`Optimizer::visit_state`].
+    /// Resumes after `steps` steps: creates the state, which the caller then fills through [`Optimizer::visit_state`].
     ///
     /// # Errors
     /// Any error of the device.
@@ -202,7 +203,8 @@ impl<D: Kernels> Optimizer<D> {
         self.begin(device, module)
     }
 
-    /// Calls `visit` with every buffer of the state, in an order that never changes; none before the first step.
+    /// Calls `visit` with every buffer of the state, always in the same order. Before the first step there are no
+    /// buffers.
     pub fn visit_state(&mut self, visit: &mut dyn FnMut(&mut Buffer<D>)) {
         match self {
             Self::Adam { state, .. } => state.visit(visit),
@@ -211,7 +213,7 @@ impl<D: Kernels> Optimizer<D> {
         }
     }
 
-    /// The name, as written in a manifest.
+    /// The optimizer's name in a manifest (`kind`).
     pub fn name(&self) -> &'static str {
         match self {
             Self::Adam {
@@ -224,7 +226,7 @@ impl<D: Kernels> Optimizer<D> {
         }
     }
 
-    /// Bytes of the state after the first step, for `parameters` values.
+    /// Bytes of the state for `parameters` trained values.
     pub fn state_bytes(&self, parameters: u64) -> u64 {
         let buffers = match self {
             Self::Adam { .. } => 2,

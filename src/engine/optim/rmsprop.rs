@@ -1,4 +1,4 @@
-//! `RMSprop`.
+//! The optimizer `RMSprop`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,15 +49,15 @@ impl Default for RmspropSpec {
 }
 
 impl RmspropSpec {
-    /// Which buffers of the state are used: mean of squares; mean, if centred; momentum, if not 0.
+    /// Which of the three buffers are used: mean of squares always, mean if centred, momentum if not 0.
     pub(super) fn used(&self) -> [bool; 3] {
         [true, self.centered, self.momentum > 0.0]
     }
 
-    /// An update along gradients divided by the root of the mean of their squares.
+    /// Parameters of the kernel: steps along gradients divided by the root of the mean of their squares.
     ///
-    /// `g += wd p`, `v = α v + (1-α) g²`, `p -= lr g / (√v + ε)`; with momentum `b = μ b + g / (√v + ε)`, `p -= lr b`;
-    /// centred `v - m²` in place of v, with `m = α m + (1-α) g`.
+    /// `g += wd p`, `v = α v + (1-α) g²`, `p -= lr g / (√v + ε)`; with momentum `b = μ b + g / (√v + ε)`, `p -= lr b`.
+    /// If centred, `v - m²` takes the place of v under the root, with `m = α m + (1-α) g`.
     ///
     /// # Source
     /// Tieleman & Hinton 2012; Graves 2013 (centred); PyTorch `RMSprop`.

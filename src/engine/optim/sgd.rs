@@ -42,7 +42,7 @@ impl Default for SgdSpec {
 }
 
 impl SgdSpec {
-    /// Invalid combinations of values.
+    /// Errors for settings that are not valid together; empty if there are none.
     pub(super) fn check(&self) -> Vec<RangeError> {
         let lacks_momentum = self.nesterov && self.momentum == 0.0;
         let error = lacks_momentum.then(|| RangeError {
@@ -56,7 +56,7 @@ impl SgdSpec {
         self.momentum > 0.0
     }
 
-    /// A step against the gradient, or against a decaying sum of gradients.
+    /// Parameters of the kernel: a step against the gradient, or against a decaying sum of gradients (momentum).
     ///
     /// `g += wd p`, `b = μ b + g`, `p -= lr b`; with Nesterov `p -= lr (g + μ b)`; without momentum `p -= lr g`.
     ///

@@ -1,4 +1,4 @@
-//! Models with gradients in closed form, for the tests of this module.
+//! Models whose gradients have a closed form, for the tests of this module.
 
 use super::OptimizerSpec;
 use crate::device::Backend;
@@ -6,7 +6,7 @@ use crate::ops::testing::{self, TestDevice, assert_close, filled, numbers};
 use crate::ops::{Grads, Layout, Module, Parameter, Pass, Path, Var};
 use crate::testing::spec;
 
-/// `Σ k a² + Σ b³` with `k = (1, 2, 3)`, from `a = (1, -2, ½)`, `b = (¼, -¾)`.
+/// A model with the loss `Σ k a² + Σ b³`, `k = (1, 2, 3)`; initially `a = (1, -2, ½)`, `b = (¼, -¾)`.
 pub(super) struct Bowl {
     a: Parameter<TestDevice>,
     b: Parameter<TestDevice>,
@@ -38,7 +38,7 @@ impl Bowl {
         [&self.a, &self.b].map(values).concat()
     }
 
-    /// `2 k a` and `3 b²`.
+    /// The gradients of the loss: `2 k a` and `3 b²`.
     pub(super) fn gradients(&self) -> Grads<TestDevice> {
         self.scaled_gradients(1.0)
     }
@@ -66,7 +66,7 @@ fn values(parameter: &Parameter<TestDevice>) -> Vec<f32> {
     testing::device().download(parameter.data()).unwrap()
 }
 
-/// Gradients without any contribution yet.
+/// Gradients to which nothing has been added yet.
 pub(super) fn no_gradients<D: Backend>(device: &D) -> Grads<D> {
     let zero = Var::constant(device, vec![0.0], [1]).unwrap();
     Pass::recording(device).backward(&zero, 1.0).unwrap()
@@ -81,7 +81,8 @@ pub(super) fn set_gradient<D: Backend>(
     *grads.of_parameter(parameter).unwrap() = values;
 }
 
-/// Parameters of given lengths with random values, of one dimension and of two in turns; each is a separate part.
+/// Parameters of the given lengths with random values, alternating between one and two dimensions; each is its own
+/// part.
 pub(super) struct Many<D: Backend>(Vec<Parameter<D>>);
 
 impl<D: Backend> Module<D> for Many<D> {
@@ -105,7 +106,7 @@ impl<D: Backend> Many<D> {
         Self(lengths.iter().zip(0..).map(parameter).collect())
     }
 
-    /// Random gradients of step `step`.
+    /// Random gradients for the step `step`.
     #[cfg(feature = "cuda")]
     pub(super) fn gradients(&self, device: &D, step: u64) -> Grads<D> {
         let mut grads = no_gradients(device);
@@ -122,13 +123,14 @@ impl<D: Backend> Many<D> {
     }
 }
 
-/// Panics unless the first three steps lead to these values ([`steps`]), but for the last bit.
+/// Checks that the first three steps from a [`Bowl`] lead to the values `expected` (in the form of [`steps`]), up to
+/// the last bit.
 #[track_caller]
 pub(super) fn assert_steps(settings: &str, expected: &str) {
     assert_steps_within(1.5e-7, settings, expected);
 }
 
-/// As [`assert_steps`], with a tolerance.
+/// As [`assert_steps`], with the tolerance `tolerance`.
 #[track_caller]
 pub(super) fn assert_steps_within(tolerance: f32, settings: &str, expected: &str) {
     let spec: OptimizerSpec = spec(settings);
@@ -143,14 +145,14 @@ pub(super) fn assert_steps_within(tolerance: f32, settings: &str, expected: &str
     }
 }
 
-/// The values of a [`Bowl`] after each of three steps, a step a line.
+/// Parses the values of a [`Bowl`] after each of three steps; each line has the values of one step.
 pub(super) fn steps(text: &str) -> [[f32; 5]; 3] {
     let values: Vec<f32> = numbers(text);
     std::array::from_fn(|step| std::array::from_fn(|place| values[5 * step + place]))
 }
 
-/// `Σ k a² + Σ (b - 1)²` is at its minimum after 500 steps, over which the rate falls to 0: steps that have the size of the rate end
-/// there too.
+/// After 500 steps `Σ k a² + Σ (b - 1)²` is at its minimum. The learning rate falls to 0, so that optimizers whose
+/// steps have the size of the rate reach the minimum too.
 #[test]
 fn every_optimizer_finds_the_minimum_of_a_quadratic() {
     for settings in [

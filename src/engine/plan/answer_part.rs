@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for AnswerPart {
     }
 }
 
-/// Names of the parts that are tables.
+/// Keys of the parts that are written as tables.
 pub(super) const TABLES: [&str; 4] = ["fastest-at-equal", "gain", "along", "scaling"];
-/// Names of the parts that are words.
+/// Names of the parts that are written as words.
 pub(super) const WORDS: [&str; 4] = ["where", "memory", "cost", "learned"];

@@ -9,8 +9,8 @@ use crate::manifest::{Key, Node, Table};
 
 use super::homes::long_path;
 
-/// A value at a long path. Each key has the position of the path in the manifest, for messages about a mistyped path;
-/// the values of an axis share one path.
+/// A value for the setting at a long path. Each key of the path has the position of the whole path in the manifest, for
+/// messages about a mistyped path; the values of an axis share one path.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {
     pub(super) path: Arc<[Key]>,
@@ -24,7 +24,7 @@ impl Assignment {
     }
 }
 
-/// Reads a table of overrides (`"train.optimizer.lr" = 1e-4`, `batch-size = 8`); `None` if one has a mistake.
+/// Reads a table of overrides (`"train.optimizer.lr" = 1e-4`, `batch-size = 8`); entries with a mistake are left out.
 pub(super) fn read(table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<Assignment> {
     let mut assignments = Vec::new();
     for (key, node) in &table.entries {
@@ -44,7 +44,8 @@ pub(super) fn read(table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<Assignm
     assignments
 }
 
-/// Applies `assignments` to the section at `prefix`: longer paths last; of equal paths the last one counts.
+/// Applies those `assignments` that are in the section `node` at `prefix`: shorter paths first, so that a setting
+/// overrides one in its table; of equal paths the last one counts.
 pub(super) fn overlay<'a>(
     mut node: Node,
     prefix: &[&str],
@@ -72,11 +73,11 @@ fn starts_with(path: &[Key], prefix: &[&str]) -> bool {
 /// The manifest's sections with everything that is needed to resolve cells.
 #[derive(Debug)]
 pub(super) struct Written {
-    /// The tree, without the matrices.
+    /// The tree of the manifest, without the matrices.
     pub(super) root: Table,
     /// The assignments of each variant.
     pub(super) variants: Variants,
-    /// Folder that paths are relative to, absolute.
+    /// Absolute folder that the manifest's paths are relative to.
     pub(super) folder: PathBuf,
 }
 

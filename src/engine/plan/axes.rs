@@ -97,7 +97,7 @@ fn read_zip(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>) 
         return;
     };
     let first = matrix.axes.len();
-    // For each axis and each entry of its list, the index of the value.
+    // For each zipped axis, and each entry of its list, the index of the value among the axis's distinct values.
     let mut lists: Vec<Vec<u32>> = Vec::new();
     let mut places: Vec<Place> = Vec::new();
     for (key, node) in table.flat() {
@@ -141,7 +141,7 @@ fn read_zip(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>) 
     matrix.dimensions.push(Dimension { first, rows });
 }
 
-/// The axis without duplicate values, and for each entry of its list the index of the value.
+/// The axis without duplicate values, and for each entry of its list the index of its value.
 fn each_once(mut axis: Axis) -> (Axis, Vec<u32>) {
     let mut known: HashMap<Arc<str>, u32> = HashMap::new();
     let mut list = Vec::with_capacity(axis.values.len());
@@ -155,7 +155,7 @@ fn each_once(mut axis: Axis) -> (Axis, Vec<u32>) {
     (axis, list)
 }
 
-/// The axis with all values of its list, if it has no mistake.
+/// Reads an axis with all values of its list; the error is its mistake.
 fn axis(matrix: &Matrix, key: Key, node: &Node) -> Result<Axis, Diagnostic> {
     let name = key.name.as_str();
     let path: Arc<[Key]> = long_path(name, key.place)?.into();
@@ -181,7 +181,7 @@ fn axis(matrix: &Matrix, key: Key, node: &Node) -> Result<Axis, Diagnostic> {
     Ok(Axis::new(key, path, values))
 }
 
-/// Reports repeated values of the list.
+/// Reports values that are repeated in the list of an axis.
 fn values_twice(axis: &Axis, mistakes: &mut Vec<Diagnostic>) {
     let values = axis.values.iter();
     let values = values.map(|value| (&*value.text, value.assignment.node.place));

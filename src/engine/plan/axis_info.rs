@@ -15,7 +15,7 @@ pub struct AxisInfo {
     pub path: String,
     /// Type of the axis's values, which decides how rows sort and plots draw.
     pub kind: AxisKind,
-    /// Values in manifest order; in a plan as shown in keys, in results without quotes.
+    /// Values in manifest order: in a plan as they are written in keys, in results without the quotes of keys.
     pub values: Vec<Arc<str>>,
 }
 
@@ -35,7 +35,7 @@ impl AxisInfo {
         }
     }
 
-    /// A value as text: numbers with the axis' name, other values alone.
+    /// A value as text for readers: numbers, `true` and `false` after the axis's name, other values alone.
     pub fn words(&self, value: &str) -> String {
         if value.parse::<f64>().is_ok() || value == "true" || value == "false" {
             format!("{} {value}", self.name)
@@ -53,7 +53,7 @@ impl AxisInfo {
     }
 }
 
-/// Type of an axis.
+/// Type of an axis's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AxisKind {
@@ -61,6 +61,6 @@ pub enum AxisKind {
     Integer,
     /// Numbers.
     Float,
-    /// Anything else, in manifest order.
+    /// Values that are not all numbers; their rows are in manifest order.
     Category,
 }

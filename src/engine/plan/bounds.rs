@@ -11,7 +11,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds in the JSON Schema of a number; `None` if it has none.
+    /// The bounds that the JSON Schema of a number states; `None` if it states none.
     pub(super) fn of(schema: &Value) -> Option<Self> {
         let number = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
         let bounds = Self {
@@ -46,7 +46,8 @@ impl Bounds {
     }
 }
 
-/// The bounds as text for a number of this schema, or for each number of a list; `None` without bounds.
+/// The bounds of a number with this schema as text or, after "each", those of the elements of a list; `None` without
+/// bounds.
 pub fn range_words(schema: &Value) -> Option<String> {
     let own = Bounds::of(schema).map(|bounds| bounds.words());
     own.or_else(|| {

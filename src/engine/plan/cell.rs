@@ -37,7 +37,7 @@ pub struct CellSpec {
     /// The dataset, its paths absolute.
     #[serde(deserialize_with = "dataset")]
     pub dataset: Arc<DatasetSpec>,
-    /// The loss; model and dataset determine it if the manifest names none.
+    /// The loss; if the manifest names none, model and dataset determine it.
     #[serde(deserialize_with = "loss")]
     pub loss: Arc<LossSpec>,
     /// Settings of training.
@@ -50,7 +50,7 @@ pub struct CellSpec {
     pub measure: Arc<MeasureSpec>,
     /// Limits at which a run is stopped.
     pub limits: Arc<LimitsSpec>,
-    /// The program that trains the cell, if the model is of `kind = "command"`.
+    /// The program that trains the cell if the model is of `kind = "command"`; else `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Arc<Program>>,
     /// Absolute folder for checkpoints (`reports/<name>/checkpoints/<cell hash>`).
@@ -65,7 +65,8 @@ fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<LossSpec>, D::Error> {
     or_of_command(from, LossSpec::Own.kind(), LossSpec::Own)
 }
 
-/// Deserializes a specification; also the internal one of commands, whose `kind` a manifest cannot contain.
+/// Deserializes a specification, or returns `own` if the kind is `kind`: the internal value of commands, which a
+/// manifest cannot contain.
 fn or_of_command<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
     kind: &str,
@@ -80,7 +81,8 @@ fn or_of_command<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 
 impl CellSpec {
     /// Checkpoint files that the run of `seed` writes in its first block: raw weights, then averaged ones with
-    /// `train.ema`. Without `train.save-to` they are called `weights`, and only written if they are small.
+    /// `train.ema`. Without `train.save-to` they are called `weights`, and only written if they are small. Empty
+    /// without a checkpoint folder.
     pub fn checkpoints(&self, seed: u64) -> Vec<Checkpoint> {
         let Some(folder) = &self.checkpoint_folder else {
             return Vec::new();
@@ -95,12 +97,12 @@ impl CellSpec {
         std::iter::once(file("raw", "")).chain(average).collect()
     }
 
-    /// Kinds of model, data and loss, algorithm, device and precision. Only cells that agree in all of them have
-    /// comparable run times.
+    /// A text with the kinds of model, data and loss, the algorithm, device and precision. Run times are comparable
+    /// only between cells with an equal text.
     pub fn kind(&self) -> String {
         let (model, data, loss) = (self.model.kind(), self.dataset.kind(), self.loss.kind());
         let train = &self.train;
-        // Different programs are different kinds.
+        // Each program counts as a kind of its own.
         let model = match self.program {
             Some(_) => &*self.model_name,
             None => model,
@@ -111,7 +113,8 @@ impl CellSpec {
         )
     }
 
-    /// Checkpoint file of the run of `seed` for inference: the averaged weights if there are any, else the raw ones.
+    /// Checkpoint file of the run of `seed` for inference: the averaged weights if there are any, else the raw ones;
+    /// `None` without a checkpoint folder.
     pub fn weights_file(&self, seed: u64) -> Option<PathBuf> {
         Some(self.checkpoints(seed).pop()?.path)
     }
@@ -123,7 +126,7 @@ impl CellSpec {
     }
 }
 
-/// Name of checkpoints without `train.save-to`.
+/// Name of the checkpoint files if `train.save-to` is not set.
 const KEPT: &str = "weights";
 
 /// Extension of checkpoint files.
@@ -132,7 +135,7 @@ pub(super) const SAFETENSORS: &str = ".safetensors";
 /// A file with the weights of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Which weights: `raw`, or the `average` over the steps.
+    /// Which weights: `raw`, or `average` for their exponential moving average.
     pub weights: &'static str,
     /// Path of the file.
     pub path: PathBuf,
@@ -202,7 +205,7 @@ pub struct TrainSpec {
 }
 
 impl TrainSpec {
-    /// Batches and optimizer steps of a whole pass over `rows` rows, ignoring [`Self::steps_per_epoch`].
+    /// Number of batches and of optimizer steps in a whole pass over `rows` rows; [`Self::steps_per_epoch`] is ignored.
     pub fn batches_and_steps(&self, rows: usize) -> (usize, usize) {
         let size = self.batch_size.max(1);
         let batches = if self.drop_last {
@@ -355,7 +358,7 @@ impl ValidationSpec {
     /// Fraction of the training rows that is held out by default, if held-out data are needed.
     pub const DEFAULT_FRACTION: f64 = 0.2;
 
-    /// [`Self::fraction`], or 0 without one; a resolved cell always has one.
+    /// [`Self::fraction`], or 0 if it is not set; in a resolved cell it is always set.
     pub fn share(&self) -> f64 {
         self.fraction.unwrap_or(0.0)
     }

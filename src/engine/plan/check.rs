@@ -34,7 +34,7 @@ pub(super) fn misfit(cell: &Resolved) -> Option<String> {
         .or_else(|| wrong_batch(train, facts, cell.pairing.normalises_rows))
 }
 
-/// Why one setting excludes another; `None` if none does.
+/// Why two settings of a cell exclude each other; `None` if none do.
 fn wrong_pair(cell: &Resolved) -> Option<String> {
     let (validation, facts) = (&*cell.validation.value, &*cell.data.facts);
     let has_images = matches!(*cell.dataset.value, DatasetSpec::ImageFolder(_));
@@ -58,8 +58,8 @@ fn wrong_pair(cell: &Resolved) -> Option<String> {
         .then(|| "`validation.split = \"test\"`, and the dataset has no test split".to_owned())
 }
 
-/// Why the training split gives no batches of this size; `None` if it does. With `normalises_rows` the model has a
-/// batch norm whose input has one value per channel and sample.
+/// Why the training split cannot be divided into batches of this size; `None` if it can. `normalises_rows` tells that
+/// the model has a batch norm whose input has one value per channel and sample, so that a batch needs two samples.
 fn wrong_batch(train: &TrainSpec, facts: &DatasetFacts, normalises_rows: bool) -> Option<String> {
     let (size, rows) = (train.batch_size, facts.train_samples);
     if size > rows {
@@ -103,7 +103,7 @@ fn unseen_plateau(
     })
 }
 
-/// Why `validation.sampling` is impossible; `None` if they can.
+/// Why `validation.sampling` is impossible; `None` if it is possible or not set.
 fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Option<String> {
     let spec = validation.sampling.as_ref()?;
     match loss {
@@ -119,7 +119,7 @@ fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Option<String
     }
 }
 
-/// Why `validation.verification` or `validation.selection` is impossible; `None` if it can.
+/// Why `validation.verification` or `validation.selection` is impossible; `None` if they are possible or not set.
 fn wrong_assessment(
     validation: &ValidationSpec,
     loss: &LossSpec,

@@ -1,4 +1,4 @@
-//! What the planner must find out about programs and files of commands; results are cached for the plan.
+//! What the planner must know of the programs and files of commands; each answer is cached for the plan.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -18,10 +18,10 @@ const VERSION_TIME: Duration = Duration::from_secs(5);
 /// How long a command of `requires` may take: importing PyTorch from a cold disk takes half a minute.
 pub const REQUIREMENT_TIME: Duration = Duration::from_mins(3);
 
-/// After this time the user is told that a command of `requires` runs.
+/// Time after which the user is told that a command of `requires` is still running.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// How long the end of the output is waited for after the end of a command, which may have left processes that hold it open.
+/// Time to wait for further output of a command after its end; processes that it has left may keep the output open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Largest number of bytes of a command's output that are read.
@@ -31,7 +31,7 @@ type Parts = BTreeMap<String, String>;
 /// A command, and the folder in which it is started.
 type CommandIn = (PathBuf, Vec<String>);
 
-/// Tells the user what takes long.
+/// Tells the user what the planner is doing when it takes long.
 pub(super) type Tell = dyn Fn(&str) + Send + Sync;
 
 /// Cached information about programs and files.
@@ -54,7 +54,7 @@ pub(super) fn kept<K: std::hash::Hash + Eq, V: Clone>(
 }
 
 impl Commands {
-    /// Creates the cache; digests of files are stored in `digests`.
+    /// Creates the cache. Digests of files are stored in `digests`; `tell` informs the user of what takes long.
     pub(super) fn remembering(digests: Arc<Mutex<FingerprintCache>>, tell: Box<Tell>) -> Self {
         Self {
             digests,
@@ -66,7 +66,7 @@ impl Commands {
     /// Digests of the files that `pattern` matches in `folder`, by their names relative to it.
     ///
     /// # Errors
-    /// Which file cannot be read, as a sentence.
+    /// A file or folder that cannot be read, or an invalid pattern, as a sentence.
     pub(super) fn files(&self, folder: &Path, pattern: &str) -> Result<Parts, String> {
         kept(&self.files, folder.join(pattern), || {
             let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ impl Commands {
     /// Digest and version of the program `name`, which is on PATH or a path relative to `folder`.
     ///
     /// # Errors
-    /// It cannot be started; a sentence.
+    /// The program does not exist or cannot be read; a sentence.
     pub(super) fn program(&self, folder: &Path, name: &str) -> Result<Parts, String> {
         kept(&self.programs, folder.join(name), || {
             let path = located(folder, name).ok_or_else(|| absent(name))?;
@@ -99,10 +99,10 @@ impl Commands {
         })
     }
 
-    /// Whether a command of `requires` succeeds.
+    /// Runs a command of `requires` to check a requirement.
     ///
     /// # Errors
-    /// Why not, as a sentence.
+    /// Why the command failed, as a sentence.
     pub(super) fn requirement(&self, folder: &Path, command: &[String]) -> Result<(), String> {
         let key = (folder.to_owned(), command.to_vec());
         kept(&self.requirements, key, || {
@@ -130,7 +130,7 @@ impl Commands {
 /// The results of `digest` for the files that `pattern` matches in `folder`, by their names relative to it.
 ///
 /// # Errors
-/// A folder that cannot be read, or an error of `digest`, as a sentence.
+/// An invalid pattern, a folder that cannot be read, or an error of `digest`, as a sentence.
 pub(crate) fn matching(
     folder: &Path,
     pattern: &str,
@@ -159,7 +159,7 @@ fn absent(name: &str) -> String {
     }
 }
 
-/// The file of a program: relative to `folder` if the name contains a `/`, else on PATH.
+/// The file of a program: relative to `folder` if the name contains a `/`, else on PATH; `None` if there is none.
 fn located(folder: &Path, name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(folder.join(name)).filter(|path| path.is_file());
@@ -173,7 +173,7 @@ fn located(folder: &Path, name: &str) -> Option<PathBuf> {
 /// output. Calls `slow` once if it takes longer than a second.
 ///
 /// # Errors
-/// It cannot be started, or takes longer than `time`; a sentence.
+/// The command cannot be started, or takes longer than `time`; a sentence.
 pub fn output(
     folder: &Path,
     command: &[String],

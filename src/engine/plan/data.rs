@@ -25,7 +25,7 @@ use super::validate::in_axis;
 pub struct HeldOut {
     /// Name of the dataset.
     pub dataset: String,
-    /// Fraction of the training part used for validation by default, because the manifest does not set one.
+    /// Fraction of the training rows that is held out for validation by default; 0 if the manifest sets one.
     pub by_default: f64,
     /// Whether cells evaluate the dataset only on data that they trained on.
     pub evaluates_on_training_data: bool,
@@ -118,7 +118,8 @@ impl DataNotes {
     }
 }
 
-/// Mistake in the files of a dataset; `None` if it has no files: then its settings are wrong and reported by the cells.
+/// The mistake that a file of a dataset cannot be read; `None` if the dataset has no files: then its settings are
+/// wrong, which the cells report.
 fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Option<Diagnostic> {
     let root = cell.dataset.value.path()?;
     let section = reader.named_section("datasets", &cell.dataset.name);
@@ -131,7 +132,7 @@ fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Opti
         Some(written) => title.replace(&root.display().to_string(), written),
         None => title.replace(&format!("{}/", root.display()), ""),
     };
-    // With several files, removes the folder from the paths of the others too.
+    // Messages on several files: also shortens the paths of the other files.
     let title = title.replace(&format!("{}/", reader.plan.written.folder.display()), "");
     let mut found = Diagnostic::error(format!("dataset `{name}`: {title}"));
     found = found
@@ -156,7 +157,7 @@ fn is_pattern(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '['])
 }
 
-/// The part of the dataset's section that names the file of `error`, and that file if it does not exist.
+/// The value in the dataset's section that names the file of `error`, and the path of the file if it does not exist.
 fn named_file<'t>(
     table: &'t Table,
     root: &Path,
@@ -165,14 +166,14 @@ fn named_file<'t>(
 ) -> Option<(&'t Node, Option<PathBuf>)> {
     let absent = |file: PathBuf| (!file.exists()).then_some(file);
     let Some(path) = table.get("path") else {
-        // Arrays in files of their own have no `path`: their names begin in the manifest's folder.
+        // Datasets of arrays may have no `path`: `x` and `y` name files relative to the manifest's folder.
         let mut files = ["x", "y"].into_iter().filter_map(|key| {
             let file = root.join(table.text(key)?);
             Some((table.get(key)?, Some(absent(file)?)))
         });
         return files.next().or_else(|| Some((table.get("kind")?, None)));
     };
-    // Finds the entry of a list, or the pattern, whose file does not exist.
+    // Finds the entry of the list `path`, or the single path, whose file could not be read.
     let several = path.as_array().unwrap_or(std::slice::from_ref(path));
     let is_it = |one: &&Node| {
         let file = one.as_str().map(|text| folder.join(text));

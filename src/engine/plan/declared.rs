@@ -28,7 +28,7 @@ pub(super) fn lengthened<'a>(
         };
         let parameter = match (kind, rest) {
             (Some("layers"), [parameter]) if !OWN.contains(&&*parameter.name) => parameter,
-            // Keys of the command itself are not parameters.
+            // This may be a key of the command itself; only declared parameters are expanded below.
             (Some("command"), [parameter]) => parameter,
             (Some("command"), [section, parameter]) if section.name == "parameters" => parameter,
             _ => return assignment,
@@ -48,13 +48,13 @@ pub(super) fn lengthened<'a>(
     assignments.map(long).collect()
 }
 
-/// Whether a section of `kind = "command"` has the key.
+/// Whether `name` is a key of sections of `kind = "command"`.
 fn is_key_of_command(name: &str) -> bool {
     let keys = serde_json::to_value(CommandSpec::default()).unwrap_or_default();
     name == "kind" || keys.get(name).is_some()
 }
 
-/// Assignments to parameters that the command with the section `base` does not declare.
+/// Mistakes: assignments to parameters that the command named `command`, with the section `base`, does not declare.
 pub(super) fn undeclared<'a>(
     base: &Node,
     command: &str,
@@ -97,7 +97,7 @@ pub(super) fn mistakes(
     }
 }
 
-/// Fixed columns of the tables that have metrics, besides those that can be optimised.
+/// Fixed columns of those tables of the results that have metrics, except columns that can be optimised.
 const OTHER_COLUMNS: [&str; 31] = [
     "key",
     "seed",
@@ -132,14 +132,14 @@ const OTHER_COLUMNS: [&str; 31] = [
     "start_s",
 ];
 
-/// Whether a command may have a metric of this name, as far as the columns of the results go: a fixed column can only be
-/// filled by a time.
+/// Whether a command may declare a metric of this name: it must not be a fixed column of the results, except that a
+/// time may fill a column that is measured with a clock.
 pub fn is_free_column(name: &str, is_time: bool) -> bool {
     let is_fixed = OTHER_COLUMNS.contains(&name) || objective::known_columns().contains(&name);
-    !is_fixed || (is_time && name != "wall_s" && objective::is_clock(name))
+    !is_fixed || (is_time && name != "wall_s" && objective::is_per_run(name))
 }
 
-/// Mistakes: metrics with the name of a fixed column, and losses of which more is better.
+/// Mistakes in a command's metrics: names of fixed columns, and losses declared as better when higher.
 fn taken_names(spec: &CommandSpec) -> Vec<Mistake> {
     let metrics = spec.metrics.iter();
     let taken = metrics.filter(|(name, metric)| !is_free_column(name, metric.time));
@@ -178,7 +178,8 @@ pub(super) fn diagnostics(name: &str, node: &Node, mistakes: &[Mistake]) -> Vec<
     mistakes.iter().map(diagnostic).collect()
 }
 
-/// Place of a mistake: the value at the longest existing part of its path, or the key, or a byte range in a text.
+/// Place of a mistake: the value at the longest existing part of its path, or the key of that value, or a byte range in
+/// it if it is a text.
 fn place(section: &Node, mistake: &Mistake) -> Place {
     let (mut node, mut key) = (section, section.place);
     for step in &mistake.path {
@@ -199,7 +200,7 @@ fn place(section: &Node, mistake: &Mistake) -> Place {
     }
     let whole = node.place;
     match (&mistake.span, node.as_str()) {
-        // Possible only for a text without escapes and with single quotation marks.
+        // Byte positions agree only if the text has no escapes and stands in quotation marks of one character.
         (Some(span), Some(text)) if whole.span().len() == text.len() + 2 => {
             let start = whole.start as usize + 1 + span.start;
             // A mistake at the end of a text is shown at its last character.

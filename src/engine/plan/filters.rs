@@ -10,7 +10,7 @@ use super::matrix::{Axis, Matrix};
 /// Largest number of cells that one include may add: they are stored in a list, unlike the cells of the product.
 const MOST_INCLUDED: u64 = 1_000_000;
 
-/// The entries of `[[matrix.include]]` or `[[matrix.exclude]]`, as tables.
+/// The tables of `[[matrix.include]]` or `[[matrix.exclude]]` with their places; other entries are reported.
 fn filters<'a>(
     table: &'a Table,
     word: &str,
@@ -34,7 +34,8 @@ fn filters<'a>(
     tables
 }
 
-/// The values that a filter gives axes, with their dotted paths; an axis of tables has a table as its value.
+/// The values that a filter gives for axes, with their dotted paths. The value of an axis whose values are tables is a
+/// whole table.
 fn flat<'a>(matrix: &Matrix, filter: &'a Table) -> Vec<(Key, &'a Node)> {
     let is_axis = |key: &Key| position(matrix, key).is_some();
     let entries = filter.entries.iter();
@@ -42,7 +43,7 @@ fn flat<'a>(matrix: &Matrix, filter: &'a Table) -> Vec<(Key, &'a Node)> {
     leaves.collect()
 }
 
-/// Index of the axis that `key` names, by its name or its long path.
+/// Index of the axis that `key` names, by its name or its long path; `None` if there is no such axis.
 fn position(matrix: &Matrix, key: &Key) -> Option<usize> {
     let long = dotted_path(&key.name, key.place);
     let mut axes = matrix.axes.iter();
@@ -86,7 +87,7 @@ pub(super) fn read_excludes(
     }
 }
 
-/// The values of the axis that a filter names: a single value, or a list.
+/// Indices of the axis's values that a filter lists, as one value or a list; warns of values that the axis lacks.
 fn values(axis: &Axis, node: &Node, warnings: &mut Vec<Diagnostic>) -> Vec<u32> {
     let mut values = Vec::new();
     for node in node.alternatives() {
@@ -108,7 +109,8 @@ fn values(axis: &Axis, node: &Node, warnings: &mut Vec<Diagnostic>) -> Vec<u32> 
     values
 }
 
-/// Every include adds the product of the values in it and all listed values of the other axes.
+/// Reads `[[matrix.include]]`: every entry adds the product of the values in it and all listed values of the other
+/// axes.
 pub(super) fn read_includes(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>) {
     for (filter, place) in filters(table, "include", mistakes) {
         let listed = |axis: &Axis| (0..axis.listed as u32).collect();
@@ -142,7 +144,7 @@ pub(super) fn read_includes(matrix: &mut Matrix, table: &Table, mistakes: &mut V
     }
 }
 
-/// Every combination of one of the values of each axis, the last axis fastest.
+/// All combinations with one value of each axis; the last axis varies fastest.
 pub(super) fn product(choices: &[Vec<u32>]) -> Vec<Vec<u32>> {
     choices.iter().fold(vec![Vec::new()], |cells, values| {
         let extend = |cell: Vec<u32>| {

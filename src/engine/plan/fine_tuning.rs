@@ -88,7 +88,7 @@ fn of_cell(section: &Node, cell: &Resolved) -> Vec<Diagnostic> {
     mistakes
 }
 
-/// The names of the model's parameters, if they are known without building it.
+/// The names of the model's parameters; `None` if they are unknown without building the model.
 fn names_of(cell: &Resolved) -> Option<Vec<String>> {
     let facts = &cell.data.facts;
     match &*cell.model.value {
@@ -101,8 +101,8 @@ fn names_of(cell: &Resolved) -> Option<Vec<String>> {
     }
 }
 
-/// Whether a name in the file of initial weights matches the pattern. Checked only if no name of the model matches,
-/// since the file may be large.
+/// Whether the pattern matches a name in the file of initial weights. To be called only if no name of the model
+/// matches, since the file may be large.
 fn is_in_file(pattern: &str, file: Option<&Path>) -> bool {
     let tensors = file.and_then(|file| checkpoint::read(file).ok());
     let mut tensors = tensors.iter().flatten();
@@ -119,7 +119,7 @@ fn unmatched(key: &str, pattern: &str, model: &str, names: &[String]) -> Diagnos
     mistake
 }
 
-/// Position of the pattern in the manifest.
+/// Position in the manifest of the pattern with index `index` in the list `key`.
 fn place_in(section: &Node, key: &str, index: usize) -> Place {
     let list = section.as_table().and_then(|table| table.get(key));
     let pattern = list.and_then(|list| list.as_array()?.get(index));

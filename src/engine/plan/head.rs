@@ -29,7 +29,7 @@ use super::{
 /// Names that a results folder cannot have.
 const RESERVED: [&str; 2] = ["templates", "bench"];
 
-/// Reads everything that is the same for all cells.
+/// Reads everything that is the same for all cells; the cells are not yet counted.
 pub(super) fn read(
     manifest: &Manifest,
     inputs: &PlanInputs,
@@ -113,7 +113,7 @@ fn section<T: DeserializeOwned + JsonSchema + Default>(
     read.map_or_else(T::default, |read| or_default(read, mistakes))
 }
 
-/// Reads `[search]`; the axes of trials come after those of the matrices.
+/// Reads `[search]`; adds the axes of trials to `axes`, after those of the matrices.
 fn search(
     root: &Table,
     axes: &mut Vec<AxisInfo>,
@@ -209,7 +209,7 @@ fn name(root: &Table, mistakes: &mut Vec<Diagnostic>) -> String {
     name.unwrap_or_default()
 }
 
-/// Mistake in the experiment name at `place`; `None` if it is valid.
+/// The mistake in the experiment name at `place`; `None` if the name is valid.
 pub fn wrong_name(name: &str, place: Place) -> Option<Diagnostic> {
     let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     let is_inside = |letter: char| is_plain(letter) || letter == '-';

@@ -11,10 +11,10 @@ use crate::manifest::{Key, path_names};
 use super::cell::{TrainSpec, ValidationSpec};
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// Sections with one table each whose keys can be axes, in the order in which bare names are looked up.
+/// Sections that are a single table each and whose keys can be axes.
 const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
 
-/// Sections of named tables whose keys can be axes.
+/// Sections of named tables (`[models.NAME]`) whose keys can be axes.
 pub(super) const NAMED: [&str; 3] = ["models", "datasets", "losses"];
 
 /// Sections that describe the experiment and are the same for every cell.
@@ -33,7 +33,7 @@ fn is_fixed(name: &str) -> bool {
     FIXED.contains(&name) || ["kind", "set"].contains(&name)
 }
 
-/// Keys of `[train]` that refer to a section instead of being settings.
+/// Keys of `[train]` that choose a model, dataset or loss by name.
 pub(super) const CHOICES: [&str; 3] = ["model", "dataset", "loss"];
 
 /// A part of a cell that is resolved, checked and hashed separately.
@@ -52,7 +52,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// Keys of `[train]` that are separate units.
+    /// Keys of `[train]` that are units of their own.
     pub(super) const PARTS_OF_TRAIN: [&'static str; 2] = ["optimizer", "schedule"];
 
     pub(super) const ALL: [Self; 10] = [
@@ -68,7 +68,8 @@ impl Unit {
         Self::Limits,
     ];
 
-    /// The unit that the long path `path` changes; `None` for the axis `variant`, which changes several.
+    /// The unit that the long path `path` changes; `None` for the axis `variant`, which can change several, and for
+    /// paths outside of these units.
     pub(super) fn of(path: &[Key]) -> Option<Self> {
         let second = path.get(1).map(|key| key.name.as_str());
         let unit = match (path.first()?.name.as_str(), second) {
@@ -88,7 +89,7 @@ impl Unit {
     }
 }
 
-/// Every setting of the plain sections: the section, and the path below it.
+/// Every setting of the sections in `PLAIN`: its section, and its path below the section.
 static PATHS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     let sections = [
         ("train", schemars::schema_for!(TrainSpec)),
@@ -106,7 +107,8 @@ static PATHS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     paths
 });
 
-/// Adds the paths of a table's keys and of those of its inner tables, without `kind`.
+/// Adds to `paths` the dotted paths of all keys in the schema of a table, those of inner tables included, without
+/// `kind`.
 fn collect(schema: &Value, definitions: &Value, prefix: &str, paths: &mut Vec<String>) {
     for (key, property) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{prefix}{key}");
@@ -146,7 +148,7 @@ pub(super) fn long_path(written: &str, place: Place) -> Result<Vec<Key>, Diagnos
     Ok(names.map(|name| Key::new(name, place)).collect())
 }
 
-/// The long path in dotted form, or the text unchanged if it has none.
+/// The long path in dotted form, or the text `written` unchanged if it is not the path of a setting.
 pub(super) fn dotted_path(written: &str, place: Place) -> String {
     long_path(written, place).map_or_else(|_| written.to_owned(), |path| Key::dotted(&path))
 }

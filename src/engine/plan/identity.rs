@@ -1,10 +1,10 @@
 //! Digests that identify cells, and signatures that determine which cells may be compared.
 //!
 //! The **cell hash** is over one digest per unit of the resolved cell: model, dataset (settings and content), loss,
-//! train, optimizer, schedule, loader, validation, limits. Each is over the JSON of typed values, so neither spelling
-//! nor the choice of axes matters. Not included: names, key, title, measure, report, cost, and of `limits` everything
-//! but `max-loss`: a limit of time or memory decides whether a run ends, not what it computes. Instead of paths, the
-//! content of their files is hashed: a clone elsewhere keeps its results.
+//! train, optimizer, schedule, loader, validation, limits. Each digest is over the JSON of typed values, so neither
+//! spelling nor the choice of axes matters. Not included: names, key, title, measure, report, cost, and of `limits`
+//! everything but `max-loss`: a limit of time or memory decides whether a run ends, not what it computes. Instead of
+//! paths, the content of their files is hashed, so that a copy of the project in another folder keeps its results.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,14 +12,14 @@ use serde_json::Value;
 /// Number of hexadecimal digits of a digest: 128 bits.
 const DIGITS: usize = 32;
 
-/// Digest over the JSON of a value, keys in declaration order (the code hash covers the modules of the types, so that
-/// order is part of it).
+/// Digest over the JSON of a value, with keys in declaration order. That order is part of the modules that the code
+/// hash covers, so both change together.
 pub(super) fn digest(value: &impl Serialize) -> String {
     let json = serde_json::to_vec(value).unwrap_or_default();
     short(blake3::hash(&json))
 }
 
-/// Digest over the canonical JSON of a value without some keys of the top level.
+/// Digest over the canonical JSON of a value without the top-level keys `left_out`.
 pub(super) fn digest_without(value: &impl Serialize, left_out: &[&str]) -> String {
     // `serde_json::Map` is sorted by key, so the text is canonical.
     let mut json = serde_json::to_value(value).unwrap_or(Value::Null);
@@ -31,7 +31,7 @@ pub(super) fn digest_without(value: &impl Serialize, left_out: &[&str]) -> Strin
 
 /// Digest over named parts, in their order.
 pub(super) fn combine<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    // One string: hashing the parts separately would take twice as long, for every cell of a plan.
+    // The parts are joined first: hashing them one by one would take twice as long, for every cell of a plan.
     let mut text = String::with_capacity(512);
     for (name, part) in parts {
         for piece in [name, "=", part, "\n"] {

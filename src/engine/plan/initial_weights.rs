@@ -8,7 +8,7 @@ use super::resolve::{absolute, near};
 use crate::diag::Diagnostic;
 use crate::layers::checkpoint;
 
-/// Largest number of files in a message.
+/// Largest number of files that are listed in a message.
 const NAMED: usize = 6;
 /// Suffix of the file of averaged weights, next to the file of the weights themselves.
 const AVERAGED: &str = ".ema.safetensors";
@@ -21,7 +21,7 @@ pub(super) fn file(path: PathBuf) -> PathBuf {
     }
 }
 
-/// Mistake in a path as `written` in a manifest in `folder`; `None` if it names a file.
+/// The mistake in a path, as `written` in a manifest in `folder`; `None` if it leads to a file of weights.
 pub(super) fn mistake(folder: &Path, written: &str) -> Option<Diagnostic> {
     let path = file(absolute(folder, Path::new(written)));
     if path.is_file() {
@@ -41,7 +41,7 @@ pub(super) fn mistake(folder: &Path, written: &str) -> Option<Diagnostic> {
     Some(found)
 }
 
-/// A folder that has no weights, or those of several runs.
+/// The mistake for a folder that has no weights, or those of several runs.
 fn several(folder: &Path, written: &str) -> Diagnostic {
     let files = files_in(folder);
     if files.is_empty() {
@@ -71,8 +71,9 @@ fn several(folder: &Path, written: &str) -> Diagnostic {
     found
 }
 
-/// Files of weights of a results folder, its `checkpoints` or any folder, averaged ones if there are any. Only
-/// checkpoints listed in `index.csv`, since files of cells that were removed from the manifest remain in the folder.
+/// Files of weights in a folder, or in its `checkpoints` if it is a results folder. Of a run with averaged weights,
+/// only these. Where there is an `index.csv`, only checkpoints that it lists, since files of cells that were removed
+/// from the manifest remain in the folder.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
     let own = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

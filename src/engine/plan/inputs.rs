@@ -21,13 +21,13 @@ pub struct PlanInputs {
     device: Arc<DeviceOf>,
     known: Arc<Mutex<KnownFacts>>,
     commands: Arc<Commands>,
-    /// Folder in which commands are started, if not the manifest's.
+    /// Folder that the commands' folders are relative to; `None` for the manifest's folder.
     pub(super) programs: Option<PathBuf>,
 }
 
 type KnownFacts = HashMap<(Arc<str>, u64), Facts>;
 
-/// Facts of a dataset, or why there are none.
+/// Facts of a dataset, or the error because of which they are unknown.
 pub type Facts = Result<Arc<DatasetFacts>, Arc<DatasetError>>;
 
 impl std::fmt::Debug for PlanInputs {
@@ -51,13 +51,13 @@ impl PlanInputs {
         }
     }
 
-    /// This machine and this build.
+    /// Inputs that describe this machine and this build.
     pub fn of_this_machine() -> Self {
         Self::remembering(Arc::default(), |_| ())
     }
 
-    /// This machine and this build, with a cache of file digests, which is extended; `tell` gets what takes long, such
-    /// as the commands of `requires`.
+    /// Inputs that describe this machine and this build. The cache `fingerprints` of file digests is used and extended;
+    /// `tell` gets messages about what takes long, such as the commands of `requires`.
     pub fn remembering(
         fingerprints: Arc<Mutex<FingerprintCache>>,
         tell: impl Fn(&str) + Send + Sync + 'static,
@@ -74,9 +74,10 @@ impl PlanInputs {
         }
     }
 
-    /// The same with nothing known of data, which may have been generated since; what is known of programs stays.
+    /// These inputs without the cached facts of data, which may have been generated since; cached facts of programs are
+    /// kept.
     #[must_use]
-    pub fn with_data_as_they_are(&self) -> Self {
+    pub fn without_cached_data_facts(&self) -> Self {
         Self {
             known: Arc::default(),
             ..self.clone()
@@ -108,7 +109,7 @@ impl PlanInputs {
     /// The facts of `device`.
     ///
     /// # Errors
-    /// Why the device is not available, as a sentence.
+    /// The device is not available; a sentence says why.
     pub fn device(&self, device: DeviceKind) -> DeviceAnswer {
         (self.device)(device)
     }
@@ -116,7 +117,7 @@ impl PlanInputs {
     /// Whether `device` is available.
     ///
     /// # Errors
-    /// Why it is not, as a sentence.
+    /// The device is not available; a sentence says why.
     pub fn presence(&self, device: DeviceKind) -> Result<(), String> {
         self.device(device).map(drop)
     }

@@ -10,9 +10,9 @@ pub(super) const LONELY: &str = "cell";
 
 /// The text of an axis value in keys.
 ///
-/// Numbers are in the shortest form that reads back; texts are unquoted if unambiguous, else JSON strings; lists are
-/// `[a;b]`, tables `{kind:adam;lr:1e-4}`, so that commas only separate axes and equals signs only separate an axis from
-/// its value.
+/// Numbers are in the shortest form that parses to the same number; texts are unquoted if unambiguous, else JSON
+/// strings; lists are `[a;b]`, tables `{kind:adam;lr:1e-4}`, so that commas only separate axes and equals signs only
+/// separate an axis from its value.
 pub(super) fn value_text(node: &Node) -> String {
     match &node.value {
         Value::String(text) | Value::Datetime(text) => string(text),
@@ -33,7 +33,7 @@ pub(super) fn value_text(node: &Node) -> String {
     }
 }
 
-/// The shorter of the plain and the exponential form; both read back to the same number.
+/// The shorter of the plain and the exponential form; both parse to the same number.
 pub(super) fn float(number: f64) -> String {
     let plain = format!("{number}");
     let exponential = format!("{number:e}");
@@ -76,7 +76,7 @@ pub fn axis_value(text: &str) -> Cow<'_, str> {
     value.map_or(Cow::Borrowed(inside), Cow::Owned)
 }
 
-/// Each `axis=value` of a key, with the value itself.
+/// The parts `axis=value` of a key, with values as [`axis_value`] returns them.
 pub fn key_parts(key: &str) -> impl Iterator<Item = String> {
     split(key, ',')
         .into_iter()

@@ -13,7 +13,7 @@ use crate::base::hash::Digest;
 pub struct Program {
     /// Working folder of the program, absolute.
     pub folder: PathBuf,
-    /// Program and arguments; placeholders that only the run can fill ([`crate::models::RUN_WORDS`]) is still in
+    /// Program and arguments; placeholders that only the run can fill ([`crate::models::RUN_WORDS`]) are still in
     /// braces.
     pub arguments: Vec<String>,
     /// Environment variables that pass parameters.
@@ -22,16 +22,16 @@ pub struct Program {
     pub parameters: BTreeMap<String, Json>,
     /// Digest over [`Self::code`].
     pub code_hash: String,
-    /// Hashes that determine whether a stored result is still valid, by name: files, the program, the arguments.
+    /// Digests by name: of files, of the program, of the arguments. A stored result is valid only while they are equal.
     pub code: BTreeMap<String, String>,
-    /// Digest over the content of its `data` files.
+    /// Digest over the content of the command's `data` files.
     pub data: String,
     /// Why the program cannot run on this machine; empty if it can.
     pub lacking: String,
 }
 
 impl Program {
-    /// Names of the files in [`Self::code`], which also contains the template of the arguments, the program and its
+    /// Names of the files in [`Self::code`], without its entries for the arguments, the program and the program's
     /// version.
     pub fn code_files(&self) -> impl Iterator<Item = &String> {
         let is_other = |name: &str| {

@@ -11,7 +11,7 @@ use super::axes;
 use super::axis_info::{AxisInfo, AxisKind};
 use super::matrix::Matrix;
 
-/// Reads every matrix, each with the position of its name; a manifest without one has one matrix without axes.
+/// Reads every matrix; returns each with the position of its name. A manifest without a matrix gets one without axes.
 pub(super) fn read(
     root: &Table,
     mistakes: &mut Vec<Diagnostic>,
@@ -69,7 +69,8 @@ pub(super) fn names_twice(matrices: &[Matrix], places: &[Place], mistakes: &mut 
     }
 }
 
-/// The axes of all matrices; sets [`Matrix::columns`] of each.
+/// The axes of all matrices, each once, after the axis `matrix` if there are several matrices; sets [`Matrix::columns`]
+/// of each.
 pub(super) fn union(matrices: &mut [Matrix]) -> Vec<AxisInfo> {
     let mut axes: Vec<AxisInfo> = Vec::new();
     for axis in matrices.iter().flat_map(|matrix| &matrix.axes) {

@@ -1,5 +1,5 @@
-//! [`Matrix`]: axes, zipped axes, excluded and included cells, and its cells in row order. `axes` and `filters` parse
-//! them.
+//! [`Matrix`]: axes, zipped axes, excluded and included cells, and its cells in row order. The modules `axes` and
+//! `filters` parse them.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -19,11 +19,12 @@ pub(super) struct Matrix {
     /// Assignments of `set`.
     pub(super) set: Vec<Assignment>,
     pub(super) axes: Vec<Axis>,
-    /// Independent choices: one axis each, or all zipped ones.
+    /// Choices that are independent of each other: a single axis each, or all zipped axes.
     pub(super) dimensions: Vec<Dimension>,
-    /// Cells left out: per filter, `(axis, values)`; a cell that fits all of them is out.
+    /// Excluded cells: for each filter, axes with indices of values; a cell that matches all entries of a filter is
+    /// excluded.
     pub(super) excludes: Vec<Vec<(usize, Vec<u32>)>>,
-    /// Cells added: one value per axis, in row order, without cells that the product already has.
+    /// Included cells: one value index per axis, in row order, without cells that the product already has.
     pub(super) includes: Vec<Vec<u32>>,
     /// For each axis of the plan (except `matrix` itself), its index in [`Self::axes`].
     pub(super) columns: Vec<Option<usize>>,
@@ -56,9 +57,9 @@ pub(super) struct AxisValue {
 /// Consecutive axes that vary together, and their combinations in row order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Dimension {
-    /// Number of the first axis.
+    /// Index of the first axis.
     pub(super) first: usize,
-    /// Indices of values, one per axis.
+    /// The combinations, each with one value index per axis.
     pub(super) rows: Vec<Vec<u32>>,
 }
 
@@ -120,7 +121,7 @@ impl Axis {
         }
     }
 
-    /// Index of the value, which is added to the axis if it is new.
+    /// Index of the value `node`, which is added to the axis if it is new.
     pub(super) fn find_or_add(&mut self, node: &Node) -> u32 {
         let value = AxisValue::new(&self.path, node.clone());
         self.find(&value.text).unwrap_or_else(|| {
@@ -130,7 +131,7 @@ impl Axis {
     }
 }
 
-/// The type that all of these values have.
+/// The narrowest type that all of these values have.
 pub(super) fn kind_of(values: &[AxisValue]) -> AxisKind {
     let mut nodes = values.iter().map(|value| &value.assignment.node);
     if nodes
@@ -163,7 +164,8 @@ impl Matrix {
         axis.map_or(0, |axis| axis.values.len() as u32)
     }
 
-    /// Texts of a cell's values, in the order of the plan's axes; empty for an axis that the matrix lacks.
+    /// Texts of a cell's values in the order of the plan's axes, after the matrix's name if it has one; empty for an
+    /// axis that the matrix lacks.
     pub(super) fn texts(&self, choice: &[u32]) -> Vec<Arc<str>> {
         let text = |index: &usize| {
             let value = *choice.get(*index)? as usize;
@@ -180,7 +182,7 @@ impl Matrix {
         self.is_excluded_by(choice, |_| true)
     }
 
-    /// Whether a filter that names only axes for which `is_meant` is true removes the cell.
+    /// Whether the cell is removed by a filter all of whose axes satisfy `is_meant`.
     pub(super) fn is_excluded_by(&self, choice: &[u32], is_meant: impl Fn(&usize) -> bool) -> bool {
         let fits = |(axis, values): &(usize, Vec<u32>)| {
             let value = choice.get(*axis).filter(|_| is_meant(axis));
@@ -189,7 +191,7 @@ impl Matrix {
         self.excludes.iter().any(|filter| filter.iter().all(fits))
     }
 
-    /// Sorts the rows by their values, axis by axis: numbers ascending, others in the order of the manifest.
+    /// Sorts the rows of each dimension by their values, axis by axis: numbers ascending, others in manifest order.
     pub(super) fn sort_rows(&mut self) {
         for Dimension { first, rows } in &mut self.dimensions {
             let axes = self.axes.get(*first..).unwrap_or_default();
@@ -213,14 +215,15 @@ impl Matrix {
         })
     }
 
-    /// Number of combinations before excluding and including.
+    /// Number of combinations before cells are excluded and included.
     pub(super) fn product_size(&self) -> u64 {
         let dimensions = self.dimensions.iter();
         let sizes = dimensions.map(|dimension| dimension.rows.len() as u64);
         sizes.fold(1, u64::saturating_mul)
     }
 
-    /// One value per axis of every cell: the product without excluded cells, merged with included cells.
+    /// Every cell in row order, as one value index per axis: the product without excluded cells, merged with included
+    /// cells.
     pub(super) fn choices(&self) -> impl Iterator<Item = Vec<u32>> {
         let product = (0..self.product_size()).map(|position| self.combination(position));
         let mut product = product

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::matrix::Matrix;
 
-/// Largest number of combinations that a memo stores, so that a large matrix needs little memory.
+/// Largest number of combinations that a memo stores; it is then emptied, so that a large matrix needs little memory.
 const CAPACITY: usize = 1 << 14;
 
 /// A unit of a cell, resolved.
@@ -21,10 +21,10 @@ pub(super) struct Part<T> {
     pub(super) problem: Option<Arc<str>>,
 }
 
-/// Resolved values by the combination that they depend on.
+/// Resolved values, by the combination of axis values that they depend on.
 #[derive(Debug)]
 pub(super) struct Memo<T> {
-    /// The axes that change the value, with the number of their values.
+    /// The axes that the value depends on, each with its number of values.
     axes: Vec<(usize, u64)>,
     known: HashMap<u64, T>,
 }

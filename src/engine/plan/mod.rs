@@ -74,7 +74,7 @@ pub use only::{Only, Selection};
 pub use planned::PlannedCell;
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
 pub use probe::{DeviceAnswer, device_facts, known_devices, probe, probe_devices_by};
-pub use program::NATIVE;
+pub use program::TRAIN_KEYS_IN_ORDER;
 pub use reported::{
     COMPARISON, SEARCH, TEMPLATES, default_template, is_results_name, template_meant,
 };
@@ -104,7 +104,7 @@ use search::{SearchSpec, Searched};
 pub struct PlanOptions {
     /// Cells to select; without it, all. The other cells stay part of the plan.
     pub only: Option<Only>,
-    /// Name of the results folder, if not the manifest's (`run --as NAME`).
+    /// Name of the results folder (`run --as NAME`); without it, the manifest's name.
     pub results_name: Option<String>,
 }
 
@@ -115,7 +115,7 @@ pub struct Plan {
     pub name: String,
     /// `title`; without one, the name.
     pub title: String,
-    /// `question`.
+    /// The question that the experiment is to answer (`question`), if the manifest has one.
     pub question: Option<String>,
     /// Title and question in every language of the manifest.
     pub translated: Translated,
@@ -128,15 +128,15 @@ pub struct Plan {
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
     /// `[measure]` (cells have their own copy, which an axis may change).
     pub measure: MeasureSpec,
-    /// `[report]`.
+    /// The section `[report]`.
     pub report: ReportSpec,
-    /// `[compare]`.
+    /// The section `[compare]`.
     pub compare: CompareSpec,
-    /// `[cost]`.
+    /// The section `[cost]`.
     pub cost: CostSpec,
-    /// `[slurm]`.
+    /// The section `[slurm]`.
     pub slurm: SlurmSpec,
-    /// `[search]`: then every cell is a study, and [`Plan::trial`] creates its trials.
+    /// The section `[search]`, if there is one: then every cell is a study, and [`Plan::trial`] creates its trials.
     pub search: Option<SearchSpec>,
     /// The manifest's text, preceded by the command line's overrides as comments.
     pub manifest_text: String,
@@ -146,7 +146,7 @@ pub struct Plan {
     pub results_folder: PathBuf,
     /// Warnings on the data.
     pub data_notes: DataNotes,
-    /// Warnings; drawn by [`Failure::render_each`].
+    /// Warnings about the manifest, to be shown with [`Failure::render_each`].
     pub warnings: Failure,
     written: Written,
     searched: Searched,
@@ -157,7 +157,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The axis with this name or long path.
+    /// The axis with this name or long path; `None` if there is none.
     fn axis(&self, name: &str) -> Option<&AxisInfo> {
         self.axes.iter().find(|axis| axis.is_called(name))
     }
@@ -181,12 +181,12 @@ impl Plan {
         self.axes.get(..count).unwrap_or(&self.axes)
     }
 
-    /// Whether every cell is selected: there is no `--only`.
+    /// Whether every cell is selected, because `--only` is not given.
     pub fn is_whole(&self) -> bool {
         self.selection.is_none()
     }
 
-    /// Whether `--only` selects the cell; in a search, a trial of the selected studies.
+    /// Whether `--only` selects the cell; in a search, whether it selects the study of the trial.
     pub fn is_selected(&self, cell: &PlannedCell) -> bool {
         let selection = self.selection.as_ref();
         selection.is_none_or(|selection| selection.holds(&cell.axes))

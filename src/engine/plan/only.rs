@@ -8,7 +8,8 @@ use super::axis_info::AxisInfo;
 use super::homes::dotted_path;
 use super::key::split;
 
-/// A selection of cells by axis values: a cell is selected when every term names its value.
+/// A selection of cells by axis values. A term names an axis and values; a cell is selected if it has one of the values
+/// of every term.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Only {
     terms: Vec<(String, Vec<String>)>,
@@ -91,7 +92,7 @@ fn index_of(name: &str, axes: &[AxisInfo]) -> Result<usize, Failure> {
     })
 }
 
-/// The value as written in keys; numbers may be given in any form.
+/// The given value as it is written in keys; a number may be given in any form.
 fn value_of(axis: &str, value: &str, known: &[Arc<str>]) -> Result<String, Failure> {
     let number = value.parse::<f64>().ok();
     let is_same = |text: &&Arc<str>| {

@@ -1,4 +1,4 @@
-//! Facts of a cell's data, and what depends on data and model together: signatures, misfits.
+//! Facts of a cell's data, and what depends on data and model together: signatures, and whether they fit.
 
 use std::sync::Arc;
 
@@ -16,26 +16,26 @@ use super::memo::Part;
 pub(super) struct Data {
     /// The facts; all zero if unknown.
     pub(super) facts: Arc<DatasetFacts>,
-    /// Digest over settings and content.
+    /// Digest over the dataset's settings and content.
     pub(super) digest: Arc<str>,
-    /// Digest over the target's form.
+    /// Digest over the form of the target.
     target: Arc<str>,
-    /// Samples of every split.
+    /// Numbers of training, validation and test samples: `800/100/100`.
     samples: Arc<str>,
-    /// Why the facts are unknown.
+    /// Why the facts are unknown; `None` if they are known.
     pub(super) unknown: Option<Arc<DatasetError>>,
 }
 
 /// Results that depend on model, dataset, loss and validation together.
 #[derive(Debug, Clone)]
 pub(super) struct Pairing {
-    /// FLOPs of a forward pass, per sample.
+    /// FLOPs of a forward pass, per sample; `None` if unknown.
     pub(super) flops: Option<f64>,
-    /// Why model, data and loss do not fit together.
+    /// Why model, data and loss do not fit together; `None` if they do.
     pub(super) misfit: Option<Arc<str>>,
     pub(super) task: Arc<str>,
     pub(super) work: Arc<str>,
-    /// Digest over the model with the sizes for these data.
+    /// Digest over the model with the sizes that it has for these data.
     pub(super) model: Arc<str>,
     /// Whether the model has a batch norm whose input has one value per channel and sample.
     pub(super) normalises_rows: bool,
@@ -52,7 +52,7 @@ impl Data {
             Ok(facts) => (facts, None),
             Err(unknown) => (Arc::new(no_facts()), Some(unknown)),
         };
-        // If the content is known, its digest replaces the settings.
+        // If the content is known, its digest replaces the settings `path` and `generate`.
         let digest = match &facts.fingerprint {
             Some(content) => {
                 let settings = digest_without(&*dataset.value, &["path", "generate"]);

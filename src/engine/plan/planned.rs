@@ -43,7 +43,7 @@ pub struct PlannedCell {
 }
 
 impl PlannedCell {
-    /// Whether `run` generates the cell's data.
+    /// Whether `run` still has to generate the cell's data.
     pub fn generates_data(&self) -> bool {
         self.spec.model.command().is_none() && self.facts.fingerprint.is_none()
     }
@@ -156,8 +156,8 @@ impl<'a> Resolver<'a> {
 }
 
 impl Plan {
-    /// Every cell (in a search, every study), in row order: by matrix, then by the axes in their order, numbers by size
-    /// and anything else as listed.
+    /// Every cell (in a search, every study), in row order: by matrix, then axis by axis. Numbers are sorted by size,
+    /// anything else is in manifest order.
     pub fn cells(&self) -> impl Iterator<Item = PlannedCell> {
         let (matrices, studies) = match self.search {
             None => (&self.matrices[..], 0),
@@ -170,7 +170,7 @@ impl Plan {
         cells.chain((0..studies).map(|number| self.study(number)))
     }
 
-    /// The readable key of a cell with these axis values; an empty one is left out.
+    /// The readable key of a cell with these axis values; axes with an empty text are left out.
     pub fn key(&self, texts: &[Arc<str>]) -> String {
         let mut key = String::with_capacity(64);
         let pairs = self.axes.iter().zip(texts);
@@ -188,7 +188,7 @@ impl Plan {
     }
 }
 
-/// Adds the algorithm, which changes the arithmetic per sample.
+/// Extends a work signature by the algorithm if it is not backprop, since it changes the arithmetic per sample.
 fn work_signature(pairing: Arc<str>, algorithm: Algorithm) -> Arc<str> {
     match algorithm {
         Algorithm::Backprop => pairing,

@@ -41,7 +41,7 @@ impl Plan {
         targets::check(&plan, &mut mistakes);
         reported::check(&plan, &mut mistakes);
         search::check(&plan, &mut mistakes, &mut warnings);
-        // Names of metrics are checked against the cells, also where other names in `[report]` are wrong.
+        // Names of metrics are checked against the cells even if other names in `[report]` are wrong.
         if has_cells && (mistakes.is_empty() || plan.search.is_none()) {
             match plan.list_cells(head::top(manifest)) {
                 Ok(()) => mistakes.extend(reported::targets(&plan)),
@@ -90,8 +90,8 @@ impl Plan {
         self.list_studies()
     }
 
-    /// Number of runs of the cells of `matrix`: cells × seeds × repeats. If an axis sets one of these and cells are
-    /// excluded, it is an estimate that uses the mean over that axis.
+    /// Number of runs of the cells of `matrix`: cells × seeds × repeats, in a search × trials. If an axis sets seeds or
+    /// repeats and cells are excluded, it is an estimate from the mean over that axis.
     fn runs_of(&self, matrix: &Matrix) -> u64 {
         let reader = Reader::new(self, matrix);
         let axes = reader.axes_of(&[Unit::Measure]);

@@ -73,7 +73,7 @@ fn ask_child(program: &Path, device: DeviceKind) -> DeviceAnswer {
     let cannot = |why| format!("cannot ask for `{device}`: {why}");
     let (_, text) = output(Path::new("."), &command, PATIENCE, &|| ()).map_err(cannot)?;
     let mut lines = text.lines();
-    // A driver may have written before it, without an end of the line.
+    // A driver may have written text before the answer on the same line.
     let answer = lines.find_map(|line| {
         let json = &line[line.find('{')?..];
         serde_json::from_str::<DeviceAnswer>(json).ok()

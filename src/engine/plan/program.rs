@@ -10,7 +10,8 @@ use serde_json::{Value as Json, json};
 use crate::diag::Diagnostic;
 use crate::manifest::{Key, Table, typed};
 use crate::models::{
-    CommandSpec, MetricSpec, Mistake, Parameter, Pass, RUN_WORDS, Template, argument_text, escaped,
+    CommandSpec, MetricSpec, Mistake, Parameter, ParameterPassing, RUN_WORDS, Template,
+    argument_text, escaped,
 };
 
 use super::Plan;
@@ -27,7 +28,7 @@ use super::units::{Resolved, Units};
 use super::validate::in_axis;
 
 impl Program {
-    /// The parts of the cell hash of a cell that this program trains.
+    /// The parts of the cell hash of a cell that this program trains: names and digests.
     pub(super) fn hash_parts(&self, cell: &Resolved) -> Vec<(&'static str, Arc<str>)> {
         let train = &cell.train;
         let metrics = cell.model.value.command().map(|spec| spec.metrics.keys());
@@ -49,7 +50,7 @@ impl Program {
 /// The program of a cell whose model is the command `spec`.
 ///
 /// # Errors
-/// What is wrong with it, by path in the model's section.
+/// The mistakes in the model's section, each with its path in the section.
 pub(super) fn program(
     plan: &Plan,
     cell: &Resolved,
@@ -108,8 +109,8 @@ pub(super) fn program(
     })
 }
 
-/// Mistake: several seeds for a program whose metrics are scraped from its output: it does not read the order file, so
-/// it cannot know its seed.
+/// The mistake of several seeds for a program that cannot know its seed: its metrics are scraped, so it does not read
+/// the order file, and its arguments contain neither `{seed}` nor `{split}`.
 fn unreached_seeds(spec: &CommandSpec, cell: &Resolved) -> Option<Mistake> {
     let is_one = cell.measure.value.seeds.len() < 2;
     if is_one || spec.scrape.is_empty() || spec.is_named("seed") || spec.is_given_split() {
@@ -132,18 +133,18 @@ fn folder(plan: &Plan, spec: &CommandSpec) -> PathBuf {
     absolute(manifests, Path::new(&spec.folder))
 }
 
-/// Variables that pass all parameters; or adds arguments that do.
+/// Passes all parameters in the way `pass`: adds them to `arguments`, or returns them as environment variables.
 fn passed(
-    pass: Pass,
+    pass: ParameterPassing,
     parameters: &BTreeMap<String, Parameter>,
     values: &BTreeMap<String, Json>,
     arguments: &mut Vec<String>,
 ) -> BTreeMap<String, String> {
     match pass {
-        Pass::None => {}
-        Pass::Flags => arguments.extend(parameters.iter().filter_map(flag)),
-        Pass::Json => arguments.push(escaped(&json!(values).to_string())),
-        Pass::Env => {
+        ParameterPassing::None => {}
+        ParameterPassing::Flags => arguments.extend(parameters.iter().filter_map(flag)),
+        ParameterPassing::Json => arguments.push(escaped(&json!(values).to_string())),
+        ParameterPassing::Env => {
             let variable =
                 |(name, value): (&String, &Parameter)| (name.to_uppercase(), value.text());
             return parameters.iter().map(variable).collect();
@@ -152,7 +153,8 @@ fn passed(
     BTreeMap::new()
 }
 
-/// Digests of the files that `patterns` of a section match, by their names relative to `folder`.
+/// Digests of the files that `patterns` match, by their names relative to `folder`. A pattern without a file is a
+/// mistake at its place in the list `section`.
 fn digests(
     (plan, folder): (&Plan, &Path),
     section: &str,
@@ -180,7 +182,8 @@ fn digests(
     all
 }
 
-/// A parameter as a command line flag: `--lr=0.001`; for a boolean with a flag of its own, that flag or nothing.
+/// A parameter as a command line argument: `--lr=0.001`. For a boolean with a `flag`, the flag if it is true, else
+/// `None`.
 fn flag((name, parameter): (&String, &Parameter)) -> Option<String> {
     match (&parameter.flag, &parameter.value) {
         (Some(flag), Json::Bool(is_set)) => is_set.then(|| escaped(flag)),
@@ -189,7 +192,7 @@ fn flag((name, parameter): (&String, &Parameter)) -> Option<String> {
     }
 }
 
-/// An argument with the values of parameters and settings; `None` if it is only a flag that is not set.
+/// An argument with parameters and settings filled in; `None` if it only names a flag that is false.
 fn argument(
     text: &str,
     parameters: &BTreeMap<String, Parameter>,
@@ -239,7 +242,7 @@ fn unknown_name(name: &str, parameters: &BTreeMap<String, Parameter>) -> Mistake
     ))
 }
 
-/// The value of a setting by its path, `train.optimizer.lr`.
+/// The value of a setting by its path, for example `train.optimizer.lr`; `None` if there is no such setting.
 fn setting(cell: &Resolved, path: &str) -> Option<Json> {
     let mut steps = path.split('.');
     let section = match steps.next()? {
@@ -270,7 +273,7 @@ pub(super) fn metrics(root: &Table) -> BTreeMap<String, MetricSpec> {
 }
 
 /// Keys of `[train]` that are in a program's order file, or that Fieldtrial itself uses.
-pub const NATIVE: [&str; 5] = ["model", "dataset", "device", "threads", "init-from"];
+pub const TRAIN_KEYS_IN_ORDER: [&str; 5] = ["model", "dataset", "device", "threads", "init-from"];
 
 /// Checks the commands of all cells: placeholders, files, and settings that reach no program.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
@@ -309,7 +312,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Warnings: settings that only built-in models use and that are passed to no program.
+/// Mistakes: settings that only built-in models use and that are passed to no program.
 fn unreached(plan: &Plan, named: &BTreeSet<String>) -> Vec<Diagnostic> {
     let sections = ["train", "loader", "validation"];
     let written = sections.into_iter().flat_map(|section| {
@@ -325,7 +328,7 @@ fn unreached(plan: &Plan, named: &BTreeSet<String>) -> Vec<Diagnostic> {
     let losses = losses.map(|(key, _)| (format!("losses.{}", key.name), key.place));
     let is_reached = |path: &str| {
         let native = path.strip_prefix("train.");
-        native.is_some_and(|key| NATIVE.contains(&key))
+        native.is_some_and(|key| TRAIN_KEYS_IN_ORDER.contains(&key))
             || named.iter().any(|name| {
                 let below = |long: &str, short: &str| {
                     let rest = long.strip_prefix(short);

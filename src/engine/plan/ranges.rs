@@ -22,17 +22,17 @@ type Found<'a> = &'a mut dyn FnMut(&[&str], &Node, f64, &Bounds);
 /// Bounds of every number of a section, as a tree like the section's.
 #[derive(Debug, Default)]
 struct Shape {
-    /// Range of the value itself.
+    /// Bounds of the value itself, if it is a number.
     bounds: Option<Bounds>,
-    /// Ranges of each value of a list.
+    /// Bounds of the elements, if the value is a list.
     items: Option<Box<Self>>,
-    /// Ranges of the values of a table.
+    /// Bounds of the values of a table, by key.
     keys: Vec<(String, Self)>,
-    /// Ranges of the values in a table, by its `kind`.
+    /// Bounds of further values of a table, by its `kind`.
     kinds: Vec<(String, Self)>,
 }
 
-/// The bounds of the types that were read, by the identifiers of their schemas.
+/// Cache: the bounds of types, by the identifiers of their schemas.
 static SHAPES: Mutex<BTreeMap<Cow<'static, str>, Arc<Shape>>> = Mutex::new(BTreeMap::new());
 
 fn of<T: JsonSchema>() -> Arc<Shape> {
@@ -45,7 +45,8 @@ fn of<T: JsonSchema>() -> Arc<Shape> {
 }
 
 impl Shape {
-    /// `above` are the definitions that contain this schema: schemas can be recursive, such as lists of layers.
+    /// The bounds in a schema. Schemas can be recursive, such as lists of layers: the definitions named in `above`
+    /// contain this schema and are not entered again.
     fn of(schema: &Json, definitions: &Json, above: &[&str]) -> Self {
         let items = schema.get("items");
         let items = items.map(|items| Self::of(items, definitions, above));

@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The dataset and its name; paths are absolute.
+    /// The dataset and its name; paths in the dataset are absolute.
     pub(super) fn dataset(self) -> Read<(String, DatasetSpec)> {
         if self.chosen("dataset").is_none() && self.is_command() {
             return Ok((String::new(), DatasetSpec::Absent));
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The loss that the cell names and its name, if it names one.
+    /// The loss that the cell names, with its name; `None` if it names none.
     pub(super) fn loss(self) -> Option<Read<(String, LossSpec)>> {
         let chosen = self.chosen("loss")?.map_err(|mistake| vec![mistake]);
         Some(chosen.and_then(|chosen| self.of_name("loss", chosen)))
@@ -159,18 +159,18 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn schedule(self) -> Read<ScheduleSpec> {
-        // Mistakes of the schedule for all learning rates and epochs.
+        // Only mistakes that exist for every learning rate and number of epochs.
         self.train_part("schedule", "constant", |schedule: &ScheduleSpec| {
             schedule.check(f64::INFINITY, 0)
         })
     }
 
-    /// A section that is a single table.
+    /// Reads a section that is a single table.
     pub(super) fn plain<T: Section>(self) -> Read<T> {
         read(&self.section(T::NAME), T::NAME, &[])
     }
 
-    /// The section `[name]` of the cell; values keep their positions.
+    /// The section `[name]` with the assignments of the cell applied; values keep their positions.
     pub(super) fn section(self, name: &str) -> Node {
         let written = self.plan.written.root.get(name);
         let written = written.filter(|node| node.as_table().is_some()).cloned();
@@ -178,7 +178,8 @@ impl<'a> Reader<'a> {
         overlay(base, &[name], self.assignments())
     }
 
-    /// The section of the model or dataset `name` of the cell; values keep their positions.
+    /// The section `[section.name]` of a model, dataset or loss with the assignments of the cell applied; values keep
+    /// their positions.
     pub(super) fn named_section(self, section: &str, name: &str) -> Node {
         let table = self.plan.written.root.table(section);
         let written = table.and_then(|table| table.get(name)).cloned();
@@ -191,7 +192,7 @@ impl<'a> Reader<'a> {
         overlay(base, &[section, name], assignments.iter())
     }
 
-    /// `train.optimizer` or `train.schedule`; without `kind` it has the default kind.
+    /// Reads `train.optimizer` or `train.schedule`; without `kind`, it is of `default_kind`.
     fn train_part<T: DeserializeOwned + JsonSchema>(
         self,
         name: &str,
@@ -214,8 +215,8 @@ impl<'a> Reader<'a> {
         read_checked(&node, &format!("train.{name}"), check)
     }
 
-    /// The name that the cell chooses for `what` (`model`, `dataset`, `loss`), from an assignment or from `[train]`, or
-    /// the only one that exists; with its position.
+    /// The name, with its position, of the model, dataset or loss (`what`) of the cell: from an assignment, else from
+    /// `[train]`, else that of the only model or dataset; `None` if nothing determines it.
     pub(super) fn chosen(self, what: &str) -> Option<Result<Key, Diagnostic>> {
         let root = &self.plan.written.root;
         let assigned = self
@@ -249,7 +250,7 @@ impl<'a> Reader<'a> {
         self.of_name(what, chosen.map_err(|mistake| vec![mistake])?)
     }
 
-    /// Reads the section that the cell has chosen.
+    /// Reads the section of the model, dataset or loss (`what`) with the name `chosen`.
     fn of_name<T: DeserializeOwned + JsonSchema>(
         self,
         what: &str,

@@ -79,7 +79,7 @@ fn named_cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Checks the cell at the last key of `path`: one value per named axis.
+/// Checks the cell that `table` has under the last key of `path`: that its keys are axes and have these values.
 pub(super) fn named_cell(plan: &Plan, table: &Table, path: &str, mistakes: &mut Vec<Diagnostic>) {
     let key = path.rsplit('.').next().unwrap_or(path);
     for (key, node) in table.entries_of(key) {
@@ -96,7 +96,7 @@ pub(super) fn named_cell(plan: &Plan, table: &Table, path: &str, mistakes: &mut 
     }
 }
 
-/// The axis that the setting `path` names at `place`.
+/// The axis `name`, to which the setting `path` refers at `place`; if there is none, the mistake.
 pub(super) fn axis_called<'a>(
     plan: &'a Plan,
     path: &str,
@@ -111,7 +111,7 @@ pub(super) fn axis_called<'a>(
     })
 }
 
-/// Threads that are many more than this machine has cores.
+/// Warns if `train.threads` is far above the number of this machine's cores.
 fn many_threads(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let is_it = |path: &[Key]| Key::dotted(path) == "train.threads";
@@ -132,7 +132,7 @@ fn many_threads(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The results whose recommendations this manifest tests.
+/// Warns if there are no results of the manifest that this one `follows`.
 fn followed(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
     let Some(name) = &plan.follows else { return };
     let folder = plan.results_folder.with_file_name(name);
@@ -185,7 +185,7 @@ pub(super) fn nothing_left(root: &Table) -> Diagnostic {
         .help("every combination of axis values is excluded")
 }
 
-/// Reports a setting that an axis sets, and that a variant of the same matrix or the search sets too, which is ambiguous.
+/// Reports a setting that is set both by an axis and by a variant of the same matrix or the search, which is ambiguous.
 fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for matrix in &plan.matrices {
         let values = matrix.axes.iter().filter(|axis| axis.is_variant());
@@ -208,7 +208,7 @@ fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Reports a `--set` without effect: of a value that every cell gets from an axis, from `set` or from the search.
+/// Reports a `--set` without effect, because every cell gets the value from an axis, from `set` or from the search.
 fn overridden(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let Some((first, others)) = plan.matrices.split_first() else {
         return;
@@ -233,7 +233,7 @@ fn overridden(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether an axis of the matrix or its `set` sets the setting at the long path.
+/// Whether an axis of the matrix, or its `set`, assigns the setting at the long path.
 fn sets(matrix: &Matrix, path: &str) -> bool {
     let mut set = matrix.set.iter();
     matrix.axes.iter().any(|axis| axis.long() == path)
@@ -263,7 +263,7 @@ fn no_section(section: &str, key: &Key, label: &str, table: &Table) -> Diagnosti
         .among(&key.name, &format!("`{section}` has"), table.names())
 }
 
-/// A path into a named section that does not exist (`models.unte.base-channels`).
+/// Reports paths that lead to a model, dataset or loss that does not exist (`models.unte.base-channels`).
 fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let none = Table::default();
     for path in plan.paths() {

@@ -36,10 +36,10 @@ pub const TEMPLATES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The template of a search.
+/// The default template of a manifest with `[search]`.
 pub const SEARCH: &str = "search";
 
-/// The template of a manifest without `report.templates`.
+/// The template that is used without `report.templates`.
 pub fn default_template(is_search: bool) -> &'static str {
     if is_search { SEARCH } else { TEMPLATES[0].0 }
 }
@@ -50,7 +50,7 @@ pub const COMPARISON: &str = "comparison";
 /// Template names of earlier versions, with the names that replaced them.
 const RENAMED: [(&str, &str); 1] = [("summary", "analysis")];
 
-/// Number of rows from which a split of a usual share has some.
+/// Number of samples of a dataset from which a split with a usual share has at least one row.
 const FEW_ROWS: usize = 20;
 
 /// Largest number of cells whose metrics are checked.
@@ -79,8 +79,9 @@ pub(super) fn targets(plan: &Plan) -> Vec<Diagnostic> {
     mistakes
 }
 
-/// Metrics of the validation or test split in settings of `[report]` that no cell has. Nothing is known of the metrics of
-/// programs, nor of cells whose data cannot be read; of few rows, a split may be empty by rounding alone.
+/// Reports metrics of the validation or test split that `[report]` names and no cell has. Nothing is reported if a cell
+/// is a program's, whose metrics are unknown, or has few or unknown samples: a split may then be empty by rounding
+/// alone.
 fn unknown_names(named: &[(&str, &Node)], cells: &[PlannedCell]) -> Vec<Diagnostic> {
     let is_open =
         |cell: &PlannedCell| cell.spec.model.command().is_some() || cell.facts.samples < FEW_ROWS;
@@ -110,7 +111,7 @@ fn unknown_names(named: &[(&str, &Node)], cells: &[PlannedCell]) -> Vec<Diagnost
         let title = format!("`report.{setting}` names `{column}`, which no cell has");
         let mistake = Diagnostic::error(title).at(node.place, "no cell can have a value");
         if known.is_empty() {
-            // A target is then shown as not measured.
+            // For a target this is no mistake: the report shows it as not measured.
             let help = "no rows are held out: neither to validate on nor to test on";
             return (*setting == "answer").then(|| mistake.help(help));
         }
@@ -120,7 +121,7 @@ fn unknown_names(named: &[(&str, &Node)], cells: &[PlannedCell]) -> Vec<Diagnost
     unknown.collect()
 }
 
-/// Metrics of `report.target` that no cell has.
+/// Reports metrics of `report.target` that no cell has.
 fn unknown_metrics(target: &Node, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     let metrics = target.alternatives().iter();
     let metrics = metrics.filter_map(|node| node.as_table()?.get("metric"));
@@ -133,7 +134,7 @@ fn unknown_metrics(target: &Node, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     unknown.collect()
 }
 
-/// Metrics of every epoch of a cell.
+/// Names of the metrics that a cell has after every epoch.
 fn metrics(cell: &PlannedCell) -> Vec<String> {
     let spec = &cell.spec;
     if let Some(command) = spec.model.command() {
@@ -151,7 +152,7 @@ fn metrics(cell: &PlannedCell) -> Vec<String> {
     watched.chain(["train_loss".to_owned()]).collect()
 }
 
-/// Loss and metrics of a model on held-out rows, without the name of the split.
+/// Names of the loss and metrics of a model on held-out rows, without that of the split.
 fn metric_names(cell: &PlannedCell) -> Vec<&'static str> {
     let (cell, facts) = (&cell.spec, &cell.facts);
     let mut names = vec!["loss"];
@@ -175,7 +176,7 @@ fn metric_names(cell: &PlannedCell) -> Vec<&'static str> {
     names
 }
 
-/// Checks that every template of `[report]` is built in or a user's own.
+/// Checks the names in `[report]`: templates, languages, searches, parts of the answer, axes and values.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let Some(report) = plan.written.root.table("report") else {
         return;
@@ -202,7 +203,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     names(plan, report, mistakes);
 }
 
-/// The template `comparison` needs an axis along which to compare, and two values of it.
+/// Reports if the template `comparison` is used without a treatment, or with one that has a single value.
 fn compared(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     let mut templates = report.list("templates").iter();
     let Some(node) = templates.find(|node| node.as_str() == Some(COMPARISON)) else {
@@ -226,14 +227,15 @@ fn compared(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Advice for an unknown template name: the most similar name, if any.
+/// Advice for an unknown template name: the name that is meant; `None` if no name is similar.
 pub fn template_meant(name: &str) -> Option<String> {
     let renamed = RENAMED.iter().find(|(old, _)| *old == name);
     let meant = renamed.map(|(_, meant)| format!("did you mean `{meant}`?"));
     meant.or_else(|| did_you_mean(name, TEMPLATES.map(|(name, _)| name)))
 }
 
-/// A user's own template is one or two files in the folder of templates next to the results.
+/// Whether a template is built in or a user's own: one or two files in `folder`, the templates folder next to the
+/// results.
 fn is_known(folder: &Path, name: &str) -> bool {
     let is_file = |format: &str| folder.join(format!("{name}.{format}.j2")).is_file();
     TEMPLATES.iter().any(|(known, _)| *known == name) || is_file("md") || is_file("html")
@@ -249,12 +251,13 @@ fn unknown(node: &Node, name: &str) -> Diagnostic {
         ))
 }
 
-/// Whether a name is possible for a results folder, and does not lead out of `reports/`.
+/// Whether a name can be that of a results folder; it cannot lead out of `reports/`.
 pub fn is_results_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
 }
 
-/// Mistake in `report.searches`: the name of this manifest, or no name of a results folder.
+/// The mistake in an entry of `report.searches`: this manifest's own name, or one that no results folder can have;
+/// `None` if it is valid.
 fn no_search(plan: &Plan, node: &Node, name: &str) -> Option<Diagnostic> {
     let is_own = name == plan.name;
     if is_results_name(name) && !is_own {
@@ -272,7 +275,7 @@ fn no_search(plan: &Plan, node: &Node, name: &str) -> Option<Diagnostic> {
     )
 }
 
-/// Checks that every key in `report.names` is an axis or a value of one.
+/// Checks that every key in `report.names` is an axis or a value of one; in a search, any key is accepted.
 fn names(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     let values = plan.axes.iter().flat_map(|axis| &axis.values);
     let values: BTreeSet<Cow<'_, str>> = values.map(|value| axis_value(value)).collect();
@@ -337,7 +340,7 @@ fn answers(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Mistake: the name is not a column or metric with a known direction.
+/// The mistake that the name is not a column or metric with a known direction; `None` if it is.
 fn undecided(place: Place, name: &str) -> Option<Diagnostic> {
     if search::objective::is_known(name) && search::objective::direction(name).is_some() {
         return None;

@@ -14,10 +14,10 @@ use crate::optim::RangeError;
 use super::homes::NAMED;
 use super::ranges;
 
-/// A typed section, or its mistakes.
+/// A section as a typed value, or all its mistakes.
 pub(super) type Read<T> = Result<T, Vec<Diagnostic>>;
 
-/// Reads the section at `path` and checks its ranges and, by `check`, its values.
+/// Reads the section at `path`; checks the ranges of its numbers and, with `check`, its values together.
 pub(super) fn read_checked<T: DeserializeOwned + JsonSchema>(
     node: &Node,
     path: &str,
@@ -36,7 +36,7 @@ pub(super) fn read_checked<T: DeserializeOwned + JsonSchema>(
     }
 }
 
-/// A section as a value, without its invalid keys.
+/// A section without its invalid top-level keys, as a value; `None` if it is still invalid.
 fn without_mistakes<T: DeserializeOwned>(node: &Node) -> Option<T> {
     let mistakes = match typed::<T>(node) {
         Ok(value) => return Some(value),
@@ -51,7 +51,8 @@ fn without_mistakes<T: DeserializeOwned>(node: &Node) -> Option<T> {
     typed(&rest).ok()
 }
 
-/// Reads a section as `T` and checks its ranges.
+/// Reads a section as `T` and checks its ranges. `shown` is its name in messages; `also` lists keys that it accepts
+/// besides those of `T`.
 pub(super) fn read<T: DeserializeOwned + JsonSchema>(
     node: &Node,
     shown: &str,
@@ -84,14 +85,14 @@ pub(super) fn read_where<T: DeserializeOwned + JsonSchema>(
     };
     let meant = found.iter().filter(|mistake| is_meant(mistake));
     let mut all: Vec<Diagnostic> = meant.map(diagnostic).collect();
-    // A value of a wrong type may also be out of range (`-1` samples); only one message is given.
+    // A value of a wrong type may also be out of range (`-1` samples); only the first message is given.
     let known: Vec<_> = all.iter().map(Diagnostic::place).collect();
     let new = outside.into_iter();
     all.extend(new.filter(|new| !known.contains(&new.place())));
     Err(all)
 }
 
-/// `path` seen from `folder`, absolute, without `.` and `..`.
+/// `path`, which may be relative to `folder`, as an absolute path without `.` and `..`.
 pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
     let joined = folder.join(path);
     let whole = std::path::absolute(&joined).unwrap_or(joined);
@@ -114,7 +115,7 @@ pub(super) fn or_default<T: Default>(read: Read<T>, mistakes: &mut Vec<Diagnosti
     })
 }
 
-/// The entry in the same folder with the name most similar to a missing path.
+/// Advice for a missing path: the most similar name in the same folder; `None` if no name is similar.
 pub(super) fn near(path: &Path, written: &str) -> Option<String> {
     let wanted = path.file_name()?.to_str()?;
     let entries = fs::read_dir(path.parent()?).ok()?;

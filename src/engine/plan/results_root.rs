@@ -19,14 +19,14 @@ pub fn results_root(manifest: &Path) -> PathBuf {
     root.unwrap_or(beside).join("reports")
 }
 
-/// The folder that contains `reports/`, to which manifest paths in results are relative: for `reports/NAME` and for a
-/// side of a comparison, `reports/NAME/ab/SIDE`.
+/// The folder that contains `reports/`, to which manifest paths in results are relative. `results` is `reports/NAME`,
+/// or `reports/NAME/ab/SIDE` for a side of a comparison.
 pub fn project_folder(results: &Path) -> &Path {
     let level = if is_side(results) { 4 } else { 2 };
     results.ancestors().nth(level).unwrap_or(Path::new(""))
 }
 
-/// The folder of the experiment, `reports/NAME`, for that folder itself or for a side of a comparison in it.
+/// The folder of the experiment, `reports/NAME`. `results` is that folder itself, or a side of a comparison in it.
 pub fn experiment_folder(results: &Path) -> &Path {
     let level = if is_side(results) { 2 } else { 0 };
     results.ancestors().nth(level).unwrap_or(results)
@@ -41,7 +41,7 @@ fn is_side(results: &Path) -> bool {
     is(1, "ab") && is(3, "reports")
 }
 
-/// Manifests in the folder of `manifest` that have the same `name`, without itself, in alphabetical order.
+/// Other manifests in the folder of `manifest` that have the same `name`, in alphabetical order.
 ///
 /// `run` refuses when there is one (two experiments would write the same results), `plan` warns.
 pub fn manifests_with_name(manifest: &Path, name: &str) -> Vec<PathBuf> {
@@ -63,8 +63,8 @@ pub fn manifests_with_name(manifest: &Path, name: &str) -> Vec<PathBuf> {
     found.into_iter().map(plain).collect()
 }
 
-/// Whether the manifest at `path` has this name. A text that does not contain it is not parsed, except one with escapes,
-/// which may contain it in another form.
+/// Whether the manifest at `path` has this name. To save time, a text is parsed only if it contains the name or an
+/// escape, which may stand for a part of the name.
 fn is_named(path: &Path, name: &str) -> bool {
     let read = || {
         let bytes = file::read_at_most(path, manifest::MAX_BYTES).ok()?;

@@ -21,7 +21,7 @@ pub struct Resume {
     /// File of the training state from which the run resumes, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
-    /// Digest of everything that determines the training, except its number of epochs.
+    /// Digest over everything that determines the training, except its number of epochs.
     pub lineage: String,
     /// Seconds between two writes; `None` means 60 s, and only for long runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,8 @@ impl CellSpec {
 }
 
 impl PlannedCell {
-    /// Where a run's training state is stored, and the state of an interrupted run, if there is one.
+    /// Where a run's training state is stored, and the state of an interrupted run, if there is one; `None` if the run
+    /// stores none.
     pub fn resume(&self, seed: u64, block: usize) -> Option<Resume> {
         let state = self.spec.state_file(seed, block)?;
         Some(Resume {

@@ -45,7 +45,7 @@ pub fn manifest_schema() -> String {
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }
 
-/// Every key of the top level.
+/// Schemas of all top-level keys.
 fn properties(generator: &mut SchemaGenerator) -> Value {
     let mut properties = head();
     properties["models"] = named::<ModelSpec>(generator, "Models by name.");
@@ -138,7 +138,7 @@ fn named<T: JsonSchema>(generator: &mut SchemaGenerator, description: &str) -> V
     })
 }
 
-/// The keys of `[search]` that are not plain values.
+/// Schemas of the keys of `[search]` that are not plain values.
 fn search(generator: &mut SchemaGenerator) -> Value {
     let objective = section::<ObjectiveSection>(generator);
     let objective = json!({ "anyOf": [{ "type": "string" }, objective] });
@@ -169,7 +169,7 @@ fn search(generator: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// The schema of a parameter of the space.
+/// Schemas of the forms in which a parameter of the search space can be written.
 fn parameters() -> Vec<Value> {
     let when = json!({
         "type": "object",
@@ -218,7 +218,7 @@ fn choose_in_train(definitions: &mut Value) {
     }
 }
 
-/// The first kind is the default of a table without `kind`.
+/// Makes `kind` optional for the first kind, which is the default.
 fn default_kind(definition: &mut Value) {
     if let Some(required) = definition["oneOf"][0]["required"].as_array_mut() {
         required.retain(|name| name != "kind");

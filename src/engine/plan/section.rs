@@ -14,7 +14,7 @@ use super::identity::combine;
 use super::inputs::PlanInputs;
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// JSON of the keys of a section.
+/// JSON texts of the values of a section, by key.
 type Texts = BTreeMap<String, String>;
 
 /// A section that is a single table.
@@ -24,8 +24,8 @@ pub(super) trait Section:
     /// The section's name.
     const NAME: &'static str;
 
-    /// Removes from `texts` everything that does not determine a cell's results, and keys of later versions at their
-    /// default, so that hashes of earlier versions stay valid.
+    /// Removes from `texts` all keys that do not determine a cell's results, and keys that are new in later versions if
+    /// they have their default, so that hashes of earlier versions stay valid.
     fn keep_hashed(&self, texts: &mut Texts);
 
     /// Digest over the keys that decide results, sorted by name.
@@ -45,13 +45,13 @@ impl Section for TrainSpec {
     const NAME: &'static str = "train";
 
     fn keep_hashed(&self, texts: &mut Texts) {
-        // Both have separate digests.
+        // Optimizer and schedule are units with separate digests.
         texts.remove("optimizer");
         texts.remove("schedule");
         if self.convolution.is_auto() {
             texts.remove("convolution");
         }
-        // Initial weights enter by content, not by path.
+        // Initial weights are hashed by content, not by path.
         if let Some(path) = &self.init_from {
             let content = PlanInputs::file_digest(path).unwrap_or_else(|| "absent".to_owned());
             texts.insert("init-from".to_owned(), content);
@@ -77,7 +77,7 @@ impl Section for ValidationSpec {
         if !self.cycle {
             texts.remove("cycle");
         }
-        // Without the key no rows are taken, as in versions whose default was 0.
+        // An unset fraction is hashed as 0, its default in earlier versions.
         if self.fraction.is_none() {
             texts.insert("fraction".to_owned(), "0.0".to_owned());
         }

@@ -74,8 +74,8 @@ impl Default for MeasureSpec {
 }
 
 impl MeasureSpec {
-    /// Whether a run profiles its operations: if `ops` is set, that of the first seed in the first block. A report shows one
-    /// profile of each cell.
+    /// Whether a run profiles its operations: if `ops` is set, the run of the first seed in the first block does. A
+    /// report shows one profile of each cell.
     pub fn profiles(&self, seed: u64, block: usize) -> bool {
         self.ops && block == 0 && self.seeds.first() == Some(&seed)
     }
@@ -225,7 +225,7 @@ impl Language {
     /// Every language.
     pub const ALL: [Self; 2] = [Self::English, Self::German];
 
-    /// Its code (ISO 639-1), as manifests and file names have it.
+    /// The language's code (ISO 639-1), as written in manifests and file names.
     pub fn code(self) -> &'static str {
         match self {
             Self::English => "en",
@@ -233,7 +233,7 @@ impl Language {
         }
     }
 
-    /// The language with this two-letter code, if reports can be written in it.
+    /// The language with this two-letter code; `None` if reports cannot be written in it.
     pub fn of_code(code: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|language| language.code() == code)
@@ -328,7 +328,7 @@ impl Default for CostSpec {
     }
 }
 
-/// The default, which a resolved section does not list.
+/// Whether `languages` is the default, English only; a resolved section does not list the default.
 fn is_english(languages: &[Language]) -> bool {
     languages == [Language::English]
 }

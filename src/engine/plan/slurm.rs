@@ -65,7 +65,7 @@ impl Default for SlurmSpec {
 }
 
 impl SlurmSpec {
-    /// Options of `sbatch` that the program sets, or that have their own key.
+    /// Options of `sbatch` that Fieldtrial sets itself or that have their own key in `[slurm]`: option and key.
     const TAKEN: [(&'static str, &'static str); 13] = [
         ("array", "shards"),
         ("time", "time"),
@@ -82,12 +82,12 @@ impl SlurmSpec {
         ("dependency", ""),
     ];
 
-    /// [`Self::time`] in whole minutes.
+    /// [`Self::time`] in minutes, rounded up.
     pub fn minutes(&self) -> Option<u64> {
         self.time.map(|seconds| seconds.div_ceil(60))
     }
 
-    /// [`Self::memory`] in whole MiB.
+    /// [`Self::memory`] in MiB, rounded up.
     pub fn mebibytes(&self) -> Option<u64> {
         self.memory.map(|bytes| bytes.div_ceil(1 << 20))
     }
@@ -168,7 +168,7 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D:
     deserializer.deserialize_any(Seconds)
 }
 
-/// `2:30:00`, `1-12:00:00` in seconds.
+/// Seconds of a time in Slurm's form (`2:30:00`, `1-12:00:00`); `None` if the text has another form.
 fn seconds_of(text: &str) -> Option<u64> {
     let (days, clock) = text.split_once('-').unwrap_or(("0", text));
     let parts = clock.split(':').map(|part| part.parse::<u64>().ok());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::CellSpec;
 use crate::testing::spec;
 
-/// A cell of model, dataset and loss, each an inline table; every other section has its default values.
+/// A cell with model, dataset and loss given as inline tables; every other section has its default values.
 pub(crate) fn cell(model: &str, dataset: &str, loss: &str) -> CellSpec {
     CellSpec {
         key: "model=model".into(),

@@ -10,12 +10,12 @@ use crate::manifest::Table;
 
 use super::Language;
 
-/// A text by the code of its language; a text for all languages has the empty code.
+/// A text by language code; a text for all languages has the empty code.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Texts(pub(super) BTreeMap<String, String>);
 
 impl Texts {
-    /// The text in a language; if missing, the text for all languages, the English one, or any.
+    /// The text in `language`; if it is missing, the text for all languages, else the English one, else any.
     pub fn in_language(&self, language: Language) -> Option<String> {
         let codes = [language.code(), "", Language::English.code()];
         let found = codes.into_iter().find_map(|code| self.0.get(code));
@@ -23,7 +23,7 @@ impl Texts {
     }
 }
 
-/// The text under `name`.
+/// The string under `name`; `None` if it is missing. A value of another type is a mistake.
 pub(super) fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> Option<String> {
     let node = root.get(name)?;
     if node.as_str().is_none() {
@@ -33,7 +33,7 @@ pub(super) fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> 
     node.as_str().map(visible_lines)
 }
 
-/// A text, or one for each language.
+/// Reads the text under `name`: one for all languages, or a table with one for each language.
 pub(super) fn texts(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> Texts {
     let Some(table) = root.table(name) else {
         let text = text(root, name, mistakes);

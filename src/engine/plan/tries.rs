@@ -26,10 +26,10 @@ const TRIED: usize = 4096;
 /// only a hundred are printed.
 const MANY: usize = 10_000;
 
-/// Index of a value of a parameter that does not exist; no axis has that many values.
+/// In a choice, the index of a parameter that does not exist there; no axis has that many values.
 const ABSENT: u32 = u32::MAX;
 
-/// A matrix with the parameters as axes.
+/// A matrix that has the parameters of a search as further axes.
 struct Tried<'a> {
     parameters: &'a [Written],
     matrix: Matrix,
@@ -66,8 +66,8 @@ pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Combinations that suffice to find every mistake of a unit that depends on `axes`: all combinations, or, if there are
-/// too many, each value that `which` selects, with the first value of the others.
+/// Combinations that suffice to find every mistake of a unit that depends on `axes`: all combinations or, if there are
+/// too many, each value that `which` selects once, with the first value of the other axes.
 pub(super) fn tries(
     matrix: &Matrix,
     axes: &[usize],
@@ -76,7 +76,7 @@ pub(super) fn tries(
     Tried::new(&[], matrix).choices(axes, which)
 }
 
-/// Tries `[search.final]` on the first combination of every matrix.
+/// Checks the settings of `[search.final]` in the first combination of every matrix.
 pub(super) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let search = plan.written.root.table("search");
     let Some(node) = search.and_then(|search| search.get("final")) else {
@@ -129,12 +129,12 @@ impl<'a> Tried<'a> {
         }
     }
 
-    /// The parameter of axis `axis`; `None` for an axis of the matrix.
+    /// The parameter that axis `axis` stands for; `None` for an axis of the matrix.
     fn written(&self, axis: usize) -> Option<&'a Written> {
         self.parameters.get(axis.checked_sub(self.first)?)
     }
 
-    /// Adds to `axes` the axes and parameters on which their own existence depends (conditions `when`).
+    /// Adds to `axes` the axes and parameters on which the existence of its parameters depends (conditions `when`).
     fn with_parents(&self, mut axes: Vec<usize>) -> Vec<usize> {
         let mut next = 0;
         while let Some(axis) = axes.get(next).copied() {
@@ -156,7 +156,7 @@ impl<'a> Tried<'a> {
         axes
     }
 
-    /// Index in this matrix of the plan's axis `axis`.
+    /// Index in this matrix of the plan's axis `axis`; `None` if the matrix lacks the axis.
     fn column(&self, axis: usize) -> Option<usize> {
         let shift = usize::from(self.matrix.name.is_some());
         *self.matrix.columns.get(axis.checked_sub(shift)?)?
@@ -174,7 +174,8 @@ impl<'a> Tried<'a> {
         written.parameter.when.iter().all(of_parameter) && written.is_in(&self.matrix.texts(choice))
     }
 
-    /// A choice with the values `fixed` and otherwise the first ones; parameters only if they exist.
+    /// The choice with the values `fixed` (axis and value) and the first value of all other axes; parameters only if
+    /// they exist.
     fn settled(&self, fixed: &[(usize, u32)]) -> Vec<u32> {
         let mut choice = Vec::with_capacity(self.matrix.axes.len());
         for axis in 0..self.matrix.axes.len() {
@@ -244,7 +245,7 @@ impl<'a> Tried<'a> {
         }
     }
 
-    /// Adds the parameter, axis or variant that a mistake comes from.
+    /// Adds to a mistake the name of the parameter, axis or variant that it comes from.
     fn placed(&self, mistake: Diagnostic, plan: &Plan) -> Diagnostic {
         let Some(place) = mistake.place() else {
             return mistake;
@@ -298,7 +299,8 @@ fn with(choice: &[u32], axis: usize, value: u32) -> Vec<u32> {
     choice
 }
 
-/// Whether no cell has these values of `axes`: a filter that only names these axes removes all of them.
+/// Whether no cell has these values of `axes`: a filter that names only these axes removes them, and no include adds
+/// them.
 fn is_always_excluded(matrix: &Matrix, axes: &[usize], choice: &[u32]) -> bool {
     let is_like = |include: &Vec<u32>| {
         axes.iter()
@@ -317,7 +319,7 @@ fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         let reader = Reader::new(plan, matrix);
         let axes = reader.axes_of(&[Unit::Model, Unit::Dataset]);
         let mut units = Units::new(reader);
-        // The first mistakes of every model, and whether a cell fits.
+        // For each model its first mistakes, or `None` if a cell fits.
         let mut found: BTreeMap<String, Option<Vec<Diagnostic>>> = BTreeMap::new();
         for choice in tries(matrix, &axes, Axis::telling) {
             let cell = units.resolve(&choice);

@@ -35,7 +35,8 @@ pub(super) struct Units<'a> {
     schedule: Memo<Part<ScheduleSpec>>,
     whole_train: Memo<Train>,
     loader: Memo<Part<LoaderSpec>>,
-    /// The section, the default share of training rows for validation, the data, and what model and data are together.
+    /// The section, the default fraction of rows for validation, the data, and the results of combining model, data and
+    /// loss.
     validation: Memo<(Part<ValidationSpec>, f64, Data, Pairing)>,
     measure: Memo<Part<MeasureSpec>>,
     limits: Memo<Part<LimitsSpec>>,
@@ -58,7 +59,7 @@ pub(super) struct Resolved {
     pub(super) pairing: Pairing,
     /// Digests of `[train]`, of the optimizer and of the schedule.
     train_digests: [Arc<str>; 3],
-    /// Why a unit could not be resolved.
+    /// Why a unit could not be resolved; `None` if all could.
     pub(super) problem: Option<Arc<str>>,
 }
 
@@ -188,8 +189,8 @@ impl<'a> Units<'a> {
     }
 }
 
-/// `[validation]` with its fraction filled in, and the default fraction. For images with a validation folder the
-/// fraction is 0, whatever is set.
+/// `[validation]` with its fraction filled in, and the default fraction that was used (else 0). For images with a
+/// validation folder the fraction is 0, whatever is set.
 fn with_fraction(
     read: Read<ValidationSpec>,
     dataset: &DatasetSpec,
@@ -222,12 +223,12 @@ fn default_share(validation: &ValidationSpec, dataset: &DatasetSpec, loss: &Loss
     }
 }
 
-/// A section that is a single table; with mistakes, its default and their message.
+/// Resolves a section that is a single table; if it has mistakes, its default with the first one's message.
 fn section<T: Section>(read: Read<T>) -> Part<T> {
     part(read, T::default, T::digest)
 }
 
-/// A unit; with mistakes, a default value and their message.
+/// Resolves a unit; if it has mistakes, the value of `stand_in` with the first one's message.
 fn part<T>(
     read: Read<T>,
     stand_in: impl FnOnce() -> T,

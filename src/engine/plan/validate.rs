@@ -77,7 +77,7 @@ impl Plan {
     }
 }
 
-/// Adds the axis or variant that a mistake comes from.
+/// Adds to a mistake the name of the axis or variant that it comes from.
 pub(super) fn in_axis(mut mistake: Diagnostic, plan: &Plan, matrix: &Matrix) -> Diagnostic {
     let Some(place) = mistake.place() else {
         return mistake;
@@ -100,7 +100,7 @@ pub(super) fn in_axis(mut mistake: Diagnostic, plan: &Plan, matrix: &Matrix) -> 
     mistake
 }
 
-/// Puts `prefix`, which names the setting, before the title instead of the setting's path `long`.
+/// Replaces the setting's path `long` at the start of the title by `prefix`, which names the setting for the user.
 pub(super) fn prefixed(mut mistake: Diagnostic, prefix: &str, long: &str) -> Diagnostic {
     let rest = mistake.title.strip_prefix(&format!("`{long}`"));
     let rest = rest.map(|rest| rest.trim_start_matches([':', ' ']));

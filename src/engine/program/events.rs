@@ -14,19 +14,19 @@ use crate::base::file;
 use crate::event::{DeviceMemoryTimes, Event};
 use crate::models::CommandSpec;
 
-/// Longest line in bytes.
+/// Longest accepted line in bytes.
 const LONGEST_LINE: usize = 1 << 20;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 64 << 10;
 
-/// A file that a program appends lines to.
+/// Reads lines from a file that a program appends to.
 #[derive(Debug)]
 pub(super) struct EventFile {
     path: PathBuf,
     position: u64,
     unread: Vec<u8>,
-    /// Start of the next line in `unread`.
+    /// Index in `unread` at which the next line starts.
     start: usize,
     line: usize,
 }
@@ -50,7 +50,7 @@ impl EventFile {
     /// The next complete line that is not empty; `None` if there is none yet.
     ///
     /// # Errors
-    /// A line without end, as a sentence.
+    /// A line that is longer than [`LONGEST_LINE`]; a sentence.
     pub(super) fn next_line(&mut self) -> Result<Option<String>, String> {
         loop {
             let rest = &self.unread[self.start..];
@@ -90,7 +90,7 @@ impl EventFile {
         count > 0
     }
 
-    /// The unfinished last line, if there is one.
+    /// The beginning of the unfinished last line; `None` if the file ends with a complete line.
     pub(super) fn half_line(&self) -> Option<String> {
         let text = String::from_utf8_lossy(&self.unread[self.start..]);
         let text: String = text.trim().chars().take(60).collect();
@@ -98,7 +98,7 @@ impl EventFile {
     }
 }
 
-/// An event.
+/// An event that a program has sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ProgramEvent {
     /// An event that is passed to the parent unchanged.
@@ -111,7 +111,7 @@ pub(super) enum ProgramEvent {
     Memory(DeviceMemoryTimes),
 }
 
-/// Values of an event.
+/// Values of an event `epoch` or `finished`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Values {
     pub(super) epoch: Option<usize>,
@@ -125,10 +125,10 @@ pub(super) struct Values {
     pub(super) samples: Option<u64>,
 }
 
-/// Events about steps, which the observer of PyTorch sends.
+/// Names of the events about steps, as the observer of PyTorch sends them.
 const OF_STEPS: [&str; 4] = ["steps", "phases", "operations", "memory"];
 
-/// Whether a line is an event about steps, right or wrong.
+/// Whether a line is an event about steps; its other keys may be wrong.
 pub(super) fn is_of_steps(line: &str) -> bool {
     let table = json(line);
     let kind = table.as_ref().and_then(|table| table.get("event"));
@@ -136,10 +136,10 @@ pub(super) fn is_of_steps(line: &str) -> bool {
         .is_some_and(|kind| OF_STEPS.contains(&kind))
 }
 
-/// Reads a line.
+/// Parses a line as an event.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence.
+/// What is wrong with the line, as a sentence.
 pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, String> {
     let shown: String = line.chars().take(60).collect();
     let mut table = json(line).ok_or_else(|| format!("`{shown}` is no JSON object"))?;
@@ -183,7 +183,8 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, Stri
     }
 }
 
-/// A line as an object; Python writes numbers that JSON does not have.
+/// A line as a JSON object, with `null` for NaN and infinities, which Python writes although JSON lacks them; `None` if
+/// it is no object.
 fn json(line: &str) -> Option<Map<String, Json>> {
     let table = serde_json::from_str(line);
     table
@@ -191,7 +192,7 @@ fn json(line: &str) -> Option<Map<String, Json>> {
         .ok()
 }
 
-/// The keys of an event with a fixed form.
+/// Deserializes the keys of an event with a fixed form.
 fn told<T: DeserializeOwned>(event: &str, table: Map<String, Json>) -> Result<T, String> {
     serde_json::from_value(Json::Object(table)).map_err(|error| format!("`{event}`: {error}"))
 }
@@ -239,7 +240,7 @@ fn values(mut table: Map<String, Json>, spec: &CommandSpec) -> Result<Values, St
     Ok(values)
 }
 
-/// `line` with `null` in place of `NaN`, `Infinity` and `-Infinity` outside of texts.
+/// `line` with `null` in place of `NaN`, `Infinity` and `-Infinity` outside of JSON strings.
 fn without_nan(line: &str) -> Cow<'_, str> {
     static WORDS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r#"("(?:[^"\\]|\\.)*"?)|-?Infinity|NaN"#).expect("a valid pattern")

@@ -30,14 +30,14 @@ use report::Report;
 /// How long the loop waits for the program's exit before it reads events again.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Time from pruning to SIGTERM, in which a program that reads verdicts can end by itself.
+/// Time from the decision to prune to SIGTERM, in which a program that reads verdicts can end by itself.
 const PRUNE_TIME: Duration = Duration::from_secs(2);
 
-/// Replies that the parent sends unasked.
+/// Returns the next reply that the parent has sent unasked; `None` if there is none.
 pub type UnaskedReplies<'a> = dyn FnMut() -> Option<Reply> + 'a;
 
 /// Runs the command of the order's cell, and sends every event to `emit`, from [`Event::Hello`] to [`Event::Finished`]
-/// or [`Event::Failed`]. `asked` returns requests of the parent.
+/// or [`Event::Failed`]. `asked` returns the replies that the parent has sent unasked.
 ///
 /// After [`Reply::End`] the program is ended and neither of the two final events is sent, since the parent knows the
 /// reason.
@@ -76,7 +76,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Warns of an observed program without a step.
+    /// Warns if the program was observed and no optimizer step was seen.
     fn tell_if_unseen(&self, report: &Report<'_>, emit: &mut Emit<'_>) {
         if self.spec.observe.is_some() && report.observed.is_empty() && !report.has_warned {
             let message = "no optimizer step was seen: nothing was observed".to_owned();
@@ -84,7 +84,8 @@ impl Run<'_> {
         }
     }
 
-    /// [`Event::Finished`] with facts and times; `None` if the parent ended the run.
+    /// Runs the program to its end. Returns [`Event::Finished`] with facts and times; `None` if the parent ended the
+    /// run.
     fn supervise(
         &self,
         asked: &mut UnaskedReplies<'_>,
@@ -125,7 +126,7 @@ impl Run<'_> {
             emit(ended(left));
         }
         if !printed.tail.is_empty() {
-            // The parent stores the last lines of a failed run; an error means that the parent has exited.
+            // The parent stores the last lines of a failed run. Writing fails only if the parent has exited.
             let _ = std::io::stderr().write_all(printed.tail.as_bytes());
         }
         if is_ended_by_parent {
@@ -170,7 +171,7 @@ impl Run<'_> {
         }
     }
 
-    /// Fails if a file of `code` has changed.
+    /// Fails if a file of the command's `code` has changed; `when` says in the message since when.
     fn check_code(&self, when: &str) -> Result<(), Failure> {
         let changed = order::changed_code(self.spec, self.program);
         let names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
@@ -181,7 +182,7 @@ impl Run<'_> {
     }
 }
 
-/// The warning that `count` processes were still running.
+/// The warning that `count` processes of the program were still running after its exit and were ended.
 fn ended(count: usize) -> Event {
     let message = match count {
         1 => "1 process that it had started was ended".to_owned(),
@@ -223,7 +224,8 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Reads events until the program has exited.
+    /// Reads events and output until the program has exited. Ends the program if the parent asks for it, if an event is
+    /// wrong, or if the run has diverged or is pruned.
     fn watch(
         &mut self,
         process: &mut Process,
@@ -268,7 +270,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether further output of the program no longer counts.
+    /// Whether later events and output no longer count: an event was wrong, or the run has diverged.
     fn is_over(&self) -> bool {
         self.fault.is_some() || self.report.diverged().is_some()
     }
@@ -286,7 +288,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Reads the events and output that were written before the exit.
+    /// Reads the events and the output that were not yet read when the program exited.
     fn read_rest(&mut self, found: &[(String, f64)], emit: &mut Emit<'_>) {
         for (name, value) in found {
             self.scraped(name, *value, emit);
@@ -313,7 +315,7 @@ impl Watch<'_> {
         };
         let reason = format!("event {}: {reason}", self.events.line());
         if is_of_observer {
-            // The program itself has done nothing wrong: its run counts, without what was observed.
+            // The fault is the observer's, so the program's run counts, but without the observed values.
             self.report.has_warned = true;
             self.report.observed = Observed::wrong();
             let message =

@@ -43,7 +43,7 @@ pub(super) fn write_observer(
     fs::write(folder.join("settings.json"), settings.to_string())
 }
 
-/// Milliseconds by phase, as in events.
+/// Milliseconds by phase, as events give them.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Phases {
@@ -72,7 +72,8 @@ impl Phases {
     }
 }
 
-/// The phases of a step of `step_ms` from [`Phases::values`]; the remaining time is `other`.
+/// The phase times of a step of `step_ms` milliseconds, from `values` as in [`Phases::values`]; the remaining time is
+/// `other`.
 fn of_step(values: [f64; 6], step_ms: f64) -> PhaseTimes {
     let [
         data_wait_ms,
@@ -97,7 +98,7 @@ fn of_step(values: [f64; 6], step_ms: f64) -> PhaseTimes {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StepsEvent {
-    /// Milliseconds; `null` for a step that was not timed.
+    /// Milliseconds of each step; `null` for a step that was not timed.
     ms: Vec<Option<f64>>,
     /// Number of samples of each step; empty if unknown.
     #[serde(default)]
@@ -109,12 +110,12 @@ pub(super) struct StepsEvent {
     /// Number of micro-batches per step with gradient accumulation.
     #[serde(default, rename = "micro_batches")]
     _micro_batches: usize,
-    /// Number of processes that train together; the samples are those of this one.
+    /// Number of processes that train together; `samples` counts those of the sending process only.
     #[serde(default)]
     ranks: u64,
 }
 
-/// `phases`: phases of some steps, or of the run.
+/// `phases`: mean times of phases over some steps, and times of the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PhasesEvent {
@@ -169,7 +170,7 @@ pub(super) struct Observed {
     ranks: u64,
     /// Milliseconds and number of samples of each timed step.
     timed: Vec<(f64, u64)>,
-    /// Milliseconds by phase, summed over `phase_steps`.
+    /// Milliseconds by phase, summed over the steps counted in `phase_steps`.
     phases: [f64; 6],
     phase_steps: u64,
     phase_step_ms: f64,
@@ -177,7 +178,7 @@ pub(super) struct Observed {
     of_run: PhasesEvent,
     operations: Option<OperationsEvent>,
     memory: Option<DeviceMemoryTimes>,
-    /// Whether an event of the observer was wrong: then nothing that it reports counts.
+    /// Whether an event of the observer was wrong; nothing that the observer reports counts then.
     pub(super) is_wrong: bool,
 }
 
@@ -254,7 +255,7 @@ impl Observed {
         self.steps == 0
     }
 
-    /// The operations, for `ops.csv`.
+    /// The profile of the operations, for `ops.csv`; `None` if the program reported none.
     pub(super) fn profile(&self) -> Option<Profile> {
         let told = self.operations.as_ref()?;
         let step_ms = told.step_ms.max(told.ms.sum());
@@ -274,7 +275,7 @@ impl Observed {
             return;
         }
         facts.steps = self.steps;
-        // Each rank trains on as many samples of its own.
+        // Only one rank is observed; each trains on the same number of samples.
         let ranks = self.ranks.max(1);
         facts.samples = self.samples * ranks;
         if let Some(told) = self.operations.as_ref().filter(|told| told.samples > 0.0) {
@@ -319,7 +320,7 @@ impl Observed {
     }
 }
 
-/// Whether a number can be a time.
+/// Whether a number is a possible time: finite and not negative.
 fn is_time(value: f64) -> bool {
     value.is_finite() && value >= 0.0
 }

@@ -22,19 +22,19 @@ use crate::plan::{CellSpec, PlanInputs, Program, matching};
 /// Version of the order, the events and the verdicts (`docs/worker-protocol.md`).
 const ORDER_VERSION: u32 = 1;
 
-/// The files of a run. Dropping it removes all of them except those in `folder`.
+/// The files of a run. Dropping them removes the temporary ones, and `folder` if it is empty.
 #[derive(Debug)]
 pub(super) struct Files {
     temporary: tempfile::TempDir,
-    /// Folder for files that remain after the run.
+    /// Folder for files that remain after the run; `None` if there is none.
     folder: Option<PathBuf>,
     log: Option<PathBuf>,
 }
 
-/// The folder of the order of this process's program.
+/// The temporary folder with the order of this process's program, for [`remove_order`].
 static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Removes the folder of the order, for a worker that exits immediately.
+/// Removes the temporary folder of the order, for a worker that exits without dropping its values.
 pub fn remove_order() {
     let folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(folder) = &*folder {
@@ -43,8 +43,9 @@ pub fn remove_order() {
     }
 }
 
-/// Threads that the run may compute with: `train.threads` of the manifest. Without it, as the program would have them if it was started
-/// by hand: `OMP_NUM_THREADS` of the environment, else 1 under `torchrun`, whose default that is, else all that the worker may use.
+/// Number of threads that the run may compute with: `train.threads` if it is set. Otherwise what the program would use
+/// if it was started by hand: `OMP_NUM_THREADS` of the environment; else 1 under `torchrun`, as is its default; else
+/// all threads that the worker may use.
 pub(super) fn threads(cell: &CellSpec, program: &Program) -> usize {
     let number = |name| std::env::var(name).ok()?.parse().ok();
     let starts_ranks =
@@ -59,7 +60,7 @@ pub(super) fn threads(cell: &CellSpec, program: &Program) -> usize {
 }
 
 impl Files {
-    /// Writes the order and creates the file of events.
+    /// Writes the order, creates the files of events and verdicts, and writes the observer if the command is observed.
     pub(super) fn write(order: &Order<CellSpec>, program: &Program) -> io::Result<Self> {
         let temporary = tempfile::Builder::new().prefix("fieldtrial-").tempdir()?;
         let path = temporary.path().to_owned();
@@ -128,8 +129,8 @@ impl Files {
         self.temporary.path().join("verdicts.jsonl")
     }
 
-    /// Writes which rows of the dataset are trained, validated and tested on, as a model's run with this seed would: `row,part`.
-    /// Returns the file's path.
+    /// Writes the file `split.csv` (`row,part`): the rows that a built-in model's run with this seed would use for
+    /// training, validation and test. Returns the file's path.
     fn write_split(&self, order: &Order<CellSpec>) -> Result<String, Failure> {
         let (cell, path) = (&order.cell, self.temporary.path().join("split.csv"));
         let data = cell.dataset.open(Seed(order.seed), cell.validation.share());
@@ -139,7 +140,7 @@ impl Files {
         Ok(path.display().to_string())
     }
 
-    /// File for the output of the program.
+    /// File for the output of the program; `None` if it is not stored.
     pub(super) fn log(&self) -> Option<&Path> {
         self.log.as_deref()
     }
@@ -148,7 +149,7 @@ impl Files {
         EventFile::new(self.event_path())
     }
 
-    /// Appends the verdict on an epoch.
+    /// Appends the verdict on an epoch to the file of verdicts.
     pub(super) fn write_verdict(&self, epoch: usize, verdict: Reply) {
         let word = match verdict {
             Reply::Continue => "go-on",
@@ -160,7 +161,7 @@ impl Files {
         let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
     }
 
-    /// The program as a [`Command`] with arguments and environment.
+    /// The program as a [`Command`] with its environment and its arguments, whose placeholders are filled in.
     pub(super) fn command(
         &self,
         order: &Order<CellSpec>,
@@ -227,16 +228,16 @@ impl Files {
 impl Drop for Files {
     fn drop(&mut self) {
         if let Some(folder) = &self.folder {
-            // Fails, as intended, if the folder contains files.
+            // Removes the folder only if it is empty; otherwise the call fails, as intended.
             let _ = fs::remove_dir(folder);
             let _ = folder.parent().map(fs::remove_dir);
         }
     }
 }
 
-/// Names of the files of `code` whose content has changed since planning.
+/// Names of the files of `code` that have changed, appeared or disappeared since planning.
 pub(super) fn changed_code(spec: &CommandSpec, program: &Program) -> Vec<String> {
-    // A file that cannot be read has no digest and counts as changed.
+    // A file that cannot be read gets an empty digest, so it counts as changed.
     let digest = |path: &Path| Ok(PlanInputs::file_digest(path).unwrap_or_default());
     let patterns = spec.code.iter();
     let now = patterns.filter_map(|pattern| matching(&program.folder, pattern, digest).ok());

@@ -10,13 +10,13 @@ use regex::Regex;
 
 use crate::models::CommandSpec;
 
-/// Number of bytes of the output's beginning, and of its end, that the log stores.
+/// Number of bytes of the output's beginning that the log stores, and of its end.
 const LOG_BYTES: usize = 8 << 20;
 
-/// Number of bytes of the output's end that are shown for a failed run.
+/// Number of bytes of the output's end that are kept for a failed run.
 const TAIL_BYTES: usize = 64 << 10;
 
-/// Longest line in bytes in which metrics are searched.
+/// Number of bytes after which the rest of a line is not searched for metrics.
 const LONGEST_LINE: usize = 64 << 10;
 
 /// The output of a running program.
@@ -39,7 +39,7 @@ pub(super) struct Printed {
 }
 
 impl Output {
-    /// Reads a pipe in a separate thread, and writes it to the file `log`.
+    /// Starts a thread that reads the output from a pipe, writes it to the file `log` and finds metrics in it.
     pub(super) fn new(spec: &CommandSpec, log: Option<&Path>) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let (sender, found) = mpsc::channel();
@@ -59,19 +59,19 @@ impl Output {
         })
     }
 
-    /// The ends of the pipe for standard output and standard error. They can be taken only once.
+    /// The writing ends of the pipe, for standard output and standard error. A second call fails.
     pub(super) fn writers(&mut self) -> io::Result<(PipeWriter, PipeWriter)> {
         let taken = || io::Error::other("the pipe is taken");
         let writer = self.writer.take().ok_or_else(taken)?;
         Ok((writer.try_clone()?, writer))
     }
 
-    /// Metrics found since the last call.
+    /// Metrics found since the last call, with their values.
     pub(super) fn found(&self) -> Vec<(String, f64)> {
         self.found.try_iter().collect()
     }
 
-    /// Waits until all processes have closed the pipe.
+    /// Waits until all processes have closed the pipe; returns what is left of the output.
     pub(super) fn finish(mut self) -> Printed {
         drop(self.writer.take());
         let kept = self.reader.join().unwrap_or_default();
@@ -86,7 +86,7 @@ impl Output {
     }
 }
 
-/// Writes the log; the last bytes of the output.
+/// Reads the pipe to its end, writes the log and searches for metrics; returns the last bytes of the output.
 fn read(mut pipe: PipeReader, log: Option<&Path>, mut lines: Lines) -> Vec<u8> {
     let mut piece = vec![0; 64 << 10];
     let mut kept = Vec::new();
@@ -96,7 +96,8 @@ fn read(mut pipe: PipeReader, log: Option<&Path>, mut lines: Lines) -> Vec<u8> {
         let piece = &piece[..count];
         lines.push(piece);
         if let Some(path) = log.filter(|_| bytes == 0) {
-            // Without a log the run continues; the end of the output is still shown if it fails.
+            // If the log cannot be created, the run continues; if the run fails, the end of the output is shown all the
+            // same.
             let folder = path.parent().map(fs::create_dir_all);
             file = folder.transpose().and_then(|_| File::create(path)).ok();
         }
@@ -122,7 +123,7 @@ fn read(mut pipe: PipeReader, log: Option<&Path>, mut lines: Lines) -> Vec<u8> {
     kept
 }
 
-/// Finds metrics line by line.
+/// Splits the output into lines and finds metrics in each.
 #[derive(Debug)]
 struct Lines {
     patterns: Vec<(String, Regex)>,
@@ -135,7 +136,7 @@ impl Lines {
         if self.patterns.is_empty() {
             return;
         }
-        // Progress bars rewrite their line after a carriage return.
+        // Progress bars rewrite their line after a carriage return, so it ends a line too.
         for part in piece.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
             if self.line.len() < LONGEST_LINE {
                 self.line.extend_from_slice(part);
@@ -147,7 +148,7 @@ impl Lines {
         }
     }
 
-    /// All matches in the order of their positions in the line.
+    /// Sends every metric that a pattern finds in the line, in the order of positions.
     fn search(&self) {
         let line = String::from_utf8_lossy(&self.line);
         let mut found: Vec<(usize, &String, f64)> = Vec::new();

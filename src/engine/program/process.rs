@@ -12,14 +12,15 @@ use crate::event::FailedStatus;
 /// Interval at which the memory of all processes is summed.
 const MEMORY_EVERY: Duration = Duration::from_millis(500);
 
-/// Least ratio of that interval to the time that a sum takes, which grows with the number of processes on the machine: the program
-/// is left at least 99.5 % of a core.
+/// Least ratio of the interval between two sums of memory to the time that a sum takes, which grows with the number of
+/// processes on the machine. With 200, at least 99.5 % of a core is left to the program.
 const SHARE: u32 = 200;
 
-/// Time for processes that the program has left to end by themselves, like Python's resource tracker after `mp.spawn`.
+/// Time that is given to the program's remaining processes to end by themselves, like Python's resource tracker after
+/// `mp.spawn`.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
 
-/// Time for killed processes to end.
+/// Longest time that is waited for killed processes to end.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
 /// Words in the last line of a program that ran out of memory.
@@ -31,7 +32,7 @@ const OUT_OF_MEMORY: [&str; 5] = [
     "OutOfMemoryError",
 ];
 
-/// A program that runs.
+/// A running program with its child processes.
 #[derive(Debug)]
 pub(super) struct Process {
     exits: Receiver<(ExitStatus, Instant)>,
@@ -58,7 +59,7 @@ impl Process {
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let (sender, exits) = mpsc::channel();
         let (started, is_started) = mpsc::channel();
-        // Waits in a thread, so that the time of the exit is exact.
+        // A separate thread waits for the exit, so that its time is exact.
         thread::spawn(move || {
             let began = Instant::now();
             let child = command.spawn();
@@ -83,7 +84,7 @@ impl Process {
         })
     }
 
-    /// Waits at most `time` for the program's exit.
+    /// Waits at most `time` for the program's exit; `None` if the program still runs.
     pub(super) fn exited(&mut self, time: Duration) -> Option<Exit> {
         let (status, at) = self.exits.recv_timeout(time).ok().or_else(|| {
             self.sample_memory();
@@ -114,7 +115,8 @@ impl Process {
         descendants::send_signal(&descendants::list(), EndSignal::Kill);
     }
 
-    /// Kills the descendants that the program has left running and that do not end by themselves; returns their number.
+    /// Gives the descendants that the program has left running time to end, then kills the rest; returns how many were
+    /// killed.
     pub(super) fn end_descendants(&self) -> usize {
         let began = Instant::now();
         while descendants::collect_ended() && began.elapsed() < LEAVE_TIME {
@@ -131,7 +133,8 @@ impl Process {
         left
     }
 
-    /// Largest observed memory in bytes: of the sum over all processes, or of a single one.
+    /// Largest observed memory in bytes: the larger of the sampled sum over all processes and the peak of a single
+    /// process; `None` if neither is known.
     pub(super) fn peak_bytes(&self) -> Option<u64> {
         let sampled = Some(self.peak_bytes).filter(|bytes| *bytes > 0);
         sampled.max(descendants::peak_rss_bytes())
@@ -139,7 +142,7 @@ impl Process {
 }
 
 impl Exit {
-    /// Fails for an exit code that is not 0.
+    /// Fails unless the program ended with exit code 0; as `oom` if its last line tells that memory ran out.
     pub(super) fn check(&self, last_line: &str) -> Result<(), Failure> {
         if self.status.success() {
             return Ok(());
@@ -161,7 +164,7 @@ impl Exit {
     }
 }
 
-/// The signal that ended a process.
+/// The signal that ended a process; `None` if no signal did, or if the system has none.
 fn signal(status: ExitStatus) -> Option<i32> {
     #[cfg(unix)]
     return std::os::unix::process::ExitStatusExt::signal(&status);

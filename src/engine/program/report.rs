@@ -6,7 +6,7 @@ use super::events::Values;
 use super::observed::Observed;
 use super::process::Exit;
 use crate::base::statistics::median;
-use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
+use crate::event::{EpochRow, Metrics, RunFacts, RunTimes};
 use crate::models::{Better, CommandSpec, DECIDING_LOSSES};
 use crate::plan::LimitsSpec;
 
@@ -19,18 +19,19 @@ pub(super) struct Report<'a> {
     steps: u64,
     samples: u64,
     epochs: Vec<EpochRow>,
-    /// Number of epochs passed to the program as `{train.epochs}`, set when it has ended without failure.
+    /// Number of epochs that the program was told as `{train.epochs}`; `None` if it was not told, or has not yet ended
+    /// without failure.
     ordered_epochs: Option<usize>,
     /// Final metrics: from the event `finished`, else from the last epoch that has them.
-    metrics: Metric,
+    metrics: Metrics,
     /// Times from the event `finished`.
     end_times: BTreeMap<String, f64>,
     /// Reported times by name, one value per epoch; empty if no value was finite.
     times: BTreeMap<String, Vec<f64>>,
     diverged: Option<String>,
-    /// Values scraped since the last row.
+    /// Values scraped from the output for the next row.
     row: Option<Values>,
-    /// Training losses since the last row.
+    /// Training losses scraped for the next row.
     losses: Vec<f64>,
     /// Steps that the program reported.
     pub(super) observed: Observed,
@@ -48,7 +49,7 @@ impl<'a> Report<'a> {
             steps: 0,
             samples: 0,
             epochs: Vec::new(),
-            metrics: Metric::new(),
+            metrics: Metrics::new(),
             end_times: BTreeMap::new(),
             times: BTreeMap::new(),
             diverged: None,
@@ -59,7 +60,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Why the run diverged, if it did.
+    /// Why the run diverged; `None` if it did not.
     pub(super) fn diverged(&self) -> Option<&str> {
         self.diverged.as_deref()
     }
@@ -74,7 +75,7 @@ impl<'a> Report<'a> {
     /// Adds an epoch and returns its row.
     ///
     /// # Errors
-    /// The epoch's number is not larger than the previous one; a sentence.
+    /// An epoch whose number is not larger than the previous one's; a sentence.
     pub(super) fn epoch(&mut self, told: Values) -> Result<EpochRow, String> {
         let last = self.epochs.last().map(|row| row.epoch);
         let next = last.map_or(0, |last| last + 1);
@@ -83,7 +84,7 @@ impl<'a> Report<'a> {
             return Err(format!("epoch {epoch} comes after epoch {last}"));
         }
         self.count(&told);
-        let mut validation = Metric::new();
+        let mut validation = Metrics::new();
         for (name, value) in told.metrics {
             if self.is_time(&name) {
                 self.times.entry(name).or_default().extend(value);
@@ -117,8 +118,8 @@ impl<'a> Report<'a> {
         Ok(row)
     }
 
-    /// The program has ended without failure; `epochs` is the value of `{train.epochs}`. More rows than that were printed
-    /// within epochs. They stay where they were judged one by one (`verdicts`).
+    /// To be called when the program has ended without failure. `epochs` is the value of `{train.epochs}`. If more rows
+    /// than that were scraped, they are reduced to one per epoch, unless each was judged by itself (`verdicts`).
     pub(super) fn ended_whole(&mut self, epochs: usize, verdicts: bool) {
         self.ordered_epochs = self.spec.is_named("train.epochs").then_some(epochs);
         let is_scraped = !self.spec.scrape.is_empty() && !verdicts;
@@ -140,7 +141,7 @@ impl<'a> Report<'a> {
     /// Adds what the program reported at its end.
     ///
     /// # Errors
-    /// A loss that should be reported with an epoch; a sentence.
+    /// A loss or an epoch number, which belong to the event `epoch`; a sentence.
     pub(super) fn finished(&mut self, told: Values) -> Result<(), String> {
         if told.train_loss.is_some() || told.epoch.is_some() {
             return Err("`train_loss` and `epoch` belong to an `epoch`, not to `finished`".into());
@@ -169,8 +170,9 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Adds a value that was found in the output; returns the previous row if the value begins a new one: a metric that
-    /// the row already has, or a training loss after another metric. Training losses before other metrics are averaged.
+    /// Adds a value that was found in the output to the current row. A new row begins with a metric that the row
+    /// already has, or with a training loss after another metric; the finished row is then returned. Training losses
+    /// before other metrics are averaged.
     pub(super) fn scraped(&mut self, name: &str, value: f64) -> Option<EpochRow> {
         let is_loss = name == "train_loss";
         let averages = self.spec.scrape.len() > 1;
@@ -195,7 +197,7 @@ impl<'a> Report<'a> {
         self.epoch(finished?).ok()
     }
 
-    /// The row of the values that were scraped last.
+    /// Finishes the row of the values that were scraped last; `None` if there is none.
     pub(super) fn last_scraped(&mut self) -> Option<EpochRow> {
         let row = self.row.take()?;
         self.epoch(row).ok()
@@ -209,7 +211,7 @@ impl<'a> Report<'a> {
         names.filter(is_missing).collect()
     }
 
-    /// Whether a metric is looked for in the output.
+    /// Whether a metric is searched for in the output.
     pub(super) fn is_scraped(&self, name: &str) -> bool {
         self.spec.scrape.contains_key(name)
     }
@@ -238,7 +240,7 @@ impl<'a> Report<'a> {
                 Better::Lower => values.iter().copied().reduce(f64::min),
                 Better::Higher => values.iter().copied().reduce(f64::max),
             };
-            // The best of `loss` is the fact `best_loss` (where the program tells of no `val_loss` or `test_loss`).
+            // The best `loss` is the fact `best_loss` already, unless the program reports `val_loss` or `test_loss`.
             if values.len() > 1 && name != "loss" {
                 metrics.insert(format!("best_{name}"), best);
             }

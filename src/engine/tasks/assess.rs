@@ -1,4 +1,4 @@
-//! [`Assess`] and [`Assessment`]: expensive evaluation, once per cell and seed.
+//! [`AssessmentInputs`] and [`Assessment`]: costly evaluation after training, once per cell and seed.
 
 use std::collections::BTreeMap;
 
@@ -6,40 +6,40 @@ use super::{SamplingSpec, SelectionSpec, VerificationSpec};
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
 
-/// Input of an expensive evaluation.
+/// Inputs of an assessment (costly evaluation after training).
 #[derive(Clone, Copy)]
-pub struct Assess<'a> {
+pub struct AssessmentInputs<'a> {
     /// The opened dataset of the cell.
     pub data: &'a OpenDataset,
     /// Seed of the run.
     pub seed: Seed,
-    /// Samples to draw, if any.
+    /// Settings of the images to sample; `None`: no images are sampled.
     pub sampling: Option<&'a SamplingSpec>,
-    /// Verification of generated signals, if any.
+    /// Settings of the verification of generated signals; `None`: no verification.
     pub verification: Option<&'a VerificationSpec>,
-    /// Selection of photomultipliers, if any.
+    /// Settings of the selection of photomultipliers; `None`: no selection.
     pub selection: Option<&'a SelectionSpec>,
 }
 
-/// Result of an expensive evaluation: metrics by name, and images.
+/// Result of an assessment: metrics by name (`None` if not finite), and images.
 pub struct Assessment<'a> {
     metrics: BTreeMap<String, Option<f64>>,
     images: Vec<Image>,
     progress: &'a mut dyn FnMut(&str, usize, usize),
 }
 
-/// Images to draw ([`Task::draw`](super::Task::draw)).
+/// Request for generated images ([`Task::draw`](super::Task::draw)).
 #[derive(Debug, Clone, Copy)]
 pub struct Drawing<'a> {
-    /// Settings of sampling; the first of its samplers is used.
+    /// Settings of the sampling; only the first of its samplers is used.
     pub spec: &'a SamplingSpec,
     /// Seed of the noise.
     pub seed: Seed,
-    /// Number of images, class after class in turn.
+    /// Number of images. Image `i` is of class `i` modulo the number of classes.
     pub count: usize,
 }
 
-/// Progress of an assessment: called with the number of finished and of all parts.
+/// Called with the number of finished parts of an assessment, and the number of all its parts.
 pub type AssessmentProgress<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// An image of 8 bits per channel.
@@ -47,18 +47,19 @@ pub type AssessmentProgress<'a> = &'a mut dyn FnMut(usize, usize);
 pub struct Image {
     /// Name, unique in its run, in kebab-case: part of the file name.
     pub name: String,
-    /// Description, one sentence.
+    /// Caption for the report, one sentence.
     pub caption: String,
     /// Width in pixels.
     pub width: usize,
     /// Height in pixels.
     pub height: usize,
-    /// Colours, rows from the top: `(height, width, 3)`.
+    /// RGB values, row by row from the top: `(height, width, 3)`.
     pub pixels: Vec<u8>,
 }
 
 impl<'a> Assessment<'a> {
-    /// An empty result. `progress` is called with the name of an evaluation, the parts done and the total.
+    /// An empty result. `progress` gets the name of an evaluation, the number of its finished parts and of all its
+    /// parts.
     pub fn new(progress: &'a mut dyn FnMut(&str, usize, usize)) -> Self {
         Self {
             metrics: BTreeMap::new(),
@@ -78,12 +79,12 @@ impl<'a> Assessment<'a> {
         self.images.push(image);
     }
 
-    /// Reports the progress of `what`: `done` of `of` parts.
+    /// Reports the progress of the evaluation `what`: `done` of `of` parts are finished.
     pub fn progress(&mut self, what: &str, done: usize, of: usize) {
         (self.progress)(what, done, of);
     }
 
-    /// Metrics by name, and images in order.
+    /// Metrics by name, and images in the order in which they were added.
     pub fn into_parts(self) -> (BTreeMap<String, Option<f64>>, Vec<Image>) {
         (self.metrics, self.images)
     }

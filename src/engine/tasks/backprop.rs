@@ -1,10 +1,10 @@
-//! [`Backprop`]: a task that consists of a forward pass, a loss and backpropagation.
+//! [`Backprop`]: a task made of a forward pass, a loss and backpropagation. Most tasks are of this kind.
 
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    Assess, Assessment, AssessmentProgress, Drawing, Image, Meaning, MicroStepResult, Outputs,
-    Place, ReferenceInputs, Score, Task, TaskError,
+    Assessment, AssessmentInputs, AssessmentProgress, Drawing, Image, Meaning, MicroStepResult,
+    Outputs, ReferenceInputs, Score, Task, TaskError, TrainingPosition,
 };
 use crate::base::{Purpose, Seed};
 use crate::device::Buffer;
@@ -13,25 +13,25 @@ use crate::measure::{Phase, Stopwatch};
 use crate::models::StatisticsUpdate;
 use crate::ops::{Grads, Kernels, Module, Pass, Result, Var, Work};
 
-/// One forward pass and its loss. [`Backprop`] adds gradients, phases and metrics.
+/// Forward pass and loss of a family of models. [`Backprop`] makes a [`Task`] of it: gradients, phases and metrics.
 pub(super) trait Objective<D: Kernels> {
-    /// A batch with its random draws, on the host.
+    /// A batch with its random draws (noise, diffusion times), in host memory.
     type Drawn;
-    /// A batch on the device.
+    /// [`Objective::Drawn`] in device memory.
     type Inputs;
 
     fn module(&mut self) -> &mut dyn Module<D>;
 
-    /// Draws the random numbers for a batch.
+    /// Adds the random draws to a batch; `draw` is the key of their random streams.
     fn draw(&self, batch: Batch, draw: Draw) -> Self::Drawn;
 
-    /// The fixed draws of a verification step, from reference inputs.
+    /// The batch of a reference step, with PyTorch's draws instead of random ones.
     fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn>;
 
     fn upload(&self, device: &D, drawn: Self::Drawn) -> Result<Self::Inputs>;
 
-    /// Draws the random numbers of the step, moves the batch to the device, and marks the end of [`Phase::Transfer`];
-    /// the time of drawing counts as the step's residual.
+    /// Adds the random draws to the batch, moves it to the device, and marks the end of [`Phase::Transfer`]. The time
+    /// of drawing is not part of that phase, but of the step's residual.
     fn inputs(
         &self,
         device: &D,
@@ -53,7 +53,7 @@ pub(super) trait Objective<D: Kernels> {
     /// The mean loss of the batch, one value.
     fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, inputs: &Self::Inputs) -> Result<Var<D>>;
 
-    /// Adds metrics other than the loss to `score`.
+    /// Adds the metrics of a batch, without the loss, to `score`.
     fn score(
         &self,
         _device: &D,
@@ -64,22 +64,22 @@ pub(super) trait Objective<D: Kernels> {
         Ok(())
     }
 
-    /// Updates running statistics.
+    /// Updates the running statistics (of batch normalisation); does nothing for models without any.
     fn update_statistics(&mut self, _device: &D, _update: &StatisticsUpdate<'_, D>) -> Result<()> {
         Ok(())
     }
 
-    /// Expensive evaluation; see [`Task::assess`].
+    /// Costly evaluation after training; see [`Task::assess`].
     fn assess(
         &mut self,
         _device: &D,
-        _assess: &Assess<'_>,
+        _assess: &AssessmentInputs<'_>,
         _found: &mut Assessment<'_>,
     ) -> Result<(), TaskError> {
         Ok(())
     }
 
-    /// Images that the model draws; see [`Task::draw`].
+    /// Images that the model generates, `None` if it generates none; see [`Task::draw`].
     fn draw_images(
         &self,
         _device: &D,
@@ -90,19 +90,20 @@ pub(super) trait Objective<D: Kernels> {
     }
 }
 
-/// Key of a batch's random streams.
+/// Key of the random streams of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Draw {
-    Training(Place),
-    /// Index of a batch in its split, the same in every evaluation.
+    Training(TrainingPosition),
+    /// Evaluation of the batch with this index in its split; the draws are the same in every evaluation.
     Evaluation(u64),
 }
 
 impl Draw {
-    /// The stream of noise of the batch, or of the part `within` it.
+    /// The random stream for the noise of the batch, or of a part of the batch with the key `within` (empty for the
+    /// batch).
     pub(super) fn noise(self, seed: Seed, within: &[u64]) -> ChaCha8Rng {
         match self {
-            Self::Training(Place { epoch, step }) => {
+            Self::Training(TrainingPosition { epoch, step }) => {
                 seed.stream_at(Purpose::Noise, &[&[epoch, step], within].concat())
             }
             Self::Evaluation(index) => {
@@ -133,7 +134,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
             .inputs(&self.device, batch, draw, &mut Stopwatch::start())
     }
 
-    /// Adds loss and metrics of `samples` samples, and the pass's work.
+    /// Adds the loss and metrics of a batch of `samples` samples, and the work of `pass`, to `score`.
     fn score(
         &self,
         mut pass: Pass<D>,
@@ -170,7 +171,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
     fn gradients(
         &mut self,
         batch: Batch,
-        place: Place,
+        place: TrainingPosition,
         loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
@@ -216,7 +217,11 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         self.score(pass, &output, &inputs, samples, score)
     }
 
-    fn assess(&mut self, assess: &Assess<'_>, found: &mut Assessment<'_>) -> Result<(), TaskError> {
+    fn assess(
+        &mut self,
+        assess: &AssessmentInputs<'_>,
+        found: &mut Assessment<'_>,
+    ) -> Result<(), TaskError> {
         self.objective.assess(&self.device, assess, found)
     }
 

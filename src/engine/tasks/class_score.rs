@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-/// Number of classes from which on the top-5 accuracy is a metric.
+/// Least number of classes for which the top-5 accuracy is a metric.
 const MANY_CLASSES: usize = 11;
-/// Bins of equal width of [`ClassScore::calibration_error`], as many as torchmetrics has.
+/// Number of bins of [`ClassScore::calibration_error`], of equal width; torchmetrics' default.
 const BINS: usize = 15;
 
-/// Sums over the samples of a split, from which metrics of classes are computed.
+/// Sums over the samples of a split, from which [`ClassScore::metrics`] computes the metrics of classes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ClassScore {
     classes: Vec<Counts>,
     in_top5: u64,
-    /// With two classes, for each sample: second logit minus first, and whether the second class is the true one.
+    /// For each sample, if there are two classes: second logit minus first, and whether the second class is the true
+    /// one.
     margins: Vec<(f32, bool)>,
-    /// Samples by class and predicted class.
+    /// Number of samples by true class and predicted class.
     confusion: BTreeMap<(usize, usize), u64>,
     /// For each bin of the predicted class' probability: the sum of probabilities, and the number of correct samples.
     bins: [(f64, u64); BINS],
@@ -23,11 +24,11 @@ pub(super) struct ClassScore {
 /// Numbers of samples of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Counts {
-    /// Samples of the class.
+    /// Number of samples of the class.
     actual: u64,
-    /// Samples that are predicted to be of the class.
+    /// Number of samples that are predicted to be of the class.
     predicted: u64,
-    /// Samples of this class that were predicted as this class.
+    /// Number of samples of the class that are predicted correctly.
     right: u64,
 }
 
@@ -68,14 +69,14 @@ impl ClassScore {
         bin.1 += u64::from(predicted == label);
     }
 
-    /// Samples by class and predicted class, if there are any samples.
+    /// True class, predicted class and number of samples, for each pair of classes that occurs.
     pub(super) fn confusion(&self) -> impl Iterator<Item = (usize, usize, u64)> {
         let counts = self.confusion.iter();
         counts.map(|(&(label, predicted), &samples)| (label, predicted, samples))
     }
 
-    /// `balanced_accuracy`, `macro_f1`; of more than ten classes `top5_accuracy`; of two `roc_auc` and `average_precision`;
-    /// `calibration_error`.
+    /// `balanced_accuracy`, `macro_f1` and `calibration_error`; with more than ten classes also `top5_accuracy`, with
+    /// two `roc_auc` and `average_precision`. `None` if a value is not defined.
     pub(super) fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![
             ("balanced_accuracy", self.balanced_accuracy()),
@@ -94,8 +95,8 @@ impl ClassScore {
         metrics
     }
 
-    /// `Σ |samples that are right - Σ p| / n` over 15 bins of equal width of the predicted class' probability `p`: the expected
-    /// calibration error, torchmetrics' `multiclass_calibration_error(norm="l1")`.
+    /// Expected calibration error `Σ |correct samples - Σ p| / n` over 15 bins of equal width of `p`, the probability
+    /// of the predicted class. As torchmetrics' `multiclass_calibration_error(norm="l1")`; `None` without samples.
     fn calibration_error(&self) -> Option<f64> {
         let samples: u64 = self.classes.iter().map(|class| class.actual).sum();
         let bins = self.bins.iter();
@@ -103,13 +104,13 @@ impl ClassScore {
         Some(sum / samples as f64).filter(|error| error.is_finite())
     }
 
-    /// The mean over classes that have samples of `right / actual` (recall), as scikit-learn's `balanced_accuracy_score`.
+    /// Mean recall `right / actual` over classes that have samples, as scikit-learn's `balanced_accuracy_score`.
     fn balanced_accuracy(&self) -> Option<f64> {
         let classes = self.classes.iter();
         mean(classes.filter_map(|class| ratio(class.right, class.actual)))
     }
 
-    /// The mean of `2 right / (actual + predicted)` over classes that have samples or are predicted, as scikit-learn's
+    /// Mean F1 `2 right / (actual + predicted)` over classes that have samples or are predicted, as scikit-learn's
     /// `f1_score(average="macro")`.
     fn macro_f1(&self) -> Option<f64> {
         let classes = self.classes.iter();
@@ -126,8 +127,8 @@ pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Numbers of true and false positives (second class) at each threshold, from the highest margin down; equal margins
-/// are one threshold. Empty if a margin is NaN.
+/// Numbers of true and false positives (positive: the second class) at each threshold, from the highest margin down.
+/// Equal margins share a threshold. Empty if a margin is NaN.
 pub(super) fn curve(margins: &[(f32, bool)]) -> Vec<[f64; 2]> {
     if margins.iter().any(|(margin, _)| margin.is_nan()) {
         return Vec::new();
@@ -144,9 +145,9 @@ pub(super) fn curve(margins: &[(f32, bool)]) -> Vec<[f64; 2]> {
     steps.collect()
 }
 
-/// Area under the ROC curve: the fraction of pairs (one sample of each class) in which the sample of the second class
-/// has the larger margin; equal margins count as half. As scikit-learn's `roc_auc_score`; `None` if a class has no
-/// samples.
+/// Area under the ROC curve: the fraction of pairs of a sample of each class in which the sample of the second class
+/// has the larger margin; pairs with equal margins count as half. As scikit-learn's `roc_auc_score`; `None` if a class
+/// has no samples.
 pub(super) fn roc_auc(curve: &[[f64; 2]]) -> Option<f64> {
     let [all_right, all_wrong] = *curve.last()?;
     let mut area = 0.0;
@@ -158,8 +159,8 @@ pub(super) fn roc_auc(curve: &[[f64; 2]]) -> Option<f64> {
     (all_right > 0.0 && all_wrong > 0.0).then(|| area / (all_right * all_wrong))
 }
 
-/// `Σ (recall_n - recall_{n-1}) precision_n` over the thresholds, for the second class: scikit-learn's
-/// `average_precision_score`. `None` if that class has no samples.
+/// Average precision for the second class, `Σ (recall_n - recall_{n-1}) precision_n` over the thresholds, as
+/// scikit-learn's `average_precision_score`. `None` if the second class has no samples.
 pub(super) fn average_precision(curve: &[[f64; 2]]) -> Option<f64> {
     let [all_right, _] = *curve.last()?;
     let mut sum = 0.0;
@@ -175,7 +176,7 @@ pub(super) fn average_precision(curve: &[[f64; 2]]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Adds samples whose logits of the second class are these and of the first 0.
+    /// Score of samples with two classes: logit 0 for the first class, `margins` for the second.
     fn of_two(margins: &[f32], labels: &[usize]) -> ClassScore {
         let mut score = ClassScore::default();
         for (margin, label) in margins.iter().zip(labels) {
@@ -204,8 +205,8 @@ mod tests {
 
     #[test]
     fn two_classes_are_judged_as_scikit_learn_does() {
-        // balanced_accuracy_score, f1_score(average="macro"), roc_auc_score, average_precision_score; the last by its
-        // formula in f64 (torchmetrics, whose bins are f32: 0.23360875).
+        // balanced_accuracy_score, f1_score(average="macro"), roc_auc_score and average_precision_score of
+        // scikit-learn; calibration_error by its formula in f64 (torchmetrics, whose bins are f32: 0.23360875).
         let margins = [2.0, -1.0, 0.5, 0.5, -0.25, 3.0, -1.0, 1.5, -2.0, 0.5];
         let score = of_two(&margins, &[1, 0, 1, 0, 1, 1, 0, 0, 0, 1]);
         let expected = [
@@ -228,7 +229,7 @@ mod tests {
         let expected = [
             ("balanced_accuracy", Some(5.0 / 9.0)),
             ("macro_f1", Some(0.45)),
-            // Four of seven are right, each with a probability of 0.2.
+            // Four of seven samples are correct; each predicted class has the probability 0.2.
             ("calibration_error", Some(2.6 / 7.0)),
         ];
         assert_metrics(&score, &expected);

@@ -8,18 +8,18 @@ use crate::ops::{
     ClassTargets, CrossEntropyOptions, Kernels, Pass, Result, Var, blend, cross_entropy_by,
 };
 
-/// Classification into `classes` classes, with the loss.
+/// The classification goal: `classes` classes and the options of the cross-entropy.
 pub(super) struct Classes {
     classes: usize,
     options: CrossEntropyOptions,
 }
 
 impl Classes {
-    /// Classes of the task's data with the loss `spec`.
+    /// The goal for `classes` classes with the loss `spec`.
     ///
     /// # Errors
-    /// [`TaskError::Misfit`] if the loss does not fit the number of classes, or balanced weights need the numbers of
-    /// rows, which are missing.
+    /// [`TaskError::Misfit`] if the loss does not fit the number of classes, or if balanced weights are asked for and
+    /// the numbers of rows by class are missing.
     pub(super) fn new(
         spec: &CrossEntropySpec,
         classes: usize,
@@ -39,18 +39,18 @@ impl Classes {
     }
 }
 
-/// The labels of a batch.
+/// The labels of a batch, before mixing.
 pub(super) struct Labels {
     own: Vec<usize>,
-    /// [`Batch::own_share`].
+    /// Weight of a row's own label in its mixed target, [`Batch::own_share`]; `None` if targets are not mixed.
     own_share: Option<f64>,
 }
 
-/// Mean cross-entropy of mixed targets: weight `share` for class `labels[n]`, the rest for the class of the previous
-/// row (for the first row, the last one).
+/// Mean cross-entropy of mixed targets: weight `share` for class `labels[n]`, weight `1 - share` for the class of the
+/// previous row (for the first row: of the last row).
 ///
-/// With `p(n, c)` the softmax and `t(n, c)` the target after label smoothing it is `-1/B Σ_n Σ_c w[c] t(n, c) log p(n,
-/// c)`: divided by the number of rows, where [`cross_entropy_by`] divides by the sum of the labels' weights.
+/// The loss is `-1/B Σ_n Σ_c w[c] t(n, c) log p(n, c)`, with `p` the softmax and `t` the target after label smoothing.
+/// It divides by the number of rows B; [`cross_entropy_by`] divides by the sum of the labels' weights instead.
 ///
 /// # Shapes
 /// `(1)` from `logits: (B, K)` and B labels.

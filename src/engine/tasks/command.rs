@@ -1,4 +1,4 @@
-//! The task of a model of `kind = "command"`, which a separate program trains; only its checks are here.
+//! The task of a model of `kind = "command"`. A program of the user trains this model, so only its checks are here.
 
 use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
 use super::{TaskError, TaskParts};

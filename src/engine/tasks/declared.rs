@@ -1,4 +1,4 @@
-//! The supervised task of a declared model (`kind = "layers"`).
+//! The supervised task of a model that the manifest declares layer by layer (`kind = "layers"`).
 
 use super::classification::Classes;
 use super::labels::Labels;

@@ -1,7 +1,7 @@
-//! Diffusion: estimates the noise in a noised image from the image, its time and its class.
+//! Diffusion: the model estimates the noise in a noised image from the image, its diffusion time and its class.
 //!
-//! Noise, times and dropped labels are drawn on the host; this time counts as the step's residual, `other`. On a GPU they are
-//! drawn ahead (`noise_ahead.rs`).
+//! Noise, times and dropped labels are drawn on the host; this time counts as the step's residual, `other`. On a GPU
+//! the numbers of the next step are drawn while the current one computes (`noise_ahead.rs`).
 
 use super::backprop::{Backprop, Draw, Objective};
 use super::classification::indices;
@@ -9,8 +9,8 @@ use super::noise_ahead::{NoiseAhead, Numbers, Request};
 use super::noise_schedule::NoiseSchedule;
 use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
 use super::{
-    Assess, Assessment, AssessmentProgress, Drawing, Image, Meaning, ReferenceInputs, TaskError,
-    TaskParts,
+    Assessment, AssessmentInputs, AssessmentProgress, Drawing, Image, Meaning, ReferenceInputs,
+    TaskError, TaskParts,
 };
 use crate::base::Purpose;
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, ImageSize, Target, channels_last};
@@ -25,12 +25,12 @@ pub(super) struct Diffusion<D: Kernels> {
     label_dropout: f64,
     pub(super) schedule: NoiseSchedule,
     pub(super) image: ImageSize,
-    /// Number of classes; a label of this value stands for "no class" (classifier-free guidance).
+    /// Number of classes; the label `classes` stands for "no class" (classifier-free guidance).
     pub(super) classes: usize,
     numbers: NoiseAhead,
 }
 
-/// A batch on the device: `x` (noised), `noise: (B, H, W, C)`; B times and labels.
+/// A batch on the device: noised images `x` and `noise`, both `(B, H, W, C)`; B diffusion times and B labels.
 pub(super) struct Noised<D: Kernels> {
     x: Var<D>,
     noise: Var<D>,
@@ -46,7 +46,7 @@ pub(super) struct Drawn {
 }
 
 impl<D: Kernels> Diffusion<D> {
-    /// For images of that size in `classes` classes; label `classes` stands for "no class".
+    /// The task for images of size `image` in `classes` classes; the label `classes` stands for "no class".
     pub(super) fn new(
         device: &D,
         model: &DdpmUnetSpec,
@@ -76,7 +76,8 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
         &mut self.model
     }
 
-    /// Draws times, dropped labels and noise, in this order, and adds the noise. In evaluation no label is dropped.
+    /// Draws times, dropped labels and noise, in this order, and adds the noise to the images. In evaluation no label
+    /// is dropped.
     fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
         let dropout = match draw {
             Draw::Training(_) => self.label_dropout,
@@ -156,7 +157,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
     fn assess(
         &mut self,
         device: &D,
-        assess: &Assess<'_>,
+        assess: &AssessmentInputs<'_>,
         found: &mut Assessment<'_>,
     ) -> Result<(), TaskError> {
         if let Some(spec) = assess.sampling {
@@ -241,7 +242,7 @@ pub(super) mod tests {
     use crate::losses::LossSpec;
     use crate::models::ModelSpec;
     use crate::ops::testing::{self, TestDevice};
-    use crate::tasks::Place;
+    use crate::tasks::TrainingPosition;
 
     pub(in crate::tasks) fn task(timesteps: usize) -> Diffusion<TestDevice> {
         let device = testing::device();
@@ -288,7 +289,10 @@ pub(super) mod tests {
 
     #[test]
     fn three_labels_in_ten_are_dropped_and_times_are_uniform() {
-        let drawn = task(1000).draw(batch(2000), Draw::Training(Place { epoch: 1, step: 2 }));
+        let drawn = task(1000).draw(
+            batch(2000),
+            Draw::Training(TrainingPosition { epoch: 1, step: 2 }),
+        );
         let dropped = drawn.labels.iter().filter(|label| **label == 2).count();
         assert!((500..700).contains(&dropped), "{dropped}");
         let mean = drawn.times.iter().sum::<usize>() as f64 / 2000.0;
@@ -299,10 +303,10 @@ pub(super) mod tests {
 
     #[test]
     fn the_noise_of_a_place_is_always_the_same() {
-        let (task, place) = (task(1000), Place { epoch: 1, step: 2 });
+        let (task, place) = (task(1000), TrainingPosition { epoch: 1, step: 2 });
         let noise = |draw| task.draw(batch(4), draw).noise;
         assert_eq!(noise(Draw::Training(place)), noise(Draw::Training(place)));
-        let next = Place { step: 3, ..place };
+        let next = TrainingPosition { step: 3, ..place };
         assert_ne!(noise(Draw::Training(place)), noise(Draw::Training(next)));
         assert_ne!(noise(Draw::Training(place)), noise(Draw::Evaluation(0)));
     }

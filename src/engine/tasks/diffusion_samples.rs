@@ -1,18 +1,20 @@
-//! Samples of the class-conditional U-Net, by classifier-free guidance.
+//! Samples images from the class-conditional U-Net with classifier-free guidance.
 
 use super::diffusion::Diffusion;
 use super::sampling::{Denoiser, picture, sheet};
-use super::{Assess, Assessment, AssessmentProgress, Drawing, Image, SamplerKind, SamplingSpec};
+use super::{
+    Assessment, AssessmentInputs, AssessmentProgress, Drawing, Image, SamplerKind, SamplingSpec,
+};
 use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, Pass, Result, Var};
 
 const RANGE: (f32, f32) = (-1.0, 1.0);
 
-/// A sample's class and its index in the class: a sample depends only on these, the seed and the weights.
+/// Class of a sample and its index within the class, the key of its random stream.
 type Place = (usize, usize);
 
 impl<D: Kernels> Diffusion<D> {
-    /// Draws images with the first sampler; each is named after its class.
+    /// Draws `wanted.count` images with the first sampler; the name of each image is the index of its class.
     pub(super) fn draw_each(
         &self,
         device: &D,
@@ -32,11 +34,11 @@ impl<D: Kernels> Diffusion<D> {
         Ok(each.map(image).collect())
     }
 
-    /// Adds one image per sampler: a row of samples for every class.
+    /// Adds one image per sampler to `found`: a grid with a row of samples for every class.
     pub(super) fn draw_samples(
         &self,
         device: &D,
-        assess: &Assess<'_>,
+        assess: &AssessmentInputs<'_>,
         spec: &SamplingSpec,
         found: &mut Assessment<'_>,
     ) -> Result<()> {
@@ -52,7 +54,8 @@ impl<D: Kernels> Diffusion<D> {
         Ok(())
     }
 
-    /// Draws images `(places, H, W, C)` in batches; `told` is called with the number of finished steps and the total.
+    /// Draws one image per place in batches, `(places, H, W, C)`. `told` gets the number of finished steps, summed over
+    /// all images, and the number of all steps.
     fn draw_all(
         &self,
         device: &D,
@@ -72,7 +75,7 @@ impl<D: Kernels> Diffusion<D> {
         Ok(values)
     }
 
-    /// Draws one batch of images, `(places, H, W, C)`.
+    /// Draws one batch, an image per place: `(places, H, W, C)`.
     fn draw_batch(
         &self,
         device: &D,
@@ -93,7 +96,8 @@ impl<D: Kernels> Diffusion<D> {
         denoiser.draw(&mut streams, self.image.shape(1).len(), estimate, told)
     }
 
-    /// The guided noise `u + w (c - u)`: u is estimated without the class, c with it, both in one batch.
+    /// Guided noise `u + w (c - u)`: u is estimated without the class, c with the class; w is `guidance`. One forward
+    /// pass estimates both.
     fn guided_noise(
         &self,
         device: &D,
@@ -116,7 +120,7 @@ impl<D: Kernels> Diffusion<D> {
         Ok(noise)
     }
 
-    /// Class by class.
+    /// All places, sorted by class: `per_class` samples of each.
     fn places(&self, spec: &SamplingSpec) -> Vec<Place> {
         let of_class = |class| (0..spec.per_class).map(move |index| (class, index));
         (0..self.classes).flat_map(of_class).collect()
@@ -163,8 +167,8 @@ mod tests {
             .unwrap()
     }
 
-    /// cuDNN chooses an engine by the size of the batch, so that a GPU adds in another order in a smaller one; the first steps of DDIM
-    /// multiply this rounding (2.4e-5 was seen on an H100).
+    /// cuDNN chooses an algorithm by the batch size, so a smaller batch is summed in another order on a GPU. The first
+    /// steps of DDIM amplify this rounding (2.4e-5 was seen on an H100).
     const TOLERANCE: f32 = if <testing::TestDevice as Backend>::IS_ASYNCHRONOUS {
         2e-4
     } else {

@@ -10,10 +10,10 @@ pub enum TaskError {
     /// Model, loss and dataset do not fit together.
     #[error("{0}")]
     Misfit(String),
-    /// The data of an expensive evaluation cannot be read.
+    /// The data of a costly evaluation cannot be read.
     #[error(transparent)]
     Data(#[from] DatasetError),
-    /// The device failed.
+    /// An operation or the device failed.
     #[error(transparent)]
     Op(#[from] OpError),
 }

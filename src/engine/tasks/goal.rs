@@ -1,14 +1,14 @@
-//! [`Goal`]: targets with their loss and metrics.
+//! [`Goal`]: what a supervised model predicts, with loss and metrics.
 
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::ops::{Kernels, Pass, Result, Var};
 
-/// The targets with their loss and metrics.
+/// The targets of a supervised task, with their loss and metrics.
 pub(super) trait Goal<D: Kernels> {
     /// Targets of a batch on the host.
     type Host;
-    /// Targets of a batch on the device, as needed by the loss.
+    /// Targets of a batch in the form that the loss needs, usually on the device.
     type Targets;
 
     fn meaning(&self) -> Meaning;
@@ -22,7 +22,7 @@ pub(super) trait Goal<D: Kernels> {
     /// The mean loss of the batch, one value, from `output: (B, outputs)`.
     fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, targets: &Self::Targets) -> Result<Var<D>>;
 
-    /// Adds metrics other than the loss to `score`.
+    /// Adds the metrics of a batch, without the loss, to `score`.
     fn score(
         &self,
         device: &D,

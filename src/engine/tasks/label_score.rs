@@ -2,7 +2,7 @@
 
 use super::class_score::{average_precision, curve, mean, ratio, roc_auc};
 
-/// Names of the metrics of labels.
+/// Names of the metrics of multi-label targets.
 pub const LABEL_METRICS: [&str; 5] = [
     "accuracy",
     "exact_match",
@@ -24,18 +24,19 @@ pub(super) struct LabelScore {
 struct Label {
     /// Number of samples whose label is predicted correctly.
     correct: u64,
-    /// Samples that have the label.
+    /// Number of samples that have the label.
     actual: u64,
     /// Number of samples that are predicted to have the label.
     predicted: u64,
     /// Number of samples that have the label and are predicted to have it.
     both: u64,
-    /// For each sample the logit and whether the label is present.
+    /// For each sample the logit of the label, and whether the label is present.
     logits: Vec<(f32, bool)>,
 }
 
 impl LabelScore {
-    /// Adds a sample: logits, of which those above 0 predict their label, and for each label 1 or 0.
+    /// Adds a sample: the logits of its labels (a label is predicted if its logit is above 0) and for each label 1 or
+    /// 0.
     pub(super) fn add(&mut self, logits: &[f32], labels: &[f32]) {
         self.labels.resize(logits.len(), Label::default());
         let mut is_exact = true;
@@ -52,7 +53,7 @@ impl LabelScore {
         self.exact += u64::from(is_exact);
     }
 
-    /// The metrics in the order of [`LABEL_METRICS`].
+    /// The metrics in the order of [`LABEL_METRICS`]; `None` if a value is not defined.
     pub(super) fn metrics(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> {
         let correct = self.labels.iter().map(|label| label.correct).sum();
         let [auc, precision] = self.areas();
@@ -66,15 +67,16 @@ impl LabelScore {
         LABEL_METRICS.into_iter().zip(values)
     }
 
-    /// The mean over labels of `2 both / (actual + predicted)`, 0 for a label without any sample or prediction, as
+    /// Mean F1 over labels, `2 both / (actual + predicted)`; 0 for a label that no sample has and none is predicted to
+    /// have, as
     /// scikit-learn's `f1_score(average="macro", zero_division=0)`.
     fn macro_f1(&self) -> Option<f64> {
         let f1 = |label: &Label| ratio(2 * label.both, label.actual + label.predicted);
         mean(self.labels.iter().map(|label| f1(label).unwrap_or(0.0)))
     }
 
-    /// Area under the ROC curve and average precision, each averaged over the labels that some samples have and others
-    /// lack.
+    /// Area under the ROC curve and average precision, each a mean over the labels that some samples have and some
+    /// lack; `None` if there is no such label.
     fn areas(&self) -> [Option<f64>; 2] {
         let has_both = |label: &&Label| label.actual > 0 && label.actual < self.samples;
         let curves = self.labels.iter().filter(has_both);
@@ -92,8 +94,9 @@ mod tests {
 
     #[test]
     fn labels_are_judged_as_scikit_learn_does() {
-        // accuracy of all values; accuracy_score, f1_score(average="macro", zero_division=0) of indicators; roc_auc_score and
-        // average_precision_score(average="macro") of the first two labels: no sample has the third, no one is said to have the fourth.
+        // Accuracy of all values; accuracy_score and f1_score(average="macro", zero_division=0) of all labels;
+        // roc_auc_score and average_precision_score(average="macro") of the first two labels, because no sample has the
+        // third or fourth.
         let logits = [
             [2.0, -1.0, -3.0, -1.0],
             [0.5, 0.5, 0.25, -1.0],

@@ -1,4 +1,4 @@
-//! Several labels of a sample, each present or absent; the outputs are a logit for each.
+//! Multi-label targets: several labels per sample, each present or absent. The model outputs one logit per label.
 
 use super::goal::Goal;
 use super::{Meaning, ReferenceInputs, Score, TaskError};
@@ -6,16 +6,18 @@ use crate::loader::Batch;
 use crate::losses::BinaryCrossEntropySpec;
 use crate::ops::{BinaryTargets, Kernels, Pass, Result, Var, binary_cross_entropy};
 
-/// The goal for `len` labels per sample.
+/// The multi-label goal with `len` labels per sample.
 pub(super) struct Labels {
     len: usize,
-    /// Weight of the loss of each label where it is 1; empty if all weights are 1.
+    /// Factor of each label's loss where the label is present (PyTorch's `pos_weight`); empty if all factors are 1.
     pos_weight: Vec<f64>,
 }
 
 impl Labels {
+    /// The goal for `len` labels per sample with the loss `spec`.
+    ///
     /// # Errors
-    /// [`TaskError::Misfit`] when the loss does not fit the number of labels.
+    /// [`TaskError::Misfit`] if the loss does not fit the number of labels.
     pub(super) fn new(spec: &BinaryCrossEntropySpec, len: usize) -> Result<Self, TaskError> {
         if let Some(misfit) = spec.misfit(len) {
             return Err(TaskError::Misfit(misfit));

@@ -1,10 +1,10 @@
 //! Tasks: computation of gradients and loss from a batch, and of metrics from a split. One file per task.
 //!
-//! Owns [`Task`], which the training loop calls, and [`Workload`], which defines the data and the task of each family
-//! of models. Most tasks are an `Objective` under `backprop`; an algorithm that computes gradients differently, or
-//! needs several forward passes, implements [`Task`] itself. The training loop is in [`crate::train`].
+//! Owns [`Task`], which the training loop calls, and [`Workload`], which says for each family of models what data it
+//! takes and builds its task. Most tasks are an `Objective` under `backprop`; an algorithm that computes gradients
+//! differently, or needs several forward passes, implements [`Task`] itself. The training loop is in [`crate::train`].
 //!
-//! All random numbers of a step are drawn on the host from streams seeded by the step's [`Place`], so that they depend
+//! All random numbers of a step are drawn on the host from streams seeded by the step's [`TrainingPosition`], so that they depend
 //! neither on the order of batches nor on threads.
 
 mod algorithm;
@@ -35,7 +35,7 @@ mod tokens;
 mod workload;
 
 pub use algorithm::Algorithm;
-pub use assess::{Assess, Assessment, AssessmentProgress, Drawing, Image};
+pub use assess::{Assessment, AssessmentInputs, AssessmentProgress, Drawing, Image};
 pub use class_score::class_metrics;
 pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
@@ -56,30 +56,30 @@ use crate::measure::{Phase, Stopwatch};
 use crate::models::ModelSpec;
 use crate::ops::{Convolution, Grads, Kernels, Module, Pass, Result, Var, Work};
 
-/// A model with its loss and metrics, with the functions that the training loop calls.
+/// A model with its loss and metrics, as the training loop uses it.
 pub trait Task<D: Kernels> {
-    /// The parameters.
+    /// The model, for access to its parameters.
     fn module(&mut self) -> &mut dyn Module<D>;
 
-    /// The gradients of one micro-step, added to `sum`: the gradients of earlier micro-steps of the same step, or empty
-    /// gradients that record norms ([`Grads::for_norms`]).
+    /// Gradients and loss of one micro-step. `sum` has the gradients of earlier micro-steps of the same step, to which
+    /// the new ones are added, or empty gradients that record norms ([`Grads::for_norms`]).
     ///
-    /// Marks the end of each phase on `watch`. `loss_grad` is the gradient of the batch's mean loss, one value: the batch's
-    /// share of the step's samples, times the loss scale if there is one.
+    /// Marks the end of each phase on `watch`. `loss_grad` is the gradient of the batch's mean loss, one value: the
+    /// batch's share of the step's samples, times the loss scale if there is one.
     ///
     /// # Errors
     /// Any error of an operation; the task remains usable.
     fn gradients(
         &mut self,
         batch: Batch,
-        place: Place,
+        place: TrainingPosition,
         loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<MicroStepResult<D>>;
 
-    /// Called after every optimizer step, with whether the step was taken: updates running statistics, which are not
-    /// parameters, unless `control` skips the step.
+    /// Called after every optimizer step; `_is_taken` is false if the host left the step out because its loss diverged.
+    /// Updates running statistics (of batch normalisation), unless `_control` skips the step.
     ///
     /// # Errors
     /// Any error of the device.
@@ -87,8 +87,8 @@ pub trait Task<D: Kernels> {
         Ok(())
     }
 
-    /// Recomputes running statistics from `batches`, for weights (such as averaged ones) that were never trained on
-    /// batches directly.
+    /// Recomputes running statistics from `batches`, for weights that were not trained themselves, such as averaged
+    /// ones.
     ///
     /// # Errors
     /// Any error of the device.
@@ -96,17 +96,18 @@ pub trait Task<D: Kernels> {
         Ok(())
     }
 
-    /// Adds the loss and the metrics of batch `index` of its split to `score`; its noise is the same in every evaluation.
+    /// Adds the loss and the metrics of a batch to `score`. `index` is the batch's index in its split and seeds its
+    /// noise, so the noise is the same in every evaluation.
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<()>;
 
-    /// The model's outputs for the batch, with the same noise as in [`Task::evaluate`]; only the work and the solver's
-    /// iterations are added to `score`.
+    /// The model's outputs for a batch, with the same noise as in [`Task::evaluate`]. Adds only work and solver
+    /// iterations to `score`.
     fn outputs(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<Outputs>;
 
-    /// As [`Task::evaluate`], with `outputs` in place of the model's.
+    /// As [`Task::evaluate`], with `outputs` in place of the model's own.
     ///
     /// # Errors
-    /// [`crate::ops::OpError::Shape`] when they do not fit the batch.
+    /// [`crate::ops::OpError::Shape`] when `outputs` does not fit the batch.
     fn evaluate_outputs(
         &mut self,
         batch: Batch,
@@ -115,21 +116,21 @@ pub trait Task<D: Kernels> {
         score: &mut Score,
     ) -> Result<()>;
 
-    /// Expensive evaluation (samples, verification, selection) at the end of a run, once per cell and seed, with the weights
+    /// Costly evaluation (samples, verification, selection) after training, once per cell and seed, with the weights
     /// that are saved. Does not change the weights.
     ///
     /// # Errors
     /// [`TaskError::Data`] when the data cannot be read, [`TaskError::Op`] when the device fails.
     fn assess(
         &mut self,
-        _assess: &Assess<'_>,
+        _assess: &AssessmentInputs<'_>,
         _found: &mut Assessment<'_>,
     ) -> Result<(), TaskError> {
         Ok(())
     }
 
-    /// Draws images: equal requests give equal images; `None` for a model that generates none. `told` is called with
-    /// the number of finished steps and the total.
+    /// Generates images; equal requests give equal images. `None` if the model generates no images. `_told` gets the
+    /// number of finished steps and of all steps.
     ///
     /// # Errors
     /// Any error of an operation.
@@ -141,7 +142,7 @@ pub trait Task<D: Kernels> {
         Ok(None)
     }
 
-    /// The loss of reference inputs in evaluation; `None` if it equals the loss in training.
+    /// The evaluation loss of reference inputs; `None` if it equals the loss in training.
     ///
     /// # Errors
     /// As [`Task::reference`].
@@ -149,7 +150,7 @@ pub trait Task<D: Kernels> {
         Ok(None)
     }
 
-    /// The gradients of a reference step (by PyTorch) on `inputs`; without dropout.
+    /// Loss and gradients of a reference step (computed by PyTorch too) on `inputs`, without dropout.
     ///
     /// # Errors
     /// [`crate::ops::OpError::Shape`] with all mismatches of `inputs`.
@@ -158,10 +159,10 @@ pub trait Task<D: Kernels> {
 
 /// Position of a micro-step in training, which seeds its random streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct TrainingPosition {
     /// Epoch, from 0.
     pub epoch: u64,
-    /// Micro-step in the epoch, from 0.
+    /// Index of the micro-step in its epoch, from 0.
     pub step: u64,
 }
 
@@ -171,14 +172,14 @@ pub struct MicroStepResult<D: Kernels> {
     pub grads: Grads<D>,
     /// The batch's mean loss, one value.
     pub loss: Var<D>,
-    /// FLOPs of the batch.
+    /// FLOPs of the batch's forward and backward pass.
     pub work: Work,
-    /// Bytes of activations held at the end of the forward pass.
+    /// Bytes of activations that are kept for the backward pass.
     pub activation_bytes: u64,
 }
 
 impl<D: Kernels> MicroStepResult<D> {
-    /// Backpropagates from a pass's loss; `earlier` is work of the same step outside the pass.
+    /// Runs the backward pass from `loss`; `earlier` is work of the same step that was done outside `pass`.
     fn of(
         pass: Pass<D>,
         loss: Var<D>,
@@ -207,18 +208,18 @@ pub struct TaskParts<'a> {
     pub model: &'a ModelSpec,
     /// The loss.
     pub loss: &'a LossSpec,
-    /// The form of a sample's features.
+    /// Kind and size of a sample's features.
     pub features: Features,
-    /// The form of a sample's target.
+    /// Kind and size of a sample's target.
     pub target: Target,
-    /// How gradients are computed.
+    /// How gradients are computed (`train.algorithm`).
     pub algorithm: Algorithm,
-    /// Strength β of the nudge of equilibrium propagation.
+    /// Strength β of the nudge; used by equilibrium propagation only.
     pub beta: f64,
     /// How the CPU computes convolutions.
     pub convolution: Convolution,
-    /// Features of all rows of the training split, `(rows, features)`, for losses that compare with the whole split
-    /// ([`LossSpec::compares_paths`]), else empty.
+    /// Features of all rows of the training split, `(rows, features)`, if the loss compares with the whole split
+    /// ([`LossSpec::compares_paths`]); else empty.
     pub training: &'a [f32],
     /// Name of each class and its number of rows in the training split; empty if the target is not a class, or there is
     /// no training split.
@@ -227,10 +228,10 @@ pub struct TaskParts<'a> {
     pub seed: Seed,
 }
 
-/// Builds the task for a model, a loss and a dataset; the model has initial weights.
+/// Builds the task for a model, a loss and a dataset; the model gets new initial weights.
 ///
 /// # Errors
-/// [`TaskError::Misfit`] if they do not fit together, [`TaskError::Op`] when the device fails.
+/// [`TaskError::Misfit`] if model, loss and dataset do not fit together, [`TaskError::Op`] when the device fails.
 pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
     Workload::build(parts.model, device, parts)
 }

@@ -1,8 +1,8 @@
-//! [`NoiseAhead`]: the random numbers of a diffusion batch, drawn in a thread while the device computes the previous
+//! [`NoiseAhead`]: draws the random numbers of a diffusion batch in a thread while the device computes the previous
 //! batch.
 //!
-//! A batch of 64 images of 40 × 40 has 300,000 numbers. Drawing them took 4 ms of the host's time beside an H100, on
-//! which the rest of the step of a U-Net takes 12 ms in 16 bits.
+//! A batch of 64 images of 40 × 40 pixels has 300,000 random numbers. Drawing them took 4 ms on the host of an H100;
+//! the rest of a U-Net's step takes 12 ms in 16-bit precision.
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -11,27 +11,28 @@ use std::thread;
 use rand::Rng;
 use rand_distr::StandardNormal;
 
-use super::Place;
+use super::TrainingPosition;
 use super::backprop::Draw;
 use crate::base::Seed;
 
 /// The random numbers of a batch, in drawing order.
 #[derive(Debug, PartialEq)]
 pub(super) struct Numbers {
-    /// Time of each sample.
+    /// Diffusion time of each sample.
     pub(super) times: Vec<usize>,
-    /// A uniform number in [0, 1) for each sample; below the label dropout probability, its label is dropped.
+    /// For each sample a uniform number in [0, 1). If it is below the label dropout probability, the sample's label is
+    /// dropped.
     pub(super) shares: Vec<f64>,
     /// Standard normal noise.
     pub(super) noise: Vec<f32>,
 }
 
-/// The random numbers that a batch needs.
+/// Which random numbers a batch needs, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) draw: Draw,
     pub(super) timesteps: usize,
-    /// Number of samples; `values` counts the values of all samples.
+    /// Number of samples; `values` is the number of values of all samples together.
     pub(super) samples: usize,
     pub(super) values: usize,
 }
@@ -63,8 +64,8 @@ impl NoiseAhead {
         }
     }
 
-    /// The numbers of a batch. With `is_ahead` a thread begins to draw those of the next micro-step, whose batch is likely to
-    /// have the same size.
+    /// The random numbers of a batch. With `is_ahead`, a thread then draws those of the next micro-step, on the
+    /// assumption that its batch has the same size.
     pub(super) fn numbers(&self, request: Request, is_ahead: bool) -> Numbers {
         let waiting = self.next.take();
         let numbers = match waiting {
@@ -73,18 +74,19 @@ impl NoiseAhead {
         };
         if let (true, Draw::Training(place)) = (is_ahead, request.draw) {
             let step = place.step + 1;
-            let draw = Draw::Training(Place { step, ..place });
+            let draw = Draw::Training(TrainingPosition { step, ..place });
             self.begin(Request { draw, ..request });
         }
         numbers.unwrap_or_else(|| Numbers::draw(self.seed, request))
     }
 
-    /// Starts drawing in a thread; if the system refuses a thread, the numbers are drawn when needed.
+    /// Starts a thread that draws the numbers. If it cannot be started, [`Self::numbers`] draws them when they are
+    /// needed.
     fn begin(&self, request: Request) {
         let (seed, (send, receive)) = (self.seed, sync_channel(1));
         let thread = thread::Builder::new().name("noise".into());
         let begun = thread.spawn(move || {
-            // The receiver may be gone: training has ended or continued differently.
+            // Sending fails if the receiver was dropped: training has ended, or another batch was asked for.
             let _ = send.send(Numbers::draw(seed, request));
         });
         *self.next.borrow_mut() = begun.ok().map(|_| (request, receive));
@@ -98,13 +100,13 @@ mod tests {
     #[test]
     fn numbers_drawn_ahead_are_those_drawn_in_place() {
         let request = |epoch, step, samples| Request {
-            draw: Draw::Training(Place { epoch, step }),
+            draw: Draw::Training(TrainingPosition { epoch, step }),
             timesteps: 1000,
             samples,
             values: 12 * samples,
         };
         let ahead = NoiseAhead::new(Seed(3));
-        // In order, a smaller last batch, the next epoch, and back.
+        // Consecutive steps, a smaller last batch, the next epoch, and a return to an earlier step.
         for (epoch, step, samples) in [
             (0, 0, 4),
             (0, 1, 4),

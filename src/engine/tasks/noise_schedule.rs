@@ -4,10 +4,10 @@ use std::f64::consts::FRAC_PI_2;
 
 /// Offset s of the cosine schedule.
 const OFFSET: f64 = 0.008;
-/// Clipping range of β.
+/// Range to which each β of the cosine schedule is clipped.
 const BETAS: (f64, f64) = (1e-4, 0.9999);
 
-/// The cosine schedule.
+/// The noise schedule of a diffusion: `ᾱ` at each time. [`Self::cosine`] computes it as follows.
 ///
 /// `ᾱ(i) = cos²(((i/T + s)/(1 + s)) π/2)`, `β_i = clip(1 - ᾱ(i)/ᾱ(i-1), 1e-4, 0.9999)`; then ᾱ is recomputed as the
 /// cumulative product of `1 - β`. Time `t = 0 … T-1` stands for `i = t + 1`. Computed in f64.
@@ -37,7 +37,7 @@ impl NoiseSchedule {
         }
     }
 
-    /// The linear schedule: `β` from the first of `betas` to the last in `timesteps` equal steps, both ends included.
+    /// The linear schedule: `β` rises from `betas[0]` to `betas[1]` in `timesteps` equally spaced values.
     ///
     /// # Source
     /// Ho et al. 2020 (DDPM), §4.
@@ -54,17 +54,17 @@ impl NoiseSchedule {
         }
     }
 
-    /// Number of steps T.
+    /// Number of diffusion steps T.
     pub(super) fn timesteps(&self) -> usize {
         self.alpha_bars.len()
     }
 
-    /// Share `ᾱ_t` of the image that remains at time t.
+    /// Share `ᾱ_t` of the original signal's variance that remains at time t.
     pub(super) fn alpha_bar(&self, t: usize) -> f64 {
         self.alpha_bars[t]
     }
 
-    /// Adds noise: `x = √ᾱ_t x + √(1-ᾱ_t) noise`.
+    /// Replaces `x` by `√ᾱ_t x + √(1-ᾱ_t) noise`.
     pub(super) fn add_noise(&self, x: &mut [f32], noise: &[f32], t: usize) {
         let alpha_bar = self.alpha_bars[t] as f32;
         let (image, rest) = (alpha_bar.sqrt(), (1.0 - alpha_bar).sqrt());

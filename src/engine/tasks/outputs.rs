@@ -5,24 +5,24 @@ use crate::ops::Shape;
 /// A model's outputs for a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outputs {
-    /// The values of the model's last operation.
+    /// Values of the model's last operation, row-major.
     pub(super) values: Vec<f32>,
-    /// The shape, the same for all models of one task and batch.
+    /// Shape of `values`, the same for all models of one task and batch.
     pub(super) shape: Shape,
-    /// Interpretation of the values.
+    /// What the values are, which determines how a mean of several models is computed.
     pub(super) meaning: Meaning,
 }
 
-/// Interpretation of outputs, which determines how their mean is computed.
+/// What a model's outputs are, which determines how the mean of several models' outputs is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
-    /// Estimates of the target, which can be averaged value by value.
+    /// Estimates of the target: the mean is taken value by value.
     Estimates,
-    /// Logits, the last dimension over classes: their probabilities are averaged.
+    /// Class logits, with the classes in the last dimension: the mean is taken of the probabilities.
     Logits,
-    /// A logit for each label; the probabilities that the label is present are averaged.
+    /// One logit per label: the mean is taken of the probabilities that the label is present.
     LabelLogits,
-    /// Draws from a distribution: they cannot be averaged.
+    /// Random draws from a distribution: they have no meaningful mean.
     Draws,
 }
 
@@ -32,11 +32,11 @@ impl Outputs {
         &self.values
     }
 
-    /// The mean of several models' outputs for one batch, with the same meaning.
+    /// The mean of several models' outputs for one batch; the result has the same meaning.
     ///
-    /// Estimates: `Σ y_m / M`. Logits: `log (Σ softmax(l_m) / M)`, whose softmax is the mean of the probabilities, so
-    /// that loss and accuracy are computed from them as usual; for labels `log (Σ σ(l_m) / Σ σ(-l_m))`. `None` for no
-    /// outputs, for draws, and for outputs of different shape or meaning.
+    /// Estimates: `Σ y_m / M`. Class logits: `log (Σ softmax(l_m) / M)`; the softmax of this is the mean of the
+    /// probabilities, so loss and accuracy are computed from it as usual. Label logits: `log (Σ σ(l_m) / Σ σ(-l_m))`.
+    /// `None` for no outputs, for draws, and for outputs of different shape or meaning.
     ///
     /// # Source
     /// Lakshminarayanan et al. 2017 (deep ensembles), §2.4.
@@ -70,7 +70,7 @@ fn mean(members: &[&[f32]]) -> Vec<f32> {
     (0..members[0].len()).map(value).collect()
 }
 
-/// In log space, so that a probability too small for a float keeps its logarithm.
+/// Log of the mean probabilities, computed in log space so that a probability too small for f32 keeps its logarithm.
 fn mean_logits(members: &[&[f32]], classes: usize) -> Vec<f32> {
     let normalised: Vec<Vec<f64>> = members
         .iter()
@@ -84,7 +84,7 @@ fn mean_logits(members: &[&[f32]], classes: usize) -> Vec<f32> {
     (0..members[0].len()).map(value).collect()
 }
 
-/// As [`mean_logits`] of two classes, the first of which has the logit 0.
+/// Logit of the mean probability of each label: as [`mean_logits`] of two classes of which the first has the logit 0.
 fn mean_label_logits(members: &[&[f32]]) -> Vec<f32> {
     let value = |index: usize| {
         let log_mean = |sign: f32| {
@@ -103,14 +103,14 @@ pub(crate) fn logistic_loss(logit: f32, label: f32) -> f64 {
     log_sum_exp(&[0.0, logit]) - label * logit
 }
 
-/// `x_i − log Σ exp(x_j)`.
+/// Log-softmax of one row: `x_i − log Σ exp(x_j)`.
 pub(crate) fn log_softmax(row: &[f32]) -> Vec<f64> {
     let row: Vec<f64> = row.iter().map(|logit| f64::from(*logit)).collect();
     let all = log_sum_exp(&row);
     row.iter().map(|logit| logit - all).collect()
 }
 
-/// `log Σ exp(x)`.
+/// `log Σ exp(x_i)`, computed without overflow.
 pub(crate) fn log_sum_exp(values: &[f64]) -> f64 {
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = values.iter().map(|value| libm::exp(value - max)).sum();
@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn of_logits_the_probabilities_are_averaged() {
-        // Probabilities (1/2, 1/2) and (3/4, 1/4); then (1/5, 4/5) twice, once with both logits raised by 7.
+        // Probabilities of the first model (1/2, 1/2) and (1/5, 4/5), of the second (3/4, 1/4) and (1/5, 4/5); the
+        // second model's logits of the last row are both raised by 7.
         let log = |value: f64| libm::log(value) as f32;
         let first = [0.0, 0.0, 0.0, log(4.0)];
         let second = [log(3.0), 0.0, 7.0, 7.0 + log(4.0)];
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn of_labels_the_probabilities_are_averaged() {
-        // Probabilities 1/2, 3/4, 1/5, 4/5; then 3/4, 1/4, 2/5, 4/5.
+        // Probabilities of the first model 1/2, 3/4, 1/5, 4/5; of the second 3/4, 1/4, 2/5, 4/5.
         let log = |value: f64| libm::log(value) as f32;
         let first = [0.0, log(3.0), -log(4.0), log(4.0)];
         let second = [log(3.0), -log(3.0), log(2.0 / 3.0), log(4.0)];

@@ -1,5 +1,5 @@
-//! Path generation: from noise; the distribution of generated paths is compared with that of the training split's real
-//! paths.
+//! Generation of paths from noise. The loss compares the distribution of the generated paths with that of the real
+//! paths of the training split.
 //!
 //! Only the size of a dataset batch is used: generators read noise, and the loss takes its real paths from the whole
 //! split. Noise is drawn on the host; this time counts as the step's residual, `other`.
@@ -18,7 +18,7 @@ use crate::losses::{LossSpec, PathLoss, TStatisticSpec};
 use crate::models::{CannedNet, CannedNetSpec, NeuralSde, NeuralSdeSpec};
 use crate::ops::{Kernels, Module, OpError, Pass, PathBatch, Result, Var};
 
-/// A generator of paths with a loss on paths.
+/// The task of a path generator with a loss that compares paths.
 pub(super) struct Paths<D: Kernels> {
     generator: Generator<D>,
     spec: LossSpec,
@@ -28,9 +28,9 @@ pub(super) struct Paths<D: Kernels> {
 }
 
 enum Generator<D: Kernels> {
-    /// A generator that reads noise paths of a process.
+    /// Reads noise paths, drawn from a stochastic process.
     CannedNet(Box<CannedNet<D>>, PathProcess),
-    /// Reads normal variates.
+    /// Reads standard normal variates.
     NeuralSde(Box<NeuralSde<D>>),
 }
 
@@ -39,7 +39,8 @@ pub(super) struct Noise<D: Kernels> {
     loss: PathLoss,
 }
 
-/// Noise on the host: times and values `(B, T, 2)`, or z followed by e.
+/// The noise of a batch in host memory: for `CannedNet` times and values `(B, T, 2)`; for `NeuralSde` all z, then all
+/// e.
 pub(super) struct Drawn {
     values: Vec<f32>,
     size: usize,
@@ -47,17 +48,17 @@ pub(super) struct Drawn {
 }
 
 enum Source<D: Kernels> {
-    /// `(B, T, 2)`
+    /// Noise paths of (time, value): `(B, T, 2)`.
     Paths(Var<D>),
-    /// `z: (B, 1)` and the increments' `e: (B, T − 1)`.
+    /// Normal variates for the start, `z: (B, 1)`, and for the increments, `e: (B, T − 1)`.
     Normal { z: Var<D>, e: Var<D> },
 }
 
 impl<D: Kernels> Paths<D> {
-    /// A generator of paths of `points` points; `parts.training` contains the real paths.
+    /// The task for paths of `points` points; `parts.training` has the real paths.
     ///
     /// # Errors
-    /// [`TaskError::Misfit`] if the loss is not for paths.
+    /// [`TaskError::Misfit`] if the loss does not compare paths.
     fn new(
         parts: TaskParts<'_>,
         points: usize,
@@ -180,7 +181,7 @@ impl<D: Kernels> Objective<D> for Paths<D> {
     }
 }
 
-/// Evenly spaced points of `[0, 1]`.
+/// `points` evenly spaced times from 0 to 1.
 fn times(points: usize) -> impl Iterator<Item = f32> {
     (0..points).map(move |index| (index as f64 / (points - 1) as f64) as f32)
 }

@@ -1,10 +1,11 @@
-//! [`ReferenceInputs`]: the inputs of a reference step (by PyTorch), by name.
+//! [`ReferenceInputs`]: the input tensors of a reference step (computed by PyTorch too), by name.
 
 use std::collections::BTreeMap;
 
 use crate::ops::{OpError, Result};
 
-/// The tensors of `inputs.safetensors`, from which a task takes the inputs of its step; collects all errors.
+/// The tensors of `inputs.safetensors`, from which a task takes the inputs of its reference step. Errors are collected,
+/// so that all of them can be reported at once.
 #[derive(Debug, Clone, Default)]
 pub struct ReferenceInputs {
     tensors: BTreeMap<String, ReferenceTensor>,
@@ -12,26 +13,26 @@ pub struct ReferenceInputs {
     batch: Option<usize>,
 }
 
-/// A tensor in PyTorch's order.
+/// A tensor as PyTorch stores it, row-major.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferenceTensor {
     /// Dimensions, outermost first.
     pub shape: Vec<usize>,
-    /// Values.
+    /// Values, row-major.
     pub values: ReferenceValues,
 }
 
 /// Values of a reference tensor, in one of two types.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReferenceValues {
-    /// Floats.
+    /// Floating-point values.
     Floats(Vec<f32>),
     /// Integers: labels, times.
     Integers(Vec<i64>),
 }
 
 impl ReferenceInputs {
-    /// Inputs by name.
+    /// Takes the input tensors by name.
     pub fn new(tensors: BTreeMap<String, ReferenceTensor>) -> Self {
         Self {
             tensors,
@@ -43,13 +44,14 @@ impl ReferenceInputs {
         self.batch.unwrap_or(0)
     }
 
-    /// The floats `name: (B, sample…)`; empty on an error.
+    /// The float tensor `name: (B, sample…)`, row-major; empty if it is missing or has another shape or type.
     pub(super) fn floats(&mut self, name: &str, sample: &[usize]) -> Vec<f32> {
         let tensor = self.take(name, sample);
         self.numbers(name, tensor)
     }
 
-    /// The floats `name: (rows, sample…)` with any number of rows; empty on an error.
+    /// The float tensor `name: (rows, sample…)`, whose number of rows may differ from B; empty on an error as in
+    /// [`Self::floats`].
     pub(super) fn rows(&mut self, name: &str, sample: &[usize]) -> Vec<f32> {
         let rows = self.shape(name).and_then(|shape| shape.first()).copied();
         let batch = std::mem::replace(&mut self.batch, rows);
@@ -71,7 +73,8 @@ impl ReferenceInputs {
         }
     }
 
-    /// The integers `name: (B, sample…)`, each in `0..limit`; empty on an error.
+    /// The integer tensor `name: (B, sample…)` with values in `0..limit`; empty if it is missing or has another shape
+    /// or type. Values outside are an error, and left out.
     pub(super) fn indices(&mut self, name: &str, sample: &[usize], limit: usize) -> Vec<usize> {
         let Some(tensor) = self.take(name, sample) else {
             return Vec::new();
@@ -90,10 +93,10 @@ impl ReferenceInputs {
         values.iter().filter_map(index).collect()
     }
 
-    /// Checks that nothing went wrong.
+    /// Checks that no error was collected.
     ///
     /// # Errors
-    /// All errors so far.
+    /// [`OpError::Shape`] with all errors so far.
     pub(super) fn finish(&self) -> Result<()> {
         if self.mistakes.is_empty() {
             return Ok(());
@@ -129,16 +132,16 @@ impl ReferenceInputs {
         self.tensors.get(name).map(|tensor| tensor.shape.as_slice())
     }
 
-    /// The shape of the input `name`.
+    /// The shape of the input tensor `name`.
     ///
     /// # Errors
-    /// A sentence if there is no such input.
+    /// A message if there is no such tensor.
     pub(super) fn shape_of(&self, name: &str) -> Result<&[usize], String> {
         let shape = self.shape(name);
         shape.ok_or_else(|| format!("`inputs.safetensors` has no `{name}`"))
     }
 
-    /// Number of values per sample of the input `name`.
+    /// Number of values per sample of the input tensor `name`; a message as error if there is no such tensor.
     pub(super) fn len_of(&self, name: &str) -> Result<usize, String> {
         Ok(self.shape_of(name)?.iter().skip(1).product())
     }

@@ -5,7 +5,7 @@ use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::ops::{ErrorTerm, Kernels, Pass, Result, Var, mean_error};
 
-/// Target values, `len` per sample, and the error that is averaged.
+/// The regression goal: `len` target values per sample, and the error (such as the squared one) whose mean is the loss.
 pub(super) struct Values {
     pub(super) len: usize,
     pub(super) term: ErrorTerm,
@@ -13,7 +13,7 @@ pub(super) struct Values {
 
 impl<D: Kernels> Goal<D> for Values {
     type Host = Vec<f32>;
-    /// `y: (B, len)`.
+    /// Target values `y: (B, len)`.
     type Targets = Var<D>;
 
     fn meaning(&self) -> Meaning {

@@ -5,7 +5,7 @@ use super::label_score::LabelScore;
 use crate::datasets::Scale;
 use crate::ops::Work;
 
-/// Sums over the rows of a split, in f64 and in the split's order.
+/// Sums over the rows of a split, in f64 and in the order of the split, from which loss and metrics are computed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Score {
     samples: u64,
@@ -16,42 +16,42 @@ pub struct Score {
     labels: Option<LabelScore>,
     tokens: Option<Tokens>,
     errors: Option<Errors>,
-    /// How the target was normalised, if it is one column of numbers.
+    /// How the target was normalised; `None` if it is not a single column of numbers.
     scale: Option<Scale>,
     iterations: Option<Iterations>,
 }
 
-/// The solver's iterations, batch by batch.
+/// Number of solver iterations, summed over batches (equilibrium models).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Iterations {
     sum: u64,
     batches: u64,
 }
 
-/// Sums over the targets of language models.
+/// Sums over the target tokens of a language model.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Tokens {
-    /// Number of targets per sample.
+    /// Number of target tokens per sample.
     length: usize,
     bytes: f64,
-    /// The sum of losses without label smoothing, if the loss uses it.
+    /// Sum of losses without label smoothing; `None` if the loss has no label smoothing.
     plain_loss_sum: Option<f64>,
 }
 
-/// Sums behind the metrics of numbers.
+/// Sums for the metrics of numeric targets.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Errors {
     rows: u64,
     squared_error: f64,
     absolute_error: f64,
-    /// Squared and absolute errors in the target's own units, if these are not a multiple of the normalised ones.
+    /// Sums of squared and absolute errors in original units; only used if the logarithm of the target is learned.
     own: (f64, f64),
-    /// By target column: the sum of targets and of their squares.
+    /// For each target column: the sum of the targets, and the sum of their squares.
     columns: Vec<(f64, f64)>,
 }
 
 impl Score {
-    /// Mean loss over the samples; `None` without samples or when it is not finite.
+    /// Mean loss over the samples; `None` if there are no samples or the mean is not finite.
     pub fn loss(&self) -> Option<f64> {
         finite(self.loss_sum / self.samples as f64)
     }
@@ -61,7 +61,7 @@ impl Score {
         self.samples
     }
 
-    /// Arithmetic of all batches.
+    /// FLOPs of all batches.
     pub fn work(&self) -> Work {
         self.work
     }
@@ -74,10 +74,10 @@ impl Score {
         }
     }
 
-    /// All metrics by name: `loss`; for numbers `mse` and `r2` of the normalised target, `mae` and `rmse` in its own
-    /// units; for classes `accuracy` and those of [`class_metrics`](super::class_metrics); for labels
-    /// [`LABEL_METRICS`](super::LABEL_METRICS); for text `accuracy` and `bits_per_byte`, the sum of losses in bits over
-    /// the bytes of the targets; `solver_iterations`, the mean over batches.
+    /// All metrics by name, `None` if not finite: `loss`; for numbers `mse` and `r2` of the normalised target, `mae`
+    /// and `rmse` in original units; for classes `accuracy` and those of [`class_metrics`](super::class_metrics); for
+    /// labels [`LABEL_METRICS`](super::LABEL_METRICS); for text `accuracy` and `bits_per_byte` (sum of losses in bits /
+    /// bytes of the targets); for equilibrium models `solver_iterations`, the mean over batches.
     pub fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![("loss", self.loss())];
         metrics.extend(self.errors(1.0));
@@ -105,17 +105,18 @@ impl Score {
         metrics
     }
 
-    /// Samples by class and predicted class; empty for tokens.
+    /// True class, predicted class and number of samples, for each pair of classes that occurs; empty for tokens.
     pub fn confusion(&self) -> impl Iterator<Item = (usize, usize, u64)> {
         self.classes.confusion()
     }
 
-    /// `mse` and `r2` in original units; for a target whose logarithm is learned, of the logarithm.
+    /// `mse` and `r2` in original units; if the logarithm of the target is learned, of the logarithm without
+    /// normalisation.
     pub fn in_own_units(&self) -> Vec<(&'static str, Option<f64>)> {
         self.errors(self.unit())
     }
 
-    /// Size of one normalised unit in the target's original unit.
+    /// Standard deviation by which the target was divided: the size of one normalised unit in original units.
     fn unit(&self) -> f64 {
         self.scale.map_or(1.0, |scale| scale.std)
     }
@@ -124,7 +125,8 @@ impl Score {
         self.scale.is_some_and(|scale| scale.log)
     }
 
-    /// `mse = Σ (p - y)² / n` with errors in units of `unit`, `r2 = 1 - Σ (p - y)² / Σ (y - ȳ)²` with each column's own mean ȳ.
+    /// `mse = Σ (p - y)² / n` with errors in units of `unit`; `r2 = 1 - Σ (p - y)² / Σ (y - ȳ)²`, where ȳ is the
+    /// column's mean.
     fn errors(&self, unit: f64) -> Vec<(&'static str, Option<f64>)> {
         let Some(errors) = &self.errors else {
             return Vec::new();
@@ -142,7 +144,7 @@ impl Score {
         ]
     }
 
-    /// `mae = Σ |p - y| / n` and `rmse = √(Σ (p - y)² / n)` in original units.
+    /// Mean absolute error `mae = Σ |p - y| / n` and `rmse = √(Σ (p - y)² / n)`, in original units.
     fn distances(&self) -> Vec<(&'static str, Option<f64>)> {
         let Some(errors) = &self.errors else {
             return Vec::new();
@@ -159,7 +161,7 @@ impl Score {
         ]
     }
 
-    /// Adds a batch's mean loss.
+    /// Adds the mean loss of a batch of `samples` samples.
     pub(crate) fn add_loss(&mut self, mean: f32, samples: usize) {
         self.samples += samples as u64;
         self.loss_sum += f64::from(mean) * samples as f64;
@@ -191,9 +193,8 @@ impl Score {
         }
     }
 
-    /// Adds a batch of windows of `length` targets, with `bytes` UTF-8 bytes in total, and the logits `(targets,
-    /// vocabulary)`. Only the number of correct tokens is counted; per-class metrics would be too large for a
-    /// vocabulary.
+    /// Adds a batch of windows with `length` target tokens each and `bytes` UTF-8 bytes in total; `logits: (targets,
+    /// vocabulary)`. Only correct tokens are counted: per-class metrics would be too large for a vocabulary.
     pub(super) fn add_tokens(
         &mut self,
         logits: &[f32],
@@ -210,14 +211,14 @@ impl Score {
         }
     }
 
-    /// Adds a predicted label (the first largest logit), and returns it.
+    /// Predicts the class of the first largest logit, counts it if it equals `label`, and returns it.
     fn add_answer(&mut self, logits: &[f32], label: usize) -> usize {
         let predicted = first_largest(logits);
         *self.correct.get_or_insert(0) += u64::from(predicted == label);
         predicted
     }
 
-    /// Adds a batch's mean loss without label smoothing, of which bits per byte are computed.
+    /// Adds a batch's mean loss without label smoothing, from which bits per byte are computed.
     pub(super) fn add_plain_loss(&mut self, mean: f32, samples: usize) {
         let tokens = self.tokens.get_or_insert_default();
         *tokens.plain_loss_sum.get_or_insert(0.0) += f64::from(mean) * samples as f64;
@@ -230,7 +231,8 @@ impl Score {
         all.batches += 1;
     }
 
-    /// Adds logits `(rows, classes)` and their labels; a row is correct if its first largest logit is the label's.
+    /// Adds logits `(rows, classes)` and their labels; a row is correct if its first largest logit belongs to its
+    /// label.
     pub(crate) fn add_classes(&mut self, logits: &[f32], classes: usize, labels: &[usize]) {
         for (row, &label) in logits.chunks(classes).zip(labels) {
             let predicted = self.add_answer(row, label);
@@ -238,7 +240,7 @@ impl Score {
         }
     }
 
-    /// Adds logits and labels, 1 or 0, both `(rows, len)`.
+    /// Adds logits and labels (1 or 0) of multi-label targets, both `(rows, len)`.
     pub(crate) fn add_labels(&mut self, logits: &[f32], labels: &[f32], len: usize) {
         let score = self.labels.get_or_insert_default();
         for (logits, labels) in logits.chunks(len).zip(labels.chunks(len)) {
@@ -292,10 +294,10 @@ mod tests {
         assert!((value(&metrics, "mse") - 1.25 / 3.0).abs() < 1e-12);
         assert!((value(&metrics, "r2") - 0.732_142_857_142_857).abs() < 1e-12);
         assert!((value(&whole.in_own_units(), "mse") - 5.0 / 3.0).abs() < 1e-12);
-        // mean_absolute_error = 0.5, root_mean_squared_error = 0.645497224367903; two units each.
+        // mean_absolute_error = 0.5, root_mean_squared_error = 0.645497224367903; both times 2, the scale's unit.
         assert!((value(&metrics, "mae") - 1.0).abs() < 1e-12);
         assert!((value(&metrics, "rmse") - 2.0 * 0.645_497_224_367_903).abs() < 1e-12);
-        // Of exp(2 n + 1), by scikit-learn.
+        // Values are exp(2 n + 1); expected values by scikit-learn.
         let mut log = scale(2.0, true);
         log.add_values(&[-0.4, 0.1, 0.3, 1.1], &[-0.5, 0.0, 0.5, 1.0], 1);
         let metrics = log.metrics();
@@ -315,7 +317,7 @@ mod tests {
     #[test]
     fn bits_per_byte_are_the_losses_of_all_targets_over_their_bytes() {
         let mut score = Score::default();
-        // Two windows of three tokens, ln 2 nats a token, seven bytes.
+        // Two windows of three tokens, a loss of ln 2 nats per token, seven bytes.
         score.add_loss(std::f32::consts::LN_2, 2);
         score.add_tokens(&[1.0, 0.0].repeat(6), &[0, 0, 1, 0, 1, 0], 3, 7.0);
         let metrics = score.metrics();

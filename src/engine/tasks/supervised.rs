@@ -1,6 +1,6 @@
-//! Supervised learning: predicts the targets of samples.
+//! Supervised learning: the model predicts the targets of samples.
 //!
-//! Owns [`Supervised`], generic over the model ([`Predictor`]) and over targets, loss and metrics ([`Goal`]).
+//! Owns [`Supervised`], generic over the model ([`Predictor`]) and over targets with loss and metrics ([`Goal`]).
 
 use super::backprop::{Backprop, Draw, Objective};
 use super::classification::Classes;
@@ -17,12 +17,12 @@ use crate::losses::LossSpec;
 use crate::models::{Input, Mlp, MlpSpec, StatisticsUpdate};
 use crate::ops::{Kernels, Module, Pass, Result, Shape, Var};
 
-/// A model that computes outputs from samples in one forward pass.
+/// A model that computes its outputs from the samples alone, in one forward pass.
 pub(super) trait Predictor<D: Kernels>: Module<D> {
     /// The outputs for a batch.
     fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>>;
 
-    /// Updates running statistics.
+    /// Updates the running statistics (of batch normalisation); does nothing for models without any.
     fn update_statistics(&mut self, _device: &D, _update: &StatisticsUpdate<'_, D>) -> Result<()> {
         Ok(())
     }
@@ -37,18 +37,18 @@ impl<D: Kernels> Predictor<D> for Mlp<D> {
 pub(super) struct Supervised<M, G> {
     model: M,
     goal: G,
-    /// The form in which the model reads samples.
+    /// Kind and size of a sample's features.
     features: Features,
 }
 
-/// The row numbers of a batch and their targets on the host.
+/// A batch in host memory: features `x`, targets, and the number of samples.
 pub(super) struct Rows<T> {
     x: Vec<f32>,
     targets: T,
     count: usize,
 }
 
-/// Samples and their targets.
+/// A batch on the device: inputs of the model, and targets.
 pub(super) struct Labelled<D: Kernels, T> {
     input: Input<D>,
     targets: T,
@@ -125,7 +125,7 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
     }
 }
 
-/// `count` samples on the device.
+/// Moves the features of `count` samples to the device.
 fn input<D: Kernels>(
     device: &D,
     values: Vec<f32>,
@@ -135,7 +135,7 @@ fn input<D: Kernels>(
     let shape: Shape = match features {
         Features::Image(image) => image.shape(count),
         Features::Tokens { length, .. } => {
-            // The token after the window is left out, since it is only a target.
+            // The last token of a window is only a target, so it is left out of the input.
             let windows = values.chunks_exact(length + 1);
             let read: Vec<f32> = windows
                 .flat_map(|window| &window[..length])
@@ -154,7 +154,7 @@ fn input<D: Kernels>(
     })
 }
 
-/// The features of reference inputs: `x`, images `(B, C, H, W)` as in PyTorch.
+/// The input tensor `x` of a reference step, in this project's layout; images are `(B, C, H, W)` in the file.
 fn features_of(inputs: &mut ReferenceInputs, features: Features) -> Vec<f32> {
     match features {
         Features::Image(image) => {
@@ -171,7 +171,7 @@ fn features_of(inputs: &mut ReferenceInputs, features: Features) -> Vec<f32> {
     }
 }
 
-/// Why this loss does not fit data with this target; `None` if it fits.
+/// Message saying why the loss does not fit data with this target; `None` if it fits.
 pub(super) fn wrong_loss(target: Target, loss: &LossSpec) -> Option<String> {
     match (target, loss) {
         (Target::Class { classes: ..2 }, _) => Some(ONE_CLASS.to_owned()),
@@ -269,7 +269,7 @@ impl Workload for MlpSpec {
     }
 }
 
-/// The task of a model that predicts targets; it reads samples in the form `features`.
+/// The task of a model that predicts targets from samples with the features `features`.
 pub(super) fn supervised<D, M, G>(
     device: &D,
     model: M,

@@ -7,7 +7,7 @@ use crate::ops::{
     CrossEntropyOptions, Kernels, Pass, Result, Var, cross_entropy, cross_entropy_by,
 };
 
-/// The goal of predicting the next token at each of `length` positions, one of `vocabulary`.
+/// The language-model goal: at each of `length` positions predict the next token out of `vocabulary`.
 pub(super) struct NextToken {
     pub(super) length: usize,
     pub(super) vocabulary: usize,
@@ -15,13 +15,13 @@ pub(super) struct NextToken {
 }
 
 impl NextToken {
-    /// `(B · length, vocabulary)` of logits `(B, length, vocabulary)`.
+    /// Reshapes logits `(B, length, vocabulary)` to `(B · length, vocabulary)`.
     fn rows<D: Kernels>(&self, logits: &Var<D>) -> Result<Var<D>> {
         logits.reshape([logits.shape().rows(), self.vocabulary])
     }
 }
 
-/// The targets of a batch: `B · length` tokens, and their bytes in UTF-8.
+/// Targets of a batch: `B · length` tokens, and the number of their bytes in UTF-8.
 pub(super) struct Targets {
     tokens: Vec<usize>,
     bytes: f64,
@@ -35,7 +35,7 @@ impl<D: Kernels> Goal<D> for NextToken {
         Meaning::Logits
     }
 
-    /// Takes the targets from the features, which contain the `length` inputs and the next token.
+    /// Takes the targets from the features: each window has `length` input tokens and one more token.
     fn of_batch(&self, batch: &mut Batch) -> Targets {
         let windows = batch.features.chunks_exact(self.length + 1);
         let tokens = windows.flat_map(|window| window[1..].iter().map(|id| *id as usize));

@@ -1,4 +1,4 @@
-//! [`Workload`]: everything that the planner, `verify` and the worker need to know about a family of models.
+//! [`Workload`]: what the planner, `verify` and the worker need to know about a family of models.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use crate::losses::{BinaryCrossEntropySpec, CrossEntropySpec, LossSpec, MseSpec}
 use crate::models::{ModelSpec, each_model};
 use crate::ops::Kernels;
 
-/// The form of samples and targets, if files decide it.
+/// Features and target of a reference step; `None` if reference files do not determine them, a message on an error.
 pub type ReferenceForm = Result<Option<(Features, Target)>, String>;
 
-/// A task with its model, or why it cannot be built.
+/// A task with its model, or the reason why it cannot be built.
 pub type BuiltTask<D> = Result<Box<dyn Task<D>>, TaskError>;
 
-/// What reference files and the manifest determine about a reference step.
+/// The manifest's loss and the reference files, from which the form of a reference step is found.
 #[derive(Debug)]
 pub struct ReferenceFiles<'a> {
     /// The loss.
     pub loss: &'a LossSpec,
-    /// The inputs.
+    /// The input tensors by name.
     pub inputs: &'a ReferenceInputs,
     /// Shapes of the weights by name.
     pub weights: BTreeMap<&'a str, &'a [usize]>,
 }
 
 impl ReferenceFiles<'_> {
-    /// Number of rows of a weight.
+    /// Number of rows of the weight `name`; a message as error if there is no such weight.
     pub(super) fn rows_of(&self, name: &str) -> Result<usize, String> {
         let rows = self.weights.get(name).and_then(|shape| shape.first());
         rows.copied()
@@ -34,14 +34,14 @@ impl ReferenceFiles<'_> {
     }
 }
 
-/// A family of models: its data, losses, cost and task.
+/// A family of models: which data and losses it takes, what it costs, and its task.
 ///
 /// Implemented for the `Spec` of every model, next to its task, and for [`ModelSpec`].
 pub trait Workload {
-    /// Why this model does not fit these data and this loss; `None` if it fits.
+    /// Message saying why this model does not fit these data and this loss; `None` if it fits.
     fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String>;
 
-    /// Whether the task learns targets that are mixed of two samples ([`DatasetFacts::mixes`]).
+    /// Whether the task can learn targets that are mixed from two samples ([`DatasetFacts::mixes`]).
     fn learns_mixed_targets(&self) -> bool {
         false
     }
@@ -57,23 +57,23 @@ pub trait Workload {
         }
     }
 
-    /// Whether `algorithm` trains the model.
+    /// Whether `algorithm` can train the model.
     fn is_trained_by(&self, algorithm: Algorithm) -> bool {
         algorithm == Algorithm::Backprop
     }
 
-    /// Floating-point operations of a forward pass of one sample, by formula; `None` if the data do not fit the model.
+    /// FLOPs of the forward pass of one sample, by formula; `None` if the data do not fit the model.
     fn forward_flops(&self, features: Features, target: Target) -> Option<f64>;
 
-    /// The form of samples and targets that reference files imply; `None` if the manifest's dataset decides.
+    /// Features and target that the reference files imply; `None` if the manifest's dataset determines them.
     ///
     /// # Errors
-    /// A sentence about the missing tensor.
+    /// A message about the missing or wrong tensor.
     fn reference_form(&self, _files: &ReferenceFiles<'_>) -> ReferenceForm {
         Ok(None)
     }
 
-    /// The task, its model with initial weights.
+    /// Builds the task; its model gets new initial weights.
     ///
     /// # Errors
     /// [`TaskError::Misfit`] if model, loss and data do not fit together, [`TaskError::Op`] when the device fails.
@@ -120,7 +120,7 @@ impl Workload for ModelSpec {
     }
 }
 
-/// Message: data with a single class cannot be learned.
+/// Message for data with a single class, from which nothing can be learned.
 pub(super) const ONE_CLASS: &str =
     "the dataset has a single class, so there is nothing to tell apart";
 

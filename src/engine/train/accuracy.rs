@@ -1,25 +1,25 @@
-//! [`Accuracies`]: the best accuracy over epochs, and the first epoch near it.
+//! [`Accuracies`]: the best accuracy over all epochs, and the first epoch with at least 90 % of it.
 
-use crate::event::Metric;
+use crate::event::Metrics;
 
-/// Fraction of the best accuracy that counts as near it.
+/// Fraction of the best accuracy that the epoch in `SPLIT_accuracy_90_epoch` reaches.
 const NEAR: f64 = 0.9;
 
-/// The accuracies of the split that is evaluated during training, epoch by epoch.
+/// The accuracies, by epoch, of the split that is evaluated during training.
 #[derive(Debug, Default)]
 pub(super) struct Accuracies(Vec<Accuracy>);
 
 #[derive(Debug)]
 struct Accuracy {
     epoch: usize,
-    /// `val` or `test`.
+    /// Name of the split, `val` or `test`.
     split: String,
     value: f64,
 }
 
 impl Accuracies {
-    /// Adds the metrics of an epoch, from 0.
-    pub(super) fn note(&mut self, epoch: usize, metrics: &Metric) {
+    /// Records the accuracy among the metrics of epoch `epoch` (from 0).
+    pub(super) fn note(&mut self, epoch: usize, metrics: &Metrics) {
         for (name, value) in metrics {
             if let (Some((split, "accuracy")), Some(value)) = (name.split_once('_'), *value) {
                 let split = split.to_owned();
@@ -32,12 +32,12 @@ impl Accuracies {
         }
     }
 
-    /// `best_SPLIT_accuracy`, and `SPLIT_accuracy_90_epoch`: the first epoch with at least 90 % of it. Empty if no
-    /// accuracy was recorded.
-    pub(super) fn metrics(&self) -> Metric {
+    /// `best_SPLIT_accuracy` and `SPLIT_accuracy_90_epoch`, the first epoch with at least 90 % of the best accuracy.
+    /// Empty if no accuracy was recorded.
+    pub(super) fn metrics(&self) -> Metrics {
         let best = self.0.iter().map(|accuracy| accuracy.value);
         let Some(best) = best.max_by(f64::total_cmp) else {
-            return Metric::new();
+            return Metrics::new();
         };
         let near = self.0.iter().find(|one| one.value >= NEAR * best);
         let named = near.map(|first| {
@@ -66,7 +66,7 @@ mod tests {
             let metrics = metrics.map(|(name, value)| (name.to_owned(), Some(value)));
             accuracies.note(epoch, &metrics.into());
         }
-        // 0.9 · 0.95 = 0.855: 0.85 is not near enough.
+        // 0.9 · 0.95 = 0.855, so an accuracy of 0.85 does not reach 90 % of the best.
         let expected = [
             ("best_test_accuracy".to_owned(), Some(0.95)),
             ("test_accuracy_90_epoch".to_owned(), Some(2.0)),

@@ -1,4 +1,4 @@
-//! [`Costly`]: the costly evaluation at the end of a run, with the final weights.
+//! [`Costly`]: the costly evaluation (sampling, verification, selection) after training, with the final weights.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use crate::base::Seed;
 use crate::base::hash::Digest;
 use crate::base::png;
 use crate::datasets::OpenDataset;
-use crate::event::{Emit, Event, Metric, Sample};
+use crate::event::{Emit, Event, Metrics, Sample};
 use crate::ops::Kernels;
 use crate::plan::ValidationSpec;
-use crate::tasks::{Assess, Assessment, Image, Task};
+use crate::tasks::{Assessment, AssessmentInputs, Image, Task};
 
-/// Time between two events that report progress.
+/// Minimum time between two progress events.
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Inputs of a costly evaluation.
@@ -23,20 +23,20 @@ pub(super) struct Costly {
     /// The data with its splits.
     pub(super) data: OpenDataset,
     pub(super) seed: Seed,
-    /// The requested evaluations.
+    /// The cell's settings of validation, with the requested evaluations.
     pub(super) wanted: Arc<ValidationSpec>,
-    /// Where images are written.
+    /// Folder to which images are written.
     pub(super) folder: PathBuf,
 }
 
 impl Costly {
-    /// Evaluates `task`; returns its metrics, or `None` if there was nothing to evaluate.
+    /// Evaluates `task` and writes its images; returns its metrics, or `None` if there were neither metrics nor images.
     pub(super) fn assess<D: Kernels>(
         &self,
         task: &mut dyn Task<D>,
         emit: &mut Emit<'_>,
-    ) -> Result<Option<Metric>, TrainError> {
-        let assess = Assess {
+    ) -> Result<Option<Metrics>, TrainError> {
+        let assess = AssessmentInputs {
             data: &self.data,
             seed: self.seed,
             sampling: self.wanted.sampling.as_ref(),
@@ -78,7 +78,7 @@ impl Costly {
     }
 }
 
-/// Writes a file under an unused name, completely or not at all.
+/// Writes a PNG file under an unused name; on an error no file remains.
 fn write_new(folder: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
     let mut file = tempfile::Builder::new()
         .prefix("sample-")

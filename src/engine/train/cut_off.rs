@@ -1,4 +1,4 @@
-//! Ends a run early at its parent's request.
+//! Ends a run early when the parent process asks for it.
 
 use super::error::TrainError;
 use super::session::{Outcome, Session};
@@ -6,7 +6,7 @@ use crate::event::{Emit, Event, Reply};
 use crate::ops::Kernels;
 
 impl<D: Kernels> Session<'_, D> {
-    /// Sends the end of an epoch. The time of waiting for the reply is excluded from the run's times.
+    /// Sends the event of a finished epoch. The time of waiting for the reply is excluded from the run's times.
     pub(super) fn report_epoch(&mut self, epoch: Event, emit: &mut Emit<'_>) -> Reply {
         if self.awaits_verdicts {
             self.log.leave_out(|| emit(epoch))
@@ -15,8 +15,8 @@ impl<D: Kernels> Session<'_, D> {
         }
     }
 
-    /// Ends the run after this epoch, with the facts of a run of this number of epochs, but without the evaluations
-    /// after training. The weights of the last epoch are kept, even if another epoch was better.
+    /// Ends the run after the current epoch. Its facts are those of a run of this many epochs, without the evaluations
+    /// after training. The weights are those of the last epoch, even if another epoch was better.
     pub(super) fn end_here(mut self, emit: &mut Emit<'_>) -> Result<Outcome, TrainError> {
         self.add_cost()?;
         if self.log.facts.diverged.is_none() {

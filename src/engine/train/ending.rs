@@ -6,7 +6,7 @@ use super::weights::Weights;
 use crate::ops::{Kernels, Path};
 
 impl<D: Kernels> Session<'_, D> {
-    /// The metrics of the final weights, and the cost of a step if none was taken.
+    /// Evaluates the final weights, and measures the cost of a step if the run took no step.
     pub(super) fn evaluate_at_end(&mut self) -> Result<(), TrainError> {
         self.add_cost()?;
         if self.log.facts.diverged.is_some() {
@@ -26,7 +26,8 @@ impl<D: Kernels> Session<'_, D> {
         self.evaluate_ensemble()
     }
 
-    /// The validation metrics of the mean of the best epochs' weights, named `ensemble_…`; the weights do not change.
+    /// Adds the validation metrics, named `ensemble_…`, of the mean of the best epochs' weights; the model's own
+    /// weights do not change.
     fn evaluate_ensemble(&mut self) -> Result<(), TrainError> {
         let (learner, evaluation) = (&mut self.learner, &self.evaluation);
         let Some(mean) = self.ensemble.take_mean(&learner.device)? else {
@@ -40,8 +41,8 @@ impl<D: Kernels> Session<'_, D> {
             .module()
             .visit_buffers(&Path::root(), &mut |_, _| has_statistics = true);
         if has_statistics {
-            // The mean weights were never trained on batches, so their running statistics are recomputed in one more
-            // pass.
+            // The mean weights were not trained on batches themselves, so their running statistics are recomputed by a
+            // pass over the training split.
             let mut failure = None;
             let mut batches = self
                 .loader

@@ -6,19 +6,18 @@ use crate::ops::{Kernels, Result};
 
 /// The weights of the best epochs so far (`validation.ensemble`).
 ///
-/// The result is one model with the mean of their weights, not a mean of several predictions: the epochs of one run lie
-/// close together, and inference costs as much as for one model, also where signals are drawn in many steps.
-///
+/// Their mean is one model; predictions are not averaged. The weights of one run's epochs lie close enough together for
+/// this, and inference costs as much as for one model, even where sampling takes many steps.
 /// # Source
 /// Izmailov et al. 2018 (averaging weights along one run).
 pub(super) struct Ensemble<D: Kernels> {
     size: usize,
-    /// Loss and weights of the best epochs, the best first.
+    /// Loss and weights of the best epochs, sorted by loss, the lowest first.
     kept: Vec<(f64, Weights<D>)>,
 }
 
 impl<D: Kernels> Ensemble<D> {
-    /// For at most `size` epochs; without a size, for none.
+    /// Keeps at most `size` epochs, none for `None`.
     pub(super) fn new(size: Option<usize>) -> Self {
         Self {
             size: size.unwrap_or(0),
@@ -26,8 +25,8 @@ impl<D: Kernels> Ensemble<D> {
         }
     }
 
-    /// Stores the result of `copy` if the epoch's loss is among the best; of equal losses, the earlier epoch ranks
-    /// first.
+    /// Keeps the weights that `copy` returns if `loss` is among the lowest so far. Of equal losses the earlier epoch
+    /// counts as better. A `loss` of `None` is ignored.
     pub(super) fn offer<E>(
         &mut self,
         loss: Option<f64>,
@@ -49,7 +48,7 @@ impl<D: Kernels> Ensemble<D> {
         }
     }
 
-    /// The mean of the kept weights; `None` if there are none.
+    /// The mean of the kept weights, which are dropped; `None` if no weights were kept.
     pub(super) fn take_mean(&mut self, device: &D) -> Result<Option<Weights<D>>> {
         let kept = std::mem::take(&mut self.kept).into_iter();
         Weights::mean(device, kept.map(|(_, weights)| weights).collect())

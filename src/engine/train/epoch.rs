@@ -1,4 +1,4 @@
-//! Trains for one epoch, a pass over the training split.
+//! Trains one epoch, a pass over the training split.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::measure::{Pace, StepTimes, Stopwatch};
 use crate::ops::Kernels;
 use crate::optim::Rate;
 
-/// Time between two progress events.
+/// Minimum time between two progress events.
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Settings of an epoch.
@@ -24,13 +24,13 @@ pub(super) struct EpochPlan<'a> {
     pub(super) epoch: usize,
     pub(super) rate: &'a Rate,
     pub(super) steps: Steps,
-    /// The step whose operations are counted; `None` in other epochs.
+    /// Index of the step whose operations are counted (`work.csv`); `None` if that step is in another epoch.
     pub(super) counted: Option<usize>,
-    /// The steps of the epoch that an interrupted run has done already.
+    /// Finished steps of the epoch, if the run was interrupted within it.
     pub(super) begun: BegunEpoch,
 }
 
-/// Trains one epoch: for each step its batches, gradients and update; ends early when the loss diverges.
+/// Trains one epoch from step `plan.begun` on; ends early when the loss diverges or the parent ends the run.
 pub(super) fn train_epoch<D: Kernels>(
     learner: &mut Learner<D>,
     loader: &Loader,
@@ -83,10 +83,10 @@ struct Running<D: Kernels> {
     losses: Losses<D>,
     marks: Marks<D>,
     start: Instant,
-    /// Seconds of the epoch in the run that was interrupted.
+    /// Seconds that an interrupted process of this run spent in the epoch.
     earlier_s: f64,
     paused: Duration,
-    /// Optimizer steps of the run before the epoch.
+    /// Optimizer steps of the run before this epoch.
     before: u64,
 }
 
@@ -109,7 +109,7 @@ impl<D: Kernels> Running<D> {
         })
     }
 
-    /// Seconds of the epoch so far.
+    /// Seconds of training in the epoch so far, without the time of writing the training state.
     fn seconds(&self) -> f64 {
         self.earlier_s
             + self
@@ -119,7 +119,8 @@ impl<D: Kernels> Running<D> {
                 .as_secs_f64()
     }
 
-    /// Adds a step; returns its loss if it can be read without waiting for the device.
+    /// Records the loss and the time of a finished step. Returns the loss; `None` if reading it would wait for the
+    /// device.
     fn end_step(
         &mut self,
         learner: &Learner<D>,
@@ -137,7 +138,7 @@ impl<D: Kernels> Running<D> {
         Ok(loss)
     }
 
-    /// Waits for the device and reads what it has measured.
+    /// Waits for the device, then reads the losses and times of the steps since the last call.
     fn read(&mut self, learner: &mut Learner<D>, log: &mut Log) -> Result<(), TrainError> {
         self.losses.read_pending(learner)?;
         learner.steps = self.before + self.losses.good_steps(learner.max_loss);
@@ -147,7 +148,8 @@ impl<D: Kernels> Running<D> {
         Ok(())
     }
 
-    /// Writes the state of the run, unless it has diverged. The time is excluded from the times of epoch and steps.
+    /// Writes the training state, unless the run has diverged. The time of writing counts in no time of the epoch or
+    /// its steps.
     fn pause(
         &mut self,
         learner: &mut Learner<D>,
@@ -167,7 +169,7 @@ impl<D: Kernels> Running<D> {
     }
 
     fn end(mut self, learner: &mut Learner<D>, log: &mut Log) -> Result<EpochOutcome, TrainError> {
-        // This waits for the device, so that the clock includes its work.
+        // Reading the losses waits for the device, so that `seconds` includes the device's work.
         self.losses.read_pending(learner)?;
         let seconds = self.seconds();
         self.read(learner, log)?;
@@ -176,7 +178,7 @@ impl<D: Kernels> Running<D> {
     }
 }
 
-/// The losses of an epoch's steps. On a device that runs asynchronously they are read at the end of the epoch.
+/// The losses of an epoch's steps. On an asynchronous device they are read only at the end of the epoch.
 struct Losses<D: Kernels> {
     pending: Vec<StepLoss<D>>,
     read: Vec<f64>,
@@ -185,8 +187,8 @@ struct Losses<D: Kernels> {
 }
 
 impl<D: Kernels> Losses<D> {
-    /// Continues after the finished steps of an epoch. Memory for all `steps` steps is reserved in advance; otherwise
-    /// it would be measured as memory growth of the run.
+    /// Continues an epoch after its finished steps. Reserves memory for all `steps` steps at once; allocating it later
+    /// would be measured as memory growth of the run.
     fn after(mut begun: BegunEpoch, steps: usize) -> Self {
         let more = steps.saturating_sub(begun.steps());
         begun.losses.reserve(more);
@@ -209,7 +211,7 @@ impl<D: Kernels> Losses<D> {
         }
     }
 
-    /// Adds the loss of a step; returns its value if it can be read without waiting for the device.
+    /// Records the loss of a step. Returns the loss; `None` if reading it would wait for the device.
     fn add(
         &mut self,
         learner: &Learner<D>,
@@ -226,7 +228,7 @@ impl<D: Kernels> Losses<D> {
         Ok(finite(loss))
     }
 
-    /// Adds the time of the first step that has none.
+    /// Adds `times` as the times of the earliest step that has none yet.
     fn add_time(&mut self, pace: &mut Pace, times: StepTimes) {
         if let Some(samples) = self.samples.get(self.times_ms.len()) {
             pace.add(times, *samples);
@@ -239,7 +241,7 @@ impl<D: Kernels> Losses<D> {
         last.is_some_and(|loss| divergence(*loss, max_loss).is_some())
     }
 
-    /// Reads the losses up to a divergence: later steps changed no weights.
+    /// Reads the pending losses, up to the first divergent one: no later step changed the weights.
     fn read_pending(&mut self, learner: &Learner<D>) -> Result<(), TrainError> {
         if self.pending.is_empty() {
             return Ok(());
@@ -255,7 +257,7 @@ impl<D: Kernels> Losses<D> {
         Ok(())
     }
 
-    /// Number of steps that changed the weights: all except one whose loss diverged.
+    /// Number of steps that changed the weights: all read ones, except a last one whose loss diverged.
     fn good_steps(&self, max_loss: Option<f64>) -> u64 {
         self.read.len() as u64 - u64::from(self.has_diverged(max_loss))
     }
@@ -284,9 +286,9 @@ impl<D: Kernels> Losses<D> {
     }
 }
 
-/// Marks at which the device ended each step, if it runs asynchronously; the host's clock would only measure queueing.
-/// A step lasts from the end of the previous one, so that it includes waiting for its batch. Its phases cannot be
-/// separated without waiting for the device, so it has none.
+/// Timestamps of the device at the end of each step (CUDA events), empty on synchronous devices. The host's clock would
+/// only measure how long queueing takes. A step lasts from the end of the previous step, so it includes the wait for
+/// its batch. Phases have no times: separating them would need waiting for the device.
 struct Marks<D: Kernels>(Vec<D::Mark>);
 
 impl<D: Kernels> Marks<D> {
@@ -303,7 +305,7 @@ impl<D: Kernels> Marks<D> {
         Ok(())
     }
 
-    /// The times of the steps, which the device must have finished.
+    /// The time of each step; the device must have finished all of them.
     fn times(&self, device: &D) -> Result<Vec<StepTimes>, TrainError> {
         let ends = self.0.windows(2);
         ends.map(|pair| {

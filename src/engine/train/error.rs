@@ -1,4 +1,4 @@
-//! [`TrainError`]: why a run could not continue.
+//! [`TrainError`]: why a run failed or was ended.
 
 use std::path::Path;
 
@@ -13,34 +13,34 @@ use crate::tasks::TaskError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TrainError {
-    /// The parent speaks another version.
+    /// The order comes from a parent process with another protocol version.
     #[error(
         "the order has protocol version {0}, this worker has {PROTOCOL_VERSION}: both must be the same build"
     )]
     Protocol(u32),
-    /// The cell requests something that this device or version does not support.
+    /// The cell asks for something that this device or version does not support.
     #[error("{0}")]
     Unsupported(String),
-    /// The training split does not fill a single batch.
+    /// The training split has fewer rows than one batch, and `drop-last` leaves that batch out.
     #[error(
         "the training split has {rows} samples, fewer than the batch of {batch_size} that `drop-last` asks for"
     )]
     NoBatch {
-        /// Rows of the split.
+        /// Rows of the training split.
         rows: usize,
-        /// Batch size.
+        /// Number of samples of a batch.
         batch_size: usize,
     },
-    /// The loader returned fewer batches than announced: a bug of this program.
+    /// The loader returned fewer batches than announced, which is a bug of this program.
     #[error("the loader ended after {0} batches of an epoch")]
     Short(usize),
-    /// The dataset failed.
+    /// The dataset cannot be opened or read.
     #[error(transparent)]
     Data(#[from] DatasetError),
     /// Model, loss and dataset do not fit together, or their task failed.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// Patterns of parameters' names that do not fit the model.
+    /// Patterns of parameter names (such as `train.freeze`) that match no parameter of the model.
     #[error(transparent)]
     Names(#[from] Unmatched),
     /// Weights could not be read or written.
@@ -49,14 +49,14 @@ pub(super) enum TrainError {
     /// An operation or the device failed.
     #[error(transparent)]
     Op(#[from] OpError),
-    /// The parent ended the run; its training state has been written, if the run writes one.
+    /// The parent process ended the run. Its training state has been written, if the run writes one.
     #[error("ended by its parent")]
     Ended,
     /// A file or folder of the run could not be written.
     #[error("cannot write `{path}`: {reason}")]
     Unwritable {
         path: String,
-        /// The system's reason.
+        /// The operating system's error.
         reason: std::io::Error,
     },
 }
@@ -68,7 +68,7 @@ impl From<DeviceError> for TrainError {
 }
 
 impl TrainError {
-    /// The status of the run's row.
+    /// The status of the run in `runs.csv`.
     pub(super) fn status(&self) -> FailedStatus {
         match self {
             Self::Op(OpError::Device(DeviceError::OutOfMemory { .. }))
@@ -84,8 +84,8 @@ impl TrainError {
         }
     }
 
-    /// The error without folders of this machine, as results must be the same on every machine: a path in the dataset's
-    /// folder is relative to it, any other file is shown by its name.
+    /// The error message without folders of this machine, because results must be equal on every machine: a path inside
+    /// the dataset's folder is relative to that folder; any other path is reduced to its file name.
     pub(super) fn reason(&self, cell: &CellSpec) -> String {
         let text = match cell.dataset.path() {
             Some(root) => {
@@ -96,7 +96,7 @@ impl TrainError {
         };
         let quoted = text.split('`').enumerate().map(|(index, part)| {
             let path = Path::new(part);
-            // Every second part is between backticks.
+            // Parts with an odd index are between backticks.
             let is_path = index % 2 == 1 && path.is_absolute();
             let name = path.file_name().filter(|_| is_path);
             name.map_or(part.into(), |name| name.to_string_lossy())

@@ -1,23 +1,23 @@
-//! [`Evaluation`]: the splits that are not trained on, and the fixed batch.
+//! [`Evaluation`]: evaluates a model on the held-out splits and on the fixed batch.
 
 use std::sync::Arc;
 
 use super::error::TrainError;
 use crate::base::text::one_line;
 use crate::datasets::{Dataset, DatasetError, OpenDataset, Scale};
-use crate::event::{Confusion, Metric, RunFacts};
+use crate::event::{Confusion, Metrics, RunFacts};
 use crate::loader::{Batch, Loader, LoaderOptions, LoaderSpec};
 use crate::ops::Kernels;
 use crate::plan::{CellSpec, ValidationSpec, WatchedSplit};
 use crate::tasks::{Score, Task};
 
-/// Number of samples of the fixed batch, which are spread evenly over the validation split (or the training split
-/// without one).
+/// Number of rows of the fixed batch, spread evenly over the validation split; over the training split if there is
+/// none.
 const FIXED_ROWS: usize = 32;
-/// The fixed batch's index among the batches of an evaluation, which gives it separate noise.
+/// Batch index by which the fixed batch's noise is drawn, different from that of any other batch.
 const FIXED_INDEX: u64 = u64::MAX;
 
-/// Something that can be evaluated: a task, or several tasks as an ensemble.
+/// Something that can be evaluated: a task, or several tasks as one ensemble.
 pub(super) trait Evaluate {
     /// As [`Task::evaluate`].
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), TrainError>;
@@ -29,16 +29,17 @@ impl<D: Kernels> Evaluate for dyn Task<D> {
     }
 }
 
-/// Loaders of the splits that are not trained on.
+/// The fixed batch, and the loaders of the splits that are evaluated.
 pub(super) struct Evaluation {
     data: Arc<dyn Dataset>,
     fixed: Batch,
-    /// The split that is evaluated during training, and the prefix of its metrics.
+    /// Loader of the split that is evaluated during training, and the prefix of its metrics (`val`, `test`); `None`
+    /// without one.
     watched: Option<(Loader, &'static str)>,
-    /// The test split, if it is evaluated only at the end.
+    /// Loader of the test split; `None` if there is none, or if it is evaluated during training already.
     test: Option<Loader>,
     fresh: Option<Loader>,
-    /// How the target was normalised.
+    /// How the target was normalised; `None` if it is not a single column of numbers.
     scale: Option<Scale>,
 }
 
@@ -81,33 +82,33 @@ impl Evaluation {
         self.watched.is_some()
     }
 
-    /// The score of the fixed batch: the same rows with the same noise at every call.
+    /// The score of the fixed batch, which has the same rows with the same noise at every call.
     pub(super) fn fixed(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Score, TrainError> {
         let mut score = Score::default();
         task.evaluate(self.fixed.clone(), FIXED_INDEX, &mut score)?;
         Ok(score)
     }
 
-    /// A batch of one sample.
+    /// A batch of one sample, the first of the fixed batch.
     pub(super) fn one_sample(&self) -> Result<Batch, TrainError> {
         Ok(fixed_batch(&self.data, &self.fixed.rows[..1])?)
     }
 
-    /// Loss and metrics of the split that is evaluated during training, named `val_…` or, for the test split, `test_…`;
-    /// empty without such a split.
+    /// Loss and metrics of the split that is evaluated during training; names begin with `val_`, or `test_` for the
+    /// test split. `None` and no metrics if there is no such split.
     pub(super) fn validate(
         &self,
         task: &mut (impl Evaluate + ?Sized),
-    ) -> Result<(Option<f64>, Metric), TrainError> {
+    ) -> Result<(Option<f64>, Metrics), TrainError> {
         let Some((loader, name)) = &self.watched else {
-            return Ok((None, Metric::new()));
+            return Ok((None, Metrics::new()));
         };
         let score = self.score(task, loader)?;
         Ok((score.loss(), named(name, score.metrics())))
     }
 
-    /// Results at the end: metrics `test_…` on data that influenced no decision, with confused classes, and `fresh_…` in
-    /// original units.
+    /// Results after training: metrics `test_…` and confusion matrix of the test split, and metrics `fresh_…` of the
+    /// fresh split in original units. No decision of the run depends on these data.
     pub(super) fn test(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Tested, TrainError> {
         let mut tested = Tested::default();
         if let Some(loader) = &self.test {
@@ -137,15 +138,15 @@ impl Evaluation {
 
 /// A split that a run evaluates.
 pub(crate) struct EvaluatedSplit {
-    /// Prefix of the split's metrics.
+    /// Prefix of the names of the split's metrics: `val`, `test` or `fresh`.
     pub(crate) name: &'static str,
-    /// The split's data.
+    /// The rows of the split, or the dataset that it is a part of.
     pub(crate) dataset: Arc<dyn Dataset>,
-    /// Batches of the data.
+    /// Loads the batches of the split.
     pub(crate) loader: Loader,
 }
 
-/// The splits that a run evaluates.
+/// The splits that a run evaluates: the one watched during training, test and fresh, as far as there are any.
 ///
 /// # Errors
 /// As [`Loader::new`].
@@ -172,25 +173,26 @@ pub(crate) fn evaluated_splits(
     Ok(watched.into_iter().chain(test).chain(fresh).collect())
 }
 
-/// Metrics of the end, and the confusion matrix of the test split.
+/// Metrics of the evaluation after training, and the confusion matrix of the test split.
 #[derive(Debug, Default)]
 pub(super) struct Tested {
-    metrics: Metric,
+    metrics: Metrics,
     confusion: Vec<Confusion>,
 }
 
 impl Tested {
-    /// Adds metrics and confusion matrix to the facts of a run.
+    /// Adds the metrics and the confusion matrix to the facts of a run.
     pub(super) fn note(self, facts: &mut RunFacts) {
         facts.metrics.extend(self.metrics);
         facts.confusion = self.confusion.into();
     }
 }
 
-/// Largest number of entries of a confusion matrix that are stored; enough for ten classes.
+/// Maximum number of stored entries of a confusion matrix; enough for all entries of ten classes.
 const ENTRIES: usize = 100;
 
-/// The confusion matrix by the classes' names, without zeros; of more than [`ENTRIES`] entries the most frequent errors.
+/// Entries of the confusion matrix that are not 0, by class name. If they are more than [`ENTRIES`], only the most
+/// frequent errors.
 fn confusion(score: &Score, names: &[String]) -> Vec<Confusion> {
     let mut entries: Vec<_> = score.confusion().collect();
     if entries.len() > ENTRIES {
@@ -198,7 +200,7 @@ fn confusion(score: &Score, names: &[String]) -> Vec<Confusion> {
         entries.sort_by_key(|(.., samples)| std::cmp::Reverse(*samples));
         entries.truncate(ENTRIES);
     }
-    // A name comes from the user's data: control characters are escaped in results files.
+    // A class name comes from the user's data, so control characters are escaped for the results files.
     let name = |class: usize| match names.get(class) {
         Some(name) => one_line(name),
         None => class.to_string(),
@@ -212,14 +214,14 @@ fn confusion(score: &Score, names: &[String]) -> Vec<Confusion> {
     entries.collect()
 }
 
-fn named(split: &str, metrics: Vec<(&'static str, Option<f64>)>) -> Metric {
+fn named(split: &str, metrics: Vec<(&'static str, Option<f64>)>) -> Metrics {
     let named = metrics.into_iter();
     named
         .map(|(name, value)| (format!("{split}_{name}"), value))
         .collect()
 }
 
-/// The rows of a validation: the split, with `cycle` repeated until `batches` full batches are filled.
+/// The rows of one validation: those of the split; with `cycle` they repeat until `batches` full batches are filled.
 fn validated(split: &[u32], spec: &ValidationSpec) -> Vec<u32> {
     let rows = split.iter().copied();
     match spec.batches {
@@ -239,7 +241,7 @@ fn loader(
     Ok(Some(Loader::new(Arc::clone(dataset), rows, options)?))
 }
 
-/// Up to [`FIXED_ROWS`] rows of a split, spread evenly over it, not augmented.
+/// A batch of up to [`FIXED_ROWS`] rows, spread evenly over a split and not augmented.
 fn fixed_batch(dataset: &Arc<dyn Dataset>, split: &[u32]) -> Result<Batch, DatasetError> {
     let count = split.len().min(FIXED_ROWS);
     let rows: Vec<u32> = (0..count).map(|i| split[i * split.len() / count]).collect();

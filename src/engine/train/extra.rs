@@ -1,4 +1,4 @@
-//! Extra steps at the end of a run: real steps on real batches, after which the weights are not used.
+//! Extra training steps at the end of a run, for timing only: the weights after them are not used.
 
 use super::error::TrainError;
 use super::learner::{Learner, divergence};
@@ -8,12 +8,12 @@ use crate::loader::Loader;
 use crate::measure::{Pace, PaceSummary, StepTimes, Stopwatch};
 use crate::ops::Kernels;
 
-/// Number and settings of the extra steps, which continue where training ended.
+/// Number and settings of the extra steps. They continue with the epoch after training.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExtraSteps {
-    /// Number of steps to time, after one warm-up step.
+    /// Number of steps to time; one warm-up step comes before them.
     pub(super) wanted: usize,
-    /// The first epoch after training.
+    /// Index of the epoch with which the extra steps begin, the first after training.
     pub(super) epoch: usize,
     pub(super) lr: f64,
     pub(super) steps: Steps,
@@ -25,14 +25,13 @@ impl ExtraSteps {
         self.steps.iter().next().map_or(0, |step| step.samples)
     }
 
-    /// Takes the steps: `begin` starts the stopwatch of a counted step, `note` receives its times. This changes the
-    /// weights.
+    /// Takes the steps. `begin` starts the stopwatch of a timed step, `note` receives its times. The weights change.
     ///
-    /// The first step is a warm-up; steps with fewer samples than the first are not counted either. Returns `false` if
-    /// a loss diverges.
+    /// The first step is a warm-up; steps with fewer samples than the first one are not timed either. Returns `false`
+    /// if a loss diverges.
     ///
     /// # Errors
-    /// Errors of a step.
+    /// Errors of a training step.
     pub(super) fn take<'w, D: Kernels>(
         &self,
         learner: &mut Learner<D>,
@@ -69,18 +68,18 @@ impl ExtraSteps {
         Ok(true)
     }
 
-    /// Takes the steps, waiting for the device at the end of every phase; returns their summary, or `None` if a loss
+    /// Takes the steps and waits for the device after every phase. Returns a summary of their times, `None` if a loss
     /// diverges.
     ///
     /// # Errors
-    /// Errors of a step.
+    /// Errors of a training step.
     pub(super) fn by_phase<D: Kernels>(
         &self,
         learner: &mut Learner<D>,
         loader: &Loader,
     ) -> Result<Option<PaceSummary>, TrainError> {
         let device = learner.device.clone();
-        // An error here occurs again at the next operation, which reports it.
+        // The error is ignored here, because the next operation fails with it again and reports it.
         let wait = || drop(device.try_synchronize());
         let (mut pace, samples) = (Pace::new(0), self.samples());
         let begin = || Stopwatch::start_synchronised(&wait);
@@ -93,13 +92,13 @@ impl ExtraSteps {
 
 pub(super) const DIVERGED: &str = "the loss diverged in its extra steps";
 
-/// The warning that phases were not timed; the run itself is complete.
+/// Event that warns of missing phase times; the run's results are complete all the same.
 pub(super) fn no_phases(reason: &str) -> Event {
     let message = format!("no times of phases: {reason}");
     Event::Warning { message }
 }
 
-/// The event with the profile, or a warning that there is none; the run itself is complete.
+/// Event with the profile, or a warning that there is none; the run's results are complete in both cases.
 pub(super) fn profile_event(profile: Result<Option<Profile>, TrainError>) -> Event {
     let reason = match profile {
         Ok(Some(profile)) => return Event::Profile(Box::new(profile)),

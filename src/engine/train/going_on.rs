@@ -11,7 +11,8 @@ use crate::event::{Emit, Event};
 use crate::ops::{Kernels, StepControl};
 
 impl<D: Kernels> Session<'_, D> {
-    /// Restores the state of an interrupted run, if there is one, and sends the events of its epochs again.
+    /// Restores the training state of an interrupted run and sends the events of its finished epochs again. Begins anew
+    /// if there is no state, or with a warning if the state cannot be read.
     pub(super) fn go_on(&mut self, emit: &mut Emit<'_>) -> Result<Begin, TrainError> {
         let order = self.resuming.order.as_ref();
         let Some(path) = order.and_then(|order| order.from.clone()) else {
@@ -46,7 +47,8 @@ impl<D: Kernels> Session<'_, D> {
             if past.judgement.is_due {
                 self.accuracies.note(epoch, &past.judgement.validation);
             }
-            // This copies the current weights as buffers for the best ones; their values are then read from the file.
+            // Copies the current weights, only to allocate buffers for the best weights; their values are read from the
+            // file below.
             let verdict = self.judge(epoch, past.outcome.train_loss, &past.judgement)?;
             is_over = verdict == Verdict::Stop;
             emit(past.clone().into_event(epoch));

@@ -1,4 +1,4 @@
-//! [`Learner`]: the model under training, and one optimizer step.
+//! [`Learner`]: the model in training with its optimizer, and one optimizer step.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,42 +11,43 @@ use crate::loader::Epoch;
 use crate::measure::{Phase, Profiler, Stopwatch};
 use crate::ops::{Grads, Kernels, Result, StepControl, Var, Work, layers_by_key};
 use crate::optim::{ClipBy, Ema, Optimizer, clip_factors};
-use crate::tasks::{MicroStepResult, Place, Task};
+use crate::tasks::{MicroStepResult, Task, TrainingPosition};
 
-/// The state that a step changes.
+/// Everything that an optimizer step reads or changes.
 pub(super) struct Learner<D: Kernels> {
     pub(super) device: D,
     pub(super) task: Box<dyn Task<D>>,
     pub(super) optimizer: Optimizer<D>,
     pub(super) ema: Option<Ema<D>>,
-    /// Largest norm of the gradients, and which parameters share a norm.
+    /// Maximum gradient norm, and whether it is taken over the model or over each part; `None` for no clipping.
     pub(super) clip: Option<(f64, ClipBy)>,
-    /// Loss above which training counts as diverged.
+    /// Loss above which training counts as diverged; `None` for no such limit.
     pub(super) max_loss: Option<f64>,
-    /// Detects divergence on the device, by the same limits, if reading a loss would wait for the device.
+    /// Decides on the device about divergence, clipping and loss scaling; `None` if the host decides, as on the CPU.
     pub(super) control: Option<D::Control>,
     pub(super) steps: u64,
-    /// Cost of the first micro-step.
+    /// Cost of the first micro-step; `None` before it.
     pub(super) cost: Option<Cost>,
-    /// Operations of the counted step; empty before it was taken.
+    /// Operations of the counted step (`work.csv`); empty before that step.
     pub(super) work: Vec<OpWork>,
 }
 
-/// Cost of one micro-step other than time: FLOPs and memory.
+/// FLOPs and memory of one micro-step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cost {
     pub(super) samples: usize,
     /// FLOPs of the micro-step.
     pub(super) work: Work,
-    /// Activations held at the end of the forward pass, in bytes.
+    /// Bytes of activations that are kept for the backward pass.
     pub(super) activation_bytes: u64,
 }
 
-/// The loss of a step, still on its device: the losses of its micro-steps with their weights.
+/// The loss of a step, still on the device: the mean losses of its micro-steps, each with its share of the step's
+/// samples.
 pub(super) struct StepLoss<D: Kernels>(Vec<(Var<D>, f64)>);
 
 impl<D: Kernels> StepLoss<D> {
-    /// The mean over the step's samples. Forces a device sync.
+    /// The mean loss over the step's samples. Synchronises the device.
     pub(super) fn read(&self, device: &D) -> Result<f64, TrainError> {
         let mut mean = 0.0;
         for (loss, share) in &self.0 {
@@ -55,7 +56,7 @@ impl<D: Kernels> StepLoss<D> {
         Ok(mean)
     }
 
-    /// The means of several steps, with one device sync.
+    /// The mean losses of several steps; synchronises the device only once.
     pub(super) fn read_all(losses: &[Self], device: &D) -> Result<Vec<f64>, TrainError> {
         let parts = losses.iter().flat_map(|loss| &loss.0);
         let buffers: Vec<&Buffer<D>> = parts.map(|(loss, _)| loss.data()).collect();
@@ -71,10 +72,10 @@ impl<D: Kernels> StepLoss<D> {
 }
 
 impl<D: Kernels> Learner<D> {
-    /// One optimizer step: micro-steps, then clip, step, average.
+    /// One optimizer step: gradients of all micro-steps, clipping, update of the weights and of their moving average.
     ///
-    /// A loss that is NaN, or above its limit, leaves the weights unchanged; on a device where reading it would wait,
-    /// all later steps leave them unchanged too.
+    /// A loss that is not finite or above `max_loss` leaves the weights unchanged. With a `control`, all later steps
+    /// leave them unchanged too, because the host reads the loss only later.
     pub(super) fn step(
         &mut self,
         step: Step,
@@ -90,7 +91,7 @@ impl<D: Kernels> Learner<D> {
             let batch = batches.next().ok_or(TrainError::Short(index))??;
             watch.mark(Phase::DataWait);
             let (size, share) = (batch.size, batch.size as f64 / step.samples as f64);
-            let place = Place {
+            let place = TrainingPosition {
                 epoch: epoch as u64,
                 step: index as u64,
             };
@@ -118,12 +119,12 @@ impl<D: Kernels> Learner<D> {
         Ok(loss)
     }
 
-    /// A profiler that counts operations and does not wait for the device.
+    /// A profiler that counts operations without waiting for the device.
     pub(super) fn counter(&mut self) -> Profiler {
         Profiler::new(layers_by_key(self.task.module()), None)
     }
 
-    /// The gradient with which backpropagation starts, for a micro-step with the weight `share` in its step.
+    /// The gradient from which a micro-step backpropagates; `share` is the micro-step's share of the step's samples.
     fn loss_grad(&self, share: f32) -> Result<Buffer<D>> {
         match &self.control {
             Some(control) => control.loss_grad(&self.device, share),
@@ -157,7 +158,7 @@ impl<D: Kernels> Learner<D> {
         Ok(())
     }
 
-    /// Number of steps skipped because scaled gradients were not finite; `None` without loss scaling.
+    /// Number of steps that were skipped because scaled gradients were not finite; `None` without loss scaling.
     pub(super) fn skipped_steps(&self) -> Result<Option<u64>> {
         let control = self.control.as_ref();
         control.map_or(Ok(None), StepControl::skipped_steps)
@@ -172,7 +173,7 @@ impl<D: Kernels> Learner<D> {
     }
 }
 
-/// Why a loss is divergent: "became NaN"; `None` if it is not.
+/// Why a loss counts as divergent, such as "became NaN"; `None` if it does not.
 pub(super) fn divergence(loss: f64, max_loss: Option<f64>) -> Option<String> {
     match max_loss {
         _ if loss.is_nan() => Some("became NaN".into()),

@@ -1,4 +1,4 @@
-//! [`Log`]: collects facts and times during a run.
+//! [`Log`]: collects the facts and times of a run.
 
 use std::time::Instant;
 
@@ -7,8 +7,8 @@ use super::state::{EpochOutcome, TotalsSoFar};
 use super::stopping::Best;
 use crate::base::statistics::median;
 use crate::event::{
-    DeviceMemoryTimes, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts, Metric, OpWork, PhaseTimes,
-    RunFacts, RunTimes, SAMPLES,
+    DeviceMemoryTimes, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts, Metrics, OpWork,
+    PhaseTimes, RunFacts, RunTimes, SAMPLES,
 };
 use crate::loader;
 use crate::measure::gpu::GpuMeter;
@@ -30,22 +30,22 @@ pub(super) struct Log {
     train_s: f64,
     validation_s: f64,
     pub(super) checkpoint_bytes: Option<u64>,
-    /// Seconds of the costly evaluation, if there was one.
+    /// Seconds of the costly evaluation; `None` if there was none.
     assessment_s: Option<f64>,
-    /// Seconds that count nowhere ([`Self::leave_out`]).
+    /// Seconds that are excluded from all times of the run ([`Self::leave_out`]).
     left_out_s: f64,
-    /// Seconds of earlier, interrupted processes of this run, if it was resumed.
+    /// Seconds of earlier, interrupted processes of this run; `None` if the run was not resumed.
     earlier_s: Option<f64>,
     first_losses: Vec<Option<f64>>,
-    /// Samples of the first epoch.
+    /// Number of samples of the first epoch.
     first_samples: u64,
     full_epochs_s: Vec<f64>,
-    /// Seconds of training at the end of each epoch.
+    /// For each epoch: seconds of training up to its end.
     ends_s: Vec<f64>,
 }
 
 impl Log {
-    /// A log of a run that began at `start`, whose first `warmup` steps are not measured.
+    /// A log of a run that began at `start`; its first `warmup` steps are left out of step times.
     pub(super) fn new(start: Instant, warmup: usize) -> Self {
         Self {
             start,
@@ -71,19 +71,19 @@ impl Log {
         }
     }
 
-    /// Called when data, model and weights are ready; keeps the memory that each takes.
+    /// Records that data and model are ready, and the bytes of parameters, gradients and optimizer state.
     pub(super) fn ready(&mut self, parts: MemoryParts) {
         self.parts = parts;
         self.startup_s = self.start.elapsed().as_secs_f64();
     }
 
-    /// Called when the evaluation before training has ended; memory is measured from then on.
+    /// Records that training begins; peak memory is measured from here on.
     pub(super) fn begin_training(&mut self) {
         self.memory = PeakMemory::start();
         self.device_memory.leave_out();
     }
 
-    /// The log's values that are needed to resume the run.
+    /// The values that the training state keeps for a resumed run.
     pub(super) fn so_far(&self) -> TotalsSoFar {
         TotalsSoFar {
             eval_loss_before: self.facts.eval_loss_before,
@@ -92,7 +92,7 @@ impl Log {
         }
     }
 
-    /// Continues the log of an interrupted run.
+    /// Takes over the values of an interrupted run.
     pub(super) fn go_on(&mut self, from: TotalsSoFar) {
         self.facts.eval_loss_before = from.eval_loss_before;
         self.validation_s = from.validation_s;
@@ -104,12 +104,12 @@ impl Log {
         self.earlier_s.unwrap_or(0.0) + self.start.elapsed().as_secs_f64() - left_out_s
     }
 
-    /// Seconds of training so far.
+    /// Seconds of training in the finished epochs.
     pub(super) fn train_s(&self) -> f64 {
         self.train_s
     }
 
-    /// An epoch of training is over, the validation not begun.
+    /// Records a trained epoch, before its validation. `is_full`: the epoch was not cut short by `steps-per-epoch`.
     pub(super) fn add_epoch(&mut self, outcome: &EpochOutcome, is_full: bool) {
         let facts = &mut self.facts;
         facts.epochs += 1;
@@ -132,7 +132,7 @@ impl Log {
         }
     }
 
-    /// Runs `evaluate`, and counts its seconds and memory for validation.
+    /// Runs `evaluate`; its time and peak memory count as validation.
     pub(super) fn validation<T>(&mut self, evaluate: impl FnOnce() -> T) -> T {
         self.memory.end_training();
         self.device_memory.end_training();
@@ -144,7 +144,7 @@ impl Log {
         result
     }
 
-    /// Runs work that is not part of the run: its seconds are excluded from all times.
+    /// Runs work whose time is excluded from all times of the run.
     pub(super) fn leave_out<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
@@ -152,11 +152,12 @@ impl Log {
         result
     }
 
-    /// Runs the costly evaluation and times it separately; returns its metrics.
+    /// Runs the costly evaluation, whose time counts separately; returns its metrics, empty if there was nothing to
+    /// evaluate.
     pub(super) fn assessment<E>(
         &mut self,
-        assess: impl FnOnce() -> Result<Option<Metric>, E>,
-    ) -> Result<Metric, E> {
+        assess: impl FnOnce() -> Result<Option<Metrics>, E>,
+    ) -> Result<Metrics, E> {
         self.memory.end_training();
         self.device_memory.end_training();
         let start = Instant::now();
@@ -175,7 +176,7 @@ impl Log {
         self.parts.activation_bytes = cost.activation_bytes;
     }
 
-    /// Sets the work of a step and of an epoch; empty if the run ended before the counted step.
+    /// Sets the work of the counted step. Does nothing if `step` is empty: the run ended before that step.
     pub(super) fn add_work(&mut self, mut step: Vec<OpWork>) {
         if !step.is_empty() {
             let samples = OpWork {
@@ -188,10 +189,10 @@ impl Log {
         }
     }
 
-    /// Stops sampling the GPU.
+    /// Ends the measurement of the GPU and keeps its results.
     ///
     /// # Errors
-    /// Its counters could not be read; a sentence says why.
+    /// A message if the GPU's counters could not be read.
     pub(super) fn end_watch(&mut self) -> Result<(), String> {
         let meter = std::mem::replace(&mut self.gpu, GpuMeter::absent());
         if !meter.has_counters() {
@@ -205,7 +206,8 @@ impl Log {
         Ok(())
     }
 
-    /// Facts and times at the end of the run.
+    /// Completes the facts and times at the end of the run. `device_memory` is the device's free and total memory in
+    /// bytes.
     pub(super) fn finish(
         mut self,
         best: Option<Best>,
@@ -259,7 +261,7 @@ impl Log {
     }
 }
 
-/// The mean; `None` for no values, or if one is missing.
+/// The mean; `None` if there are no values or a value is `None`.
 fn mean(values: &[Option<f64>]) -> Option<f64> {
     let sum: Option<f64> = values.iter().copied().sum();
     sum.filter(|_| !values.is_empty())
@@ -271,15 +273,15 @@ fn improvement_per_s(facts: &RunFacts, best_epoch_s: Option<f64>) -> Option<f64>
     rate.is_finite().then_some(rate)
 }
 
-/// Adds the phases of the extra steps, which wait for the device after each phase, and the ratio of their time to that
-/// of ordinary steps.
+/// Sets the phase times to those of the extra steps, which wait for the device after each phase. Also sets how many
+/// times longer such a step takes than an ordinary one (`observer_ratio`).
 pub(super) fn add_phases(times: &mut RunTimes, extra: &PaceSummary) {
     times.phases = phases(&extra.mean);
     let ratio = 1e3 * extra.mean.total_s / times.step_mean_ms;
     times.observer_ratio = ratio.is_finite().then_some(ratio);
 }
 
-/// Mean times of a step by phase.
+/// Mean time of each phase of a step.
 pub(super) fn phases(mean: &StepTimes) -> PhaseTimes {
     let ms = |phase| 1e3 * mean.phase_s(phase);
     PhaseTimes {
@@ -293,7 +295,7 @@ pub(super) fn phases(mean: &StepTimes) -> PhaseTimes {
     }
 }
 
-/// The allocator's high-water marks, and the memory in use: the driver's total less free.
+/// Peak memory by the allocator's counters, and the memory in use: the driver's total minus free memory.
 fn device_memory_times(peaks: Peaks, memory: Option<(u64, u64)>) -> DeviceMemoryTimes {
     let used_bytes = memory.map(|(free, total)| total.saturating_sub(free));
     let source = "CU_MEMPOOL_ATTR_USED_MEM_HIGH; in use: cuMemGetInfo";

@@ -1,4 +1,4 @@
-//! [`evaluate`]: several trained models as one, by the mean of their predictions. Nothing is trained.
+//! [`evaluate`]: evaluates several trained models as an ensemble, by the mean of their predictions. Nothing is trained.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::session::Outcome;
 use super::setup;
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
-use crate::event::{Emit, Event, Member, MemoryParts, Metric, Order, RunFacts, numeric_class_of};
+use crate::event::{Emit, Event, Member, MemoryParts, Metrics, Order, RunFacts, numeric_class_of};
 use crate::layers::checkpoint::{self, Tensor};
 use crate::loader::{Batch, LoaderTimes};
 use crate::ops::{Kernels, OpError, count_parameters};
@@ -20,15 +20,14 @@ use crate::tasks::{Outputs, Score, Task};
 
 struct Members<D: Kernels> {
     tasks: Vec<Box<dyn Task<D>>>,
-    /// Kind of the first model, for messages.
+    /// Kind of the first model, for error messages.
     kind: &'static str,
 }
 
-/// Evaluates the order's members on its cell's data like a single model whose outputs are the mean of the members'
-/// outputs.
+/// Evaluates the order's members on the cell's data like a single model that outputs the mean of the members' outputs.
 ///
-/// Parameters and FLOPs are summed over the members. The only evaluation is also the best one: its loss is `best_loss`,
-/// its accuracy `best_SPLIT_accuracy`, so that an ensemble has the objectives of the trials it is made of.
+/// Parameters and FLOPs are summed over the members. There is only one evaluation, which counts as the best epoch: its
+/// loss is `best_loss`, its accuracy `best_SPLIT_accuracy`, so that an ensemble has the same objectives as its trials.
 ///
 /// # Errors
 /// Weights that cannot be read or do not fit, members that do not fit together, models whose outputs have no mean.
@@ -81,8 +80,8 @@ pub(super) fn evaluate<D: Kernels>(
     Ok(Outcome { facts, times })
 }
 
-/// Notes the score of the fixed batch, with its FLOPs, and the metrics of the splits.
-fn note(facts: &mut RunFacts, fixed: &Score, validation: Metric, tested: Tested) {
+/// Records loss and FLOPs of the fixed batch, and the metrics of the splits.
+fn note(facts: &mut RunFacts, fixed: &Score, validation: Metrics, tested: Tested) {
     let work = fixed.work().forward as f64;
     facts.flops_forward_per_sample = work / fixed.samples().max(1) as f64;
     facts.eval_loss_after = fixed.loss();
@@ -96,8 +95,8 @@ fn note(facts: &mut RunFacts, fixed: &Score, validation: Metric, tested: Tested)
     tested.note(facts);
 }
 
-/// Checks that all members can be evaluated on the same samples with the same noise, and were not trained on these
-/// samples.
+/// Checks that dataset, loss and validation split of all members equal those of the order's cell: then they can be
+/// evaluated on the same samples, and none was trained on these.
 fn check(order: &Order<CellSpec>) -> Result<(), TrainError> {
     let own = &order.cell;
     for member in order.members.iter().map(|member| &member.cell) {
@@ -146,7 +145,7 @@ impl<D: Kernels> Members<D> {
         counts.sum::<usize>() as u64
     }
 
-    /// Checksum of all weights together; each name is prefixed by its member's number.
+    /// Checksum of the weights of all members; each weight's name is prefixed by its member's number.
     fn checksum(&mut self, device: &D) -> Result<String, TrainError> {
         let mut all = Vec::new();
         for (number, task) in self.tasks.iter_mut().enumerate() {
@@ -165,7 +164,7 @@ impl<D: Kernels> Evaluate for Members<D> {
         let outputs = self.tasks.iter_mut();
         let outputs = outputs.map(|task| task.outputs(batch.clone(), index, score));
         let outputs: Vec<Outputs> = outputs.collect::<Result<_, _>>()?;
-        // Dataset and loss are the same for all members, so the first one computes the score.
+        // Dataset and loss are equal for all members, so the first task can compute the score of the mean.
         match (Outputs::mean(&outputs), self.tasks.first_mut()) {
             (Some(mean), Some(task)) => Ok(task.evaluate_outputs(batch, index, mean, score)?),
             _ => Err(TrainError::Unsupported(format!(

@@ -1,15 +1,15 @@
-//! One run, inside the worker: from an [`Order`] to events.
+//! One run, inside the worker process: from an [`Order`] to events.
 //!
 //! Owns [`run`]. `setup.rs` opens the data and builds model, optimizer and loaders; `session.rs` is the training loop,
-//! `ending.rs` the evaluation after it, `epoch.rs` one pass over the data, `learner.rs` one optimizer step.
+//! `ending.rs` the evaluation after training, `epoch.rs` one pass over the data, `learner.rs` one optimizer step.
 //! `evaluation.rs` evaluates the other splits, `accuracy.rs` finds their best accuracy, `assessment.rs` does the costly
 //! evaluation. `stopping.rs` decides when to stop, `cut_off.rs` ends a run at its parent's request, `state.rs`,
 //! `resuming.rs` and `going_on.rs` save and restore the training state of interrupted runs, `threads.rs` sets the
-//! number of threads, `log.rs` collects facts and times. At the very end, `extra.rs` takes steps whose phases are timed
-//! if the device runs asynchronously, `profile.rs` steps whose operations are timed; `work.rs` counts the operations of
-//! one step. An order with members trains nothing: `members.rs` evaluates the mean of their predictions. Only the
-//! cell's checkpoint, the run's state and the order's images are written; the caller of [`run`] receives everything
-//! else as events.
+//! number of threads, `log.rs` collects facts and times. After all results, `extra.rs` takes steps with timed phases if
+//! the device runs asynchronously, and `profile.rs` steps with timed operations; `work.rs` counts the operations of one
+//! step. An order with members trains nothing: `members.rs` evaluates the mean of their predictions. The only files
+//! written are the cell's checkpoints, the training state and the order's images; everything else leaves [`run`] as
+//! events.
 
 mod accuracy;
 mod assessment;
@@ -58,8 +58,8 @@ pub(crate) use trained_run::{CLASS_NAMES, NORMALISATION, RUN};
 /// Trains the order's cell, or evaluates its members, and sends every event to `emit`, from [`Event::Hello`] to
 /// [`Event::Finished`] or [`Event::Failed`]. Never panics on bad input.
 ///
-/// After [`Reply::Stop`](crate::event::Reply::Stop) to an epoch, the run ends, with the facts of a run of that number
-/// of epochs: without test evaluation, ensemble, checkpoint and costly evaluation, and with the current weights.
+/// If the reply to an epoch is [`Reply::Stop`](crate::event::Reply::Stop), the run ends with the current weights and
+/// the facts of a run of that many epochs, but without test evaluation, ensemble, checkpoint and costly evaluation.
 ///
 /// The calling thread becomes one of the compute threads, unless it already belongs to a pool.
 #[expect(
@@ -109,9 +109,9 @@ impl DeviceJob for Job<'_> {
 
     fn run<D: Kernels>(self, device: D) -> Self::Output {
         if self.order.members.is_empty() {
-            // The pool's size depends on the data; setting up calls kernels from outside the pool only a few times.
+            // The pool's size depends on the data, so it is made after the setup, which calls only a few kernels.
             let session = setup::set_up(&device, self.order, self.start)?;
-            // Kept alive until the end of the run, because dropping a pool ends its threads.
+            // Kept until the end of the run, because dropping the pool ends its threads.
             let _pool = join_pool(session.threads);
             session.train(self.emit)
         } else {

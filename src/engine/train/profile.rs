@@ -11,14 +11,14 @@ use crate::loader::{Loader, MadeBatch};
 use crate::measure::{self, Phase, Profiler, SpanKind, StepTimes, Stopwatch, TimedSpan};
 use crate::ops::{Kernels, layers_by_key};
 
-/// Largest number of spans of a profile; its rows are always complete.
+/// Maximum number of spans (timeline entries) in a profile. Its table of operations has no such limit.
 const MOST_SPANS: usize = 20_000;
 
-/// Takes the `measure.phase-steps` steps after the training and times every operation; this changes the weights. `None`
-/// if a loss diverges.
+/// Takes `measure.phase-steps` steps after training and times every operation. The weights change. `None` if a loss
+/// diverges.
 ///
 /// # Errors
-/// Errors of a step.
+/// Errors of a training step.
 pub(super) fn profile<D: Kernels>(
     learner: &mut Learner<D>,
     loader: &Loader,
@@ -37,10 +37,10 @@ pub(super) fn profile<D: Kernels>(
     )))
 }
 
-/// The function that waits for a device that runs asynchronously.
+/// Function that waits until the device has finished; `None` for a device that runs synchronously.
 fn wait<D: Kernels>(device: &D) -> Option<Box<dyn Fn()>> {
     let device = device.clone();
-    // An error here occurs again at the next operation, which reports it.
+    // The error is ignored here, because the next operation fails with it again and reports it.
     let wait = move || drop(device.try_synchronize());
     D::IS_ASYNCHRONOUS.then(|| Box::new(wait) as Box<dyn Fn()>)
 }
@@ -88,7 +88,7 @@ pub(super) fn phase_name(phase: Option<Phase>) -> &'static str {
     }
 }
 
-/// The spans of steps, phases and operations, and of batches whose loading began before the end of the last step.
+/// Timeline entries: steps, phases, operations, and the batches whose loading began before the end of the last step.
 fn spans(spans: &[TimedSpan], made: &[MadeBatch]) -> Vec<Span> {
     let (Some(first), Some(end)) = (spans.first(), spans.iter().map(|span| span.end).max()) else {
         return Vec::new();

@@ -8,23 +8,23 @@ use super::learner::Learner;
 use super::log::Log;
 use super::state::{BegunEpoch, Identity, PastEpoch, Progress, State};
 use super::weights::Weights;
-use crate::event::{Emit, Event, Metric};
+use crate::event::{Emit, Event, Metrics};
 use crate::ops::Kernels;
 use crate::plan::{CellSpec, Resume};
 
-/// Expected training time in seconds from which on a run saves its state by default.
+/// A run saves its state by default if its training is expected to take at least this many seconds.
 const LONG_S: f64 = 600.0;
-/// Seconds between two writes.
+/// Minimum seconds between two writes by default.
 const EVERY_S: f64 = 60.0;
-/// The pause between two writes is at least this multiple of the last write's duration, so that writing takes at most
-/// one percent.
+/// By default the pause between two writes is at least this multiple of the last write's duration, so that writing
+/// takes at most one percent of the time.
 const PAUSE: u32 = 100;
 
-/// When a run saves its training state, and the part of it that is not in device memory.
+/// When a run saves its training state, and the part of that state that is in host memory.
 pub(super) struct Resuming {
     pub(super) order: Option<Resume>,
     pub(super) progress: Progress,
-    /// Whether the run writes its state; unknown at first.
+    /// Whether the run saves its state; `None` while this is undecided.
     pub(super) is_wanted: Option<bool>,
     since: Instant,
     last_cost: Duration,
@@ -49,13 +49,14 @@ impl Resuming {
         }
     }
 
-    /// Whether the run, which has done the fraction `share` of its steps in `trained_s` seconds, saves its state. The
-    /// first answer is final, because a run that does not save its state discards finished epochs.
+    /// Whether the run saves its state, by its expected time: it took `trained_s` seconds for the fraction `share` of
+    /// its steps. The first answer is final, because a run that does not save its state does not record its finished
+    /// epochs.
     fn is_wanted(&mut self, trained_s: f64, share: f64) -> bool {
         *self.is_wanted.get_or_insert(trained_s >= LONG_S * share)
     }
 
-    /// The pause between two writes.
+    /// Minimum time between two writes; `every_s` is the order's setting.
     fn pause(every_s: Option<f64>, last_cost: Duration) -> Duration {
         match every_s {
             Some(seconds) => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
@@ -70,19 +71,19 @@ impl Resuming {
     }
 }
 
-/// Decides at which steps of an epoch the run saves its state.
+/// What is needed to save the training state within an epoch, and to decide when.
 pub(super) struct Pauses<'a, D: Kernels> {
     pub(super) cell: &'a CellSpec,
     pub(super) resuming: &'a mut Resuming,
-    pub(super) best: &'a mut Option<(Weights<D>, Metric)>,
+    pub(super) best: &'a mut Option<(Weights<D>, Metrics)>,
     pub(super) ensemble: &'a mut Ensemble<D>,
     pub(super) log: &'a mut Log,
-    /// Optimizer steps of the run: before the epoch, and all.
+    /// Optimizer steps of the run before the epoch, and in total.
     pub(super) steps: (usize, usize),
 }
 
 impl<D: Kernels> Pauses<'_, D> {
-    /// Whether the run, which has done `done` steps of the epoch in `epoch_s` seconds, writes its state.
+    /// Whether the run saves its state at all; it has done `done` steps of the epoch in `epoch_s` seconds.
     fn is_wanted(&mut self, epoch_s: f64, done: usize) -> bool {
         let (before, all) = self.steps;
         let share = (before + done) as f64 / all.max(1) as f64;
@@ -90,20 +91,20 @@ impl<D: Kernels> Pauses<'_, D> {
         self.resuming.is_wanted(trained_s, share)
     }
 
-    /// Adds the epoch that has just finished.
+    /// Adds a finished epoch to the training state, if the run saves its state.
     pub(super) fn add(&mut self, epoch: &PastEpoch) {
         if self.is_wanted(0.0, 0) {
             self.resuming.progress.epochs.push(epoch.clone());
         }
     }
 
-    /// Whether the state is to be written after `done` steps of the epoch, which took `epoch_s` seconds.
+    /// Whether to write the state now, after `done` steps of the epoch in `epoch_s` seconds.
     pub(super) fn is_due(&mut self, epoch_s: f64, done: usize) -> bool {
         self.resuming.is_time() && self.is_wanted(epoch_s, done)
     }
 
-    /// Saves the state, if the run does so, and returns the duration. The first failure emits a warning; training
-    /// continues.
+    /// Writes the state, if the run saves its state; returns the duration. Training continues after a failure; only the
+    /// first failure sends a warning.
     pub(super) fn write(
         &mut self,
         learner: &mut Learner<D>,
@@ -153,9 +154,9 @@ impl<D: Kernels> Pauses<'_, D> {
 pub(super) struct Begin {
     /// First epoch to train.
     pub(super) epoch: usize,
-    /// Steps of this epoch that are done.
+    /// Finished steps of this epoch; `None` if it has not begun.
     pub(super) begun: Option<BegunEpoch>,
-    /// Whether nothing is left to train.
+    /// Whether early stopping has ended the training already.
     pub(super) is_over: bool,
 }
 

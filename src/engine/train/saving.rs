@@ -10,15 +10,15 @@ use crate::ops::Kernels;
 use crate::plan::{CellSpec, Checkpoint};
 
 pub(super) struct Saving {
-    /// Whether `train.save-to` requests the files.
+    /// Whether `train.save-to` asks for the files.
     is_asked: bool,
     files: Vec<Checkpoint>,
     metadata: Metadata,
 }
 
 impl Saving {
-    /// The files that the run writes: none in repeats, which train the same weights again; without `train.save-to` none
-    /// of `order.keep_weights_below` bytes or more.
+    /// The checkpoint files that the run writes. None in later blocks, which train the same weights again; none either
+    /// if `train.save-to` is not set and the files would take `order.keep_weights_below` bytes or more.
     pub(super) fn of(order: &Order<CellSpec>, data: &OpenDataset, parameters: u64) -> Self {
         let mut files = Vec::new();
         let is_asked = order.cell.train.save_to.is_some();
@@ -41,7 +41,8 @@ impl Saving {
         }
     }
 
-    /// Whether `train.save-to` requests the files: then they are part of the run's results.
+    /// Whether `train.save-to` asks for the files: then they belong to the run's results, and failing to write them
+    /// fails it.
     pub(super) fn is_asked(&self) -> bool {
         self.is_asked
     }
@@ -50,7 +51,7 @@ impl Saving {
         &self.files
     }
 
-    /// Writes the current weights of the model; returns the size of the file in bytes.
+    /// Writes the model's current weights to `file`; returns the file's size in bytes.
     pub(super) fn write<D: Kernels>(
         &self,
         file: &Checkpoint,
@@ -72,5 +73,5 @@ impl Saving {
     }
 }
 
-/// Bytes of a value.
+/// Bytes of one f32 value.
 pub(super) const BYTES: u64 = size_of::<f32>() as u64;

@@ -1,4 +1,4 @@
-//! [`Session`]: a run from its first evaluation to its last, with the training loop.
+//! [`Session`]: a run after its setup, with the training loop.
 
 use super::accuracy::Accuracies;
 use super::assessment::Costly;
@@ -17,41 +17,41 @@ use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
 use super::work::counted_step;
-use crate::event::{Emit, Event, Metric, Reply, RunFacts, RunTimes, numeric_class_of};
+use crate::event::{Emit, Event, Metrics, Reply, RunFacts, RunTimes, numeric_class_of};
 use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;
 use crate::ops::{Kernels, Result};
 use crate::optim::Rate;
 use crate::plan::CellSpec;
-use crate::tasks::Place;
+use crate::tasks::TrainingPosition;
 
 /// State of a run after its setup.
 pub(super) struct Session<'a, D: Kernels> {
     pub(super) cell: &'a CellSpec,
-    /// Threads to compute with; without a number, the run's share of the cores.
+    /// Number of compute threads; `None`: the run's share of the cores.
     pub(super) threads: Option<usize>,
     pub(super) learner: Learner<D>,
     pub(super) loader: Loader,
     pub(super) steps: Steps,
     pub(super) rate: Rate,
     pub(super) evaluation: Evaluation,
-    /// The costly evaluation, if the order requests one.
+    /// The costly evaluation; `None` if the order does not ask for it.
     pub(super) costly: Option<Costly>,
     pub(super) saving: Saving,
     pub(super) resuming: Resuming,
-    /// Whether extra steps are timed by operation at the end.
+    /// Whether the run takes extra steps at the end in which every operation is timed.
     pub(super) profiles: bool,
-    /// Whether the run waits for a reply after every epoch.
+    /// Whether the run waits for its parent's reply after every epoch.
     pub(super) awaits_verdicts: bool,
     pub(super) stopping: Stopping,
     pub(super) accuracies: Accuracies,
-    /// The best epoch's weights and validation metrics, if they must be restored.
-    pub(super) best: Option<(Weights<D>, Metric)>,
-    /// The best epochs' weights, if their mean is evaluated.
+    /// Weights and validation metrics of the best epoch; `None` unless early stopping restores the best weights.
+    pub(super) best: Option<(Weights<D>, Metrics)>,
+    /// Weights of the best epochs, whose mean is evaluated (`validation.ensemble`).
     pub(super) ensemble: Ensemble<D>,
-    /// The last validation, if the weights have not changed since.
-    pub(super) validated: Option<Metric>,
+    /// Metrics of the last validation; `None` if the weights have changed since.
+    pub(super) validated: Option<Metrics>,
     pub(super) log: Log,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Outcome {
 }
 
 impl<D: Kernels> Session<'_, D> {
-    /// Trains to the end.
+    /// Trains, evaluates and saves: the whole run.
     pub(super) fn train(mut self, emit: &mut Emit<'_>) -> Result<Outcome, TrainError> {
         let epochs = self.cell.train.epochs;
         emit(Event::Started {
@@ -139,7 +139,8 @@ impl<D: Kernels> Session<'_, D> {
         Ok(outcome)
     }
 
-    /// The schedule of saving the state in an epoch, and the learner (borrowed together).
+    /// What is needed to save the state in an epoch, and the learner, loader and learning rate, which are borrowed
+    /// together.
     fn pauses(&mut self, epoch: usize) -> (Pauses<'_, D>, &mut Learner<D>, &Loader, &Rate) {
         let count = self.steps.count();
         let pauses = Pauses {
@@ -153,7 +154,7 @@ impl<D: Kernels> Session<'_, D> {
         (pauses, &mut self.learner, &self.loader, &self.rate)
     }
 
-    /// Records a finished epoch for the training state, and saves the state if it is due or this was the last epoch.
+    /// Adds a finished epoch to the training state. Writes the state if it is time to, or if the epoch is the last one.
     fn end_epoch(&mut self, epoch: usize, past: &PastEpoch, is_last: bool, emit: &mut Emit<'_>) {
         let (mut pauses, learner, ..) = self.pauses(epoch + 1);
         pauses.add(past);
@@ -162,7 +163,8 @@ impl<D: Kernels> Session<'_, D> {
         }
     }
 
-    /// Validates every `validation.every` epochs and after the last one, with the averaged weights if there are any.
+    /// Validates if the epoch is due (every `validation.every` epochs and the last one), with the averaged weights if
+    /// there are any. Without a validation the result is empty.
     fn validate(&mut self, epoch: usize, has_diverged: bool) -> Result<Judgement, TrainError> {
         let every = self.cell.validation.every.max(1);
         let is_last = epoch + 1 == self.cell.train.epochs;
@@ -183,7 +185,7 @@ impl<D: Kernels> Session<'_, D> {
         })
     }
 
-    pub(super) fn validate_now(&mut self) -> Result<(Option<f64>, Metric), TrainError> {
+    pub(super) fn validate_now(&mut self) -> Result<(Option<f64>, Metrics), TrainError> {
         let (learner, evaluation) = (&mut self.learner, &self.evaluation);
         let (loss, metrics) = self.log.validation(|| {
             with_average(learner, |learner| evaluation.validate(&mut *learner.task))
@@ -192,8 +194,8 @@ impl<D: Kernels> Session<'_, D> {
         Ok((loss, metrics))
     }
 
-    /// Passes the epoch's loss to early stopping and the schedule, and keeps the weights of the best epoch if they must
-    /// be restored.
+    /// Gives the epoch's loss to early stopping, schedule and ensemble; copies the weights if the epoch is the best so
+    /// far and the best weights are restored at the end.
     pub(super) fn judge(
         &mut self,
         epoch: usize,
@@ -232,7 +234,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// The loss of the fixed batch with the raw weights.
+    /// The loss of the fixed batch with the current weights, not the averaged ones; `None` if it is not finite.
     pub(super) fn fixed_batch_loss(&mut self) -> Result<Option<f64>, TrainError> {
         let (task, evaluation) = (&mut self.learner.task, &self.evaluation);
         let score = self.log.validation(|| evaluation.fixed(&mut **task))?;
@@ -248,9 +250,12 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// The cost of one sample, measured by a step that leaves the weights unchanged.
+    /// The cost of one sample, from a forward and backward pass that does not change the weights.
     fn probe_cost(&mut self) -> Result<Cost, TrainError> {
-        let (batch, place) = (self.evaluation.one_sample()?, Place { epoch: 0, step: 0 });
+        let (batch, place) = (
+            self.evaluation.one_sample()?,
+            TrainingPosition { epoch: 0, step: 0 },
+        );
         let mut watch = Stopwatch::start();
         let one = self.learner.device.full_buffer(1, 1.0)?;
         let task = &mut self.learner.task;
@@ -262,7 +267,7 @@ impl<D: Kernels> Session<'_, D> {
         })
     }
 
-    /// Writes the checkpoint files. If they were not requested, a failure is only a warning.
+    /// Writes the checkpoint files. If `train.save-to` does not ask for them, a failure is only a warning.
     fn save(&mut self, emit: &mut Emit<'_>) -> Result<(), TrainError> {
         match self.write_files() {
             Err(error) if !self.saving.is_asked() => {
@@ -288,7 +293,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// Runs the costly evaluation (samples, verification, selection) with the averaged weights if there are any.
+    /// Runs the costly evaluation (samples, verification, selection), with the averaged weights if there are any.
     fn assess(&mut self, emit: &mut Emit<'_>) -> Result<(), TrainError> {
         let Some(costly) = &self.costly else {
             return Ok(());
@@ -304,7 +309,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// Completes facts and times, and only then takes the extra steps that are timed by phase or by operation, if any.
+    /// Completes facts and times, and then takes the extra steps, timed by phase or by operation, if the run has any.
     pub(super) fn finish(
         mut self,
         emit: &mut Emit<'_>,
@@ -360,7 +365,7 @@ impl<D: Kernels> Session<'_, D> {
     }
 }
 
-/// Calls `work` with the averaged weights in place of the raw ones, if there are any.
+/// Calls `work` while the model has the averaged weights (`train.ema`), or its own weights if there is no average.
 pub(super) fn with_average<D: Kernels, T>(
     learner: &mut Learner<D>,
     work: impl FnOnce(&mut Learner<D>) -> Result<T, TrainError>,

@@ -1,4 +1,4 @@
-//! From an order to a session: data, model, optimizer, loaders.
+//! The setup of a run, from an order to a session: data, model, optimizer and loaders.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,7 +30,7 @@ use crate::optim::{Ema, Limits, Rate, control};
 use crate::plan::{CellSpec, Precision};
 use crate::tasks::{self, Task, TaskParts};
 
-/// Opens the data, builds model, optimizer and loaders: the setup before the first step.
+/// Opens the data and builds model, optimizer and loaders.
 pub(super) fn set_up<'a, D: Kernels>(
     device: &D,
     order: &'a Order<CellSpec>,
@@ -82,7 +82,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     })
 }
 
-/// Properties in which a saved state must equal the run that resumes from it.
+/// The properties of this run that must equal those in a training state to resume from it.
 fn identity<D: Kernels>(device: &D, order: &Order<CellSpec>) -> Result<Identity, TrainError> {
     let resume = order.resume.as_ref();
     Ok(Identity {
@@ -93,7 +93,7 @@ fn identity<D: Kernels>(device: &D, order: &Order<CellSpec>) -> Result<Identity,
     })
 }
 
-/// Sets the precision of products, in training and evaluation.
+/// Sets the arithmetic of products (f32, TF32 …) on the device, for training and evaluation.
 pub(super) fn set_arithmetic<D: Kernels>(
     device: &D,
     precision: Precision,
@@ -103,15 +103,16 @@ pub(super) fn set_arithmetic<D: Kernels>(
     chosen.map_err(|error| TrainError::Unsupported(format!("precision `{name}`: {error}")))
 }
 
-/// The function that reads how much device memory the run holds.
+/// A reader of the device memory that the run holds.
 pub(super) fn device_memory<D: Kernels>(device: &D) -> DeviceMemory {
     let device = device.clone();
-    // An error here occurs again at the next operation, which reports it.
+    // The error is ignored here, because the next operation fails with it again and reports it.
     let take = move || device.take_peak_bytes().ok().flatten();
     DeviceMemory::read_by(Box::new(take))
 }
 
-/// A missing library is not reported here: it is a property of the machine, reported once.
+/// A meter of the GPU's counters, absent on the CPU. Also absent if the NVML library is missing, which is not reported
+/// here: it is a property of the machine, reported once.
 pub(super) fn gpu_meter<D: Kernels>(device: &D) -> GpuMeter {
     match device.counters() {
         Some(Ok(address)) => GpuMeter::nvml(address.library, address.bus_id),
@@ -119,7 +120,7 @@ pub(super) fn gpu_meter<D: Kernels>(device: &D) -> GpuMeter {
     }
 }
 
-/// Model and loss of the cell, the model with initial weights.
+/// Builds model and loss of the cell; the model has initial weights.
 pub(super) fn task<D: Kernels>(
     device: &D,
     cell: &CellSpec,

@@ -1,8 +1,8 @@
-//! [`State`]: everything that training changes, in a file, so that an interrupted run can resume with bit-identical
-//! results.
+//! [`State`]: everything that training changes, written to a file, so that an interrupted run can resume with
+//! bit-identical results.
 //!
-//! Order of samples, augmentation, dropout and noise are drawn from seed, epoch and step, so that no generator has a
-//! state.
+//! The order of samples, augmentation, dropout and noise need no stored generator states: they are drawn from seed,
+//! epoch and step.
 
 use std::collections::BTreeMap;
 use std::path::Path as FilePath;
@@ -14,55 +14,56 @@ use super::ensemble::Ensemble;
 use super::learner::{Cost, Learner};
 use super::weights::Weights;
 use crate::device::Buffer;
-use crate::event::{EpochRow, Event, Metric, OpWork, StepRow};
+use crate::event::{EpochRow, Event, Metrics, OpWork, StepRow};
 use crate::layers::checkpoint::{self, CheckpointError, Entry, Metadata};
 use crate::ops::{Kernels, OpError, Path, Result, StepControl, for_each_trained};
 
-/// Name of the tensor with the bytes of [`Progress`], as JSON.
+/// Name of the tensor with [`Progress`], as the bytes of its JSON.
 const PROGRESS: &str = "progress";
-/// Name of the tensor with the BLAKE3 digest of all data before it.
+/// Name of the last tensor, the BLAKE3 digest of the data of all other tensors.
 const DIGEST: &str = "digest";
-/// Name of the metadata entry with the digest by which runs of more epochs recognise the file.
+/// Name of the metadata entry with the lineage, by which a run with more epochs finds the file.
 const LINEAGE: &str = "lineage";
 const EPOCHS: &str = "epochs";
 const DIGEST_BYTES: usize = blake3::OUT_LEN;
 
-/// The progress of a run: its training state outside of device memory.
+/// The part of the training state that is in host memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Progress {
     pub(super) identity: Identity,
-    /// Optimizer steps.
+    /// Number of optimizer steps.
     pub(super) steps: u64,
-    /// Counters of the device's control, if it decides about steps.
+    /// Counters of the device's step control; empty if the host decides about steps.
     pub(super) control: Vec<f64>,
     pub(super) cost: Option<Cost>,
     pub(super) work: Vec<OpWork>,
     pub(super) so_far: TotalsSoFar,
     /// Finished epochs.
     pub(super) epochs: Vec<PastEpoch>,
-    /// The first unfinished epoch, if some of its steps are done.
+    /// The first unfinished epoch; `None` if none of its steps is done.
     pub(super) begun: Option<BegunEpoch>,
 }
 
 impl Progress {
-    /// Numbers of finished epochs, and of finished optimizer steps in the epoch after them.
+    /// Number of finished epochs, and of finished optimizer steps in the epoch after them.
     pub(super) fn place(&self) -> (usize, usize) {
         let steps = self.begun.as_ref().map_or(0, BegunEpoch::steps);
         (self.epochs.len(), steps)
     }
 }
 
-/// Properties that must be equal for a run to resume from a state with the same results as without interruption.
+/// Properties of a run. A run resumes only from a state in which all of them are equal, so that its results are those
+/// of a run without interruption.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
-    /// Digest of the cell without its number of epochs.
+    /// Lineage: digest of everything but the number of epochs that decides the course of the training.
     pub(super) lineage: String,
     pub(super) code_hash: String,
     pub(super) numeric_class: String,
     pub(super) seed: u64,
 }
 
-/// Results and times of a run so far.
+/// Results and times of a run until its state was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct TotalsSoFar {
     pub(super) eval_loss_before: Option<f64>,
@@ -70,7 +71,7 @@ pub(super) struct TotalsSoFar {
     pub(super) total_s: f64,
 }
 
-/// The lineage digest in a state file, and its number of finished epochs; `None` for another file.
+/// Lineage and number of finished epochs of a state file; `None` if the file is not a state.
 pub fn lineage_and_epochs(path: &FilePath) -> Option<(String, usize)> {
     let mut metadata = checkpoint::read_metadata(path).ok()?;
     let epochs = metadata.get(EPOCHS)?.parse().ok()?;
@@ -87,7 +88,7 @@ pub(super) struct PastEpoch {
 }
 
 impl PastEpoch {
-    /// The epoch as an event for the parent.
+    /// The event that tells the parent process of this epoch.
     pub(super) fn into_event(self, epoch: usize) -> Event {
         Event::Epoch(Box::new(EpochRow {
             epoch,
@@ -99,10 +100,11 @@ impl PastEpoch {
     }
 }
 
-/// Metrics of an epoch, and the loss by which epochs are compared.
+/// Validation metrics of an epoch, and its validation loss, by which epochs are compared; both empty if it was not
+/// validated.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Judgement {
-    pub(super) validation: Metric,
+    pub(super) validation: Metrics,
     pub(super) loss: Option<f64>,
     pub(super) is_due: bool,
 }
@@ -110,13 +112,13 @@ pub(super) struct Judgement {
 /// Everything in device memory that training changes.
 pub(super) struct State<'a, D: Kernels> {
     pub(super) learner: &'a mut Learner<D>,
-    /// The best epoch's weights and validation metrics, if they must be restored.
-    pub(super) best: &'a mut Option<(Weights<D>, Metric)>,
+    /// Weights and validation metrics of the best epoch; `None` unless early stopping restores the best weights.
+    pub(super) best: &'a mut Option<(Weights<D>, Metrics)>,
     pub(super) ensemble: &'a mut Ensemble<D>,
 }
 
 impl<D: Kernels> State<'_, D> {
-    /// Calls `visit` with the name and values of each buffer, in an order that never changes.
+    /// Calls `visit` with the name of each buffer and the buffer itself, always in the same order.
     fn visit(&mut self, visit: &mut dyn FnMut(String, &mut Buffer<D>)) -> Result<()> {
         let device = self.learner.device.clone();
         let mut number = 0;
@@ -146,8 +148,8 @@ impl<D: Kernels> State<'_, D> {
         Ok(())
     }
 
-    /// Completes `progress` from the learner and writes everything to a file; buffers are copied to the host one at a
-    /// time.
+    /// Completes `progress` with the learner's values and writes the state to a file. Buffers are copied to the host
+    /// one at a time, to save memory.
     pub(super) fn write(
         &mut self,
         path: &FilePath,
@@ -202,10 +204,10 @@ impl<D: Kernels> State<'_, D> {
         })
     }
 
-    /// Replaces all values by those of a file that has the same buffers.
+    /// Replaces the values of all buffers by those of a state file.
     ///
     /// # Errors
-    /// [`CheckpointError::Format`] if the buffers differ.
+    /// [`CheckpointError::Format`] if the file has not the same buffers.
     pub(super) fn restore(
         &mut self,
         path: &FilePath,
@@ -233,17 +235,17 @@ impl<D: Kernels> State<'_, D> {
     }
 }
 
-/// A state that was read from a file.
+/// A training state that was read from a file.
 pub(super) struct Saved {
     pub(super) progress: Progress,
     values: BTreeMap<String, Vec<f32>>,
 }
 
 impl Saved {
-    /// Reads a file; `None` if it belongs to a run with another identity.
+    /// Reads a state file; `None` if it belongs to a run with another identity.
     ///
     /// # Errors
-    /// [`CheckpointError::Io`], and [`CheckpointError::Format`] if it is damaged.
+    /// [`CheckpointError::Io`] if the file cannot be read, [`CheckpointError::Format`] if it is damaged.
     pub(super) fn read(
         path: &FilePath,
         identity: &Identity,
@@ -279,17 +281,17 @@ impl Saved {
 pub(super) struct EpochOutcome {
     /// Steps of the epoch, in order.
     pub(super) steps: Vec<StepRow>,
-    /// Samples trained on.
+    /// Number of samples trained on.
     pub(super) samples: u64,
     /// Mean loss over the samples; `None` when it is not finite.
     pub(super) train_loss: Option<f64>,
-    /// Seconds, from the start of the loader to the end of its threads.
+    /// Seconds of training, from the start of the loader until its threads have ended.
     pub(super) seconds: f64,
-    /// Why training diverged, if it did.
+    /// Why training diverged; `None` if it did not.
     pub(super) diverged: Option<String>,
 }
 
-/// The steps of an epoch that are done.
+/// The finished steps of an epoch that was interrupted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct BegunEpoch {
     pub(super) losses: Vec<f64>,
@@ -299,7 +301,7 @@ pub(super) struct BegunEpoch {
 }
 
 impl BegunEpoch {
-    /// The number of optimizer steps.
+    /// Number of finished optimizer steps.
     pub(super) fn steps(&self) -> usize {
         self.losses.len()
     }

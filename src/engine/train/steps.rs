@@ -1,4 +1,4 @@
-//! [`Steps`]: divides the rows of an epoch into micro-steps, and micro-steps into optimizer steps.
+//! [`Steps`]: divides the rows of an epoch into batches (micro-steps), and these into optimizer steps.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use crate::plan::TrainSpec;
 
 /// The optimizer steps of an epoch.
 ///
-/// `accumulate` micro-steps form one optimizer step; the last step of an epoch may have fewer, and its last micro-step
-/// fewer samples. Gradients are weighted by their number of samples, so that a step equals one with a single large
-/// batch.
+/// `accumulate` micro-steps form one optimizer step. The last step of an epoch may have fewer micro-steps, and its last
+/// micro-step fewer samples. Gradients are weighted by their number of samples, so that a step equals a step with one
+/// large batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Steps {
     rows: usize,
@@ -22,16 +22,16 @@ pub(super) struct Steps {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Micro-steps of the step, numbered in the epoch.
+    /// Indices of the step's micro-steps within the epoch.
     pub(super) micro_steps: Range<usize>,
     pub(super) samples: usize,
 }
 
 impl Steps {
-    /// The steps of `rows` rows.
+    /// The steps of an epoch over `rows` rows.
     ///
     /// # Errors
-    /// [`TrainError::NoBatch`] when there is no step.
+    /// [`TrainError::NoBatch`] if the rows do not fill a batch.
     pub(super) fn new(rows: usize, train: &TrainSpec) -> Result<Self, TrainError> {
         let batch_size = train.batch_size.max(1);
         let (batches, all) = train.batches_and_steps(rows);
@@ -58,17 +58,17 @@ impl Steps {
         self.batches
     }
 
-    /// Whether `steps-per-epoch` cuts the epoch short.
+    /// Whether `train.steps-per-epoch` ends epochs before all rows were used.
     pub(super) fn is_capped(&self) -> bool {
         self.is_capped
     }
 
-    /// The batches of the first `steps` steps.
+    /// Number of batches (micro-steps) of the first `steps` steps.
     pub(super) fn batches_before(&self, steps: usize) -> usize {
         (steps * self.accumulate).min(self.batches)
     }
 
-    /// The steps in order.
+    /// All steps of the epoch, in order.
     pub(super) fn iter(self) -> impl Iterator<Item = Step> {
         (0..self.count).map(move |step| {
             let first = step * self.accumulate;

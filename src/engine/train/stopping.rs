@@ -1,8 +1,8 @@
-//! [`Stopping`]: which epoch is the best, and when to stop. It has no side effects.
+//! [`Stopping`]: decides which epoch is the best and when to stop, from losses alone.
 
 use crate::plan::EarlyStoppingSpec;
 
-/// Follows the loss over epochs.
+/// Early stopping: tracks the best loss over epochs.
 #[derive(Debug)]
 pub(super) struct Stopping {
     spec: Option<EarlyStoppingSpec>,
@@ -20,23 +20,23 @@ pub(super) struct Best {
 /// What to do after an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The best epoch so far: keep its weights and continue.
+    /// The epoch is the best so far: keep its weights and continue.
     Best,
-    /// Train on.
+    /// The epoch is not better, but training continues.
     Continue,
-    /// No improvement for `patience` epochs: stop.
+    /// No improvement for `patience` epochs: training stops.
     Stop,
 }
 
 impl Stopping {
-    /// Without a specification it determines the best epoch and never stops.
+    /// With `None` it finds the best epoch, but never stops.
     pub(super) fn new(spec: Option<EarlyStoppingSpec>) -> Self {
         Self { spec, best: None }
     }
 
-    /// Decides about `epoch` by its loss: validation if there is one, else training.
+    /// Decides about `epoch` by its loss: the validation loss, or the training loss without validation.
     ///
-    /// An epoch is better if its loss is below the best less `min-delta`; a loss that is not finite is never better.
+    /// An epoch is better if its loss is below `best loss - min-delta`; a loss of `None` (not finite) is never better.
     pub(super) fn judge(&mut self, epoch: usize, loss: Option<f64>) -> Verdict {
         let min_delta = self.spec.as_ref().map_or(0.0, |spec| spec.min_delta);
         let bound = self
@@ -57,7 +57,7 @@ impl Stopping {
         self.best
     }
 
-    /// Whether the weights of the best epoch must be kept, and restored at the end.
+    /// Whether the weights of the best epoch are kept, and restored after training.
     pub(super) fn restores_best(&self) -> bool {
         self.spec.as_ref().is_some_and(|spec| spec.restore_best)
     }

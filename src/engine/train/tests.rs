@@ -46,7 +46,7 @@ impl Recorded {
         rows.collect()
     }
 
-    /// Epoch rows without the times of steps.
+    /// The epoch rows with all step times set to 0, which leaves only facts.
     fn curves(&self) -> Vec<EpochRow> {
         let mut rows: Vec<EpochRow> = self.epochs().into_iter().cloned().collect();
         for step in rows.iter_mut().flat_map(|row| &mut row.steps) {
@@ -56,7 +56,7 @@ impl Recorded {
     }
 }
 
-/// 44 rows (32 to train on) for an MLP of 16 units.
+/// An MLP of 16 units on 44 rows, 32 of them for training.
 pub(super) fn cell() -> CellSpec {
     let mlp = "kind = 'mlp', hidden = 16, depth = 1";
     let mut cell = plan::testing::cell(mlp, "kind = 'regression-5d', samples = 44", "kind = 'mse'");
@@ -69,14 +69,14 @@ pub(super) fn cell() -> CellSpec {
 const DIGITS: &str = "kind = 'digits'";
 const CLASSES: &str = "kind = 'cross-entropy'";
 
-/// The same run on digits by their class, a share of which is validated on.
+/// `cell` on images of digits, with their classes as targets and the fraction `validated` as validation split.
 fn of_digits(mut cell: CellSpec, validated: f64) -> CellSpec {
     (cell.dataset, cell.loss) = (Arc::new(spec(DIGITS)), Arc::new(spec(CLASSES)));
     Arc::make_mut(&mut cell.validation).fraction = Some(validated);
     cell
 }
 
-/// The same run of a small U-Net that draws digits.
+/// `cell` with a small U-Net that generates images of digits.
 fn of_unet(cell: CellSpec, base_channels: usize, validated: f64) -> CellSpec {
     let unet = "kind = 'ddpm-unet', embed = 8, heads = 2, groups = 2";
     let mut cell = of_digits(cell, validated);
@@ -119,7 +119,7 @@ fn told_by(order: Order<CellSpec>) -> Recorded {
     told_and_answered(order, |_| Reply::Continue)
 }
 
-/// Runs in a separate thread, since a run makes its thread part of a pool. `reply` answers every epoch.
+/// Executes a run in a thread of its own, since a run makes its thread part of a pool. `reply` answers every epoch.
 fn told_and_answered(
     order: Order<CellSpec>,
     reply: impl Fn(&EpochRow) -> Reply + Sync,
@@ -217,7 +217,7 @@ fn accumulated_micro_steps_are_one_big_batch() {
     let small = told(with(|train| {
         (train.batch_size, train.accumulate, train.optimizer) = (5, 5, sgd.clone());
     }));
-    // 32 rows in steps of 24 and 8 rows, and of 25 and 7: only the first sums are over different rows.
+    // Steps have 24 and 8 of the 32 rows, or 25 and 7: not even the first steps are over the same rows.
     assert_eq!((big.facts().steps, small.facts().steps), (6, 6));
     let exact = told(with(|train| {
         (train.batch_size, train.accumulate, train.optimizer) = (6, 4, sgd);

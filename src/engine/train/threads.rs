@@ -1,18 +1,18 @@
-//! The number of threads of a run, and their pool.
+//! The number of threads of a run, and their thread pool.
 
 use crate::datasets::{Features, Target};
 use crate::plan::CellSpec;
 use crate::tasks::{Algorithm, Workload};
 
-/// FLOPs of a step below which a second thread is useless: the step's matrix products are finished before another
-/// thread wakes up, which takes tens of microseconds ([`crate::ops::parallel`]).
+/// FLOPs of a training step below which a second thread does not help: the matrix products end before another thread
+/// wakes up, which takes tens of microseconds ([`crate::ops::parallel`]).
 const TINY_STEP_FLOP: f64 = 2e7;
 
-/// The number that the cell sets; else one thread if a step is tiny; else, or if the FLOPs are unknown, `None`, which
-/// means the run's share of the cores.
+/// Number of compute threads: the cell's setting; else 1 if a training step is tiny; else, or if the FLOPs are unknown,
+/// `None`, which means the run's share of the cores.
 ///
-/// A step counts as three forward passes of the model, as in the plan. The model's forward FLOPs do not include losses
-/// between paths and the iterations of an equilibrium.
+/// The FLOPs of a step are estimated as three forward passes of the model, as in the plan. Forward FLOPs do not include
+/// losses between paths and the iterations of an equilibrium, so these count as unknown.
 pub(super) fn wanted(cell: &CellSpec, features: Features, target: Target) -> Option<usize> {
     let counts = cell.train.algorithm == Algorithm::Backprop && !cell.loss.compares_paths();
     let forward = cell
@@ -24,10 +24,10 @@ pub(super) fn wanted(cell: &CellSpec, features: Features, target: Target) -> Opt
     cell.train.threads.or(is_tiny.then_some(1))
 }
 
-/// Makes this thread the first of a pool of `threads` threads (rayon's default number if `None`).
+/// Makes the calling thread the first of a pool of `threads` threads (rayon's default number for `None`). Returns
+/// `None` if it belongs to a pool already; results do not depend on the number of threads.
 ///
-/// Kernels called from outside a pool wait at every call until sleeping threads wake up. A thread that is already in a
-/// pool stays there: results do not depend on the number of threads.
+/// Without a pool, every kernel call would wait until sleeping threads wake up.
 pub(crate) fn join_pool(threads: Option<usize>) -> Option<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads.unwrap_or(0))

@@ -1,4 +1,4 @@
-//! [`TrainedRun`]: the metadata of a checkpoint.
+//! [`TrainedRun`]: the metadata of a checkpoint that describe its training.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -9,27 +9,28 @@ use crate::datasets::{Features, OpenDataset, Preparation, Target};
 use crate::layers::checkpoint::Metadata;
 use crate::plan::CellSpec;
 
-/// Name of [`TrainedRun`] in a checkpoint's metadata.
+/// Name of the metadata entry with [`TrainedRun`].
 pub(crate) const RUN: &str = "run";
-/// Name of the entry with the names of the classes.
+/// Name of the metadata entry with the names of the classes.
 pub(crate) const CLASS_NAMES: &str = "class_names";
-/// Name of the entry with the scales of features and target.
+/// Name of the metadata entry with the scales of features and target.
 pub(crate) const NORMALISATION: &str = "normalisation";
 
-/// How the model of a checkpoint was trained, and what was fitted to its training rows: everything that is needed to
-/// use it.
+/// How the model of a checkpoint was trained, and values fitted to its training rows; with the other metadata this is
+/// all that is needed to use the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainedRun {
-    /// The cell; the dataset's path is relative to the checkpoint's folder.
+    /// The cell; the path of its dataset is relative to the checkpoint's folder.
     pub cell: CellSpec,
-    /// The form of a sample's features.
+    /// Kind and size of a sample's features.
     pub features: Features,
-    /// Form of the target.
+    /// Kind and size of a sample's target.
     pub target: Target,
     /// Number of training rows of each class; empty if the target is not a class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class_rows: Vec<usize>,
-    /// Values that were fitted to the training rows, other than normalisation.
+    /// Values fitted to the training rows other than normalisation (vocabulary, columns of a table); `None` if there
+    /// are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Preparation>,
 }
@@ -40,7 +41,7 @@ impl TrainedRun {
     pub fn metadata(cell: &CellSpec, seed: u64, data: &OpenDataset) -> Metadata {
         let dataset = &data.dataset;
         let mut metadata = Metadata::from([
-            // Names, shapes and layouts are PyTorch's; loaders expect this entry.
+            // PyTorch's loaders expect this entry; names, shapes and layouts are PyTorch's too.
             ("format".to_owned(), "pt".to_owned()),
             ("key".to_owned(), cell.key.clone()),
             ("seed".to_owned(), seed.to_string()),
@@ -70,7 +71,7 @@ impl TrainedRun {
     }
 }
 
-/// The cell without folders of this machine: the dataset's path as seen from the checkpoint's folder.
+/// The cell without folders of this machine: the path of the dataset is relative to the checkpoint's folder.
 fn portable(cell: &CellSpec) -> CellSpec {
     let mut own = cell.clone();
     if let Some(folder) = own.checkpoint_folder.take() {
@@ -79,7 +80,7 @@ fn portable(cell: &CellSpec) -> CellSpec {
     if own.train.init_from.is_some() {
         let train = Arc::make_mut(&mut own.train);
         train.init_from = None;
-        // Without initial weights this setting has no meaning.
+        // `fresh` only has a meaning together with `init_from`.
         train.fresh.clear();
     }
     own

@@ -1,17 +1,17 @@
-//! [`Weights`]: a copy of a model's weights in device memory, to be restored later.
+//! [`Weights`]: a copy of a model's trained weights in device memory, to be restored later.
 
 use crate::device::Buffer;
 use crate::ops::{Kernels, Module, Path, Result, for_each_trained};
 use crate::optim::Ema;
 
-/// Weights and their average at one moment; frozen weights are not copied.
+/// The trained weights, the running statistics and the moving average at one moment; frozen weights are not copied.
 pub(super) struct Weights<D: Kernels> {
     buffers: Vec<Buffer<D>>,
     ema: Option<Ema<D>>,
 }
 
 impl<D: Kernels> Weights<D> {
-    /// Copies the weights and buffers of `module`, and the average of the weights.
+    /// Copies the trained weights and buffers of `module`, and the moving average of the weights if there is one.
     pub(super) fn copy(module: &mut dyn Module<D>, ema: Option<&Ema<D>>) -> Result<Self> {
         let mut buffers = Vec::new();
         for_each_trained(module, |_, parameter| {
@@ -23,7 +23,7 @@ impl<D: Kernels> Weights<D> {
         Ok(Self { buffers, ema })
     }
 
-    /// The mean of several copies, without a weight average; `None` for no copies.
+    /// The mean of several copies; the result has no moving average. `None` for no copies.
     pub(super) fn mean(device: &D, all: Vec<Self>) -> Result<Option<Self>> {
         let share = 1.0 / all.len().max(1) as f32;
         let mut all = all.into_iter();
@@ -42,7 +42,7 @@ impl<D: Kernels> Weights<D> {
         Ok(Some(mean))
     }
 
-    /// Calls `visit` with every buffer, the average's last.
+    /// Calls `visit` with every buffer; those of the moving average come last.
     pub(super) fn visit(&mut self, visit: &mut dyn FnMut(&mut Buffer<D>)) {
         self.buffers.iter_mut().for_each(&mut *visit);
         if let Some(ema) = &mut self.ema {
@@ -50,7 +50,7 @@ impl<D: Kernels> Weights<D> {
         }
     }
 
-    /// Restores the weights; returns the average.
+    /// Puts the weights back into `module`; returns the copy of their moving average.
     pub(super) fn restore(self, module: &mut dyn Module<D>) -> Result<Option<Ema<D>>> {
         let mut buffers = self.buffers.into_iter();
         for_each_trained(module, |_, parameter| {

@@ -17,9 +17,9 @@ const PHASES: [Option<Phase>; Phase::COUNT + 1] = [
     None,
 ];
 
-/// Epoch and step that are counted: the second step of the run or, where that has fewer samples, the first of the
-/// second epoch. In the first step of a run optimizers create their state and libraries choose algorithms; it is
-/// counted only if the run has no other.
+/// Epoch and step (both from 0) whose operations are counted. In the first step of a run optimizers create their state
+/// and libraries choose algorithms, so the second step counts. If the first epoch has no second step of the same size,
+/// the first step of the second epoch counts; the run's first step counts only if there is no second epoch.
 pub(super) fn counted_step(steps: Steps, epochs: usize) -> (usize, usize) {
     let first: Vec<usize> = steps.iter().take(2).map(|step| step.samples).collect();
     match first[..] {
@@ -28,8 +28,8 @@ pub(super) fn counted_step(steps: Steps, epochs: usize) -> (usize, usize) {
     }
 }
 
-/// The work of the step that `profile` has recorded: operations in order of their first call, then the rest of each
-/// phase.
+/// The rows of `work.csv` for the step that `profile` has recorded: operations in order of their first call, then for
+/// each phase what belongs to no operation.
 pub(super) fn work<D: Kernels>(profile: &Profile) -> Vec<OpWork> {
     let mut rows: Vec<OpWork> = Vec::new();
     for row in &profile.rows {
@@ -63,7 +63,7 @@ fn add<D: Kernels>(row: &mut OpWork, cost: OpCost, requests: Tally) {
     row.flops_backward += cost.flops_backward;
     row.tensors += requests.tensors;
     row.tensor_bytes += requests.tensor_bytes;
-    // Only a GPU queues kernels.
+    // Only an asynchronous device (GPU) queues kernels; on other devices the counts are `None`.
     let sum = |before: Option<u64>, more| D::IS_ASYNCHRONOUS.then(|| before.unwrap_or(0) + more);
     row.launches = sum(row.launches, requests.launches);
     row.copies = sum(row.copies, requests.copies);

@@ -1,5 +1,5 @@
-//! [`check()`]: checks that a checkpoint is consistent. The file may come from an untrusted source, so a model is built
-//! only for weights that exist in it.
+//! [`check()`]: checks that the parts of a checkpoint fit each other. The file may come from an untrusted source, so no
+//! model is built that is larger than the weights in the file.
 
 use crate::datasets::{
     ColumnPreparation, DatasetFacts, DatasetSpec, Features, Normalisation, Preparation,
@@ -10,7 +10,7 @@ use crate::models::{Layer, ModelSpec};
 use crate::tasks::Workload;
 use crate::train::TrainedRun;
 
-/// A contradiction in the checkpoint; `None` if there is none.
+/// Message about the first contradiction in the checkpoint; `None` if there is none.
 pub(super) fn check(
     run: &TrainedRun,
     class_names: &[String],
@@ -20,7 +20,7 @@ pub(super) fn check(
     data(run, class_names.len(), normalisation).or_else(|| model(run, weights))
 }
 
-/// Checks sizes of features and target, and fitted values.
+/// Checks that sizes of features and target, names, scales and preparation fit each other; a message if not.
 fn data(run: &TrainedRun, classes: usize, normalisation: &Normalisation) -> Option<String> {
     let wrong = |what: &str| Some(format!("its {what} do not fit each other"));
     let sizes = match run.target {
@@ -55,7 +55,7 @@ fn data(run: &TrainedRun, classes: usize, normalisation: &Normalisation) -> Opti
     }
 }
 
-/// Whether the features are those of the dataset, prepared by the stored preparation.
+/// Whether the features fit the kind of the dataset and the stored preparation.
 fn features_fit(run: &TrainedRun, normalisation: &Normalisation) -> bool {
     match (&*run.cell.dataset, &run.preparation, run.features) {
         (DatasetSpec::Csv(_), Some(Preparation::Table { columns }), Features::Vector { len }) => {
@@ -95,7 +95,7 @@ fn is_scale(std: f64) -> bool {
     std.is_finite() && std != 0.0
 }
 
-/// Whether a column can be prepared; a part of a date needs the date `before` it.
+/// Whether a column can be prepared. A part of a date (such as the month) needs the date's own column in `before`.
 fn is_sound(column: &PreparedColumn, before: &[PreparedColumn]) -> bool {
     let mut same = before.iter().filter(|other| other.name == column.name);
     if column.part().is_some() != before.iter().any(|other| is_date(other, &column.name))
@@ -113,7 +113,7 @@ fn is_date(column: &PreparedColumn, name: &str) -> bool {
     column.name == name && matches!(&column.how, ColumnPreparation::Number { date: Some(_), .. })
 }
 
-/// Checks that the model fits the data, and has as many weights as the file.
+/// Checks that the model fits the data and has no more parameters than the file has values; a message if not.
 fn model(run: &TrainedRun, weights: &[Tensor]) -> Option<String> {
     let there: usize = weights.iter().map(|tensor| tensor.values.len()).sum();
     let wanted = match &*run.cell.model {
@@ -128,13 +128,13 @@ fn model(run: &TrainedRun, weights: &[Tensor]) -> Option<String> {
             let layers = spec.expand(run.features, run.target).ok()?;
             Some(layers.iter().map(Layer::parameter_count).sum())
         }
-        // For these models no width can exceed the number of weights.
+        // In these models no width exceeds the number of weights, so a larger number in the settings is an error.
         other => {
             let largest = largest(&serde_json::to_value(other).unwrap_or_default());
             (largest <= there as f64).then_some(there)
         }
     };
-    // Running statistics are no parameters.
+    // The file may have more values than the model has parameters: running statistics are not parameters.
     if wanted.is_none_or(|wanted| wanted > there) {
         return Some("its model is not that of its weights".to_owned());
     }
@@ -142,7 +142,7 @@ fn model(run: &TrainedRun, weights: &[Tensor]) -> Option<String> {
     run.cell.model.misfit(&facts, &run.cell.loss)
 }
 
-/// The largest number in a value.
+/// The largest number anywhere in a JSON value; 0 if it has none.
 fn largest(value: &serde_json::Value) -> f64 {
     match value {
         serde_json::Value::Number(number) => number.as_f64().unwrap_or(f64::INFINITY),

@@ -11,13 +11,13 @@ use crate::tasks::TaskError;
 /// Why a trained model cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainedError {
-    /// The file cannot be read or does not fit the model.
+    /// The checkpoint cannot be read or does not fit the model.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// The file or the model does not support the request.
+    /// The checkpoint or its model does not support the request; the message says why.
     #[error("{0}")]
     Unsuited(String),
-    /// The data cannot be used.
+    /// The data cannot be read or do not fit the training data.
     #[error(transparent)]
     Data(#[from] DatasetError),
     /// Model and data do not fit together.
@@ -26,7 +26,7 @@ pub enum TrainedError {
     /// The device failed.
     #[error(transparent)]
     Op(#[from] OpError),
-    /// The output for the results failed.
+    /// The results could not be written.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
 }

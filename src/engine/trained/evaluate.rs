@@ -1,4 +1,4 @@
-//! [`evaluate()`]: metrics of a trained model, its confusion matrix, and its worst rows.
+//! [`evaluate()`]: metrics of a trained model, its confusion matrix, and the rows that it predicts worst.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use super::{Predictions, Trained, TrainedError, job};
 use crate::base::Seed;
 use crate::datasets::{Dataset, OpenDataset, Target};
 use crate::device::DeviceKind;
-use crate::event::Metric;
+use crate::event::Metrics;
 use crate::loader::{Batch, Loader};
 use crate::ops::{self, DeviceJob, Kernels};
 use crate::tasks::{Outputs, Score, Task, log_softmax, logistic_loss};
 use crate::train::evaluated_splits;
 
-/// Number of rows with the largest loss that are listed.
+/// Maximum number of worst rows that are listed.
 const WORST: usize = 10;
 
-/// A model's performance on some rows.
+/// How well a model predicts the rows of one split.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rows {
     /// Name of the split: `val`, `test` or `fresh` of the original dataset; `data` for other data.
@@ -27,45 +27,46 @@ pub struct Rows {
     /// Number of rows.
     pub rows: u64,
     /// Metrics by name, as in `runs.csv`.
-    pub metrics: Metric,
-    /// Number of samples by true and predicted class.
+    pub metrics: Metrics,
+    /// Number of samples by true and predicted class; `None` if the targets are not classes.
     pub confusion: Option<ConfusionMatrix>,
-    /// The rows with the largest loss, the largest first.
+    /// The rows with the largest losses, in descending order.
     pub worst: Vec<WorstRow>,
 }
 
-/// Numbers of rows by class and prediction.
+/// Number of rows by true class and predicted class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConfusionMatrix {
-    /// Names of the classes.
+    /// Names of the classes, in the order of the rows and columns of `counts`.
     pub classes: Vec<String>,
-    /// `(actual, predicted)`.
+    /// Number of rows, indexed by `[true class][predicted class]`.
     pub counts: Vec<Vec<u64>>,
 }
 
-/// A row that is predicted badly.
+/// A row with a large loss.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorstRow {
-    /// Number of the row in the file, or the image.
+    /// Where the row comes from: its number in the file, or the path of its image.
     pub source: String,
-    /// The row's target.
+    /// The row's target as text.
     pub actual: String,
-    /// The prediction.
+    /// The model's prediction as text.
     pub predicted: String,
-    /// `-log p` of the row's class, the mean of `-log p` over its labels, or the squared error of its normalised numbers.
+    /// Loss of the row: for classes `-log p` of its class, for labels the mean of `-log p` over them, for numbers the
+    /// sum of squared errors of the normalised values.
     pub loss: f64,
 }
 
-/// Performance on each split, with remarks for its readers.
+/// Results on each split, with remarks for the reader.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Evaluated {
-    /// One entry per split.
+    /// Results of each split.
     pub splits: Vec<Rows>,
-    /// Sentences.
+    /// Remarks for the reader, one sentence each.
     pub remarks: Vec<String>,
 }
 
-/// Evaluates a model on the rows that were held out when it was trained, or on other data with a target.
+/// Evaluates a model on the rows that were held out when it was trained, or on the data at `path`, which need a target.
 ///
 /// # Errors
 /// Data that are missing or have another form than the training data; errors of the device.
@@ -123,7 +124,7 @@ impl Evaluate<'_> {
         Ok(found)
     }
 
-    /// Whether the data are still of the form that the model was trained on.
+    /// Checks that the dataset still has the features, target, classes and scales that the model was trained on.
     fn check(&self, data: &OpenDataset) -> Result<(), TrainedError> {
         let run = &self.trained.run;
         let (features, target) = (data.dataset.features(), data.dataset.target());
@@ -173,12 +174,12 @@ impl Evaluate<'_> {
     }
 }
 
-/// Sums over the rows of a split.
+/// Sums for the metrics of a split, and its worst rows so far.
 struct Sums<'a> {
     trained: &'a Trained,
     dataset: Arc<dyn Dataset>,
     score: Score,
-    /// Number of classes; 0 if the targets are no classes.
+    /// Number of classes; 0 if the targets are not classes.
     classes: usize,
     worst: Vec<WorstRow>,
 }
@@ -213,7 +214,7 @@ impl<'a> Sums<'a> {
         Ok(task.evaluate_outputs(batch, index, outputs, &mut self.score)?)
     }
 
-    /// Adds the rows of a batch to the list of worst rows.
+    /// Updates the list of worst rows with the rows of a batch.
     fn note(&mut self, batch: &Batch, outputs: &Outputs) {
         let found = predictions(self.trained, outputs.values());
         let width = outputs.values().len() / batch.size.max(1);
@@ -237,7 +238,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Loss, class and prediction of a row.
+    /// Loss, true class and predicted class of a row.
     fn class(&self, label: usize, logits: &[f32], probabilities: &[f32]) -> (f64, String, String) {
         let mut predicted = 0;
         for (class, probability) in probabilities.iter().enumerate() {
@@ -249,13 +250,13 @@ impl<'a> Sums<'a> {
             Some(name) => name.clone(),
             None => class.to_string(),
         };
-        // From logits: the probability of an f32 is 0 where the loss is above 103.
+        // Computed from the logits, because a probability in f32 is 0 if the loss is above 103.
         let loss = -log_softmax(logits)[label];
         let sure = format!("{} (p = {:.3})", name(predicted), probabilities[predicted]);
         (loss, name(label), sure)
     }
 
-    /// Loss, labels and prediction of a row.
+    /// Loss, present labels and predicted labels of a row.
     fn labels(&self, labels: &[f32], logits: &[f32], found: &[f32]) -> (f64, String, String) {
         let names = self.trained.label_names();
         let losses = logits.iter().zip(labels);
@@ -266,7 +267,7 @@ impl<'a> Sums<'a> {
         (loss / labels.len() as f64, told(labels), told(found))
     }
 
-    /// Loss, numbers and prediction of a row.
+    /// Loss, target values and predicted values of a row.
     fn values(&self, targets: &[f32], outputs: &[f32], found: &[f64]) -> (f64, String, String) {
         let errors = targets.iter().zip(outputs);
         let loss: f64 = errors

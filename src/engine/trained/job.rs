@@ -1,4 +1,4 @@
-//! The model of a checkpoint on a device.
+//! Builds the model of a checkpoint on a device.
 
 use super::{Trained, TrainedError};
 use crate::base::Seed;
@@ -11,8 +11,8 @@ use crate::plan::Precision;
 use crate::tasks::{self, Task, TaskParts};
 use crate::train::training_features;
 
-/// The task of a trained model. `data` is the original dataset, if the loss needs it; without it, the classification
-/// loss is unweighted.
+/// The task of a trained model, with the weights of its checkpoint. `data` is the original dataset, which losses that
+/// compare paths need. If the checkpoint has no numbers of rows by class, the classification loss is unweighted.
 pub(super) fn task<D: Kernels>(
     device: &D,
     trained: &Trained,
@@ -22,7 +22,7 @@ pub(super) fn task<D: Kernels>(
     let run = &trained.run;
     let cell = &run.cell;
     let precision = match (kind, cell.train.precision) {
-        // CPUs have neither TF32 nor f16.
+        // CPUs support neither TF32 nor f16, so the model computes in f32 there.
         (DeviceKind::Cpu, Precision::Tf32 | Precision::Amp) => Precision::F32,
         (_, precision) => precision,
     };

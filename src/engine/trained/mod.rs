@@ -1,8 +1,8 @@
 //! Uses trained models: predictions for new data, and metrics of any data.
 //!
-//! Owns [`Trained`], a checkpoint with everything that is needed to use it ([`TrainedRun`](crate::train::TrainedRun)).
-//! [`predict()`] streams predictions for data without targets, [`evaluate()`] computes metrics, confusions and the
-//! worst rows, [`sample()`] draws from generative models.
+//! Owns [`Trained`], an opened checkpoint with everything that is needed to use it
+//! ([`TrainedRun`](crate::train::TrainedRun)). [`predict()`] streams predictions for data without targets,
+//! [`evaluate()`] computes metrics, the confusion matrix and the worst rows, [`sample()`] draws from generative models.
 
 mod check;
 mod error;

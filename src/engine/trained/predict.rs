@@ -11,41 +11,40 @@ use crate::loader::{Loader, LoaderSpec};
 use crate::ops::{self, DeviceJob, Kernels};
 use crate::tasks::{Score, Task};
 
-/// Number of values of a batch; larger batches are not faster.
+/// Maximum number of feature values of a batch; larger batches are not faster.
 const BATCH: usize = 1 << 18;
-/// Largest number of rows of a batch.
+/// Maximum number of rows of a batch.
 const MOST_ROWS: usize = 1 << 10;
 
-/// Predictions for some rows.
+/// Predictions for a batch of rows, row-major.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predictions {
-    /// Probabilities `(rows, classes)`; those of a row sum to 1.
+    /// Class probabilities `(rows, classes)`; each row sums to 1.
     Classes(Vec<f32>),
-    /// Probabilities `(rows, labels)` that a label is present.
+    /// Probabilities `(rows, labels)` that each label is present.
     Labels(Vec<f32>),
-    /// Numbers `(rows, columns)` in the target's own units.
+    /// Numbers `(rows, columns)` in original units.
     Values(Vec<f64>),
 }
 
-/// Rows with their predictions.
+/// A batch of rows with their predictions.
 #[derive(Debug)]
 pub struct PredictedRows<'a> {
-    /// Source of each row: for a table the number of the row in the file, from 0 below the header; for an image its
-    /// file.
+    /// Source of each row: in a table its number, from 0 for the first row below the header; for an image its file.
     pub sources: Vec<String>,
     /// Predictions for these rows.
     pub predictions: &'a Predictions,
 }
 
-/// Receives predictions, in the order of the rows.
+/// Receives the predictions batch by batch, in the order of the rows.
 pub type ReceivePredictions<'a> = dyn FnMut(PredictedRows<'_>) -> io::Result<()> + 'a;
 
-/// Passes predictions for all rows of a file or folder to `take`; memory does not grow with the number of rows. Returns
-/// remarks for readers of the predictions, one sentence each.
+/// Predicts all rows of a file or folder and passes the predictions to `take`; memory use does not grow with the number
+/// of rows. Returns remarks for the reader, one sentence each.
 ///
 /// # Errors
-/// Models that predict no targets, data of another form than the training data (after `take` has seen the rows before
-/// the mistakes), errors of the device and of `take`.
+/// Models that predict no targets; data of another form than the training data (`take` has then received the rows
+/// before the first mistake); errors of the device and of `take`.
 pub fn predict(
     trained: &Trained,
     path: &Path,
@@ -62,7 +61,7 @@ pub fn predict(
     ops::run_on(device, job)?
 }
 
-/// Whether the model predicts targets of rows.
+/// Checks that the model predicts targets of rows, and is no language model or generative model.
 fn check(trained: &Trained) -> Result<(), TrainedError> {
     let cell = &trained.run.cell;
     let is_token = matches!(trained.run.target, Target::Tokens { .. });
@@ -102,7 +101,7 @@ impl DeviceJob for Predict<'_> {
     }
 }
 
-/// Predicts for all rows of a part.
+/// Predicts all rows of `part`, a part of the data.
 fn part_of<D: Kernels>(
     task: &mut dyn Task<D>,
     trained: &Trained,
@@ -111,7 +110,7 @@ fn part_of<D: Kernels>(
 ) -> Result<(), TrainedError> {
     let rows = (0..part.rows() as u32).collect();
     let size = (BATCH / part.features().len().max(1)).clamp(1, MOST_ROWS);
-    // Images are loaded by several workers, because decoding is slow.
+    // Images are loaded by one worker per thread, because decoding is slow.
     let spec = LoaderSpec {
         workers: if part.is_decoded() {
             rayon::current_num_threads()
@@ -134,7 +133,7 @@ fn part_of<D: Kernels>(
     Ok(())
 }
 
-/// Names of the labels whose probability is above 1/2, with spaces between them.
+/// Names of the labels whose probability is above 1/2, separated by spaces.
 pub fn labels_there(names: &[String], probabilities: &[f32]) -> String {
     let all = names.iter().zip(probabilities);
     let there = all.filter(|(_, probability)| **probability > 0.5);
@@ -142,7 +141,7 @@ pub fn labels_there(names: &[String], probabilities: &[f32]) -> String {
     there.join(" ")
 }
 
-/// Probabilities of classes or labels, or numbers in the target's own units.
+/// Turns the model's outputs into probabilities (classes, labels) or into numbers in original units.
 pub(super) fn predictions(trained: &Trained, outputs: &[f32]) -> Predictions {
     match trained.run.target {
         Target::Class { classes } => {

@@ -1,4 +1,4 @@
-//! [`Trained`]: a checkpoint that is opened.
+//! [`Trained`]: an opened checkpoint.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::TrainedError;
 use super::check::check;
-use crate::datasets::{Known, Normalisation, Target};
+use crate::datasets::{Normalisation, Target, TrainingDataInfo};
 use crate::layers::checkpoint;
 use crate::losses::LossSpec;
 use crate::plan::absolute;
@@ -16,23 +16,24 @@ use crate::train::{CLASS_NAMES, NORMALISATION, RUN, TrainedRun};
 /// A checkpoint with everything that is needed to use it.
 #[derive(Debug)]
 pub struct Trained {
-    /// The file.
+    /// Path of the checkpoint file.
     pub path: PathBuf,
-    /// Settings of the training; the dataset's path is that of the machine.
+    /// How the model was trained; here the path of the dataset is usable from the current folder.
     pub run: TrainedRun,
     /// Seed of the run.
     pub seed: u64,
-    /// Names of the classes, in the order of the outputs; empty for numbers.
+    /// Names of the classes, in the order of the outputs; empty if the target is not a class.
     pub class_names: Vec<String>,
-    /// How features and target were normalised.
+    /// Scales by which features and target were normalised.
     pub normalisation: Normalisation,
 }
 
 impl Trained {
-    /// Reads a checkpoint's metadata and weights.
+    /// Reads a checkpoint's metadata and checks that they fit its weights.
     ///
     /// # Errors
-    /// A file that cannot be read, or lacks what is needed: one of another program or of an earlier version.
+    /// A file that cannot be read, or that lacks needed metadata because another program or an earlier version wrote
+    /// it.
     pub fn open(path: &Path) -> Result<Self, TrainedError> {
         let metadata = checkpoint::read_metadata(path)?;
         let Some(run) = metadata.get(RUN) else {
@@ -73,13 +74,13 @@ impl Trained {
         }
     }
 
-    /// Whether outputs are logits of labels.
+    /// Whether the outputs are logits of labels (multi-label targets trained with binary cross-entropy).
     pub(super) fn predicts_labels(&self) -> bool {
         let is_own = matches!(*self.run.cell.loss, LossSpec::BinaryCrossEntropy(_));
         is_own && matches!(self.run.target, Target::Labels { .. })
     }
 
-    /// Names of predicted labels, in the order of the outputs; empty for classes and numbers.
+    /// Names of the predicted labels, in the order of the outputs; empty if the model does not predict labels.
     pub fn label_names(&self) -> &[String] {
         if self.predicts_labels() {
             return self.run.cell.dataset.target_names();
@@ -87,8 +88,8 @@ impl Trained {
         &[]
     }
 
-    /// Names of predicted numbers: `prediction`, or `prediction_NAME` if there are several; none for classes and
-    /// labels.
+    /// Column names of predicted numbers: `prediction`, or `prediction_NAME` if there are several; empty for classes
+    /// and labels.
     pub fn prediction_names(&self) -> Vec<String> {
         if self.predicts_labels() {
             return Vec::new();
@@ -106,9 +107,9 @@ impl Trained {
         }
     }
 
-    /// What the model needs to know to prepare new data.
-    pub fn known(&self, wants_target: bool) -> Known<'_> {
-        Known {
+    /// What reading new data for this model needs to know; with `wants_target` the data must have targets.
+    pub fn known(&self, wants_target: bool) -> TrainingDataInfo<'_> {
+        TrainingDataInfo {
             features: self.run.features,
             target: self.run.target,
             class_names: &self.class_names,

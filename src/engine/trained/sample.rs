@@ -10,37 +10,38 @@ use crate::loader::Batch;
 use crate::ops::{self, DeviceJob, Kernels};
 use crate::tasks::{AssessmentProgress, Drawing, Image, Score, Task};
 
-/// What to draw, and how.
+/// What to sample, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleOptions {
     /// Number of samples.
     pub count: usize,
-    /// Seed of all noise.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Beginning of every text.
+    /// Text with which every sampled text begins.
     pub prompt: String,
-    /// Tokens to draw of a text.
+    /// Number of tokens to draw for each text.
     pub length: usize,
-    /// Divisor of a text's logits: below 1 likely tokens are preferred, at 0 only the most likely is taken.
+    /// Divisor of the logits of a text: below 1 likely tokens are preferred; at 0 the most likely token is always
+    /// taken.
     pub temperature: f64,
 }
 
 /// Samples of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Samples {
-    /// Images, each named after its class.
+    /// Images; the name of each is the index of its class.
     Images(Vec<Image>),
-    /// Texts, each with the prompt.
+    /// Texts, each beginning with the prompt.
     Texts(Vec<String>),
-    /// Paths: for each its points, time and value.
+    /// Paths; each is a list of points (time, value).
     Paths(Vec<Vec<(f32, f32)>>),
 }
 
-/// Draws samples; the same options give the same samples on one device. `told` is called with the finished part and the
-/// total.
+/// Draws samples; equal options give equal samples on one device. `told` gets the number of finished parts and of all
+/// parts.
 ///
 /// # Errors
-/// Models that do not generate, prompts with tokens that the model does not know, errors of data and device.
+/// Models that are not generative, prompts with tokens that the model does not know, errors of data and device.
 pub fn sample(
     trained: &Trained,
     options: &SampleOptions,
@@ -111,7 +112,8 @@ fn unsuited(trained: &Trained) -> TrainedError {
     ))
 }
 
-/// The points of each path, evenly spaced from 0 to 1; the first value is 0, the others are the model's.
+/// Draws paths as points (time, value): times are evenly spaced from 0 to 1, the value at 0 is 0, the others come from
+/// the model.
 fn paths<D: Kernels>(
     task: &mut dyn Task<D>,
     options: &SampleOptions,
@@ -134,14 +136,14 @@ fn paths<D: Kernels>(
         .collect())
 }
 
-/// Draws text, token by token.
+/// Draws texts, token by token.
 struct Writer<'a> {
     options: &'a SampleOptions,
     kind: TokenKind,
     vocabulary: &'a [u32],
-    /// Number of token ids of the model, including that of unknown tokens.
+    /// Number of the model's token ids, including the one for unknown tokens.
     all: usize,
-    /// Number of tokens of a window.
+    /// Number of tokens of a window, the model's input length.
     length: usize,
     prompt: Vec<usize>,
 }
@@ -181,7 +183,7 @@ impl<'a> Writer<'a> {
                 ))
             })?);
         }
-        // A window needs a first token: a line break, if the vocabulary has one.
+        // Without a prompt the first token is a line break if the vocabulary has one, else token 0.
         let newline = vocabulary.binary_search(&u32::from('\n'));
         if prompt.is_empty() {
             prompt.push(newline.unwrap_or_default());
@@ -224,8 +226,8 @@ impl<'a> Writer<'a> {
             .collect())
     }
 
-    /// The last tokens of each text, left-aligned; padding after them does not affect earlier outputs of a causal
-    /// model.
+    /// The last tokens of each text, up to a window, followed by padding. Padding after a token does not affect a
+    /// causal model's outputs for it.
     fn batch(&self, texts: &[Vec<usize>]) -> Batch {
         let mut features = Vec::with_capacity(texts.len() * (self.length + 1));
         for text in texts {
@@ -257,7 +259,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The token at which the cumulated probability of `softmax(logits / temperature)` passes `drawn`, from 0 to 1.
+/// The first token at which the cumulative probability under `softmax(logits / temperature)` passes `drawn` (0 to 1).
 fn choose(logits: &[f32], temperature: f64, drawn: f64) -> usize {
     let most_likely = || {
         let tokens = logits.iter().enumerate();
@@ -286,12 +288,12 @@ mod tests {
 
     #[test]
     fn tokens_are_drawn_by_their_probabilities() {
-        // Probabilities 1/7, 2/7, 4/7.
+        // The probabilities are 1/7, 2/7, 4/7.
         let logits = [0.0, 2.0_f32.ln(), 4.0_f32.ln()];
         let drawn = [0.0, 0.14, 0.15, 0.42, 0.43, 0.99];
         let tokens = drawn.map(|drawn| choose(&logits, 1.0, drawn));
         assert_eq!(tokens, [0, 0, 1, 1, 2, 2]);
-        // At half the temperature 1/21, 4/21, 16/21.
+        // With the temperature 1/2 the probabilities are 1/21, 4/21, 16/21.
         assert_eq!(choose(&logits, 0.5, 0.05), 1);
         assert_eq!(choose(&logits, 0.5, 0.24), 2);
         assert_eq!(choose(&logits, 0.0, 0.0), 2);

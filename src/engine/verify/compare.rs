@@ -1,4 +1,4 @@
-//! [`Verification`]: errors against a reference, and whether they are within tolerance.
+//! [`Verification`]: a model's errors against a reference, and whether they are within tolerance.
 
 use std::collections::BTreeMap;
 
@@ -8,78 +8,79 @@ use super::files::{Reference, Untrained};
 use crate::layers::checkpoint::Tensor;
 use crate::ops::Convolution;
 
-/// Share of the global gradient norm below which a gradient is rounding noise.
+/// A gradient whose norm is below this fraction of the norm of all gradients is rounding noise.
 const NOISE: f64 = 1e-6;
-/// Scale of the error of a gradient that is only rounding noise, as a fraction of the global norm; times the tolerance
-/// it is about the unit roundoff of f32. Parameters that do not affect the output have such gradients.
+/// Error of a gradient that is only rounding noise: its difference is divided by this fraction of the norm of all
+/// gradients. Times the tolerance this is about the unit roundoff of f32. Parameters without effect on the output have
+/// such gradients.
 const NOISE_SCALE: f64 = 1e-4;
-/// Losses below this are compared by absolute difference.
+/// Reference losses below this are compared by the absolute difference divided by it.
 const SMALL_LOSS: f64 = 1e-2;
 
-/// Results of this program to compare with PyTorch's reference: loss and gradients of the first step, and the weights after
-/// the last.
+/// Results of this program to compare with the reference: loss and gradients of the first step, weights after the last.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) loss: f64,
     pub(super) grads: Vec<Tensor>,
     pub(super) after: Vec<Tensor>,
-    /// Loss in evaluation after the last step, if it differs from the loss in training.
+    /// Loss in evaluation after the last step; `None` if it equals the loss in training.
     pub(super) evaluation: Option<f64>,
-    /// Algorithms of the convolutions, the most accurate first.
+    /// Algorithms that the convolutions used, from the most to the least accurate.
     pub(super) convolutions: Vec<Convolution>,
 }
 
 /// Errors of a model against its reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verification {
-    /// Loss of the model.
+    /// Loss of this program's model in the first step.
     pub loss: f64,
-    /// The reference's loss.
+    /// Loss of the reference in the first step.
     pub reference_loss: f64,
-    /// `|a - b| / max(|b|, 1e-2)`.
+    /// Error of the loss: `|loss - reference| / max(|reference|, 1e-2)`.
     pub loss_relative_error: f64,
-    /// Largest over parameters of `‖g - g_ref‖ / ‖g_ref‖`, before clipping; if `‖g_ref‖` is below `1e-6 ‖all g_ref‖`,
-    /// and thus rounding noise, of `‖g - g_ref‖ / (1e-4 ‖all g_ref‖)`.
+    /// Largest gradient error of a parameter, before clipping: `‖g - g_ref‖ / ‖g_ref‖`. If `‖g_ref‖` is below
+    /// `1e-6 ‖all g_ref‖`, it is rounding noise, and the error is `‖g - g_ref‖ / (1e-4 ‖all g_ref‖)`.
     pub gradient_relative_error: f64,
-    /// The parameter of the largest gradient error.
+    /// Name of the parameter with the largest gradient error.
     pub gradient_worst: String,
-    /// Largest over parameters of `‖w - w_ref‖ / ‖w_ref‖` after three steps. Entries whose reference gradient is below
-    /// `1e-6 ‖all g_ref‖` are left out: an adaptive optimizer amplifies rounding noise to a full step. Infinite if a
-    /// frozen parameter differs at all.
+    /// Largest error of a parameter's weights after three steps: `‖w - w_ref‖ / ‖w_ref‖`. Entries whose reference
+    /// gradient is below `1e-6 ‖all g_ref‖` are left out: an adaptive optimizer amplifies rounding noise to a full
+    /// step. Infinite if a frozen parameter differs at all.
     pub weights_after_relative_error: f64,
-    /// The parameter of the largest error of weights.
+    /// Name of the parameter with the largest error of its weights.
     pub weights_after_worst: String,
-    /// Tolerance of the weights' error with these algorithms.
+    /// Largest error of weights that passes, given the algorithms of the convolutions.
     pub weights_after_tolerance: f64,
-    /// Largest over running statistics of `‖s - s_ref‖ / ‖s_ref‖` after three steps; `None` without any.
+    /// Largest error of a running statistic after three steps: `‖s - s_ref‖ / ‖s_ref‖`; `None` if the model has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statistics_relative_error: Option<f64>,
-    /// The statistic of the largest error.
+    /// Name of the running statistic with the largest error; empty if the model has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub statistics_worst: String,
-    /// `|a - b| / max(|b|, 1e-2)` of the losses in evaluation after three steps; `None` if the reference has none.
+    /// Error of the loss in evaluation after three steps, `|loss - reference| / max(|reference|, 1e-2)`; `None` if the
+    /// reference has no such loss, or it equals the loss in training.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluation_relative_error: Option<f64>,
-    /// Algorithms of the convolutions, the most accurate first; empty on a GPU, where cuDNN chooses.
+    /// Algorithms that the convolutions used, from the most to the least accurate; empty on a GPU, where cuDNN chooses.
     pub convolutions: Vec<Convolution>,
-    /// Number of parameters (elements of all tensors).
+    /// Number of parameters (values of all tensors without running statistics).
     pub parameters: u64,
     /// Whether every error is within its tolerance.
     pub passed: bool,
 }
 
 impl Verification {
-    /// Largest loss error that passes.
+    /// Largest error of the loss that passes.
     pub const LOSS_TOLERANCE: f64 = 1e-5;
     /// Largest error of running statistics that passes.
     pub const STATISTICS_TOLERANCE: f64 = 1e-5;
-    /// Largest gradient error that passes.
+    /// Largest error of a gradient that passes.
     pub const GRADIENT_TOLERANCE: f64 = 1e-3;
 
-    /// Largest error of weights that passes for convolutions by `algorithms`: that of the least accurate one.
+    /// Largest error of weights that passes if convolutions used `algorithms`: the tolerance of the least accurate one.
     ///
-    /// Each tolerance is the power of ten above the largest error that was measured on U-Nets (docs/verify.md): the
-    /// gradients' errors reach the weights through an adaptive optimizer, whose steps do not shrink with a gradient.
+    /// Each tolerance is the power of ten above the largest error measured on U-Nets (docs/verify.md). Errors of
+    /// gradients reach the weights through an adaptive optimizer, whose steps do not become smaller with the gradient.
     pub fn weights_tolerance(algorithms: &[Convolution]) -> f64 {
         if algorithms.contains(&Convolution::Winograd5) {
             1e-3
@@ -88,7 +89,8 @@ impl Verification {
         }
     }
 
-    /// The errors with their names, tolerances and worst parameters.
+    /// For each error: what it is of, the error, its tolerance, and the parameter with the largest error (empty for
+    /// losses).
     pub fn errors(&self) -> Vec<(&'static str, f64, f64, &str)> {
         let (gradient, weights) = (&self.gradient_worst, &self.weights_after_worst);
         let mut errors = vec![
@@ -106,7 +108,7 @@ impl Verification {
                 weights.as_str(),
             ),
         ];
-        // Statistics and evaluation follow from the weights, whose tolerance is larger for some convolutions.
+        // Statistics and the evaluation depend on the weights, whose tolerance is larger for some algorithms.
         let scale = self.weights_after_tolerance / Self::weights_tolerance(&[]);
         if let Some(error) = self.statistics_relative_error {
             let tolerance = scale * Self::STATISTICS_TOLERANCE;
@@ -124,7 +126,7 @@ impl Verification {
     }
 }
 
-/// Compares a step and the weights after three steps with the reference, whose names match.
+/// Compares this program's results with the reference, in which all names have been checked.
 pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained) -> Verification {
     let Untrained { buffers, frozen } = untrained;
     let (statistics, trained): (Vec<Tensor>, Vec<Tensor>) = own
@@ -132,7 +134,7 @@ pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained
         .into_iter()
         .partition(|tensor| buffers.contains(&tensor.name));
     let mut grads = by_name(&reference.grads);
-    // The other program may have computed gradients of frozen parameters.
+    // The other implementation may have computed gradients of frozen parameters.
     grads.retain(|name, _| !frozen.contains(*name));
     let all = grads.values();
     let global = norm(all.flat_map(|tensor| tensor.values.iter().copied()));
@@ -188,7 +190,7 @@ pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained
     verification
 }
 
-/// The error of a parameter after the steps; entries whose gradient is below `floor` are ignored.
+/// Relative error of a parameter after the steps; entries whose gradient is below `floor` are left out.
 fn error_after(own: &Tensor, expected: &Tensor, gradient: &Tensor, floor: f64) -> f64 {
     let counts = |index: usize| f64::from(gradient.values[index].abs()) >= floor;
     let kept = (0..expected.values.len()).filter(|index| counts(*index));
@@ -215,7 +217,7 @@ fn by_name(tensors: &[Tensor]) -> BTreeMap<&str, &Tensor> {
         .collect()
 }
 
-/// The largest error and its parameter; NaN is larger than everything.
+/// The largest error and the tensor that has it. NaN counts as larger than every number, as does a missing error.
 fn worst(tensors: &[Tensor], error: impl Fn(&Tensor) -> Option<f64>) -> (f64, String) {
     let mut worst = (0.0_f64, String::new());
     for tensor in tensors {
@@ -230,7 +232,7 @@ fn worst(tensors: &[Tensor], error: impl Fn(&Tensor) -> Option<f64>) -> (f64, St
     worst
 }
 
-/// `‖a - b‖` over the compared entries.
+/// `‖a - b‖` over the entries whose index `counts`.
 fn distance(a: &Tensor, b: &Tensor, counts: impl Fn(usize) -> bool) -> f64 {
     let pairs = a.values.iter().zip(&b.values).enumerate();
     let kept = pairs.filter(|(index, _)| counts(*index));
@@ -243,7 +245,7 @@ fn norm(values: impl Iterator<Item = f32>) -> f64 {
     squares.sum::<f64>().sqrt()
 }
 
-/// `error / scale`; 0 for no error, even if `scale` is 0.
+/// `error / scale`; 0 if `error` is 0, even if `scale` is 0 too.
 fn ratio(error: f64, scale: f64) -> f64 {
     if error == 0.0 { 0.0 } else { error / scale }
 }

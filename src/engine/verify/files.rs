@@ -1,4 +1,4 @@
-//! [`Reference`]: the files of a training step by another program.
+//! [`Reference`]: the reference files, which describe a training step of another implementation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,21 +12,21 @@ use crate::tasks::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 
 #[derive(Debug)]
 pub(super) struct Reference {
-    /// Weights before the first step.
+    /// Weights before the first step, with running statistics.
     pub(super) weights: Vec<Tensor>,
-    /// Inputs of the step.
+    /// Inputs of every step.
     pub(super) inputs: ReferenceInputs,
-    /// Gradients of all parameters, before clipping.
+    /// Gradients of the first step for all trained parameters, before clipping.
     pub(super) grads: Vec<Tensor>,
-    /// Weights after three optimizer steps.
+    /// Weights after three optimizer steps, with running statistics.
     pub(super) after: Vec<Tensor>,
     /// Loss of the first step.
     pub(super) loss: f64,
-    /// Loss in evaluation after the last step, if it is given.
+    /// Loss in evaluation after the last step; `None` if the files do not have it.
     pub(super) evaluation: Option<f64>,
 }
 
-/// The fields of `expected.json` that are read.
+/// The fields of `expected.json` that this program reads.
 #[derive(Debug, Deserialize)]
 struct Expected {
     loss: f64,
@@ -34,10 +34,10 @@ struct Expected {
 }
 
 impl Reference {
-    /// Reads a folder.
+    /// Reads the reference files of a folder.
     ///
     /// # Errors
-    /// Every file that is missing or cannot be understood.
+    /// [`VerifyError::Reference`] with every file that is missing or cannot be parsed.
     pub(super) fn read(folder: &Path) -> Result<Self, VerifyError> {
         let mut mistakes = Vec::new();
         let mut tensors = |name: &str| {
@@ -62,7 +62,7 @@ impl Reference {
         }
     }
 
-    /// Shapes of the weights by name.
+    /// Shape of each weight, by name.
     pub(super) fn shapes(&self) -> BTreeMap<&str, &[usize]> {
         let shapes = self.weights.iter();
         shapes
@@ -70,11 +70,11 @@ impl Reference {
             .collect()
     }
 
-    /// Checks that gradients and later weights have the names and shapes of the weights, which fit the model; tensors
-    /// in `untrained` need no gradient.
+    /// Checks that gradients and later weights have the names and shapes of the initial weights, which are known to fit
+    /// the model. Tensors in `untrained` need no gradient.
     ///
     /// # Errors
-    /// All tensors that do not fit.
+    /// [`VerifyError::Reference`] with all tensors that do not fit.
     pub(super) fn check_names(&self, untrained: &Untrained) -> Result<(), VerifyError> {
         let mut mistakes = Vec::new();
         let wanted = self.shapes();
@@ -160,7 +160,7 @@ fn numbers<const N: usize, T>(bytes: &[u8], number: impl Fn([u8; N]) -> T) -> Ve
 /// Why a model could not be compared with a reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
-    /// Everything that is wrong with the reference files, or does not fit the model.
+    /// Messages about all files and tensors that are missing, damaged or do not fit the model.
     #[error("{}", .0.join("\n"))]
     Reference(Vec<String>),
     /// The device failed.
@@ -174,12 +174,12 @@ impl VerifyError {
     }
 }
 
-/// Names of tensors that training by gradients does not change.
+/// Names of tensors that do not change by gradients.
 #[derive(Debug, Default)]
 pub(super) struct Untrained {
-    /// Running statistics.
+    /// Names of running statistics.
     pub(super) buffers: BTreeSet<String>,
-    /// Parameters of `train.freeze`.
+    /// Names of parameters that `train.freeze` matches.
     pub(super) frozen: BTreeSet<String>,
 }
 

@@ -1,7 +1,8 @@
-//! Compares a model with another implementation of it: same weights and inputs, then loss, gradients and three steps.
+//! Compares a model with another implementation of it: from equal weights and inputs, the loss, the gradients, and the
+//! weights after three optimizer steps.
 //!
-//! Owns [`verify`], [`Verification`] and the reading of reference files (their format is `docs/verify.md`); and
-//! [`operations`], which compares one device with another. It trains nothing and prints nothing.
+//! Owns [`verify`], [`Verification`] and the reading of reference files (docs/verify.md has their format); and
+//! [`operations`], which compares a device with the CPU. Prints nothing.
 
 mod compare;
 mod files;
@@ -23,11 +24,11 @@ use crate::tasks::{self, ReferenceFiles, ReferenceInputs, Task, TaskError, TaskP
 use compare::Outcome;
 use files::{Reference, Untrained};
 
-/// Optimizer steps after which weights are compared.
+/// Number of optimizer steps after which weights are compared.
 pub const STEPS: usize = 3;
 
-/// Runs the model of `cell` on the reference files in `folder`, and its optimizer for three steps, each on the same
-/// inputs; dropout off, the learning rate constant.
+/// Takes three optimizer steps with the model of `cell`, all on the inputs in `folder`, and compares the results with
+/// the reference files there. Without dropout, at a constant learning rate.
 ///
 /// # Errors
 /// [`VerifyError::Reference`] with every file that is missing or damaged, and every tensor that does not fit.
@@ -60,7 +61,7 @@ impl DeviceJob for Job<'_> {
     }
 }
 
-/// Takes three optimizer steps on `inputs`.
+/// Takes three optimizer steps, each on `inputs`; returns what is compared.
 fn steps<D: Kernels>(
     cell: &CellSpec,
     inputs: &ReferenceInputs,
@@ -70,7 +71,7 @@ fn steps<D: Kernels>(
     let mut optimizer = cell.train.optimizer.build();
     let lr = cell.train.optimizer.lr();
     let mut outcome = Outcome::default();
-    // Discards the algorithms recorded before.
+    // Discards the algorithms that earlier calls recorded.
     ops::take_convolutions();
     for step in 0..STEPS {
         let mut micro = task.reference(&mut inputs.clone()).map_err(inputs_error)?;
@@ -94,7 +95,7 @@ fn steps<D: Kernels>(
 }
 
 impl Job<'_> {
-    /// The form of the dataset's samples and targets.
+    /// Features and target of the manifest's dataset.
     fn form_of_data(&self) -> Result<(Features, Target), VerifyError> {
         let share = self.cell.validation.share();
         let facts = self
@@ -105,7 +106,7 @@ impl Job<'_> {
         Ok((facts.features, facts.target))
     }
 
-    /// Builds the task with shapes from the reference files.
+    /// Builds the task; features and target come from the reference files, else from the dataset.
     fn build<D: Kernels>(&self, device: &D) -> Result<Box<dyn Task<D>>, VerifyError> {
         let (model, loss) = (&*self.cell.model, &*self.cell.loss);
         let files = ReferenceFiles {
@@ -137,7 +138,7 @@ impl Job<'_> {
     }
 }
 
-/// The gradient of every parameter that is trained, in PyTorch's order.
+/// The gradient of every trained parameter, with PyTorch's name, shape and layout.
 fn gradients<D: Kernels>(
     device: &D,
     module: &mut dyn Module<D>,

@@ -1,15 +1,15 @@
-//! Compares the operations of a device with those of the CPU: the same inputs, then values and gradients, number by
-//! number.
+//! Compares the operations of a device with those of the CPU: runs both on the same inputs and compares values and
+//! gradients.
 //!
 //! Owns [`check_operations`] and [`OperationCheck`]. The operations and their inputs are those of [`ops::conformance`].
-//! It prints nothing.
+//! Prints nothing.
 
 use crate::device::{Arithmetic, DeviceError, DeviceKind};
 use crate::ops::conformance::{Answer, Case, Property, Size, cases};
 use crate::ops::{self, DeviceJob, Kernels, OpError, Result};
 
-/// The arithmetics of matrix products that are checked, with the largest relative error that passes. TF32 has the ten
-/// bits of fraction of `f16`, so its limit is the same; `bf16` has seven, eight times as coarse.
+/// The checked arithmetics of matrix products, each with the largest relative error that passes. TF32 has the same
+/// limit as `f16`, because both have ten bits of fraction; `bf16` has seven, so its rounding is eight times as coarse.
 pub const LIMITS: [(Arithmetic, f64); 4] = [
     (Arithmetic::Single, 1e-5),
     (Arithmetic::Tf32, 3e-3),
@@ -17,14 +17,14 @@ pub const LIMITS: [(Arithmetic, f64); 4] = [
     (Arithmetic::Bfloat, 3e-2),
 ];
 
-/// One operation on the device, in every arithmetic of [`LIMITS`], in its order.
+/// Results of one operation on the device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationCheck {
-    /// The operation.
+    /// Name of the operation.
     pub name: &'static str,
-    /// Name of the trait whose kernels the operation uses.
+    /// Name of the Rust trait whose kernels the operation uses.
     pub kernel: &'static str,
-    /// Results of the checks.
+    /// One result for each arithmetic of [`LIMITS`], in the same order.
     pub findings: Vec<Finding>,
 }
 
@@ -36,23 +36,23 @@ impl OperationCheck {
     }
 }
 
-/// An operation in one arithmetic.
+/// Result of an operation in one arithmetic.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
     /// The operation ran.
     Ran {
-        /// The greatest `‖out − ref‖ / ‖ref‖` over its values and gradients; infinite if one is not finite.
+        /// Largest `‖out − ref‖ / ‖ref‖` of its values and gradients; infinite if a value is not finite.
         error: f64,
-        /// Where the greatest error was: `gradient 2, middle`.
+        /// Where the largest error was, such as `gradient 2, middle`.
         place: String,
-        /// Whether a second run gave the same bits.
+        /// Whether a second run gave bit-identical results.
         repeats: bool,
     },
     /// The device has no kernel for the operation.
     Missing,
-    /// The device has no such arithmetic, and says why.
+    /// The device does not support the arithmetic; the message says why.
     Impossible(String),
-    /// The operation failed, with its message.
+    /// The operation failed; the message says why.
     Failed(String),
 }
 
@@ -66,20 +66,20 @@ impl Finding {
     }
 }
 
-/// Runs every operation on `device` and on the CPU, a small and a middle case each, and copies to the device and back.
+/// Runs every operation on `device` and on the CPU, on small and on medium inputs, and copies to the device and back.
 /// The calling thread opens the device.
 ///
 /// # Errors
-/// [`DeviceError::Absent`] if the device is absent; an error if the reference could not be computed.
+/// [`DeviceError::Absent`] if there is no such device; an error if the CPU's results could not be computed.
 pub fn check_operations(device: DeviceKind) -> Result<Vec<OperationCheck>, DeviceError> {
     let references = ops::run_on(DeviceKind::Cpu, References)??;
     ops::run_on(device, Checks { references })
 }
 
-/// The results of one operation, by size of the case.
+/// The results of one operation, one for each of [`SIZES`].
 type Answers = Result<Vec<Answer>>;
 
-/// Sizes of inputs that are compared.
+/// Sizes of the inputs.
 const SIZES: [Size; 2] = [Size::Small, Size::Middle];
 
 fn answers<D: Kernels>(case: &Case<D>, device: &D) -> Answers {
@@ -93,7 +93,7 @@ impl DeviceJob for References {
     type Output = Result<Vec<Answers>, DeviceError>;
 
     fn run<D: Kernels>(self, device: D) -> Self::Output {
-        // An earlier check may have set another arithmetic on this thread.
+        // Needed because an earlier check may have set another arithmetic in this thread.
         device.set_arithmetic(Arithmetic::Single)?;
         let cases = cases::<D>();
         Ok(cases.iter().map(|case| answers(case, &device)).collect())
@@ -149,7 +149,7 @@ fn finding(run: impl Fn() -> Answers, reference: &Answers) -> Finding {
     }
 }
 
-/// The greatest error, and where it was.
+/// The largest error, and the place where it was.
 fn worst(answers: &[Answer], references: &[Answer]) -> (f64, String) {
     let mut worst = (0.0, String::new());
     for ((answer, reference), size) in answers.iter().zip(references).zip(SIZES) {
@@ -173,7 +173,7 @@ fn same_bits(first: &[Answer], second: &[Answer]) -> bool {
     values(first) == values(second)
 }
 
-/// `‖values − expected‖ / ‖expected‖`; infinite if it is NaN.
+/// `‖values − expected‖ / ‖expected‖`; infinite if it is NaN or the lengths differ.
 fn distance(values: &[f32], expected: &[f32]) -> f64 {
     if values.len() != expected.len() {
         return f64::INFINITY;
@@ -183,7 +183,7 @@ fn distance(values: &[f32], expected: &[f32]) -> f64 {
     let difference = squares.sum::<f64>().sqrt();
     let norm = expected.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>();
     let error = match norm.sqrt() {
-        // The expected values are all 0: any other value is an infinite relative error.
+        // If all expected values are 0, any other value is an infinite relative error.
         0.0 if difference == 0.0 => 0.0,
         0.0 => f64::INFINITY,
         norm => difference / norm,

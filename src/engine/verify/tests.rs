@@ -1,4 +1,4 @@
-//! On the CPU, and with the feature `cuda` on a GPU or its stand-in.
+//! These tests run on the CPU, and with the feature `cuda` on a GPU or the device stand-in.
 
 mod convolutions;
 mod frozen;
@@ -30,7 +30,7 @@ fn mlp(hidden: usize, depth: usize) -> CellSpec {
     )
 }
 
-/// `peers.py reference mlp --batch 4 --hidden 4 --depth 1 --out tests/reference/mlp`
+/// Reference files, made by `peers.py reference mlp --batch 4 --hidden 4 --depth 1 --out tests/reference/mlp`.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reference/mlp")
 }
@@ -50,13 +50,15 @@ fn the_mlp_computes_what_pytorchs_does() {
     assert!(verification.gradient_relative_error < 1e-5);
 }
 
-/// The folder's files, made by `peers.py reference WORKLOAD … --out FOLDER` with the options in its `expected.json`.
+/// Verifies a model with the reference files in `folder`, which `peers.py reference WORKLOAD … --out FOLDER` made with
+/// the options in their `expected.json`.
 fn generated(model: &str, loss: &str, folder: &str) -> Verification {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reference");
     verify(&cell(model, loss, "kind = 'adam'"), &root.join(folder)).unwrap()
 }
 
-/// Its last pointwise bias changes no output, so that its gradient is rounding noise in PyTorch and must be noise here.
+/// The last pointwise bias of a CannedNet changes no output: its gradient is rounding noise in PyTorch and must be
+/// here.
 #[test]
 fn canned_net_and_the_t_statistic_compute_what_pytorchs_do() {
     let verification = generated("kind = 'canned-net'", "kind = 't-statistic'", "canned-net");

@@ -24,7 +24,8 @@ static ALLOCATOR: Allocator = Allocator;
 
 struct Allocator;
 
-/// The system block that holds an aligned block of `layout`; `None` if the block is small.
+/// Layout of the system block that holds an aligned block of `layout`; `None` if the block is small or `layout` itself
+/// requires this alignment.
 fn around(layout: Layout) -> Option<Layout> {
     if layout.size() < LARGE || layout.align() >= LINE {
         return None;
@@ -33,12 +34,13 @@ fn around(layout: Layout) -> Option<Layout> {
     Layout::from_size_align(layout.size().saturating_add(LINE), align).ok()
 }
 
-/// Bytes of padding in front of the first line of the system block `whole`: never 0.
+/// Bytes from the start of the system block `whole` to the next cache line: never 0.
 fn to_line(whole: *mut u8) -> usize {
     LINE - whole.addr() % LINE
 }
 
-/// The first line of the system block `whole`; the `usize` in front of it holds the length of the padding.
+/// Address of the first cache line in the system block `whole`; null if `whole` is null. Writes the number of bytes of
+/// padding in front of that line into the `usize` just in front of it.
 ///
 /// # Safety
 /// `whole` is null or begins a block of [`around`].
@@ -56,12 +58,12 @@ unsafe fn first_line(whole: *mut u8) -> *mut u8 {
     }
 }
 
-/// Length of the padding in front of `line`.
+/// Bytes of padding in front of `line`, as [`first_line`] stored them.
 ///
 /// # Safety
 /// `line` is from [`first_line`], and not freed.
 unsafe fn left(line: *mut u8) -> usize {
-    // SAFETY: `first_line` wrote it there; the program's block begins at the line.
+    // SAFETY: `first_line` wrote this number into the `usize` just in front of `line`.
     unsafe {
         line.sub(size_of::<usize>())
             .cast::<usize>()
@@ -80,10 +82,10 @@ fn or_end(block: *mut u8, bytes: usize) -> *mut u8 {
     block
 }
 
-// SAFETY: blocks come from `System`, with the requested layout or with that of `around`, one line longer, of which the
-// caller gets the at least `layout.size()` bytes from `first_line` on, aligned to `LINE`, at least `layout.align()`.
-// `around` sees the same layout when a block is freed or resized as when it was allocated, so each block returns to `System`
-// with the address and the layout that it came with. Nothing here unwinds.
+// SAFETY: blocks come from `System`, with the requested layout or with that of `around`. The latter is one line longer,
+// and the caller gets its bytes from `first_line` on: at least `layout.size()`, aligned to `LINE`, which is at least
+// `layout.align()`. `around` sees the same layout when a block is freed or resized as when it was allocated, so each
+// block returns to `System` with the address and the layout that it was allocated with. Nothing here unwinds.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the size is not zero: the caller promises it for `layout`, and `around` only adds.
@@ -97,7 +99,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as in `alloc`; the padding that is written to is not the caller's.
+        // SAFETY: as in `alloc`; `first_line` writes to the padding only, so the caller's bytes stay zero.
         let block = unsafe {
             match around(layout) {
                 Some(whole) => first_line(System.alloc_zeroed(whole)),
@@ -108,7 +110,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller promises that the block is one of `layout` from here.
+        // SAFETY: the caller promises that `block` was allocated here with `layout`.
         unsafe {
             match around(layout) {
                 Some(whole) => System.dealloc(block.sub(left(block)), whole),
@@ -118,8 +120,9 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller promises that the block is one of `layout` from here, and that `size` is not zero and, rounded
-        // up to the alignment, at most `isize::MAX`. Only values that both blocks hold are copied.
+        // SAFETY: the caller promises that `block` was allocated here with `layout`, and that `size` is not zero and,
+        // rounded up to the alignment, at most `isize::MAX`. Only bytes that both the old and the new block have are
+        // copied.
         unsafe {
             let wanted = Layout::from_size_align_unchecked(size, layout.align());
             match (around(layout), around(wanted)) {
@@ -127,7 +130,8 @@ unsafe impl GlobalAlloc for Allocator {
                 (Some(whole), Some(new)) => {
                     let before = left(block);
                     let moved = or_end(System.realloc(block.sub(before), whole, new.size()), size);
-                    // The values have kept their offset in the block, but the first line's offset may differ.
+                    // `System.realloc` moved the values with the block; the offset of its first cache line may differ
+                    // now.
                     let values = moved.add(before);
                     let first = moved.add(to_line(moved));
                     if first != values {
@@ -190,7 +194,7 @@ mod tests {
     fn where_there_is_no_memory_the_program_ends_with_a_sentence() {
         const TRIES: &str = "FIELDTRIAL_TEST_ALLOCATES";
         if std::env::var_os(TRIES).is_some() {
-            // More than any machine has addresses for.
+            // More bytes than any machine can address.
             std::hint::black_box(Vec::<u8>::with_capacity(isize::MAX as usize / 2));
         }
         let name =

@@ -4,12 +4,12 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/build_info.rs"));
 }
 
-/// The kind of arithmetic that a cell uses; it selects the features and sources in the cell's code hash.
+/// Whether a cell computes on the CPU or a GPU; it selects the features and sources in the cell's code hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arithmetic {
-    /// CPU: feature `x86-v4`.
+    /// Arithmetic of the CPU; the feature `x86-v4` can change it.
     Cpu,
-    /// GPU: features `cuda` and `cuda-stand-in` (a driver that computes on the CPU, other code than NVIDIA's).
+    /// Arithmetic of a GPU; the features `cuda` and `cuda-stand-in` (a driver that computes on the CPU) can change it.
     Gpu,
 }
 
@@ -23,7 +23,7 @@ pub fn parts(arithmetic: Arithmetic) -> impl Iterator<Item = (&'static str, &'st
     generated::CPU_PARTS.iter().chain(own).copied()
 }
 
-/// The features that change the arithmetic, in a fixed order.
+/// The enabled features that change the arithmetic, separated by commas, in a fixed order.
 pub fn features(arithmetic: Arithmetic) -> String {
     let compiled: &[(&str, bool)] = match arithmetic {
         Arithmetic::Cpu => &[("x86-v4", cfg!(feature = "x86-v4"))],

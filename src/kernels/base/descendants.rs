@@ -34,7 +34,7 @@ pub enum EndSignal {
     Kill,
 }
 
-/// Sends `signal` to all `processes`, which must be descendants of this process; ended ones are ignored.
+/// Sends `signal` to all `processes`, which must be descendants of this process; processes that have ended are ignored.
 pub fn send_signal(processes: &[u32], signal: EndSignal) {
     #[cfg(unix)]
     for process in processes {
@@ -49,7 +49,7 @@ pub fn send_signal(processes: &[u32], signal: EndSignal) {
     let _ = (processes, signal);
 }
 
-/// Collects all children of this process that have ended; returns whether children are left.
+/// Reaps all children of this process that have ended, without waiting for others; returns whether children are left.
 pub fn collect_ended() -> bool {
     #[cfg(unix)]
     loop {
@@ -92,8 +92,8 @@ pub fn list() -> Vec<u32> {
     found.split_off(1)
 }
 
-/// Memory of `processes` together in bytes, from `/proc`. A page that several of them share counts once: the sum of their proportional set
-/// sizes; where the system does not tell these, of their resident memory.
+/// Memory of `processes` together in bytes, from `/proc`: the sum of their proportional set sizes, in which a page that
+/// several of them share counts once. A single process, and one without this figure, counts with its resident memory.
 pub fn memory_bytes_of(processes: &[u32]) -> u64 {
     let resident = |process: &u32| super::os::resident_bytes_of(&process.to_string());
     match processes {
@@ -105,7 +105,7 @@ pub fn memory_bytes_of(processes: &[u32]) -> u64 {
     }
 }
 
-/// The proportional set size of a process (`Pss` of `smaps_rollup`), in bytes.
+/// The proportional set size of a process (`Pss` of `smaps_rollup`) in bytes; `None` if the system does not report it.
 fn proportional_bytes_of(process: u32) -> Option<u64> {
     let rollup = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?;
     let line = rollup.lines().find(|line| line.starts_with("Pss:"))?;
@@ -113,7 +113,7 @@ fn proportional_bytes_of(process: u32) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// The largest peak of resident memory, in bytes, of the descendants that have been waited for.
+/// The largest peak of resident memory, in bytes, of the descendants that have been waited for; `None` if unknown.
 pub fn peak_rss_bytes() -> Option<u64> {
     #[cfg(unix)]
     return super::os::peak_rss_bytes_of(libc::RUSAGE_CHILDREN);
@@ -127,8 +127,8 @@ pub fn use_cores(first: usize, count: usize) {
     {
         let mut set = std::mem::MaybeUninit::<libc::cpu_set_t>::zeroed();
         let size = size_of::<libc::cpu_set_t>();
-        // SAFETY: zeroed bytes are a valid, empty `cpu_set_t`; the pointers are to live memory of that type, and cores above
-        // its size are never set.
+        // SAFETY: zeroed bytes are a valid, empty `cpu_set_t`; the pointers are to live memory of that type, and cores
+        // above its size are never set.
         unsafe {
             if libc::sched_getaffinity(0, size, set.as_mut_ptr()) != 0 {
                 return;

@@ -21,7 +21,7 @@ impl Digest {
         self
     }
 
-    /// The first 64 bits, as 16 hexadecimal digits: enough for names among millions.
+    /// The first 64 bits, as 16 hexadecimal digits: even among millions of names a collision is unlikely.
     pub fn short(&self) -> String {
         self.0.finalize().to_hex()[..16].to_owned()
     }

@@ -58,21 +58,6 @@ pub fn continue_at_end_of_parent() {
     }
 }
 
-/// Lowers the priority of the new process `child`: it runs on idle cores, and gets about a tenth of a busy core.
-///
-/// On Unix it is ten steps nicer than this process; elsewhere nothing changes.
-pub fn let_others_go_first(child: &Child) {
-    #[cfg(unix)]
-    // SAFETY: both take integers and touch no memory. If the child has ended, the call fails harmlessly: the child is not
-    // reaped, so its process id is not reused.
-    unsafe {
-        let own = libc::getpriority(libc::PRIO_PROCESS, 0);
-        libc::setpriority(libc::PRIO_PROCESS, child.id(), own + 10);
-    }
-    #[cfg(not(unix))]
-    let _ = child;
-}
-
 /// Ends this process at once, without waiting for its other threads (`_exit`).
 ///
 /// [`std::process::exit`] first unloads the process's libraries; a thread that is inside a GPU driver at that moment hangs

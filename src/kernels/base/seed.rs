@@ -30,7 +30,7 @@ pub enum Purpose {
     Fresh,
     /// The order of cells in a block.
     Blocks,
-    /// Resampling in intervals and tests.
+    /// Resampling in bootstrap intervals and tests.
     Bootstrap,
     /// Samples drawn from a model.
     Sampling,
@@ -41,7 +41,7 @@ pub enum Purpose {
 }
 
 impl Seed {
-    /// The stream for `purpose`.
+    /// The random stream for `purpose`.
     pub fn stream(self, purpose: Purpose) -> ChaCha8Rng {
         self.stream_at(purpose, &[])
     }

@@ -23,7 +23,7 @@ pub fn command(arguments: &str) -> String {
     format!("{program} {arguments}")
 }
 
-/// Words of a command line, quoted if necessary.
+/// Joins words to one command line, each quoted if necessary.
 pub fn joined<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> String {
     let words = words.into_iter();
     let words: Vec<String> = words.map(|word| quoted(word.as_ref())).collect();
@@ -40,7 +40,8 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A shell looks for a name without a folder on PATH, so a program in the folder `here` needs `./`.
+/// The path of `program` as a shell in the folder `here` finds it: relative if `program` is below `here`, and with `./`
+/// if it is directly in it, because a shell searches a name without a folder on PATH.
 fn from_here(program: &Path, here: &Path) -> String {
     let path = match program.strip_prefix(here) {
         Ok(rest) if rest.components().count() == 1 => Path::new(".").join(rest),

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use normal::normal_mass;
 
-/// Returns the median.
+/// Returns the median; `None` for empty input.
 ///
 /// # Source
 /// `numpy.median`.
@@ -17,12 +17,13 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Returns the mean.
+/// Returns the mean; `None` for empty input.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Returns the quantile `share` (0 to 1), with linear interpolation: at position `(n − 1) share` of the sorted values.
+/// Returns the quantile `share` (0 to 1), with linear interpolation at position `(n − 1) share` of the sorted values;
+/// `None` for empty input.
 ///
 /// # Source
 /// `numpy.quantile(values, share, method="linear")`.
@@ -38,7 +39,7 @@ fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let below = position.floor() as usize;
     let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
     let part = position - below as f64;
-    // Interpolate from the nearer end, so that both ends are exact.
+    // Interpolate from the nearer neighbour, so that both neighbours are reached exactly.
     Some(if part < 0.5 {
         low + (high - low) * part
     } else {
@@ -46,14 +47,15 @@ fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     })
 }
 
-/// Returns the smallest and the largest value.
+/// Returns the smallest and the largest value; `None` for empty input.
 pub fn range(values: &[f64]) -> Option<(f64, f64)> {
     let low = values.iter().copied().min_by(f64::total_cmp)?;
     let high = values.iter().copied().max_by(f64::total_cmp)?;
     Some((low, high))
 }
 
-/// Returns the central `level` interval of the median, from `resamples` resamplings of `values` with replacement.
+/// Returns the central `level` interval of the median, from `resamples` resamplings of `values` with replacement;
+/// `None` for empty input.
 ///
 /// # Source
 /// Efron & Tibshirani 1993, §13.3 (percentile interval).
@@ -102,7 +104,8 @@ pub fn outliers(values: &[f64]) -> usize {
         .count()
 }
 
-/// Returns the geometric mean `exp(mean(ln x))` of positive values; `None` if one is not positive.
+/// Returns the geometric mean `exp(mean(ln x))` of positive values; `None` for empty input or if a value is not
+/// positive.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     if values.iter().any(|&value| value <= 0.0) {
         return None;
@@ -122,7 +125,7 @@ pub struct PowerLaw {
     pub factor: f64,
     /// Standard deviation of `ln y` around the fit; 0 for two points.
     pub residual: f64,
-    /// The line through the logarithms.
+    /// The straight line that was fitted to `(ln x, ln y)`.
     line: Line,
 }
 
@@ -132,7 +135,8 @@ impl PowerLaw {
         self.factor * x.powf(self.exponent)
     }
 
-    /// Standard error of `ln y` of a single value at `x`: `s √(1 + 1/n + (ln x − mean)² / spread)`; `None` for two points.
+    /// Standard error of `ln y` of a single value at `x`: `s √(1 + 1/n + (ln x − mean)² / spread)`; `None` for two
+    /// points.
     pub fn prediction_error(&self, x: f64) -> Option<f64> {
         self.line.prediction_error(x.ln())
     }
@@ -167,12 +171,12 @@ struct Line {
     offset: f64,
     /// Change of `y` per unit of `x`.
     slope: f64,
-    /// Standard deviation of `y` around the line, with `n − 2` degrees of freedom.
+    /// Standard deviation of `y` around the line, with `n − 2` degrees of freedom; 0 for two points.
     residual: f64,
-    /// Square of the residual standard deviation; `None` for two points.
+    /// Square of `residual`; `None` for two points.
     variance: Option<f64>,
     n: usize,
-    /// Mean of `x`, and the sum of squared deviations from the mean.
+    /// Mean of `x`, and the sum of its squared deviations from the mean.
     x: (f64, f64),
 }
 

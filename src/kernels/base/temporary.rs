@@ -22,7 +22,7 @@ pub fn create(folder: &Path) -> io::Result<NamedTempFile> {
         let file = tempfile::Builder::new()
             .prefix(PREFIX)
             .tempfile_in(folder)?;
-        // Not every file system has locks; there the file's age decides.
+        // A failure is ignored: some file systems have no locks, and then the file's age decides.
         let _ = file.as_file().lock();
         // Another program may have removed the file before it was locked.
         if file.path().exists() {
@@ -42,8 +42,8 @@ pub fn create_in_folder_of(path: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// Replaces `path` by what `write` writes: a reader sees the old file or the new one, never a part, and an interrupted write
-/// leaves the old one.
+/// Replaces `path` by what `write` writes: a reader sees the old file or the new one, never a part, and an interrupted
+/// write leaves the old one.
 ///
 /// # Errors
 /// Those of writing; the old file is unchanged then.
@@ -55,7 +55,8 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     keep_as(file, path)
 }
 
-/// Gives a complete file its name, and the permissions of an ordinary file: a temporary one is readable by its owner only.
+/// Gives a complete file its name, and the permissions of an ordinary file: a temporary one is readable by its owner
+/// only.
 ///
 /// # Errors
 /// Those of renaming a file.
@@ -86,7 +87,8 @@ pub fn remove_left(folder: &Path) {
     }
 }
 
-/// The file, now locked, if no other program is writing it.
+/// Opens and locks a temporary file that a killed program left behind; `None` if another program is writing it. On a
+/// file system without locks, the file counts as left behind from the age [`OLD`] on.
 fn left(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
     match file.try_lock() {
@@ -116,7 +118,7 @@ mod tests {
         let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, [open, "kept".into()]);
-        // There is nothing to remove, which is no error.
+        // A missing folder is no error.
         remove_left(&folder.join("missing"));
     }
 

@@ -15,8 +15,8 @@ pub fn snake_case(name: &str) -> String {
     join_words(name, '_')
 }
 
-/// Returns `name` as a file name or an HTML id: lower case, every run of characters other than letters and digits becomes
-/// one `-`.
+/// Returns `name` as a file name or an HTML id: lower case, every run of characters other than letters and digits
+/// becomes one `-`.
 pub fn kebab_case(name: &str) -> String {
     join_words(name, '-').to_lowercase()
 }
@@ -58,9 +58,9 @@ pub fn capitalised(text: &str) -> String {
     })
 }
 
-/// Breaks a line into lines of at most `width` columns: between groups (separated by two spaces), and inside a group that is
-/// too long, between words. Lines after the first begin with `indent` spaces; a longer word stays whole. ANSI colour codes
-/// have no width.
+/// Breaks a line into lines of at most `width` columns: between groups (separated by two spaces), and inside a group
+/// that is too long, between words. Lines after the first begin with `indent` spaces; a longer word stays whole. ANSI
+/// colour codes have no width.
 ///
 /// # Example
 /// ```
@@ -141,7 +141,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// [`visible`] for a text that is not needed otherwise.
+/// As [`visible`], for an owned text, which is returned without a copy if nothing has to be escaped.
 pub fn into_visible(text: String) -> String {
     let changed = match visible(&text) {
         Cow::Owned(changed) => Some(changed),

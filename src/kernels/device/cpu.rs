@@ -51,7 +51,7 @@ impl Backend for Cpu {
         Ok(buffer)
     }
 
-    fn spare_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
+    fn uninit_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
         match pool::take(len) {
             Some(values) => self.upload(values),
             None => self.zeros_buffer(len),

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A device and its driver and libraries. Fields that are unknown, or do not apply to the kind of device, are empty.
+/// A device and its driver and libraries. Fields that are unknown, or do not apply to the kind of device, are `None` or
+/// empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceFacts {
     /// The device's kind: `cpu`, `cuda`.
@@ -15,9 +16,9 @@ pub struct DeviceFacts {
     pub multiprocessors: Option<u32>,
     /// The device's memory, in bytes.
     pub memory_bytes: Option<u64>,
-    /// The version of CUDA that its driver supports: `13.0`.
+    /// The version of CUDA that the device's driver supports: `13.0`.
     pub cuda: Option<String>,
-    /// Libraries that compute on it, with versions: `cublas`, `13.0.2`.
+    /// Libraries that compute on the device, with versions: `cublas`, `13.0.2`.
     pub libraries: Vec<(String, String)>,
     /// Number of devices of this kind.
     pub count: usize,

@@ -15,7 +15,7 @@ pub enum DeviceKind {
     Cuda(usize),
 }
 
-/// A text that is not a device name.
+/// The error for a text that is not a device name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown device `{0}`, expected `cpu`, `cuda` or `cuda:N`")]
 pub struct ParseDeviceError(String);

@@ -1,8 +1,8 @@
 //! The devices that training can run on, built on dfdx's: opening, synchronising, naming.
 //!
-//! [`DeviceKind`] is the device in a manifest, [`Backend`] the trait that models are generic over, and [`DeviceFacts`] the
-//! description of a device. Operations are in [`crate::ops`], whose `run_on` is the only place that turns a `DeviceKind`
-//! into a `Backend`.
+//! [`DeviceKind`] is the device in a manifest, [`Backend`] the trait that models are generic over, and [`DeviceFacts`]
+//! the description of a device. Operations are in [`crate::ops`], whose `run_on` is the only place that turns a
+//! `DeviceKind` into a `Backend`.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -42,7 +42,7 @@ pub trait Backend:
     /// Which kind of device this is, for messages and results.
     const NAME: &'static str;
 
-    /// A time stamp in the device's queue.
+    /// A time stamp in the device's queue (on CUDA an event).
     type Mark;
 
     /// Cached conversions of a buffer's values for matrix products, for example rounded to `f16`; empty by default.
@@ -96,8 +96,8 @@ pub trait Backend:
     /// Seconds from one time stamp to a later one, both reached (that is, after a download or a synchronisation).
     fn seconds_between(&self, from: &Self::Mark, to: &Self::Mark) -> Result<f64, DeviceError>;
 
-    /// Peak bytes of the device's memory that the allocator held since the last call; `None` on a device without its own
-    /// memory.
+    /// Peak bytes of the device's memory that the allocator held since the last call; `None` on a device without its
+    /// own memory.
     fn take_peak_bytes(&self) -> Result<Option<u64>, DeviceError> {
         Ok(None)
     }
@@ -107,13 +107,14 @@ pub trait Backend:
         Ok(None)
     }
 
-    /// Address of this device's counters of clocks, power, temperature and load, or why they cannot be read; `None` for a
-    /// device without counters.
+    /// Address of this device's counters of clocks, power, temperature and load, or why they cannot be read; `None` for
+    /// a device without counters.
     fn counters(&self) -> Option<Result<CounterAddress, String>> {
         None
     }
 
-    /// The algorithm of every convolution of this thread so far, by size, if a library of the device chooses it; else empty.
+    /// Lists the algorithm of every convolution of this thread so far, by size; empty if no library of the device
+    /// chooses algorithms.
     fn convolutions(&self) -> String {
         String::new()
     }
@@ -136,12 +137,12 @@ pub trait Backend:
     const REUSED_LEN: usize = usize::MAX;
 
     /// `len` values of arbitrary content, all of which the caller must overwrite: from reused memory if possible.
-    fn spare_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
+    fn uninit_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
         self.zeros_buffer(len)
     }
 
-    /// Stores the memory of `buffer` for a later [`Backend::spare_buffer`], if it came from there; the buffer is empty
-    /// afterwards. On other devices this does nothing, and the memory is freed with `buffer`.
+    /// Stores the memory of `buffer` for a later [`Backend::uninit_buffer`], if it came from there; `buffer` is empty
+    /// afterwards. On devices without such a store this does nothing, and the memory is freed with `buffer`.
     fn recycle(_buffer: &mut Buffer<Self>) {}
 
     /// Marks the end of a step: memory that was not reused for some steps is freed.
@@ -241,7 +242,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// Memory of `device` is exhausted; the number of requested bytes is unknown.
+    /// The error that memory of `device` is exhausted, with an unknown number of requested bytes.
     pub(crate) fn out_of_memory(device: &'static str) -> Self {
         Self::OutOfMemory {
             device,
@@ -250,7 +251,8 @@ impl DeviceError {
         }
     }
 
-    /// This error; if memory is exhausted, completed with the requested bytes and the free bytes from `ask_free`.
+    /// This error; if memory is exhausted, it gets the number of requested bytes and that of free bytes from
+    /// `ask_free`.
     #[must_use]
     pub(crate) fn asking(self, asked: u64, ask_free: impl FnOnce() -> Option<u64>) -> Self {
         match self {

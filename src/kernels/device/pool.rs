@@ -1,9 +1,9 @@
 //! A pool of CPU memory that training frees and allocates again in every step, kept by the training thread.
 //!
 //! The allocator would return the same memory (see [`crate::base::os`]), but in Rust a new vector must be initialised,
-//! which costs a pass over every activation and every gradient. The pool keeps vectors with their old content. Only
-//! vectors that came from the pool return to it, so that batches, which are allocated elsewhere, do not accumulate, and
-//! frees vectors that have not been used for [`KEPT_STEPS`] steps.
+//! which costs a pass over every activation and every gradient. The pool keeps vectors with their old content. It takes
+//! back only as many vectors as it lent, so that batches, which are allocated elsewhere, do not accumulate in it.
+//! Vectors of a length that was not requested for more than [`KEPT_STEPS`] steps are freed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ thread_local! {
     static POOL: RefCell<Pool> = RefCell::default();
 }
 
-/// `len` values of arbitrary content; `None` if the allocator should be used instead.
+/// `len` values of arbitrary content; `None` if the caller should allocate them.
 pub(super) fn take(len: usize) -> Option<Vec<f32>> {
     if len < SHORTEST {
         return None;
@@ -26,7 +26,7 @@ pub(super) fn take(len: usize) -> Option<Vec<f32>> {
     POOL.with_borrow_mut(|pool| pool.take(len))
 }
 
-/// Returns `values` to the pool if they came from there.
+/// Returns `values` to the pool if a vector of this length is lent.
 pub(super) fn give(values: Vec<f32>) {
     if values.len() >= SHORTEST {
         // When the thread exits, its pool may already be dropped; then the memory is freed.
@@ -34,7 +34,7 @@ pub(super) fn give(values: Vec<f32>) {
     }
 }
 
-/// Counts a step.
+/// Ends a step: frees the vectors that were not used for some steps.
 pub(super) fn trim() {
     let _ = POOL.try_with(|pool| pool.borrow_mut().trim());
 }
@@ -49,9 +49,9 @@ struct Pool {
 #[derive(Default)]
 struct Kept {
     idle: Vec<Vec<f32>>,
-    /// Number of vectors in use.
+    /// Number of vectors that were taken and not returned yet.
     lent: usize,
-    /// Number of the last step in which one was used.
+    /// The last step in which a vector of this length was taken.
     asked: u64,
 }
 

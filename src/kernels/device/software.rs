@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// A library, with its usual name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Library {
-    /// `cuBLAS`.
+    /// The usual name: `cuBLAS`.
     pub name: &'static str,
     /// The file that was opened, or a sentence why there is none.
     pub file: Result<PathBuf, String>,
@@ -33,7 +33,7 @@ pub fn libraries() -> Vec<Library> {
 /// The file of NVIDIA's management library (NVML), which reads counters and lists GPUs without opening one.
 ///
 /// # Errors
-/// There is none; a sentence says why.
+/// A sentence why the library was not found.
 #[cfg(feature = "cuda")]
 pub fn telemetry_library() -> Result<PathBuf, String> {
     use super::cuda::{Part, find};
@@ -44,7 +44,7 @@ pub fn telemetry_library() -> Result<PathBuf, String> {
 /// The file of NVIDIA's management library (NVML), which reads counters and lists GPUs without opening one.
 ///
 /// # Errors
-/// There is none; a sentence says why.
+/// A sentence why the library was not found: this build has no CUDA.
 #[cfg(not(feature = "cuda"))]
 pub fn telemetry_library() -> Result<PathBuf, String> {
     Err("this build has no CUDA (cargo feature `cuda`)".into())

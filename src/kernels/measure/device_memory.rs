@@ -31,12 +31,12 @@ impl DeviceMemory {
         self.peaks.train_bytes = self.peaks.train_bytes.max(self.take());
     }
 
-    /// A validation has ended, training continues.
+    /// Called when a validation has ended and training continues.
     pub fn end_validation(&mut self) {
         self.peaks.validation_bytes = self.peaks.validation_bytes.max(self.take());
     }
 
-    /// The peaks so far; `None` on a device without its own memory.
+    /// The peaks so far; both `None` on a device without its own memory.
     pub fn peaks(&self) -> Peaks {
         self.peaks
     }

@@ -16,7 +16,7 @@ pub struct MemoryGrowth {
     resident: fn() -> Option<u64>,
     /// Remaining warm-up steps.
     warmup: usize,
-    /// The last sample, if growth is measured from it.
+    /// Resident bytes when the measurement in the current epoch began; `None` between epochs and during the warm-up.
     before: Option<u64>,
     grown: Option<i64>,
 }
@@ -87,7 +87,7 @@ mod tests {
             growth.end();
             grow(5000);
         }
-        // Steps 4, 5 and 6.
+        // The warm-up has three steps, so steps 4, 5 and 6 count.
         assert_eq!(growth.bytes(), Some(30));
     }
 

@@ -6,9 +6,9 @@ use crate::base::os;
 
 /// Peak resident memory of the process.
 ///
-/// On Linux it is `VmHWM`, which a process can reset to its current memory. If that is not permitted, and on systems
-/// that have only `getrusage` (`ru_maxrss`), it never falls: the peak of training is then read before the first
-/// validation, and the peak of validation includes that of training.
+/// On Linux the peak is `VmHWM`, which a process can reset to its current memory. If that is not permitted, and on
+/// systems that have only `getrusage` (`ru_maxrss`), the peak never falls: the peak of training is then read before the
+/// first validation, and the peak of validation includes that of training.
 #[derive(Debug, Default)]
 pub struct PeakMemory {
     is_apart: bool,
@@ -25,7 +25,7 @@ pub struct Peaks {
 }
 
 impl PeakMemory {
-    /// Starts with training.
+    /// Begins the measurement; the first part is training.
     pub fn start() -> Self {
         Self {
             is_apart: reset(),
@@ -41,7 +41,7 @@ impl PeakMemory {
         self.reset();
     }
 
-    /// A validation has ended, training continues.
+    /// Called when a validation has ended and training continues.
     pub fn end_validation(&mut self) {
         raise(&mut self.peaks.validation_bytes);
         self.reset();

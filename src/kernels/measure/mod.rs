@@ -1,8 +1,9 @@
 //! Measurements of a run: phases of a step, medians, memory, and load and clocks of a GPU.
 //!
-//! [`Stopwatch`] times one step in disjoint phases, [`Pace`] all steps of a run without warm-up, [`Profiler`] the operations
-//! of a step; [`PeakMemory`], [`DeviceMemory`], [`MemoryGrowth`] and [`gpu`] sample memory and the GPU's counters. This
-//! module does not depend on operations, devices or models: callers pass names, and a function that waits for the device.
+//! [`Stopwatch`] times one step in disjoint phases, [`Pace`] all steps of a run without warm-up, [`Profiler`] the
+//! operations of a step; [`PeakMemory`], [`DeviceMemory`], [`MemoryGrowth`] and [`gpu`] sample memory and the GPU's
+//! counters. This module does not depend on operations, devices or models: callers pass names, and a function that
+//! waits for the device.
 
 mod clock;
 mod device_memory;

@@ -1,4 +1,4 @@
-//! [`Pace`]: the steps of a run, warm-up dropped and counted.
+//! [`Pace`]: the times of a run's steps; warm-up steps are left out and counted.
 
 use super::phase::{Phase, StepTimes};
 use crate::base::statistics::median;
@@ -17,7 +17,7 @@ pub struct Pace {
 /// Summary of the steps of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PaceSummary {
-    /// Warm-up steps dropped.
+    /// Number of warm-up steps that were left out.
     pub warmup_steps: usize,
     /// Number of steps from which the values are computed; 0 if there was none.
     pub measured_steps: usize,
@@ -30,7 +30,7 @@ pub struct PaceSummary {
 }
 
 impl Pace {
-    /// Drops the first `warmup` steps.
+    /// A record without steps, which will leave out the first `warmup` steps.
     pub fn new(warmup: usize) -> Self {
         Self {
             warmup,

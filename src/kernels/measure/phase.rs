@@ -9,7 +9,7 @@ pub enum Phase {
     Transfer,
     /// Forward pass.
     Forward,
-    /// Loss.
+    /// Computation of the loss.
     Loss,
     /// Backward pass.
     Backward,

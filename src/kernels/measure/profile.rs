@@ -41,15 +41,15 @@ pub struct OpCost {
 /// One operation of one layer in one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OpRow {
-    /// Layer; empty if there is none.
+    /// Name of the layer; empty if the operation belongs to none.
     pub layer: String,
-    /// Operation.
+    /// Name of the operation.
     pub op: &'static str,
     /// Phase of the operation's forward pass; `None` outside of all phases.
     pub phase: Option<Phase>,
-    /// Calls.
+    /// Number of calls of the operation's forward pass.
     pub calls: u64,
-    /// Calls of the operation's backward pass.
+    /// Number of calls of the operation's backward pass.
     pub backward_calls: u64,
     /// Memory and kernels that the operation requested, forward and backward.
     pub requests: Tally,
@@ -57,7 +57,7 @@ pub struct OpRow {
     pub forward: Duration,
     /// Time of the backward passes.
     pub backward: Duration,
-    /// FLOPs and bytes.
+    /// FLOPs of the operation and bytes of its results.
     pub cost: OpCost,
     /// Bytes of the operation's results that are still held when the forward pass ends.
     pub retained_bytes: u64,
@@ -83,9 +83,9 @@ pub enum SpanKind {
     Phase(Phase),
     /// The forward or backward pass of a layer's operation.
     Operation {
-        /// Operation.
+        /// Name of the operation.
         name: &'static str,
-        /// Layer.
+        /// Name of the layer; empty if the operation belongs to none.
         layer: String,
         /// Whether the span is of the backward pass.
         is_backward: bool,
@@ -114,7 +114,7 @@ pub(super) struct PhaseLap {
     pub(super) phase: Option<Phase>,
     pub(super) start: Instant,
     pub(super) end: Instant,
-    /// Requests of no operation.
+    /// Requests to the device that belong to no operation.
     pub(super) requests: Tally,
 }
 

@@ -28,7 +28,7 @@ struct Shared {
 }
 
 struct State {
-    /// When the time of the next operation starts.
+    /// When the time of the next operation starts: after the profiler has recorded the previous one.
     free: Instant,
     /// When the current phase began.
     phase: Instant,
@@ -47,7 +47,8 @@ struct State {
 pub struct OpId(usize);
 
 impl Profiler {
-    /// A profiler. `owners` maps the key of each parameter or buffer to its layer; `synchronise` waits for the device.
+    /// A profiler. `owners` maps the key of each parameter or buffer to its layer; `synchronise` waits for the device,
+    /// `None` if that is not needed.
     pub fn new(owners: BTreeMap<usize, String>, synchronise: Option<Box<dyn Fn()>>) -> Self {
         let now = Instant::now();
         let state = State {
@@ -83,8 +84,8 @@ impl Profiler {
 
     /// Records the end of an operation that reads the parameters with these keys.
     ///
-    /// Its layer is their owner, the common path of their owners if there are several, and the running module if they have
-    /// none.
+    /// The operation's layer is the one that owns these parameters, the common path of the owners if there are several,
+    /// and the running module if they have none.
     pub fn operation(
         &self,
         name: &'static str,
@@ -145,7 +146,7 @@ impl Profiler {
         now
     }
 
-    /// Records that the time since the last mark was `phase`, or outside of all phases.
+    /// Records that the time since the last mark belongs to `phase`, or for `None` to no phase.
     pub(super) fn end_phase(&self, phase: Option<Phase>) -> Instant {
         let end = self.now();
         let mut state = self.state();

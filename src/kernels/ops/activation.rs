@@ -1,4 +1,5 @@
-//! [`Activation`]: the functions of [`super::activate()`], which linear layers, sums and norms also apply to their results.
+//! [`Activation`]: the functions of [`super::activate()`], which linear layers, sums and norms also apply to their
+//! results.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +54,7 @@ impl Activation {
         )
     }
 
-    /// Operations per value, forward and backward from `x`, by the rule of [`super::Work`].
+    /// Floating-point operations per value, forward and backward from `x`, by the rule of [`super::Work`].
     pub fn flop(self) -> (usize, usize) {
         match self {
             Self::Identity => (0, 0),
@@ -68,7 +69,7 @@ impl Activation {
     }
 }
 
-/// The activation's number in CUDA kernels (`dialect.h`): its index in the list.
+/// The activation's number in CUDA kernels (`dialect.h`): its index in the enum.
 #[cfg(feature = "cuda")]
 impl From<Activation> for crate::device::cuda::Value {
     fn from(activation: Activation) -> Self {
@@ -76,9 +77,9 @@ impl From<Activation> for crate::device::cuda::Value {
     }
 }
 
-/// An activation as a type, so that loops have no branch inside. See `activated!`.
+/// An activation as a type, so that loops are compiled per activation and have no branch inside. See `activated!`.
 pub(super) trait Activate: Copy + Sync {
-    /// The value.
+    /// The activation of `x`.
     fn value(self, x: f32) -> f32;
     /// The derivative at `x`, the value before the activation.
     fn slope(self, x: f32) -> f32;
@@ -86,8 +87,8 @@ pub(super) trait Activate: Copy + Sync {
     fn slope_from_kept(self, kept: f32) -> f32;
 }
 
-/// A type that implements [`Activate`]: value and derivative at `x`, and the derivative from the result if there is a
-/// formula of its own; without one, the formula for `x` is used.
+/// Defines a type that implements [`Activate`], from value and derivative at `x`, and the derivative from the result if
+/// there is a formula of its own; without one, the formula for `x` is used.
 macro_rules! activation {
     ($(#[$doc:meta])* $name:ident, |$x:ident| $value:expr, $slope:expr) => {
         activation!($(#[$doc])* $name, |$x| $value, $slope, |$x| $slope);
@@ -166,7 +167,7 @@ activation!(
     /// [`Activation::LeakyRelu`].
     LeakyRelu,
     |x| if x > 0.0 { x } else { LEAK * x },
-    // The slope of `LeakyRelu`.
+    // The derivative of `LeakyRelu`.
     if x > 0.0 { 1.0 } else { LEAK }
 );
 activation!(

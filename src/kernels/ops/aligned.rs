@@ -37,7 +37,7 @@ impl Aligned {
 
 /// Index of the first aligned value.
 pub(super) fn start(values: &[f32]) -> usize {
-    // `align_offset` may return more than the reserve; then the start is unaligned, which is only slower.
+    // `align_offset` may return more than `RESERVE`; then the start is not aligned, which is only slower.
     values.as_ptr().align_offset(WIDEST).min(RESERVE)
 }
 

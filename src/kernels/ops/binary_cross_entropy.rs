@@ -8,20 +8,20 @@ use super::{
 /// Targets of [`binary_cross_entropy`] on a device: factors of the loss for a present and for an absent label.
 #[derive(Debug, Clone)]
 pub struct BinaryTargets<D: Kernels> {
-    /// `w y`.
+    /// `w y`, the factors of `softplus(−x)`.
     present: Var<D>,
-    /// `1 − y`.
+    /// `1 − y`, the factors of `softplus(x)`.
     absent: Var<D>,
-    /// −1, one value.
+    /// The constant −1, one value, to compute `−x`.
     minus: Var<D>,
 }
 
 impl<D: Kernels> BinaryTargets<D> {
-    /// Targets y `(B, L)`, from 0 to 1, with the weight w of each of the L labels if present; all weights are 1 if
-    /// `pos_weight` is empty.
+    /// Targets y `(B, L)`, from 0 to 1. `pos_weight` are the weights w of the L labels where a label is present, as in
+    /// PyTorch; if it is empty, all weights are 1.
     ///
     /// # Errors
-    /// [`OpError::Shape`] when the numbers of labels differ.
+    /// [`OpError::Shape`] when `labels` does not fill `shape`, or the number of weights is neither 0 nor L.
     pub fn new(device: &D, labels: &[f32], shape: [usize; 2], pos_weight: &[f64]) -> Result<Self> {
         let shape = Shape::from(shape);
         if ![0, shape.last()].contains(&pos_weight.len()) {
@@ -72,7 +72,7 @@ pub fn binary_cross_entropy<D: Kernels>(
     mean_positions(pass, &losses)?.reshape([1])
 }
 
-/// `factor softplus(x)`, value by value.
+/// `factors · softplus(x)`, elementwise.
 fn weighted<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, factors: &Var<D>) -> Result<Var<D>> {
     let losses = activate(pass, x, Activation::Softplus)?;
     let dims = [1, 1, x.shape().len()];
@@ -85,11 +85,11 @@ mod tests {
     use crate::ops::testing::{self, TestDevice, assert_close, numbers};
 
     const LABELS: [f32; 6] = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0];
-    /// As of two samples that are mixed.
+    /// Soft labels, as those of two mixed samples.
     const SHARES: [f32; 6] = [1.0, 0.25, 0.7, 0.0, 0.0, 1.0];
     const WEIGHTS: [f64; 3] = [0.5, 2.0, 3.0];
 
-    /// The loss of logits of the first `labels`.
+    /// The loss of the logits `x` for `labels`; all weights are 1 if `weights` is empty.
     fn loss(
         pass: &mut Pass<TestDevice>,
         x: &Var<TestDevice>,

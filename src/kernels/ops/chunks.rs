@@ -14,8 +14,8 @@ pub fn for_rows(out: &mut [f32], row_len: usize, kernel: impl Fn(usize, &mut [f3
     });
 }
 
-/// Calls `kernel` with groups of `rows` whole rows of `out`, each with the index of its first row and the corresponding
-/// part of `beside`, `each` values per group.
+/// Calls `kernel` for every group of `rows` whole rows of `out`, with the index of the group's first row, the rows, and
+/// the group's `each` values of `beside`.
 pub fn for_rows_beside(
     out: &mut [f32],
     (rows, row_len): (usize, usize),
@@ -51,7 +51,7 @@ pub fn sum_row(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// Sum of products in sixteen lanes, as [`sum_row`].
+/// Sum of the products `a[i] b[i]` in sixteen lanes, as [`sum_row`].
 #[inline(always)]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0_f32; 16];
@@ -98,7 +98,8 @@ pub fn sum_chunks(len: usize, partial: impl Fn(Range<usize>) -> f64 + Sync) -> f
         .fold(0.0, |sum, part| sum + part)
 }
 
-/// `map` of every range of `chunk` indices of `0..len`, in index order; `values` is the amount of work.
+/// Collects `map` of every range of `chunk` indices of `0..len`, in index order; `values`, the amount of work, decides
+/// whether several threads are used.
 pub fn map_chunks<T: Send>(
     len: usize,
     chunk: usize,

@@ -103,11 +103,12 @@ pub fn tanh(x: f32) -> f32 {
     }
 }
 
-/// The distribution function and the density of the standard normal, `Φ(x)` and `φ(x) = e^(−x²/2) / √(2π)`, with one exponential:
-/// `Φ(−t) = φ(t) M(t)` for `t ≥ 0`, where M is a polynomial up to 5 and constant above, where Φ is below 3e-7.
+/// The distribution function and the density of the standard normal, `Φ(x)` and `φ(x) = e^(−x²/2) / √(2π)`, with one
+/// exponential: `Φ(−t) = φ(t) M(t)` for `t ≥ 0`, where M is a polynomial up to 5 and constant above, where Φ is below
+/// 3e-7.
 ///
-/// The coefficients are a minimax fit (Lawson's iteration) of `M(t) = √(π/2) e^(t²/2) erfc(t/√2)`, with the errors weighted by φ: that of Φ is at
-/// most 1.5e-7.
+/// The coefficients are a minimax fit (Lawson's iteration) of `M(t) = √(π/2) e^(t²/2) erfc(t/√2)`, with the errors
+/// weighted by φ; the error of Φ is at most 1.5e-7.
 #[inline(always)]
 pub fn normal(x: f32) -> (f32, f32) {
     const INVERSE_SQRT_TAU: f32 = 0.398_942_3;

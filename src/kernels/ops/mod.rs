@@ -1,7 +1,7 @@
 //! Differentiable operations that dfdx lacks or does slowly, on dfdx's tape.
 //!
-//! Owns [`Var`] (device memory, shape, key on the tape), [`Parameter`], [`Module`] (visits parameters), [`Pass`] (one recorded
-//! forward pass) and one folder per operation: `mod.rs` (docs, method, FLOP rule, tests), `cpu.rs`, `cuda.rs`.
+//! Owns [`Var`] (device memory, shape, key on the tape), [`Parameter`], [`Module`] (visits parameters), [`Pass`] (one
+//! recorded forward pass) and one folder per operation: `mod.rs` (docs, method, FLOP rule, tests), `cpu.rs`, `cuda.rs`.
 //! Layers and models are defined elsewhere. Start at [`Pass`], then read `activate/`, the smallest operation.
 //!
 //! Letters: B batch, C channels in, K channels out, H height, W width, T positions, F features. Images are
@@ -83,7 +83,7 @@ pub use cross_attention::{
     AttentionKind, CrossAttentionKernel, CrossAttentionSize, LINEAR_EPS, cross_attention,
 };
 pub use cross_entropy::{
-    ClassShares, ClassTargets, CrossEntropyKernel, CrossEntropyOptions, cross_entropy,
+    ClassTargetWeights, ClassTargets, CrossEntropyKernel, CrossEntropyOptions, cross_entropy,
     cross_entropy_by,
 };
 pub use dropout::{DropoutKernel, Mask, dropout};
@@ -114,7 +114,7 @@ pub use rms_norm::{RmsNormKernel, rms_norm};
 pub use shape::Shape;
 pub use signature::{ProjectionInputs, SignatureKernel, SignatureSize, signature_projection};
 pub use signature_kernel::{
-    KernelLoss, KernelLossKernel, KernelOptions, KernelStatistic, kernel_loss,
+    KernelOptions, KernelStatistic, SignatureKernelLoss, SignatureKernelLossKernel, kernel_loss,
 };
 pub use signature_loss::{
     RbfStatistic, SavedSignatures, SignatureLoss, SignatureLossKernel, signature_loss,
@@ -123,7 +123,7 @@ pub use slots::{GradSlots, Grads};
 pub use tokens::{prepend, slice};
 pub use transpose::{TransposeKernel, transpose};
 pub use update::{
-    AdamStep, LionStep, RmspropStep, Rules, SgdStep, StepControl, StepState, UpdateKernel,
+    AdamStep, LionStep, RmspropStep, SgdStep, StepControl, StepRules, StepState, UpdateKernel,
 };
 pub use upsample::{UpsampleKernel, upsample_bilinear, upsample_nearest};
 pub use var::{KeepFactors, Var};
@@ -140,7 +140,7 @@ pub enum OpError {
     /// Shapes that do not fit each other.
     #[error("{op}: {message}")]
     Shape {
-        /// The operation.
+        /// Name of the operation.
         op: &'static str,
         /// Which shapes do not fit.
         message: String,
@@ -148,9 +148,9 @@ pub enum OpError {
     /// The device has no kernel for this operation yet.
     #[error("`{op}` has no kernel for `{device}` in this version")]
     Unsupported {
-        /// The operation.
+        /// Name of the operation.
         op: &'static str,
-        /// The device.
+        /// Name of the device.
         device: &'static str,
     },
     /// A write to a parameter that a recorded pass still reads.
@@ -159,7 +159,7 @@ pub enum OpError {
     /// `backward` on a pass that records nothing.
     #[error("backward was called on a pass without a tape")]
     NotRecorded,
-    /// The device failed.
+    /// A failure of the device.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
@@ -205,7 +205,7 @@ pub trait Kernels:
     + LinearKernel
     + MeanErrorKernel
     + NormResidualKernel
-    + KernelLossKernel
+    + SignatureKernelLossKernel
     + PhysicsKernel
     + PointwiseKernel
     + PoolKernel
@@ -223,7 +223,7 @@ impl Kernels for dfdx::tensor::Cpu {}
 #[cfg(feature = "cuda")]
 impl Kernels for dfdx::tensor::Cuda {}
 
-/// A job that is generic over the device: a generic closure, which Rust lacks.
+/// A job that is generic over the device, since Rust has no generic closures.
 pub trait DeviceJob {
     /// Result of the job.
     type Output;

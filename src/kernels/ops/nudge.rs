@@ -6,7 +6,8 @@ use super::{
     PooledBuffer, Result, Var, Work,
 };
 
-/// `f - strength · dL/df`, with L the mean cross-entropy of `f · weight + bias`. Gives no gradient.
+/// `f - strength · dL/df`, with L the mean cross-entropy of `f · weight + bias`. The result is detached: it has no
+/// gradient.
 ///
 /// `dL/df = (softmax(f · weight + bias) - [class = label]) / B · weightᵀ`.
 ///
@@ -15,7 +16,7 @@ use super::{
 /// # Shapes
 /// As `f: (B, F)`; `weight: (F, K)` ([`super::Layout::Linear`]), `bias: (K)`, B labels below K.
 /// # Errors
-/// [`OpError::Shape`] when they do not agree.
+/// [`OpError::Shape`] when the shapes or labels do not fit each other.
 /// # Source
 /// Scellier & Bengio 2017, §2.2, with the loss of the readout as the cost.
 pub fn nudge<D: Kernels>(
@@ -39,7 +40,7 @@ pub fn nudge<D: Kernels>(
     let targets = ClassTargets::new(labels, size.outputs, &CrossEntropyOptions::default())?;
     let (_, probabilities) = device.cross_entropy(&logits, &targets)?;
     let (seed, values) = (device.upload(vec![-strength])?, size.rows * size.outputs);
-    let mut slope = device.spare_buffer(values)?;
+    let mut slope = device.uninit_buffer(values)?;
     let slot = (&mut slope, Accumulate::Replace);
     device.cross_entropy_backward(&probabilities, &targets, &seed, slot)?;
     let mut nudged = f.data().clone();

@@ -46,7 +46,7 @@ pub fn for_each_chunk_if(
     chunk: usize,
     kernel: impl Fn(usize, &mut [f32]) + Sync,
 ) {
-    // Slices have no chunks of 0 values, the length for an empty output.
+    // `chunk` may be 0 for an empty output, but slices cannot be split into chunks of 0 values.
     let chunk = chunk.max(1);
     if parallel {
         for_each_chunk_in_parallel(output, chunk, &kernel);
@@ -56,7 +56,7 @@ pub fn for_each_chunk_if(
     }
 }
 
-/// With a trait object, so that rayon's large code is compiled once and not for every closure.
+/// Takes a trait object, so that rayon's large code is compiled once and not for every closure.
 fn for_each_chunk_in_parallel(
     output: &mut [f32],
     chunk: usize,
@@ -66,8 +66,8 @@ fn for_each_chunk_in_parallel(
     chunks.for_each(|(index, values)| kernel(index * chunk, values));
 }
 
-/// Splits each of `outputs`, given with the length of its chunks, and calls `kernel(index, chunks)` with one chunk of
-/// each: first all first chunks, and so on until an output has no more. If `parallel`, it does so on several threads in
+/// Splits each of `outputs`, given with the length of its chunks, and calls `kernel(index, chunks)` with the chunk
+/// number `index` of every output, until one output has no more chunks. If `parallel`, it does so on several threads in
 /// any order.
 pub fn for_each_zipped<const N: usize>(
     parallel: bool,
@@ -103,7 +103,7 @@ pub fn for_each_item<T: Send>(
     }
 }
 
-/// With a trait object, so that rayon's large code is compiled once for each type of item and not for every closure.
+/// Takes a trait object, so that rayon's large code is compiled once for each type of item and not for every closure.
 fn for_each_in_parallel<T: Send>(items: Vec<T>, task: &(dyn Fn(T) + Sync)) {
     items.into_par_iter().for_each(task);
 }
@@ -121,7 +121,7 @@ pub fn map_items<T: Send, R: Send>(
     }
 }
 
-/// Takes a trait object, as [`for_each_in_parallel`] does.
+/// Takes a trait object, so that rayon's large code is compiled once for each pair of types and not for every closure.
 fn map_in_parallel<T: Send, R: Send>(items: Vec<T>, map: &(dyn Fn(T) -> R + Sync)) -> Vec<R> {
     items.into_par_iter().map(map).collect()
 }

@@ -80,7 +80,7 @@ impl<D: Backend> Parameter<D> {
         self.torch_shape
     }
 
-    /// The memory layout.
+    /// The layout of the values in memory.
     pub fn layout(&self) -> Layout {
         self.layout
     }
@@ -113,12 +113,12 @@ impl<D: Backend> Parameter<D> {
         Ok(())
     }
 
-    /// The device memory.
+    /// The values in device memory, in the memory layout.
     pub fn data(&self) -> &Buffer<D> {
         &self.data
     }
 
-    /// The device memory, mutable.
+    /// The values in device memory, mutable.
     ///
     /// # Errors
     /// [`OpError::Shared`] while a recorded pass still holds the values: a bug, since writing would silently copy.
@@ -137,15 +137,16 @@ impl<D: Backend> Parameter<D> {
 pub trait Module<D: Backend> {
     /// Calls `visit` with every parameter and its dotted name, in the order of PyTorch's `state_dict`.
     ///
-    /// Counting, saving and loading use it, and by [`for_each_trained`] averages and optimizers; hence `&mut`.
+    /// Counting, saving and loading call this function, and so do, by [`for_each_trained`], weight averages and
+    /// optimizers, which change the parameters; hence `&mut`.
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>));
 
-    /// Calls `visit` with every buffer, a row of values that training changes without a gradient (running statistics), and
-    /// its dotted name. Saving and loading use it.
+    /// Calls `visit` with every buffer, a row of values that training changes without a gradient (running statistics),
+    /// and its dotted name. Saving and loading call this function.
     fn visit_buffers(&mut self, _path: &Path, _visit: &mut dyn FnMut(&str, &mut Buffer<D>)) {}
 }
 
-/// Calls `work` with every parameter that is not frozen and its index among them; stops at the first error.
+/// Calls `work` with every parameter that is not frozen and its index among those; stops at the first error.
 ///
 /// # Errors
 /// The first error of `work`.
@@ -167,8 +168,8 @@ pub fn for_each_trained<D: Backend>(
     outcome
 }
 
-/// A dotted name under construction: `down.0.res.1` + `conv1` + `weight`. Empty if names are not needed: building them takes
-/// longer than a small model's optimizer.
+/// A dotted name under construction: `down.0.res.1` + `conv1` + `weight`. Empty if names are not needed: building them
+/// takes longer than a small model's optimizer.
 #[derive(Debug, Clone)]
 pub struct Path(Option<String>);
 

@@ -25,7 +25,7 @@ use crate::measure::Profiler;
 pub struct Pass<D: Backend> {
     device: D,
     tape: Option<OwnedTape<f32, D>>,
-    /// The error of a backward closure: dfdx's tape can only return the device's error type.
+    /// The error of a backward closure; dfdx's tape cannot return it, only the device's error type.
     failure: Rc<RefCell<Option<OpError>>>,
     /// Gradients whose memory must be returned to the device when [`Grads`] is dropped.
     owed: PendingRecycle<D>,
@@ -84,8 +84,8 @@ impl<D: Backend> Pass<D> {
         self
     }
 
-    /// Runs `part`, the submodule called `name`, so that a profile can name operations without parameters. Without a profiler
-    /// `name` is ignored.
+    /// Runs `part`, the submodule called `name`, so that a profile can name operations without parameters. Without a
+    /// profiler `name` is ignored.
     pub fn scope<T>(&mut self, name: impl Display, part: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.profiler.as_ref().map(|profiler| profiler.enter(name));
         let result = part(self);
@@ -97,7 +97,7 @@ impl<D: Backend> Pass<D> {
 
     /// A pass whose operations are recorded for [`Pass::backward`]. Dropout is off until [`Pass::with_dropout`].
     pub fn recording(device: &D) -> Self {
-        // A fresh leaky tape each step: one kept over steps would accumulate gradients.
+        // A new tape each step: a tape that is kept over steps would accumulate gradients.
         Self {
             tape: Some(OwnedTape::default()),
             ..Self::inference(device)
@@ -200,7 +200,7 @@ impl<D: Backend> Pass<D> {
     ///
     /// `backward` gets the gradient of the result, which is freed when it returns, and adds (`+=`) to the slots of its
     /// inputs, one after another: two inputs may be one `Var`. After an error the rest of the tape is skipped and
-    /// [`Pass::backward`] returns it.
+    /// [`Pass::backward`] returns the error.
     pub fn finish<'v, I, F>(
         &mut self,
         op: Op<I>,
@@ -235,8 +235,8 @@ impl<D: Backend> Pass<D> {
         self.finish_keeping(op, data, shape, |_, _| Ok(backward))
     }
 
-    /// As [`Pass::finish_owned`], for a backward pass that needs the operation's result: `backward` is called with the pass and
-    /// the result, which it may clone or [`Pass::keep`], and returns the closure for the tape.
+    /// As [`Pass::finish_owned`], for a backward pass that needs the operation's result: `backward` is called with the
+    /// pass and the result, which it may clone or [`Pass::keep`], and returns the closure for the tape.
     pub(super) fn finish_keeping<'v, I, F>(
         &mut self,
         op: Op<I>,
@@ -262,7 +262,8 @@ impl<D: Backend> Pass<D> {
         Ok(output)
     }
 
-    /// As [`Pass::finish_owned`], for an operation with several results: `backward` gets the gradients of all, in their order.
+    /// As [`Pass::finish_owned`], for an operation with several results: `backward` gets the gradients of all, in their
+    /// order.
     pub(super) fn finish_many<F>(
         &mut self,
         op: Op<&[&Var<D>]>,
@@ -282,8 +283,8 @@ impl<D: Backend> Pass<D> {
         Ok(outputs)
     }
 
-    /// Counts the work of an operation whose results have `len` values. Returns whether the operation is recorded for backward,
-    /// and its handle in the profiler.
+    /// Counts the work of an operation whose results have `len` values. Returns whether the operation is recorded for
+    /// backward, and its handle in the profiler.
     fn counted(&mut self, op: Op<&[&Var<D>]>, len: usize) -> (bool, Option<OpHandle>) {
         let Op { name, work, inputs } = op;
         let records = self.tape.is_some() && inputs.iter().any(|input| input.needs_grad());
@@ -348,7 +349,8 @@ impl<D: Backend> Pass<D> {
         self.backward_from(loss, seed)
     }
 
-    /// As [`Pass::backward`], with the loss's gradient as one value in device memory, for gradients the host does not have.
+    /// As [`Pass::backward`], with the loss's gradient as one value in device memory, for gradients that the host does
+    /// not have.
     ///
     /// # Errors
     /// As [`Pass::backward`].
@@ -365,7 +367,7 @@ impl<D: Backend> Pass<D> {
             return Err(OpError::shape("backward", message));
         }
         let (own, token) = (device.clone(), loss.token().clone());
-        // Added last, so it runs first.
+        // This closure is added last, so it runs first.
         tape.add_backward_op(move |gradients| {
             *slot(gradients, &own, &token, 1)? = seed;
             Ok(())

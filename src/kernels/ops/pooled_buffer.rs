@@ -33,9 +33,12 @@ impl<D: Backend> PooledBuffer<D> {
         Self { buffer, rounded }
     }
 
-    /// The buffer, which is not returned.
+    /// Takes the buffer out, so that it is not returned to the device.
     pub(super) fn into_buffer(mut self, device: &D) -> Result<Buffer<D>> {
-        Ok(std::mem::replace(&mut self.buffer, device.spare_buffer(0)?))
+        Ok(std::mem::replace(
+            &mut self.buffer,
+            device.uninit_buffer(0)?,
+        ))
     }
 
     pub(super) fn buffer_mut(&mut self) -> &mut Buffer<D> {
@@ -68,7 +71,7 @@ impl<D: Backend> Drop for PooledBuffer<D> {
 impl PooledBuffer<Cuda> {
     /// A buffer whose values exist in 16 bits only.
     pub(super) fn of_half(device: &Cuda, half: Rc<CudaSlice<u16>>) -> Result<Self> {
-        let held = Self::new(device.spare_buffer(0)?);
+        let held = Self::new(device.uninit_buffer(0)?);
         held.rounded.half.set(arithmetic()?, half);
         Ok(held)
     }
@@ -81,8 +84,8 @@ impl PooledBuffer<Cuda> {
         }
     }
 
-    /// Memory for the values in 16 bits, if [`super::KeepFactors::kept`] will keep them and they are not cached yet. The kernel of a
-    /// forward pass writes them there, and the caller passes them to [`PooledBuffer::keep_half`].
+    /// Memory for the values in 16 bits, if [`super::KeepFactors::kept`] will keep them and they are not cached yet.
+    /// The kernel of a forward pass writes them there, and the caller passes them to [`PooledBuffer::keep_half`].
     pub(super) fn half_to_keep(
         &self,
         keeps: bool,
@@ -91,8 +94,8 @@ impl PooledBuffer<Cuda> {
         self.half_to_write(keeps && keeps_half(channels)?)
     }
 
-    /// Memory for the values in 16 bits, if they are needed and not cached yet: for a kernel that reads the values anyway. The
-    /// caller passes what it has written to [`PooledBuffer::keep_half`].
+    /// Memory for the values in 16 bits, if they are needed and not cached yet: for a kernel that reads the values
+    /// anyway. The caller passes what it has written to [`PooledBuffer::keep_half`].
     pub(super) fn half_to_write(&self, is_needed: bool) -> Result<Option<CudaSlice<u16>>> {
         let is_known = self.rounded.half.known(&arithmetic()?).is_some();
         Ok((is_needed && !is_known)
@@ -108,20 +111,20 @@ impl PooledBuffer<Cuda> {
         Ok(())
     }
 
-    /// The values where they are kept in 16 bits only.
+    /// The values in 16 bits if the buffer has no others; `None` if it has them in 32 bits.
     pub(super) fn only_half(&self) -> Result<Option<Rc<CudaSlice<u16>>>> {
         let (_, len) = self.buffer.single();
         Ok(self.rounded.half.known(&arithmetic()?).filter(|_| len == 0))
     }
 }
 
-/// Whether backward passes keep values with so many channels in 16 bits only.
+/// Whether backward passes keep values with `channels` channels in 16 bits only.
 #[cfg(feature = "cuda")]
 pub(super) fn keeps_half(channels: usize) -> Result<bool> {
     Ok(channels.is_multiple_of(8) && arithmetic()?.is_16_bit())
 }
 
-/// The values in 16 bits are cached for later products.
+/// For later products the values in 16 bits are cached.
 #[cfg(feature = "cuda")]
 impl Factor for PooledBuffer<Cuda> {
     fn single(&self) -> (u64, usize) {
@@ -165,7 +168,7 @@ mod tests {
         device.set_arithmetic(Arithmetic::Half).unwrap();
         let x = Var::constant(&device, vec![1.0], [1, 1]).unwrap();
         let mut weight = Parameter::new(&device, &[2.0], [1, 1].into(), Layout::Linear).unwrap();
-        // In f16 1 + 2⁻¹² is 1.
+        // In f16, 1 + 2⁻¹² is rounded to 1.
         assert_eq!(product(&device, &x, &weight), [2.0]);
         *weight.data_mut().unwrap() = device.upload(vec![1.0 + 0.5_f32.powi(12)]).unwrap();
         assert_eq!(product(&device, &x, &weight), [1.0]);
@@ -173,7 +176,7 @@ mod tests {
             .set_from_torch(&device, &[1.0 + 0.5_f32.powi(9)])
             .unwrap();
         assert_eq!(product(&device, &x, &weight), [1.0 + 0.5_f32.powi(9)]);
-        // In bf16 that is 1.
+        // In bf16, 1 + 2⁻⁹ is rounded to 1.
         device.set_arithmetic(Arithmetic::Bfloat).unwrap();
         assert_eq!(product(&device, &x, &weight), [1.0]);
         device.set_arithmetic(Arithmetic::Single).unwrap();
@@ -195,7 +198,7 @@ mod tests {
             (pass.held_bytes() - 64, y)
         };
         assert_eq!(held(Arithmetic::Single).0, 64);
-        // In half of that the first factor, an input, is kept, too.
+        // Two factors are kept in 16 bits: the first one, an input that nothing else holds, too.
         assert_eq!(held(Arithmetic::Half).0, 2 * 32);
     }
 }

@@ -40,8 +40,8 @@ pub fn vector_level() -> VectorLevel {
 
 /// Evaluates an expression compiled for the vector level in use.
 ///
-/// Call only `#[inline(always)]` functions inside: what is not inlined is compiled without the vector level, and silently
-/// three times slower.
+/// Call only `#[inline(always)]` functions inside: what is not inlined is compiled without the vector level, and
+/// silently three times slower.
 macro_rules! simd {
     ($kernel:expr) => {
         $crate::ops::simd::dispatched(
@@ -58,8 +58,8 @@ pub(super) fn dispatched<R>(kernel: impl FnOnce() -> R) -> R {
     arch().dispatch(Plain(kernel))
 }
 
-/// Runs a kernel written with explicit vectors of the level in use, for code that a plain loop does not express well: tiles
-/// of pixels, each a vector of channels.
+/// Runs a kernel written with explicit vectors of the level in use, for code that a plain loop does not express well:
+/// tiles of pixels, each a vector of channels.
 #[inline]
 pub fn simd_vectors<K: WithSimd>(kernel: K) -> K::Output {
     arch().dispatch(kernel)
@@ -81,7 +81,7 @@ pub fn lanes() -> usize {
     simd_vectors(Lanes)[0]
 }
 
-/// As [`lanes`], of type `f64`.
+/// Numbers of type `f64` in a vector of the level in use.
 pub fn wide_lanes() -> usize {
     simd_vectors(Lanes)[1]
 }

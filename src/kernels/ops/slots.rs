@@ -58,7 +58,7 @@ impl<D: Backend> GradSlots<'_, D> {
         if device.buffer_len(slot) == len {
             return Ok((slot, Accumulate::Add));
         }
-        *slot = device.spare_buffer(len)?;
+        *slot = device.uninit_buffer(len)?;
         owe(self.owed, var.token(), len);
         Ok((slot, Accumulate::Replace))
     }
@@ -173,15 +173,15 @@ impl<D: Backend> Grads<D> {
         (inner, owed, std::mem::take(&mut self.squares))
     }
 
-    /// The gradient of a parameter, in the layout of its values; zeros if the loss does not depend on it. The squares kept for it
-    /// are dropped, since the caller may change it.
+    /// The gradient of a parameter, in the layout of its values; zeros if the loss does not depend on it. Its cached
+    /// sum of squares is dropped, since the caller may change the gradient.
     pub fn of_parameter(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>> {
         let (token, len) = (parameter.token(), parameter.len());
         self.squares.forget(token);
         Ok(slot(&mut self.inner, &self.device, token, len).map_err(DeviceError::from_dfdx::<D>)?)
     }
 
-    /// The memory of a parameter's gradient; allocates nothing if the gradient was moved out.
+    /// The memory of a parameter's gradient; empty if the gradient was moved out or never written.
     pub(super) fn place_of(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>> {
         self.squares.forget(parameter.token());
         let slot = self.inner.get_or_alloc_mut(parameter.token().key());
@@ -269,7 +269,8 @@ mod tests {
 
     #[test]
     fn what_is_written_twice_is_the_sum_however_it_is_written() {
-        // The last is long enough for reused memory, which still holds the values of the first gradient.
+        // The last length is repeated and long enough for reused memory, which still holds the values of an earlier
+        // gradient.
         for len in [1, 3, 33, 5000, 5000] {
             let wanted: Vec<f32> = ramp(len).iter().map(|value| 2.0 * value).collect();
             for write in [by_entry, by_put, by_adding] {

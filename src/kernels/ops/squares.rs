@@ -7,7 +7,8 @@ use std::rc::Rc;
 use super::var::Token;
 use crate::device::Backend;
 
-/// Sums of squares of gradients, by gradient, if operations have computed them; `None` if they are not needed.
+/// Sums of squares of gradients, by the number of the gradient's token, as far as operations computed them; `None` if
+/// no sums are needed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Squares(Option<Rc<RefCell<BTreeMap<u64, f64>>>>);
 
@@ -35,7 +36,7 @@ impl Squares {
         }
     }
 
-    /// The sum for the current gradient under `token`.
+    /// The sum for the current gradient under `token`; `None` if no operation computed it.
     pub(super) fn of<D: Backend>(&self, token: &Token<D>) -> Option<f64> {
         let all = self.0.as_ref()?;
         all.borrow().get(&token.number()).copied()

@@ -1,8 +1,8 @@
 //! Helpers of the operations' tests: random leaves, gradients by finite differences, and comparisons between numbers of
 //! threads and between a batch and its samples.
 //!
-//! They run on [`TestDevice`]: the CPU, or with the feature `cuda` a GPU or its stand-in. Dependent crates get them with the
-//! feature `testing`.
+//! The helpers run on [`TestDevice`]: the CPU, or with the feature `cuda` a GPU or its stand-in. Dependent crates get
+//! them with the feature `testing`.
 #![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
 use std::fmt::Debug;

@@ -9,7 +9,7 @@ use super::{Combine, Kernels, Op, OpError, Pass, Result, Var, Work, broadcast, c
 /// # Shapes
 /// `(B, length, F)` from `x: (B, T, F)`.
 /// # Errors
-/// [`OpError::Shape`] when `x` has other dimensions or fewer tokens.
+/// [`OpError::Shape`] when `x` does not have three dimensions, has fewer tokens, or the result would be empty.
 /// # Source
 /// PyTorch `x[:, start:start + length]`.
 pub fn slice<D: Kernels>(
@@ -33,8 +33,8 @@ pub fn slice<D: Kernels>(
         length * features,
         (tokens - end) * features,
     );
-    // The gradient of one input of a concatenation is a slice.
-    let mut y = device.spare_buffer(batch * own)?;
+    // A slice is computed by the kernel that computes the gradient of one input of a concatenation.
+    let mut y = device.uninit_buffer(batch * own)?;
     let slot = (&mut y, super::gemm::Accumulate::Replace);
     device.concat_backward(x.data(), tokens * features, before, own, slot)?;
     let input = x.without_values(&device)?;
@@ -58,7 +58,7 @@ pub fn slice<D: Kernels>(
 /// # Shapes
 /// `(B, T + 1, F)` from `x: (B, T, F)` and `row: (F)`.
 /// # Errors
-/// [`OpError::Shape`] when they do not fit.
+/// [`OpError::Shape`] when the shapes do not fit each other.
 /// # Source
 /// PyTorch `torch.cat([row.expand(B, 1, F), x], 1)`.
 pub fn prepend<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, row: &Var<D>) -> Result<Var<D>> {

@@ -132,7 +132,7 @@ impl<D: Backend> Var<D> {
         self.shape
     }
 
-    /// The device memory.
+    /// The values in device memory.
     pub fn data(&self) -> &Buffer<D> {
         &self.data
     }
@@ -147,7 +147,7 @@ impl<D: Backend> Var<D> {
         device.download(&self.data)
     }
 
-    /// The device memory, shared.
+    /// The values in device memory, shared.
     pub(super) fn held(&self) -> &Arc<PooledBuffer<D>> {
         &self.data
     }
@@ -155,7 +155,7 @@ impl<D: Backend> Var<D> {
     /// This variable's key without the values, for a backward pass that only writes the gradient: it does not keep the
     /// values in memory.
     pub(super) fn without_values(&self, device: &D) -> Result<Self> {
-        Ok(self.with_memory(Arc::new(PooledBuffer::new(device.spare_buffer(0)?))))
+        Ok(self.with_memory(Arc::new(PooledBuffer::new(device.uninit_buffer(0)?))))
     }
 
     /// This variable's key with other memory.
@@ -204,8 +204,8 @@ impl KeepFactors for Cpu {}
 
 #[cfg(feature = "cuda")]
 impl KeepFactors for Cuda {
-    /// In mixed precision only the values in 16 bits, which the forward pass has made. Few channels are padded for cuDNN, which
-    /// needs the values themselves.
+    /// In mixed precision, the 16-bit values that the forward pass has computed. Otherwise, and if the number of
+    /// channels is not a multiple of 8, x itself: cuDNN needs the 32-bit values to pad the channels.
     fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
         if !keeps_half(x.shape().last())? {
             return Ok(Arc::clone(x.held()));

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// one for `exp`, a division or a square root. Copies, comparisons and index arithmetic count nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// Forward.
+    /// Operations of the forward pass.
     pub forward: u64,
-    /// Backward operations; counted if a gradient is recorded.
+    /// Operations of the backward pass; counted if a gradient is recorded.
     pub backward: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the best of several cells can be told from each of the others.
+//! Tests that tell whether the best of several cells differs from each of the others.
 
 use super::statistics::{holm, mann_whitney, sign_flip, smallest_mann_whitney};
 use super::verdict::{ALPHA, fewest};
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn more_cells_need_more_runs() {
-        // 2 / C(2n, n) ≤ 0.05 / others.
+        // The smallest n with 2 / C(2n, n) ≤ 0.05 / others.
         assert_eq!([1, 2, 7, 20].map(runs_to_choose), [4, 5, 6, 6]);
     }
 }

@@ -24,7 +24,8 @@ pub struct Options {
     pub across_env: bool,
     /// Cells to compare; all if missing.
     pub only: Option<Only>,
-    /// Number of values of the axis that are compared with one value, each by a comparison of its own; 0 counts as 1.
+    /// Number of axis values that are compared with the same value, each in a separate comparison; p-values are
+    /// corrected for this number. 0 counts as 1.
     pub values: usize,
 }
 
@@ -92,7 +93,7 @@ impl Comparison {
 /// There is no such axis; names the most similar one.
 pub fn axis_place(axes: &[AxisInfo], name: &str) -> Result<usize, Failure> {
     let found = axes.iter().position(|axis| axis.is_called(name));
-    // As pages call it: by the end of its path, where no other ends alike.
+    // Report pages name an axis by the last part of its path; accept that name if only one axis has it.
     let ends_so = |place: &usize| axes[*place].path.rsplit('.').next() == Some(name);
     let alike: Vec<usize> = (0..axes.len()).filter(ends_so).collect();
     let only = || alike.first().copied().filter(|_| alike.len() == 1);
@@ -122,7 +123,10 @@ fn holds(choice: &Choice, cell: &CellInfo) -> bool {
     }
 }
 
-/// The choices before and after.
+/// The cells that `--only` selects before and after.
+///
+/// # Errors
+/// `--only` names an axis or a value that neither side has.
 fn choices(
     before: &PlanFile,
     after: &PlanFile,
@@ -135,7 +139,8 @@ fn choices(
     }
 }
 
-/// Compares the chosen `pairs`. `along`: position of the axis that is compared along.
+/// Compares those of `pairs` in which at least one cell is chosen. `along`: position of the compared axis; `None` for
+/// two results.
 fn compared(
     (before, after): (Side, Side),
     mut pairs: Vec<Pair>,

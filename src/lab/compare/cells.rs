@@ -26,7 +26,7 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
     let runs = by_key(&set.runs, |row| &row.key);
     let blocks = by_key(&set.blocks, |row| &row.key);
     let mut work = by_key(&set.work, |row| &row.key);
-    // Each program of `kind = "command"` has a code hash of its own, so that it is left out here.
+    // Each program of `kind = "command"` has a code hash of its own, so these cells are left out here.
     let own = |info: &&CellInfo| !set.plan.is_of_command(info);
     let usual = usual_code(set.plan.cells.iter().filter(own));
     let all = set.plan.cells.iter().map(|info| {
@@ -98,12 +98,13 @@ impl Cell<'_> {
         runs.all(|run| has(run, "step_ms") || has(run, "samples_per_s"))
     }
 
-    /// The environment of the counted runs; they share one.
+    /// The environment that all counted runs share; `None` without counted runs.
     pub(super) fn env_id(&self) -> Option<&str> {
         self.counted.first().map(|run| &*run.env_id)
     }
 
-    /// The median of [`Self::sample_ms`] over runs of the cell; `None` if one of them has none.
+    /// The median of [`Self::sample_ms`] over runs of the cell; `None` without runs, or if one of the runs has no such
+    /// time.
     pub(super) fn median_sample_ms(&self, runs: &[&BlockRow]) -> Option<f64> {
         let values: Option<Vec<f64>> = runs.iter().map(|run| self.sample_ms(run)).collect();
         median(&values?)

@@ -53,7 +53,7 @@ pub fn setting_changes(
     changes
 }
 
-/// A change of the cell hash that no changed setting explains.
+/// A change of the cell hash that no changed setting explains; `None` if there is none.
 fn hidden(before: &Cell<'_>, after: &Cell<'_>, known: &[SpecChange]) -> Option<SpecChange> {
     let is_changed = |section| known.iter().any(|change| is_within(&change.path, section));
     let has_hashed = known.iter().any(|change| is_hashed(&change.path));
@@ -151,7 +151,7 @@ pub(super) fn work(
     }
 }
 
-/// `loss.kind: mse → mae`.
+/// A changed setting as text: `loss.kind: mse → mae`.
 fn in_words(change: &SpecChange) -> String {
     let sides = [&change.before, &change.after];
     let [before, after] = sides.map(|text| text.as_deref().unwrap_or("–"));

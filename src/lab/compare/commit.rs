@@ -11,7 +11,7 @@ use crate::results::{names_below, nearest_or_all};
 
 use super::source::{Experiment, Place, Source};
 
-/// The error for a text that names no results, because git cannot read the commit.
+/// The error for a text `given` that names neither results on disk nor a commit that git can read.
 fn failure(given: &str, error: GitError) -> Failure {
     let results = || names_below(&results_root(Path::new("manifest.toml")));
     let of_results = || nearest_or_all(given, &results(), "there are results of");
@@ -19,7 +19,7 @@ fn failure(given: &str, error: GitError) -> Failure {
         GitError::UnknownReference { advice, .. } => {
             let title = format!("`{given}` is neither a results folder nor a git ref");
             let mut failure = Failure::plain(title, advice);
-            // The most similar name alone is more helpful than two lists.
+            // If one of the two lists has a similar name, that name alone is suggested: it helps more than both lists.
             let is_near = |help: &String| help.starts_with("did you mean");
             if let (Some(first), Some(found)) = (failure.diagnostics.first_mut(), of_results()) {
                 if is_near(&found) {
@@ -104,7 +104,7 @@ pub(super) fn joined(folder: &str, name: &str) -> String {
     }
 }
 
-/// The results folders among `files`: `folder` itself, or its direct subfolders.
+/// The results folders among the `files` of a commit: `folder` itself, or its direct subfolders.
 fn experiments(
     repository: &Repository,
     reference: &str,

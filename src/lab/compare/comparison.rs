@@ -47,7 +47,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether both sides are equal: the same cells, each with the same runs or none on both sides; no other difference.
+    /// Whether both sides are equal: the same axes, environments, cells and settings, and each cell has the same runs
+    /// on both sides, or none. False without cells.
     pub fn is_without_difference(&self) -> bool {
         let is_one_sided = !self.added.is_empty() || !self.removed.is_empty();
         !self.cells.is_empty()
@@ -66,7 +67,7 @@ impl Comparison {
     }
 }
 
-/// Key, hash and axis values of cells.
+/// Serializes cells as key, hash and axis values.
 fn identified<S: Serializer>(cells: &[CellInfo], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Identity<'a> {
@@ -81,7 +82,7 @@ fn identified<S: Serializer>(cells: &[CellInfo], serializer: S) -> Result<S::Ok,
     }))
 }
 
-/// One of two sides.
+/// One of the two compared sides: its results and where they come from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
     /// Display name: a git ref, a folder, a value of an axis.
@@ -94,10 +95,12 @@ pub struct Side {
     /// A/A results (a build compared with itself): `noise.csv` beside the results.
     #[serde(skip)]
     pub noise: Vec<NoiseRow>,
-    /// Results of the searches that `[report] searches` of its manifest names, in that order; none for those without.
+    /// Results of the searches that `[report] searches` of the side's manifest names, in that order; searches without
+    /// results are left out.
     #[serde(skip)]
     pub searches: Vec<ResultSet>,
-    /// Sessions in which `ab` ended a cell's pairs at the first significant verdict, by `sessions.json` beside the folder.
+    /// Sessions in which `ab` ended a cell's pairs at the first significant verdict; read from `sessions.json` beside
+    /// the folder.
     #[serde(skip)]
     pub until_sure: BTreeSet<String>,
 }
@@ -242,7 +245,8 @@ impl CellPair {
             && self.changes.is_empty()
     }
 
-    /// Whether the pair's times need no verdict: the same runs on both sides, or measured on neither (without its device).
+    /// Whether the pair's times need no verdict: both sides have the same runs, or no runs (for example without the
+    /// cell's device).
     pub fn needs_no_verdict(&self) -> bool {
         let Verdict::NotComparable(reasons) = &self.judgement.verdict else {
             return false;
@@ -305,15 +309,15 @@ pub enum Work {
 /// A fact that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FactChange {
-    /// Seed.
+    /// Seed of the compared runs.
     pub seed: u64,
     /// Column of `runs.csv`.
     pub column: String,
     /// Direction: whether higher or lower is better.
     pub direction: Direction,
-    /// Text before, as in the file.
+    /// Text of the value before, as in the file.
     pub before: String,
-    /// Text after.
+    /// Text of the value after.
     pub after: String,
     /// `(after − before) / |before|`; `None` if one is not a number or before is 0.
     pub relative: Option<f64>,
@@ -329,9 +333,10 @@ pub struct FactChange {
 pub enum Counts {
     /// The counts were compared.
     Compared,
-    /// A side has no counts: before, after.
+    /// One side has no counts, or neither has; contains whether the counts are missing before, after.
     Missing(bool, bool),
-    /// The counts are of two numeric classes, or a side's cells were measured by different code.
+    /// The counts were not compared: they are of two numeric classes, or a side's cells were measured by different
+    /// code.
     Elsewhere,
 }
 
@@ -357,9 +362,9 @@ pub struct QualityChange {
     pub pairs: usize,
     /// The verdict.
     pub verdict: QualityVerdict,
-    /// Two-sided p-value of the paired sign-flip test over seeds, if there was one.
+    /// Two-sided p-value of the paired sign-flip test over seeds; `None` if no test was made.
     pub p: Option<f64>,
-    /// The same, adjusted for this metric's tests in all cells (Westfall and Young): decides.
+    /// `p` adjusted for this metric's tests in all cells (Westfall and Young); the verdict depends on this p-value.
     pub p_adjusted: Option<f64>,
 }
 
@@ -383,6 +388,6 @@ pub struct TimingChange {
 pub struct Waiting {
     /// Wall seconds per CPU second, before and after: medians over the runs.
     pub wall_per_cpu: (f64, f64),
-    /// Whether that ratio is too high for runs that only compute, before and after.
+    /// Whether the ratio is too high for runs that only compute, before and after.
     pub is_far: (bool, bool),
 }

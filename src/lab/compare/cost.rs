@@ -43,7 +43,7 @@ impl Cost {
 pub struct CostChange {
     /// The cost.
     pub cost: Cost,
-    /// Medians over the counted runs, before and after; `None` if it was not measured.
+    /// Medians over the counted runs, before and after; `None` if the side did not measure the cost.
     pub medians: (Option<f64>, Option<f64>),
     /// The verdict. Its `p_holm` is corrected over the cells in which this cost was measured and the test of all of them together.
     pub judgement: Judgement,

@@ -20,8 +20,8 @@ const FILE_PAGES: f64 = (8 << 20) as f64;
 impl Cost {
     /// The cost's value in a run; `None` if it was not measured, or is 0, so that a ratio is undefined.
     ///
-    /// Memory is not `peak_rss_bytes`: Linux counts it from `fork` on, so that it is never less than the memory of the
-    /// parent process.
+    /// Memory is the larger peak of training and validation, not `peak_rss_bytes`: Linux counts that from `fork` on, so
+    /// that it is never less than the memory of the parent process.
     fn of_run(self, run: &BlockRow) -> Option<f64> {
         let larger_of = |columns: [&str; 2]| {
             let values = columns.into_iter().filter_map(|name| value(run, name));

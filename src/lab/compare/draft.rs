@@ -56,7 +56,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What differs between the rows of both cells; nothing where some of them were measured by other code.
+    /// Differences between the facts of both cells; none if one of the cells was measured by other code than most cells
+    /// of its side.
     pub(super) fn facts(&self) -> Facts {
         let is_other_code = self.before.is_other_code || self.after.is_other_code;
         if is_other_code {
@@ -109,13 +110,13 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What was asked of the comparison, on which it depends whether times can be compared.
+/// Settings of a comparison that decide whether times of two cells can be compared.
 pub(super) struct Question<'a> {
     /// Whether environments may differ in must-match fields.
     pub(super) across_env: bool,
     /// Whether cells are compared along an axis.
     pub(super) is_along: bool,
-    /// Whether that axis is declared as the treatment.
+    /// Whether the compared axis is declared as the treatment.
     pub(super) is_treatment: bool,
     /// Sessions in which `ab` stopped a cell's pairs as soon as its verdict was significant.
     pub(super) until_sure: &'a BTreeSet<String>,

@@ -94,7 +94,7 @@ impl<'a> Rules<'a> {
         Some(texts)
     }
 
-    /// Whether both files have the column; then an empty field means that the value is missing.
+    /// Whether both files have the column. An empty field of such a column means that the value is missing.
     fn is_of_both(&self, column: &str) -> bool {
         let has = |plan: &PlanFile| plan.columns.iter().any(|known| known.name == column);
         match fixed_column(column) {

@@ -24,13 +24,13 @@ pub fn branches() -> Comparison {
     compared.expect("no cells are chosen")
 }
 
-/// The same results along `batch-size`, from 8 to 16.
+/// Comparison along `batch-size` within the results of `main`: size 8 with size 16.
 pub fn batch_sizes() -> Comparison {
     let compared = Comparison::along(&main(), "batch-size", ("8", "16"), &Options::default());
     compared.expect("an axis with these values")
 }
 
-/// The same results from two machines; `asked`: times are compared nevertheless.
+/// The comparison of [`branches`], but measured on two machines. `asked`: times are compared nevertheless.
 pub fn across(asked: bool) -> Comparison {
     let mut after = branch();
     if let Some((_, mut environment)) = after.set.environments.pop_first() {
@@ -53,14 +53,14 @@ pub fn across(asked: bool) -> Comparison {
     compared.expect("no cells are chosen")
 }
 
-/// The side before.
+/// The side before: the results on `main`.
 pub fn main() -> Side {
     // Cached: computing intervals takes a second without optimisation.
     static MAIN: LazyLock<Side> = LazyLock::new(made_main);
     MAIN.clone()
 }
 
-/// The side after.
+/// The side after: the results on the branch.
 pub fn branch() -> Side {
     static BRANCH: LazyLock<Side> = LazyLock::new(made_branch);
     BRANCH.clone()
@@ -233,7 +233,7 @@ fn add_cell(set: &mut ResultSet) {
     });
 }
 
-/// Adds a changed copy of the rows of which `change` says that they are meant.
+/// Adds changed copies of rows: `change` modifies a copy and returns whether it is added.
 fn add_rows<R: Clone>(rows: &mut Vec<R>, mut change: impl FnMut(&mut R) -> bool) {
     let mut copies = rows.clone();
     copies.retain_mut(|row| change(row));

@@ -30,9 +30,9 @@ impl Ratio {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
-    /// In one session, in pairs of equal seed and block: drift affects both sides.
+    /// In one session, in pairs of equal seed and block: drift affects both sides alike.
     Interleaved,
-    /// In such pairs, in an order decided by a coin; pairs of a cell stopped as soon as its verdict was significant.
+    /// As `Interleaved`, in an order decided by a coin; the pairs of a cell stop as soon as its verdict is significant.
     UntilSure,
     /// In different sessions: differences between sessions look like an effect.
     Sessions,

@@ -76,7 +76,7 @@ impl Matching {
     }
 }
 
-/// Identity of a cell in one step of matching.
+/// What identifies a cell in one step of matching: names and values. Cells with equal identities are paired.
 type Identity<'a> = BTreeMap<&'a str, &'a str>;
 
 /// Two plans, before and after, with the cells that no step has paired yet.
@@ -115,7 +115,8 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// An ambiguity is dropped if later steps paired all its cells of one side.
+    /// Returns the pairs and the remaining ambiguities. An ambiguity is dropped if later steps paired all its cells of
+    /// one side.
     fn finish(mut self) -> Matching {
         let [before, after] = &mut self.unpaired;
         for (by, mut group) in self.doubtful {

@@ -13,8 +13,8 @@ use super::{
 /// The column that verdicts on times use.
 const TIME: &str = "ms_per_sample";
 
-/// The rows: the matrix, costs over all cells, then cell by cell (time per sample, costs, timings, quality; facts, work and settings
-/// that differ), then cells of one side.
+/// The rows: the matrix, costs over all cells, then cell by cell (time per sample, costs, timings, quality; facts, work
+/// and settings that differ), then cells that exist on one side only.
 pub(super) fn rows(comparison: &Comparison) -> Vec<ComparisonRow> {
     let matrix = comparison.matrix.iter();
     let matrix = matrix.map(|matrix| of_matrix(matrix, "matrix", TIME));
@@ -204,7 +204,7 @@ fn with_verdict(row: ComparisonRow, threshold: Threshold, verdict: &Verdict) -> 
 fn word(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
-        // A variant with content.
+        // A variant with content is serialized as an object whose only key is the variant's name.
         Ok(Value::Object(variant)) => variant.into_iter().map(|(word, _)| word).collect(),
         _ => String::new(),
     }

@@ -180,7 +180,7 @@ fn whole(folder: &Path) -> Result<(ResultSet, Vec<NoiseRow>), ResultsError> {
     Ok((read(folder)?, read_noise(experiment_folder(&absolute))?))
 }
 
-/// The results on disk that `given` names.
+/// The results on disk that `given` names; `None` if there are none.
 fn of_folder(given: &str) -> Option<Source> {
     let path = Path::new(given);
     let named = |experiments: Vec<Experiment>, is_one| Source {

@@ -23,7 +23,7 @@ pub fn key(n: usize) -> String {
     golden::ddpm().plan.cells[n].key.clone()
 }
 
-/// The comparison.
+/// A comparison with a slower, an equal, an unclear, an added and a removed cell.
 pub fn comparison() -> Comparison {
     let set = golden::ddpm();
     let mut fewer = set.clone();
@@ -123,7 +123,7 @@ pub fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
     }
 }
 
-/// Memory of a pair of cells.
+/// The memory of a pair of cells, with this verdict and ratio.
 pub fn memory(verdict: Verdict, value: f64) -> CostChange {
     CostChange {
         cost: Cost::Memory,
@@ -144,7 +144,7 @@ fn over_cells() -> CostOverCells {
     }
 }
 
-/// A second product in a layer.
+/// A change of work: a second product in a layer.
 fn product() -> WorkChange {
     let before = OpWork {
         layer: "layers.3".into(),
@@ -216,7 +216,7 @@ pub fn setting(path: &str, before: &str, after: &str) -> SpecChange {
     }
 }
 
-/// A cell's row of `runs.csv`, for a change of its status.
+/// The row of the `n`th cell in `runs.csv`, which the caller may change.
 pub fn row(set: &mut ResultSet, n: usize) -> &mut RunRow {
     let key = key(n);
     let mut rows = set.runs.iter_mut();

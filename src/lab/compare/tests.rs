@@ -114,7 +114,7 @@ fn verdicts_follow_the_times() {
     assert_eq!(verdict("batch-size 8, workers 0"), Verdict::Slower);
     assert_eq!(verdict("batch-size 16, workers 4"), Verdict::Faster);
     assert_eq!(verdict("batch-size 64, workers 0"), Verdict::Same);
-    // Its interval reaches 2.3 % from 1, and an effect of 2.2 % would have been detected.
+    // The interval of this cell reaches 2.3 % from 1, and an effect of 2.2 % would have been detected.
     let wide = Verdict::Unclear(UnclearReason::WideInterval);
     assert_eq!(verdict("batch-size 32, workers 0"), wide);
     let matrix = comparison.matrix.expect("several cells");

@@ -65,8 +65,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The ratio of a value of the runs of two cells of a result, `after / before`, with its interval, as their comparison has
-/// it; `None` if a run has no positive value.
+/// The ratio `after / before` of a value of two cells of one result, with its interval, as a comparison computes it;
+/// `None` if a cell is missing or a run has no positive value.
 pub fn ratio_of_cells(
     set: &ResultSet,
     [before, after]: [&str; 2],

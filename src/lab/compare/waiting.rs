@@ -10,8 +10,8 @@ use super::timings::Runs;
 /// Wall seconds per CPU second from which on a run counts as waiting: a run that computes all the time needs at most 1,
 /// plus start and end of the process (1.08 in the shipped reports, on an idle machine).
 const LEAST: f64 = 1.2;
-/// Factor from which on the ratio of wall to CPU seconds is far above that of the other side (of Fieldtrial's own
-/// trainer: above 1).
+/// A side waits if its ratio of wall to CPU seconds is at least this multiple of the other side's. For Fieldtrial's own
+/// trainer, a ratio of at least this value is enough.
 const FAR: f64 = 1.5;
 /// CPU seconds of a run below which no waiting is computed: the clock's resolution and the start of the process would
 /// dominate.
@@ -20,9 +20,9 @@ const SHORT_S: f64 = 0.1;
 /// The waiting of the runs of two cells; `None` where no side waits, where CPU time was not measured, and on a GPU,
 /// where waiting for the device is normal.
 ///
-/// A side waits where its runs take 1.2 wall seconds or more for a CPU second, and 1.5 times as many as on the other
-/// side; or as 1, where Fieldtrial trains itself: then a thread or a loader's worker always computes, whatever their
-/// number. Of a program nobody knows what else it waits for by itself.
+/// A side waits if its runs take at least 1.2 wall seconds per CPU second, and at least 1.5 times as many as those of
+/// the other side. Where Fieldtrial trains itself, 1.5 wall seconds per CPU second suffice: a thread or a loader worker
+/// always computes there. A program of the user may wait for other things, and is only compared with the other side.
 pub(super) fn waiting(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> Option<Waiting> {
     let (old, new) = (
         wall_per_cpu(before, &runs.before)?,

@@ -41,13 +41,13 @@ const NEAR_LIMIT: f64 = 0.9;
 
 const SIGKILL: i32 = 9;
 
-/// Status, and reason in one line.
+/// Returns the status of a run, and the reason in one line.
 pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
     let (status, reason) = status_and_reason(evidence);
     (status, one_line(&reason))
 }
 
-/// The order of the checks matters: the worker's own events take precedence over its exit status.
+/// Status and reason. The order of the checks matters: the worker's own events take precedence over its exit status.
 fn status_and_reason(evidence: &Evidence) -> (Status, String) {
     match &evidence.by_parent {
         Some(EndedByParent::Protocol(fault)) => {
@@ -114,7 +114,7 @@ fn by_process(evidence: &Evidence) -> (Status, String) {
     }
 }
 
-/// A panic because memory ran out (a thread could not be created) is `oom` as well.
+/// Status and reason after a panic. A panic because memory ran out (a thread could not be created) is `oom` as well.
 fn panicked(message: &str, limit_bytes: Option<u64>) -> (Status, String) {
     let no_memory = [
         "Cannot allocate memory",

@@ -22,7 +22,7 @@ const LONGEST_LINE: u64 = 256 << 20;
 /// Bytes of standard error that are kept, from its end.
 const STDERR_KEPT: usize = 64 << 10;
 
-/// Text for a worker's stdin. Keep it until the worker ends: a worker whose stdin closes exits.
+/// Sends text to a worker's stdin. Keep this value until the worker ends: a worker whose stdin closes exits.
 #[derive(Debug)]
 pub(super) struct Replies(Sender<Vec<u8>>);
 
@@ -48,7 +48,7 @@ impl Replies {
     }
 }
 
-/// Writes the job.
+/// Writes the order of the job to the worker's stdin.
 pub(super) fn feed(
     child: &mut Child,
     job: &Job,
@@ -106,12 +106,12 @@ pub(super) fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
 /// overwrites by `\r` becomes one line per update.
 pub(super) struct Stderr {
     kept: Arc<Mutex<Vec<u8>>>,
-    /// Closes at the end of the stream.
+    /// A channel that closes when the stream has ended.
     end: Receiver<()>,
 }
 
 impl Stderr {
-    /// Reads in a separate thread.
+    /// Reads `stderr` in a separate thread.
     pub(super) fn of(stderr: Option<impl Read + Send + 'static>) -> Self {
         let kept: Arc<Mutex<Vec<u8>>> = Arc::default();
         let (at_end, end) = mpsc::channel::<()>();

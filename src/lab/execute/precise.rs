@@ -30,7 +30,7 @@ struct Repeated {
 }
 
 impl UntilPrecise {
-    /// Starts without times, for the cells with `measure.until`. Each of `cells` comes with its row in the plan.
+    /// A value without times, for those of `cells` that have `measure.until`. Each cell comes with its row in the plan.
     pub fn of<'a>(plan: &Plan, cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>) -> Self {
         let repeated = |(row, cell): (usize, &'a PlannedCell)| {
             let until = cell.spec.measure.until?;

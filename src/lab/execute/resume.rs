@@ -128,7 +128,7 @@ pub fn decide<'a>(
     decisions
 }
 
-/// The stored runs that are valid for these keys.
+/// The stored runs whose facts count for these keys and, unless `any_conditions` is set, whose conditions fit too.
 fn serving<'a>(
     store: &'a Store,
     keys: &'a RunKeys,
@@ -188,7 +188,8 @@ fn lacks_checkpoint(cell: &PlannedCell, run: &StoredRun) -> bool {
     run.keys.block == 0 && run.facts.is_some() && cell.spec.lacks_checkpoint(run.keys.seed)
 }
 
-/// The parts of the code that changed since the stored run that differs in the fewest parts, or another numeric class.
+/// Why stored runs of the cell do not count: another numeric class, if one has the same code; else the parts of the
+/// code that changed since the stored run that differs in the fewest parts.
 fn other_code_or_class<'a>(
     cell: &PlannedCell,
     keys: &RunKeys,
@@ -207,7 +208,8 @@ fn other_code_or_class<'a>(
     Why::Code(parts.unwrap_or_else(|| vec!["unknown".into()]))
 }
 
-/// The parts of the cell that changed since the stored cell of the same key that differs in the fewest parts.
+/// Why stored runs of this key do not count: the parts of the cell that changed since the stored run that differs in
+/// the fewest parts; [`Why::New`] if there is no such run.
 fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRun>) -> Why {
     earlier
         .map(|run| differing(&run.hash_parts, &StoredRun::hash_parts(cell)))

@@ -16,13 +16,14 @@ pub trait Source {
     /// runs. Called as late as possible, and again whenever a run has ended.
     fn next(&mut self) -> Option<Next>;
 
-    /// Why the run ends after this epoch, if it does. Called in the order of its epochs, for jobs that await verdicts; the
-    /// worker waits for the reply.
+    /// Why a pruner ends the run after this epoch; `None` if the run continues. Called in the order of its epochs, for
+    /// jobs that await verdicts; the worker waits for the reply.
     fn verdict(&mut self, _id: RunId, _epoch: &EpochRow) -> Option<Pruned> {
         None
     }
 
-    /// A run of this source has ended. Called before the event sink sees the outcome; may add to the job.
+    /// A run of this source has ended. Called before the event sink sees the outcome; may add to the job, for example a
+    /// trial's values.
     fn ended(&mut self, _job: &mut Job, _outcome: &RunOutcome) {}
 }
 

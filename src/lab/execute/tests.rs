@@ -56,7 +56,7 @@ fn worker(script: &str) -> WorkerProgram {
     WorkerProgram::other("/bin/sh".into(), vec!["-c".into(), script.into()], None)
 }
 
-/// One thread, and all cores.
+/// A share of one thread, on all cores.
 pub(super) const ONE: Share = Share {
     threads: 1,
     cores: None,
@@ -213,7 +213,7 @@ fn what_a_worker_says_is_short_lines_without_control_characters() {
     assert_eq!(outcome.status, Status::Failed);
     assert_eq!(outcome.reason, "x".repeat(299) + "…");
     assert_eq!(outcome.stderr, "\\u{1b}[31mred\nover\n");
-    // What is no event is quoted.
+    // A line that is not an event is quoted in the reason.
     let (_, reason) = end_of(&format!(
         "echo '{HELLO}'; printf '\\033[2J\\n'; {FOR_A_DAY}"
     ));
@@ -328,7 +328,7 @@ fn no_run_starts_after_the_maximum_number_of_failures() {
 
 #[test]
 fn several_slots_do_every_run_once() {
-    // They overlap.
+    // Runs take some time, so that those of several slots overlap.
     let launcher = Scripted::new().playing(|_| {
         std::thread::sleep(Duration::from_millis(5));
         (Vec::new(), RunOutcome::empty(Status::Done, String::new()))

@@ -214,7 +214,8 @@ impl Watch<'_> {
             match os::wait_without_blocking(&mut self.child) {
                 Ok(Some(ended)) => {
                     if self.grace.is_some() {
-                        // A worker that was killed could not end its program.
+                        // A worker that was killed could not end its program; the program is in the worker's process
+                        // group.
                         descendants::end_group_of(self.child.id());
                     }
                     self.read_remaining(emit);

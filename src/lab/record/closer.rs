@@ -80,7 +80,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Only if `measure.tensorboard` is on; when it is off, existing files are left in place.
+    /// Writes the event files of runs with facts, if `measure.tensorboard` is on; if not, existing files are left in
+    /// place.
     fn write_tensorboard(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
         let is_on = |shown: ShownCell<'_>| shown.cell.spec.measure.tensorboard;
         if !self.shown().any(is_on) {

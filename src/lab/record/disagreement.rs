@@ -10,7 +10,7 @@ use crate::results::store::{Place, Store, StoredRun};
 pub struct Disagreement {
     /// Readable key of the cell.
     pub key: String,
-    /// Seed.
+    /// Seed of the two runs.
     pub seed: u64,
     /// The two blocks.
     pub blocks: [usize; 2],

@@ -126,7 +126,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Notes a trial that has ended, now or in an earlier invocation.
+    /// Records a trial that has ended, now or in an earlier invocation; other runs are ignored.
     fn note(&mut self, job: &Job, status: Status, reason: &str) {
         let Some(mut trial) = TrialRow::of(job, status, reason) else {
             return;
@@ -269,7 +269,7 @@ impl<'a> Recorder<'a> {
         Ok(was_profiled || spec.measure.profiles(keys.seed, keys.block))
     }
 
-    /// Images count as facts: a run without facts has no images either.
+    /// Stores the run's images. They count as facts: a run without facts has no images either.
     fn keep_samples(&self, outcome: &RunOutcome) -> Result<Vec<StoredSample>, ResultsError> {
         if outcome.facts.is_none() {
             forget_samples(outcome);

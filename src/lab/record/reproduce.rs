@@ -54,7 +54,7 @@ fn has_runs(store: &Store, plan: &PlanFile, info: &CellInfo, of: (&str, &str)) -
     let has = |seed: u64, block: usize| {
         let mut runs = store.runs_of(&info.cell_hash).iter();
         runs.any(|run| {
-            // The store may have a timeout where the file has a measured row.
+            // A timeout without facts does not count: the file may have a measured row instead.
             let is_row = run.facts.is_some() || run.status != Status::Timeout;
             let (keys, place) = (&run.keys, (run.keys.seed, run.keys.block));
             is_row

@@ -78,7 +78,7 @@ impl Lab {
         read
     }
 
-    /// Trial `number`, whose point is its own or that of `twin`.
+    /// A job of trial `number` with the point of trial `twin`, which may be `number` itself.
     fn trial(&self, number: usize, twin: usize) -> Job {
         let point = Point {
             values: vec![Some(Value::Float(1e-4 * (twin + 1) as f64))],
@@ -138,7 +138,7 @@ fn end(epochs: usize, pruned: Option<Pruned>) -> RunOutcome {
 
 fn see_end(recorder: &mut Recorder<'_>, mut job: Job, outcome: &RunOutcome) {
     if let (Some(why), Some(trial)) = (&outcome.pruned, &mut job.trial) {
-        // As the search's source does.
+        // The search's source also copies the pruner's decision into the trial.
         Arc::make_mut(trial).info.pruned = Some(why.info.clone());
     }
     recorder
@@ -175,7 +175,7 @@ fn trials_are_rows_by_number_however_they_end() {
         see_end(recorder, lab.trial(2, 2), &end(2, Some(why)));
         let killed = RunOutcome::empty(Status::Killed, "killed: signal 9".into());
         see_end(recorder, lab.trial(1, 1), &killed);
-        // It was interrupted, so it has no row.
+        // Trial 0 was interrupted, so it has no row.
         see_end(recorder, lab.trial(0, 0), &RunOutcome::interrupted());
     });
     let expected = [
@@ -201,7 +201,7 @@ fn a_pruned_trial_is_shown_by_its_beginning_beside_a_whole_run_of_the_same_point
     let results = lab.recorded(|recorder| {
         let why = pruned(1, "pruned: step 1");
         see_end(recorder, lab.trial(3, 3), &end(2, Some(why)));
-        // The same point again, later and to its end: another row with the same cell hash.
+        // A later trial with the same point that runs to its end has another row with the same cell hash.
         see_end(recorder, lab.trial(7, 3), &end(5, None));
     });
     let hashes: Vec<&str> = results
@@ -216,7 +216,7 @@ fn a_pruned_trial_is_shown_by_its_beginning_beside_a_whole_run_of_the_same_point
         ("7", Status::Done, 5, ""),
     ];
     assert_eq!(rows(&results), expected);
-    // A pruner that sees other trials ends it at the same step for another reason: the search's reason is used.
+    // A pruner that sees other trials ends the trial at the same step for another reason: the search's reason is used.
     let results = lab.recorded(|recorder| {
         let why = pruned(1, "pruned: another reason");
         see_kept(recorder, lab.trial(3, 3), Some(&why));
@@ -258,7 +258,8 @@ fn results_keep_the_commit_of_the_session_that_measured_them() {
     let first = lab.recorded_at(("a", 0), None, measure(0));
     let second = lab.recorded_at(("b", 9), Some(first.clone()), measure(1));
     assert_eq!((&*commit(&first), &*commit(&second)), ("a", "b"));
-    // The runs of the first session again, measured by nobody since: also where the files are those of the second.
+    // A run of the first session that is kept, not measured again, has the commit of that session, whatever the
+    // previous files are.
     for previous in [None, Some(first), Some(second)] {
         let again = lab.recorded_at(("c", 99), previous, |recorder| {
             see_kept(recorder, lab.trial(0, 0), None);

@@ -198,7 +198,7 @@ impl Recorder<'_> {
     }
 }
 
-/// The newest session of some runs in an environment.
+/// The name of the newest session of the `blocks` in an environment; `None` if none of them has a session.
 fn newest_session<'b>(blocks: &'b [BlockRow], env_id: &str) -> Option<&'b str> {
     let own = blocks.iter().filter(|block| block.env_id == env_id);
     own.filter_map(|block| block.session.as_deref()).max()
@@ -361,7 +361,7 @@ fn covers(now: &CellRows, before: &CellRows) -> bool {
     })
 }
 
-/// A measured row is not replaced by a timeout.
+/// Whether the previous row `old` is kept: a measured row is not replaced by a timeout.
 fn is_kept(old: &RunRow, new: &RunRow) -> bool {
     old.facts.is_some() && new.status == Status::Timeout
 }

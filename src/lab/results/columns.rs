@@ -22,7 +22,7 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) read: fn(&mut R, &str) -> Result<(), Expected>,
 }
 
-/// One line of a table: `name, unit, direction, meaning => field;`.
+/// The columns of a table, one per line: `name, unit, direction, meaning => field;`.
 macro_rules! columns {
     ($row:ty, $show:ident; $($name:literal $unit:literal $direction:ident $meaning:literal => $($field:ident).+;)*) => {
         &[$(Column {
@@ -40,7 +40,7 @@ macro_rules! columns {
     };
 }
 
-/// `runs.csv`, after status and reason.
+/// Columns of `runs.csv` after status and reason.
 pub(crate) const FACTS: &[Column<RunFacts>] = columns![RunFacts, show_fact;
     "parameters" "1" None "Number of parameters (trainable values)" => parameters;
     "flops_forward_per_sample" "FLOP" None "FLOPs of the forward pass per sample, summed over the operations that ran" => flops_forward_per_sample;
@@ -59,15 +59,15 @@ pub(crate) const FACTS: &[Column<RunFacts>] = columns![RunFacts, show_fact;
     "nondeterministic" "" None "Operations whose result may differ from run to run, because the GPU's library has no deterministic algorithm for them" => nondeterministic;
 ];
 
-/// `epochs.csv`, after key, seed and axes.
+/// Columns of `epochs.csv` after key, seed and axes.
 pub(crate) const EPOCHS: &[Column<EpochRow>] = columns![EpochRow, show_fact;
     "epoch" "1" None "Number of the epoch, from 0" => epoch;
     "train_loss" "1" Lower "Mean training loss of the epoch's samples" => train_loss;
     "lr" "1" None "Learning rate of the epoch, of its first step if it changes in it" => lr;
 ];
 
-/// `blocks.csv`, after key, seed and axes: values that the parent process measured.
-pub(crate) const RUN_ENDS: &[Column<BlockRow>] = columns![BlockRow, show_measured;
+/// Columns of `blocks.csv` after key, seed and axes: values that the parent process measured.
+pub(crate) const PARENT_COLUMNS: &[Column<BlockRow>] = columns![BlockRow, show_measured;
     "block" "1" None "Number of the repetition (block), from 0" => block;
     "status" "" None "Status in which the run ended" => status;
     "reason" "" None "Reason of every status but `done`, in one line" => reason;
@@ -77,7 +77,7 @@ pub(crate) const RUN_ENDS: &[Column<BlockRow>] = columns![BlockRow, show_measure
     "cpu_s" "s" Lower "CPU time of the process, user and system" => cpu_s;
 ];
 
-/// `blocks.csv`, after [`RUN_ENDS`]: values that the worker measured.
+/// Columns of `blocks.csv` after [`PARENT_COLUMNS`]: values that the worker measured.
 pub(crate) const TIMES: &[Column<RunTimes>] = columns![RunTimes, show_measured;
     "warmup_steps" "1" None "Number of first steps that are left out of all times" => warmup_steps;
     "measured_steps" "1" None "Number of steps that the times are taken from" => measured_steps;
@@ -136,19 +136,19 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![RunTimes, show_measured;
     "ranks" "1" None "Number of processes that trained a PyTorch program together: times are those of rank 0, samples its own × this number" => ranks;
 ];
 
-/// `blocks.csv`, after [`TIMES`]: expected and actual duration.
-pub(crate) const RUN_COSTS: &[Column<BlockRow>] = columns![BlockRow, show_measured;
+/// Columns of `blocks.csv` after [`TIMES`]: expected and actual duration.
+pub(crate) const DURATION_COLUMNS: &[Column<BlockRow>] = columns![BlockRow, show_measured;
     "wall_s" "s" Lower "Time from the start of the process to its end, by the program that started it" => wall_s;
     "estimated_s" "s" None "Time of the run estimated before it began" => estimated_s;
 ];
 
-/// `blocks.csv`, after [`RUN_COSTS`]: session and start time.
+/// Columns of `blocks.csv` after [`DURATION_COLUMNS`]: session and start time.
 pub(crate) const SESSIONS: &[Column<BlockRow>] = columns![BlockRow, show;
     "session" "" None "Call of the program in which it ran, named by its start in UTC" => session;
     "start_s" "s" None "Time from the start of that call to the start of the run" => start_s;
 ];
 
-/// `ops.csv`, after key, seed and axes.
+/// Columns of `ops.csv` after key, seed and axes.
 pub(crate) const OPS: &[Column<OpRecord>] = columns![OpRecord, show;
     "block" "1" None "Number of the repetition (block), from 0" => block;
     "code_hash" "" None "Hash of the code that was measured" => code_hash;
@@ -167,7 +167,7 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![OpRecord, show;
     "retained_bytes" "bytes" Lower "Of these, what is still kept at the end of the forward pass" => row.retained_bytes;
 ];
 
-/// `work.csv`, after key and axes.
+/// Columns of `work.csv` after key and axes.
 pub(crate) const WORK: &[Column<WorkRecord>] = columns![WorkRecord, show;
     "layer" "" None "Path of the layer that called the operation; empty for none" => row.layer;
     "op" "" None "Operation; a phase for what none of its operations asked for; `samples` for the samples of an epoch" => row.op;
@@ -181,7 +181,7 @@ pub(crate) const WORK: &[Column<WorkRecord>] = columns![WorkRecord, show;
     "copies" "1" None "Number of copies between host and GPU, and on it, per step" => row.copies;
 ];
 
-/// `confusion.csv`, after key, seed and axes.
+/// Columns of `confusion.csv` after key, seed and axes.
 pub(crate) const CONFUSIONS: &[Column<ConfusionRecord>] = columns![ConfusionRecord, show;
     "class" "" None "Class of the samples" => row.class;
     "predicted" "" None "Class that is predicted" => row.predicted;
@@ -238,9 +238,9 @@ static FIXED: LazyLock<[Vec<ColumnInfo>; 9]> = LazyLock::new(|| {
     [
         infos(FACTS),
         infos(EPOCHS),
-        infos(RUN_ENDS),
+        infos(PARENT_COLUMNS),
         infos(TIMES),
-        infos(RUN_COSTS),
+        infos(DURATION_COLUMNS),
         infos(SESSIONS),
         infos(OPS),
         infos(WORK),
@@ -266,7 +266,7 @@ pub fn fixed_unit(name: &str) -> &'static str {
     fixed_column(name).map_or("", |column| &column.unit)
 }
 
-/// The end of the meaning of a metric that has a value after every epoch.
+/// Appended to the meaning of a metric that has a value after every epoch.
 pub(crate) const AFTER_THE_LAST: &str = ", after the last epoch";
 
 /// Describes a metric by its name, for `plan.json`: for accuracies and R² higher is better, for errors, losses and epochs

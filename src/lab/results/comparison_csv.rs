@@ -33,15 +33,16 @@ pub struct ComparisonRow {
     pub ratio_low: String,
     /// Upper end of the ratio's interval.
     pub ratio_high: String,
-    /// Kind of the interval: `bootstrap95`, `range`, `single`.
+    /// Kind of the interval: `bootstrap95`, `anytime95`, `range`, `single`.
     pub interval: String,
     /// Number of counted runs or seeds, before.
     pub n_before: Option<usize>,
     /// Number of counted runs or seeds, after.
     pub n_after: Option<usize>,
-    /// `interleaved` or `sessions`.
+    /// How the runs are arranged in time: `interleaved`, `until-sure` or `sessions`.
     pub design: String,
-    /// Test that gave the p-value: `mann-whitney`, `sign-flip`; empty for the matrix, which has a permutation test.
+    /// Test that gave the p-value: `mann-whitney`, `sign-flip`, `sign-bets`; empty for the matrix, which has a
+    /// permutation test.
     pub test: String,
     /// Two-sided p-value.
     pub p: String,
@@ -57,7 +58,7 @@ pub struct ComparisonRow {
     pub tolerance: String,
     /// The verdict.
     pub verdict: String,
-    /// Runs per side, or seeds, that a verdict needs, where there are too few.
+    /// Runs per side, or seeds, that a verdict needs; missing where there are enough.
     pub needed: Option<usize>,
     /// Why there is no verdict.
     pub reason: String,

@@ -10,7 +10,7 @@ use crate::base::units::{exponent_of, round_significant, round_to_exponent};
 use crate::base::{Purpose, Seed};
 use crate::event::RunTimes;
 
-use super::columns::{RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES};
+use super::columns::{DURATION_COLUMNS, PARENT_COLUMNS, SESSIONS, TIMED, TIMES};
 use super::command_columns::show_time;
 use super::field::Field;
 use super::{BlockRow, Interval, IntervalKind, Status, TimingRow, by_key};
@@ -80,7 +80,10 @@ pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
 
 /// Returns a measured value of a run by its column in `blocks.csv`, rounded as in that file; `None` if it is missing.
 pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
-    let mut of_parent = RUN_ENDS.iter().chain(RUN_COSTS).chain(SESSIONS);
+    let mut of_parent = PARENT_COLUMNS
+        .iter()
+        .chain(DURATION_COLUMNS)
+        .chain(SESSIONS);
     if let Some(found) = of_parent.find(|known| known.name == column) {
         return (found.show)(block).parse().ok();
     }
@@ -113,9 +116,10 @@ pub(crate) fn bootstrap_stream(key: &str, column: usize) -> ChaCha8Rng {
     Seed(column as u64).stream_at(Purpose::Bootstrap, &place)
 }
 
-/// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, else a bootstrap interval
-/// seeded by `key` and `column`; rounded to two significant digits of the interval, or to three significant digits without
-/// one. A value that would become 0 so has two significant digits of its own: a throughput of 0 was never measured.
+/// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, else a bootstrap
+/// interval seeded by `key` and `column`; rounded to two significant digits of the interval, or to three significant
+/// digits without one. A value that this would round to 0 keeps two significant digits of its own: a throughput of 0
+/// was never measured.
 pub fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
     let exact = exact_interval(key, column, values)?;
     let round = |value: f64| match exact.high - exact.low {
@@ -203,7 +207,7 @@ mod tests {
         assert_eq!(found.kind, IntervalKind::Range);
         let ends = [found.median, found.low, found.high].map(|end| end.to_string());
         assert_eq!(ends, ["101.2", "100", "103.5"]);
-        // An end much smaller than the interval is no 0.
+        // An end that is much smaller than the interval is not rounded to 0.
         let found = step(&[24_605.0, 119_000.0, 2_169_000.0]);
         let ends = [found.median, found.low, found.high].map(|end| end.to_string());
         assert_eq!(ends, ["100000", "25000", "2200000"]);

@@ -20,7 +20,7 @@ use super::{
     BlockRow, ColumnInfo, EpochRecord, PlanFile, ResultSet, RunRow, TimingRow, by_key, write,
 };
 
-/// Columns of `blocks.csv` that differ by block by nature, or that `runs.csv` has too; they are left out.
+/// Columns of `blocks.csv` that are left out: they describe a single block, or `runs.csv` has them too.
 const OF_ONE_BLOCK: [&str; 5] = ["block", "status", "reason", "session", "start_s"];
 
 /// Where a column comes from.
@@ -38,7 +38,7 @@ pub enum Origin {
     Cell,
 }
 
-/// The table.
+/// The joined table.
 #[derive(Debug)]
 pub struct Joined {
     /// The columns that have a value in any row.

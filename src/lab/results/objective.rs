@@ -8,7 +8,7 @@ use crate::models::DECIDING_LOSSES;
 use crate::plan::ReachSpec;
 use crate::plan::search::ObjectiveDirection;
 pub use crate::plan::search::objective::{
-    DECIDING_LOSS, FIRST_EPOCH_AT_TARGET, FLOPS_TO_BEST, direction, is_clock, watched,
+    DECIDING_LOSS, FIRST_EPOCH_AT_TARGET, FLOPS_TO_BEST, direction, is_per_run, watched,
 };
 
 use super::Direction;
@@ -290,7 +290,7 @@ mod tests {
         }
         for column in known_columns() {
             let of_facts = FACTS.iter().any(|known| known.name == column);
-            assert!(!(of_facts && is_clock(column)), "{column}");
+            assert!(!(of_facts && is_per_run(column)), "{column}");
         }
     }
 

@@ -175,7 +175,7 @@ mod tests {
     fn rows_and_residuals_sum_to_the_phases_and_the_step() {
         let records = records();
         let sum = |get: &dyn Fn(&OpRecord) -> f64| records.iter().map(get).sum::<f64>();
-        // Each row has three digits.
+        // The values of each row are rounded to three digits.
         let is = |found: f64, expected: f64| {
             assert!((found / expected - 1.0).abs() < 1e-3, "{found}");
         };

@@ -82,13 +82,14 @@ impl PlanFile {
         value.unwrap_or_default()
     }
 
-    /// Largest relative distance of a batch size's throughput from the best one that counts as none: `report.knee` (0.05 is 5 %).
+    /// Relative loss of throughput up to which a batch size counts as equal to the best: `report.knee` (0.05 is 5 %).
     pub fn knee(&self) -> f64 {
         let knee: Option<f64> = self.reported("knee");
         knee.unwrap_or_else(|| ReportSpec::default().knee)
     }
 
-    /// Samples per optimizer step: `batch-size × accumulate`; `None` if the specification does not contain them.
+    /// Samples per optimizer step: `batch-size × accumulate`; `None` if the specification does not contain a batch
+    /// size.
     pub fn samples_per_step(&self, cell: &CellInfo) -> Option<u64> {
         let train = self.section(cell, "train")?;
         let batch = train.get("batch-size")?.as_u64()?;
@@ -203,7 +204,7 @@ fn parse_plan(path: &Path, text: &str) -> Result<PlanFile, ResultsError> {
     }
 }
 
-/// Error in a cell of a plan.
+/// What is wrong with a cell of `plan.json`, for an error message; `None` if nothing is.
 fn wrong(cell: &CellInfo, plan: &PlanFile) -> Option<String> {
     let (expected, found) = (plan.axes.len(), cell.axes.len());
     if found != expected {

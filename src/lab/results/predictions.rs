@@ -17,7 +17,7 @@ pub struct PredictionFile<'a> {
 }
 
 impl<'a> PredictionFile<'a> {
-    /// Writes to `out`; the header is written with the first rows.
+    /// A file that is written to `out`; the header is written with the first rows.
     pub fn new(trained: &'a Trained, out: &'a mut dyn Write) -> Self {
         Self {
             trained,
@@ -27,7 +27,7 @@ impl<'a> PredictionFile<'a> {
         }
     }
 
-    /// Writes some rows; returns how many there are so far.
+    /// Writes some rows; returns the number of rows written so far.
     ///
     /// # Errors
     /// Those of writing.
@@ -46,7 +46,7 @@ impl<'a> PredictionFile<'a> {
         Ok(self.rows)
     }
 
-    /// Writes what is buffered; returns the number of rows.
+    /// Writes what is buffered; returns the number of rows written in all.
     ///
     /// # Errors
     /// Those of writing.
@@ -55,7 +55,7 @@ impl<'a> PredictionFile<'a> {
         Ok(self.rows)
     }
 
-    /// Adds the values of row `at` of `rows` to the record.
+    /// Adds the predictions for row `at` to the record; `predictions` contains `rows` rows.
     fn push(&mut self, predictions: &Predictions, at: usize, rows: usize) {
         match predictions {
             Predictions::Classes(all) => {
@@ -88,7 +88,7 @@ impl<'a> PredictionFile<'a> {
     }
 }
 
-/// The values of row `at` of `rows`.
+/// The values of row `at` in `all`, which contains `rows` rows one after another.
 fn own<T>(all: &[T], at: usize, rows: usize) -> &[T] {
     let width = all.len() / rows;
     &all[at * width..(at + 1) * width]

@@ -9,7 +9,9 @@ use crate::base::text::{one_line, visible};
 use crate::event::{EpochRow, RunFacts, RunTimes};
 
 use super::baselines::read_baselines;
-use super::columns::{CONFUSIONS, EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, WORK};
+use super::columns::{
+    CONFUSIONS, DURATION_COLUMNS, EPOCHS, FACTS, PARENT_COLUMNS, SESSIONS, TIMES, WORK,
+};
 use super::command_columns::{own_times, timed_columns};
 use super::files::read_text;
 use super::ops::read_ops;
@@ -176,7 +178,7 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
             ..BlockRow::default()
         };
         cursor.skip(plan.axes.len());
-        let mut row = cursor.next_group(RUN_ENDS, row, false)?;
+        let mut row = cursor.next_group(PARENT_COLUMNS, row, false)?;
         row.reason = one_line(&row.reason);
         if cursor.is_empty_for(times) {
             cursor.skip(times);
@@ -187,7 +189,7 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
             read.is_observed = is_partial && read.measured_steps.is_some();
             row.times = Some(Arc::new(read));
         }
-        row = cursor.next_group(RUN_COSTS, row, false)?;
+        row = cursor.next_group(DURATION_COLUMNS, row, false)?;
         row = cursor.next_group(SESSIONS, row, false)?;
         for name in own_times(plan) {
             let value: Option<f64> = cursor.next()?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use crate::event::Status;
-use crate::event::{Confusion, EpochRow, Metric, OpRow, OpWork, RunFacts, RunTimes};
+use crate::event::{Confusion, EpochRow, Metrics, OpRow, OpWork, RunFacts, RunTimes};
 use crate::plan::search::{SearchSpec, TrialInfo};
 use crate::plan::{AxisInfo, Translated};
 
@@ -183,7 +183,7 @@ pub struct SampleInfo {
 pub struct RunRow {
     /// Readable key of the cell.
     pub key: String,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Axis values as the columns have them, in axis order.
     pub axes: Vec<String>,
@@ -200,7 +200,7 @@ pub struct RunRow {
 pub struct EpochRecord {
     /// Readable key of the cell.
     pub key: String,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
     /// The values (without per-step rows).
     pub epoch: EpochRow,
@@ -211,7 +211,7 @@ pub struct EpochRecord {
 pub struct BlockRow {
     /// Readable key of the cell.
     pub key: String,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
@@ -251,7 +251,7 @@ impl BlockRow {
 pub struct WorkRecord {
     /// Readable key of the cell.
     pub key: String,
-    /// The counts.
+    /// The operation with its counts.
     pub row: OpWork,
 }
 
@@ -260,9 +260,9 @@ pub struct WorkRecord {
 pub struct ConfusionRecord {
     /// Readable key of the cell.
     pub key: String,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// The entry.
+    /// The entry: true class, predicted class and number of samples.
     pub row: Confusion,
 }
 
@@ -271,7 +271,7 @@ pub struct ConfusionRecord {
 pub struct OpRecord {
     /// Readable key of the cell.
     pub key: String,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
@@ -390,5 +390,5 @@ pub struct BaselineRow {
     /// `constant`, `linear` or `nearest`.
     pub baseline: String,
     /// The metrics, named as those of a model; empty if the data are too large for the baseline.
-    pub metrics: Metric,
+    pub metrics: Metrics,
 }

@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn seconds_are_named_as_gnu_date_names_them() {
-        // `date -u -d @SECONDS +%FT%TZ`
+        // Expected texts: `date -u -d @SECONDS +%FT%TZ`
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_399, "2000-02-28T23:59:59Z"),

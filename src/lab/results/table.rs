@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::event::Metric;
+use crate::event::Metrics;
 
 use super::ResultsError;
 use super::columns::{Column, is_added_column};
@@ -220,8 +220,8 @@ impl Cursor<'_> {
 }
 
 /// The metrics at the end of a row.
-pub(super) fn metrics(cursor: &mut Cursor<'_>, table: &Table) -> Result<Metric, ResultsError> {
-    let mut metrics = Metric::new();
+pub(super) fn metrics(cursor: &mut Cursor<'_>, table: &Table) -> Result<Metrics, ResultsError> {
+    let mut metrics = Metrics::new();
     for name in table.metrics() {
         // An empty field is a missing value: the file does not distinguish an absent metric from NaN.
         if let Some(value) = cursor.next()? {

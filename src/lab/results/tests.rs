@@ -111,7 +111,7 @@ fn files_of_others_are_read_without_what_a_terminal_acts_on() {
     change("runs.csv", "device `cuda`", &format!("\u{1b}[2J {long}"));
     change("blocks.csv", "out of memory", "\u{9b}2J");
     change("plan.json", "loader workers\"", "\\u001b]0;x\\u0007\"");
-    // A key stands in all files.
+    // The key must change in both files, so that they still match.
     for name in ["plan.json", "runs.csv"] {
         let key = "device=cuda,batch-size=8,workers=0";
         change(name, key, "device=cuda\u{7f},batch-size=8,workers=0");
@@ -131,7 +131,7 @@ fn files_of_others_are_read_without_what_a_terminal_acts_on() {
             .count(),
         3
     );
-    // What is quoted of a damaged file is short too.
+    // The error message also shortens what it quotes of a damaged file.
     change("runs.csv", ",skipped,", &format!(",{long},"));
     let error = read(folder.path()).expect_err("the damage is seen");
     assert!(error.to_string().len() < 500);
@@ -179,7 +179,8 @@ fn rounding_differences_leave_rows_unchanged_and_one_bit_of_a_weight_changes_the
     let folder = written();
     let mut set = ddpm();
     for facts in set.runs.iter_mut().filter_map(|row| row.facts.as_mut()) {
-        // `eval_loss_before` of this set lies halfway between two texts.
+        // Without `eval_loss_before`: in this set it lies halfway between two texts, so that the next number has
+        // another text.
         for loss in [
             &mut facts.first_loss,
             &mut facts.first_steps_loss,
@@ -295,7 +296,7 @@ fn a_missing_file_and_a_half_one_are_errors() {
         assert!(read(folder.path()).is_err(), "{name} is cut");
         fs::remove_file(folder.path().join(name)).expect("removes");
         if name == "work.csv" {
-            // Results of earlier versions have none.
+            // Results of earlier versions have no `work.csv`.
             assert!(read(folder.path()).expect("reads").work.is_empty());
             continue;
         }

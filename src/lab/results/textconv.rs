@@ -116,7 +116,7 @@ fn rounded(text: &str) -> Option<String> {
     value.map(|value| value.show_fact())
 }
 
-/// Line breaks are replaced: they would split a heading or a value.
+/// The text with backslashes and line breaks escaped: a line break would split a heading or a value.
 fn in_one_line(text: &str) -> String {
     let text = text.replace('\\', "\\\\");
     text.replace('\n', "\\n").replace('\r', "\\r")

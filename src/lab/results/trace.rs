@@ -219,7 +219,7 @@ mod tests {
             .collect()
     }
 
-    /// Requirements of the format on events, and additional ones of viewers.
+    /// Checks what the format requires of events, and what viewers require in addition.
     fn check(trace: &Value) {
         let names = names(trace);
         let mut open: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();

@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use crate::base::temporary::remove_left;
 use crate::base::text::{one_line, snake_case};
-use crate::event::{EpochRow, Metric, RunFacts};
+use crate::event::{EpochRow, Metrics, RunFacts};
 use crate::plan::AxisInfo;
 
 use super::columns::{
-    CONFUSIONS, Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, WORK,
-    fixed_column,
+    CONFUSIONS, Column, DURATION_COLUMNS, EPOCHS, FACTS, OPS, PARENT_COLUMNS, SESSIONS, TIMES,
+    WORK, fixed_column,
 };
 use super::command_columns::{own_times, show_fact, show_time, timed_columns};
 use super::field::Field;
@@ -123,8 +123,11 @@ pub(crate) fn epochs_header(plan: &PlanFile) -> Vec<String> {
 }
 
 pub(crate) fn blocks_header(plan: &PlanFile) -> Vec<String> {
-    let of_parent = names(RUN_COSTS).chain(names(SESSIONS));
-    let mut header = header(plan, names(RUN_ENDS).chain(names(TIMES)).chain(of_parent));
+    let of_parent = names(DURATION_COLUMNS).chain(names(SESSIONS));
+    let mut header = header(
+        plan,
+        names(PARENT_COLUMNS).chain(names(TIMES)).chain(of_parent),
+    );
     header.extend(own_times(plan).map(str::to_owned));
     header
 }
@@ -250,12 +253,12 @@ fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
 
 /// The row of a run in `blocks.csv` after key, seed and axes.
 pub(super) fn block_fields(row: &BlockRow, plan: &PlanFile) -> Vec<String> {
-    let ends = group(RUN_ENDS, row).map(|field| one_line(&field));
+    let ends = group(PARENT_COLUMNS, row).map(|field| one_line(&field));
     let mut fields: Vec<String> = ends.collect();
     let times = row.times.as_deref();
     let show = |column| times.map_or_else(String::new, |times| show_time(column, times));
     fields.extend(TIMES.iter().map(show));
-    fields.extend(group(RUN_COSTS, row));
+    fields.extend(group(DURATION_COLUMNS, row));
     fields.extend(group(SESSIONS, row));
     let own = |name: &str| times.and_then(|times| times.own.get(name)).copied();
     fields.extend(own_times(plan).map(|name| own(name).show_measured()));
@@ -300,14 +303,14 @@ fn group<'a, R>(table: &'a [Column<R>], value: &'a R) -> impl Iterator<Item = St
     table.iter().map(|column| (column.show)(value))
 }
 
-pub(super) fn metric_names<'a>(metrics: impl Iterator<Item = &'a Metric>) -> Vec<String> {
+pub(super) fn metric_names<'a>(metrics: impl Iterator<Item = &'a Metrics>) -> Vec<String> {
     let names: BTreeSet<&String> = metrics.flat_map(BTreeMap::keys).collect();
     names.into_iter().cloned().collect()
 }
 
 pub(super) fn metric_fields<'a>(
     names: &'a [String],
-    values: Option<&'a Metric>,
+    values: Option<&'a Metrics>,
 ) -> impl Iterator<Item = String> + 'a {
     names.iter().map(move |name| {
         let value = values.and_then(|values| values.get(name));

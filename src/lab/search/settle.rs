@@ -124,7 +124,7 @@ impl Search<'_> {
                         curve,
                     });
                 }
-                // A run that ended early, but and which the pruner would let continue in this search, cannot be used.
+                // A run that ended early, but which the pruner would let continue in this search, cannot be used.
                 (None, Some(_)) => {}
             }
         }

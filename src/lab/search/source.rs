@@ -313,6 +313,6 @@ pub(super) struct Proposal {
     pub(super) study: usize,
     pub(super) trial: Trial,
     pub(super) keys: RunKeys,
-    /// What the run has reported so far.
+    /// Values by epoch that the run has reported to the pruner so far.
     pub(super) curve: Vec<(usize, f64)>,
 }

@@ -43,7 +43,7 @@ fn plan(sets: &[&str]) -> Plan {
     testing::plan(MANIFEST, sets)
 }
 
-/// What `ask` does with the search of a plan, of which nothing has run.
+/// Calls `ask` with the search of a plan of which no trial has run.
 fn searching<T>(plan: &Plan, options: SearchOptions, ask: impl FnOnce(&mut Search<'_>) -> T) -> T {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::read(folder.path()).unwrap();
@@ -149,7 +149,8 @@ fn ends(plan: &Plan, slots: usize, dice: u64) -> Ends {
     searching(plan, SearchOptions::default(), drive)
 }
 
-/// The trials of several shares of a search, each of which draws the trials of the others too.
+/// The trials of a search that is divided into `of` shares. The search of each share also proposes the trials of the
+/// others.
 fn shared(plan: &Plan, of: usize) -> Ends {
     let share = |share| {
         let options = SearchOptions {
@@ -207,7 +208,7 @@ fn a_trial_waits_for_the_trials_that_its_proposal_depends_on() {
     });
 }
 
-/// The batch sizes of the trials of a search without learning rates, by their keys.
+/// The batch sizes of the trials of the [`finite`] search, from their keys.
 fn batch_sizes(ends: &Ends) -> Vec<&str> {
     let keys = ends.values().map(|(key, _, _)| key.as_str());
     let mut sizes: Vec<&str> = keys
@@ -217,7 +218,7 @@ fn batch_sizes(ends: &Ends) -> Vec<&str> {
     sizes
 }
 
-/// The manifest of a search without learning rates, of which there is no end.
+/// The manifest of a search without the learning rate, the parameter with infinitely many values.
 fn finite() -> String {
     let rate = "\"train.optimizer.lr\" = { float = [1e-5, 1e-1], log = true }\n";
     let finite = MANIFEST.replace(rate, "");

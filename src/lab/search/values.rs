@@ -15,7 +15,7 @@ pub(super) struct Reader {
     /// The column of `epochs.csv` that the pruner uses.
     watched: Option<String>,
     prunes: bool,
-    /// Description of a pruner's threshold.
+    /// Words for a pruner's threshold in a reason, for example "the median of".
     limit: &'static str,
 }
 

@@ -7,16 +7,16 @@ use super::effect::paired;
 use super::outcome::Outcome;
 use super::recommendation::{Recommendation, text};
 use super::rules::{self, RULES};
-use super::study::Study;
+use super::study::WorkGroup;
 
 /// Largest number of recommendations in a report, as many as can be tested at once.
 const MOST: usize = 6;
 
 /// Recommendations, measured predictions and tested changes for a view of results.
 pub(super) struct AdviceData<'v, 'a> {
-    /// Predictions of the followed report with their measurements from these results.
+    /// Measured outcomes of the predictions that these results test; empty if their manifest carries none.
     pub(super) outcomes: Vec<Outcome>,
-    pub(super) studies: Vec<Study<'v, 'a>>,
+    pub(super) studies: Vec<WorkGroup<'v, 'a>>,
     /// Recommendations: those with an estimate first, then by predicted gain, the largest first.
     pub(super) recommendations: Vec<Recommendation>,
     /// Changes that have been tested.
@@ -30,7 +30,7 @@ impl<'v, 'a> AdviceData<'v, 'a> {
         let mut tested: Vec<TestedSpec> = view.set.plan.reported("tested");
         tested.extend(outcomes.iter().filter_map(Outcome::settled));
         let mut advice_data = Self {
-            studies: Study::all(view, &outcomes),
+            studies: WorkGroup::all(view, &outcomes),
             outcomes,
             recommendations: Vec::new(),
             tested,
@@ -72,7 +72,7 @@ impl<'v, 'a> AdviceData<'v, 'a> {
 /// Whether a change is not recommended, because it was tested, measured to be no better, or is already recommended.
 fn is_refused(
     one: &Recommendation,
-    study: &Study<'_, '_>,
+    study: &WorkGroup<'_, '_>,
     tested: &[TestedSpec],
     known: &[Recommendation],
 ) -> bool {

@@ -117,7 +117,7 @@ fn report(view: &View<'_>) -> String {
     let mut fields = Map::from_iter([("templates".to_owned(), json!(["analysis"]))]);
     let target = plan.report.get("target").filter(|target| !target.is_null());
     fields.extend(target.map(|target| ("target".to_owned(), target.clone())));
-    // Parts about an axis are left out: the search varied it, and these cells do not.
+    // Parts about an axis are left out: the best configurations are single cells, without the axes of the search.
     let is_kept = |part: &AnswerPart| {
         use AnswerPart::{Along, Gain, Scaling};
         !matches!(part, Along(_) | Gain(_) | Scaling(_))

@@ -52,7 +52,7 @@ impl Line {
         })
     }
 
-    /// Time at `size`.
+    /// Time that the line gives at `size`, in the unit of the fitted times.
     pub(super) fn at(&self, size: f64) -> f64 {
         self.fixed + self.each * size
     }
@@ -116,7 +116,7 @@ mod tests {
         assert!(width(128.0) > width(16.0));
     }
 
-    /// `numpy.polyfit([8, 16, 32, 64], [44, 69, 115, 214], 1, w=1/y, cov=True)`, covariance scaled.
+    /// Expected values: `numpy.polyfit([8, 16, 32, 64], [44, 69, 115, 214], 1, w=1/y, cov=True)`, covariance scaled.
     #[test]
     fn the_fit_agrees_with_numpy() {
         let points = [(8.0, 44.0), (16.0, 69.0), (32.0, 115.0), (64.0, 214.0)];

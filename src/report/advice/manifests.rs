@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::base::file;
-use crate::plan::{NATIVE, toml_key, toml_text};
+use crate::plan::{TRAIN_KEYS_IN_ORDER, toml_key, toml_text};
 use crate::report::ReportError;
 use crate::report::view::{Cell, View};
 use crate::results::{ResultsError, write_if_changed};
@@ -32,7 +32,7 @@ pub(super) struct OwnFile {
     pub(super) path: PathBuf,
     /// Beginning of every such file that this program writes; a file that begins otherwise is the user's.
     pub(super) mark: &'static str,
-    /// Content of the file; `None` if there is nothing to say.
+    /// Content of the file; `None` if the file must not exist.
     pub(super) text: Option<Vec<u8>>,
 }
 
@@ -55,7 +55,7 @@ impl OwnFile {
     }
 }
 
-/// Settings of a cell by long path.
+/// Settings of a cell by dotted path.
 pub(super) type Settings = BTreeMap<String, Value>;
 
 /// The cells of a manifest.
@@ -65,7 +65,7 @@ pub(super) struct Cells {
     pub(super) named: BTreeMap<(&'static str, String), Value>,
     /// Name and settings of each cell; each becomes a matrix of its own.
     pub(super) matrices: Vec<(String, Settings)>,
-    /// Settings that the cells share.
+    /// Settings with equal values in all added cells; `None` before the first cell.
     common: Option<Settings>,
 }
 
@@ -86,7 +86,7 @@ impl Cells {
             let run = &spec["model"]["run"];
             settings.retain(|path, _| match path.split_once('.') {
                 Some(("measure" | "limits", _)) => true,
-                Some(("train", key)) if NATIVE.contains(&key) => true,
+                Some(("train", key)) if TRAIN_KEYS_IN_ORDER.contains(&key) => true,
                 _ => names_setting(run, path),
             });
         }

@@ -17,7 +17,7 @@ use super::study::parameter_of;
 pub(super) const FIRST_LINE: &str =
     "# Written by Fieldtrial: the cells that test the recommendations of";
 
-/// End of the title.
+/// End of the title of `next.toml`.
 const TESTED: &str = ": recommendations tested";
 
 /// Text of the next manifest of the results `name`; `None` if they lack the specification of a cell, or if nothing is
@@ -31,7 +31,8 @@ pub(super) fn text_of(
     let recommendations = &advice_data.recommendations;
     recommendations.first()?;
     let mut cells = Cells::default();
-    // Names on pages: of which cell of these results a cell is a variant.
+    // Names of the cells on pages, by name of their matrix; a changed cell's name contains that of the cell that it
+    // changes.
     let mut shown = Map::from_iter([("matrix".to_owned(), json!("cell"))]);
     for (place, study) in advice_data.studies.iter().enumerate() {
         let mut set = cells.settings(view, study.anchor)?;

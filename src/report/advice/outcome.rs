@@ -1,4 +1,4 @@
-//! [`Outcome`]: a prediction of the followed report beside its measurement.
+//! [`Outcome`]: a prediction beside its measurement in the results that test it.
 
 use crate::plan::{Claim, PredictionSpec, TestedSpec, Verdict};
 use crate::report::view::{Cell, View};
@@ -6,7 +6,7 @@ use crate::report::view::{Cell, View};
 use super::effect::{BETTER, Measured, paired, verdict};
 use super::recommendation::other_parts;
 
-/// A prediction of the followed report with its measurement and verdict.
+/// A prediction that these results test, with its measurement and verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outcome {
     /// The prediction as the manifest has it.
@@ -15,9 +15,9 @@ pub(super) struct Outcome {
     pub(super) cell: String,
     /// Key of the cell without the change.
     pub(super) reference: String,
-    /// Name of that cell, without the changed setting; empty where all predictions are about the same cell.
+    /// Name of the cell, without the changed setting; empty if all predictions are about the same cell.
     pub(super) whose: String,
-    /// The measured ratio; `None` where a cell was not measured.
+    /// The measured ratio; `None` if one of the two cells was not measured.
     pub(super) measured: Option<Measured>,
     /// Verdict on the prediction.
     pub(super) verdict: Verdict,

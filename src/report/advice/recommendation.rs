@@ -15,7 +15,7 @@ use super::effect::improvement;
 /// A predicted ratio of a column: the value with the change divided by that without.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Predicted {
-    /// A measured effect, or that of a model fitted to measurements; `None` where only bounds are known.
+    /// Measured effect, or the effect that a fit to measurements predicts; `None` if only bounds are known.
     pub(super) estimate: Option<f64>,
     /// Lower end of the estimate's interval, or lower bound.
     pub(super) low: f64,
@@ -54,13 +54,13 @@ impl Predicted {
 pub(super) struct Recommendation {
     /// Rule that made the recommendation.
     pub(super) rule: &'static str,
-    /// Number of the study, from 0.
+    /// Index of the recommendation's study (the cells of one kind of work), from 0.
     pub(super) study: usize,
     /// Key of the cell that the recommendation changes.
     pub(super) cell: String,
     /// The cell's name for use in sentences.
     pub(super) name: String,
-    /// Setting, by its long path.
+    /// Dotted path of the setting.
     pub(super) setting: Cow<'static, str>,
     /// Present value of the setting; null if it is not set.
     pub(super) from: Value,
@@ -68,7 +68,7 @@ pub(super) struct Recommendation {
     pub(super) to: Value,
     /// Column that is predicted.
     pub(super) column: PredictedColumn,
-    /// Kind of prediction.
+    /// What is predicted: a gain, no loss, or a value.
     pub(super) claim: Claim,
     /// Predicted effect of the change.
     pub(super) predicted: Predicted,
@@ -120,7 +120,8 @@ impl Recommendation {
     }
 }
 
-/// The parts of a cell's name but for its value `value` of a setting: `large` of `large, batch-size 8`.
+/// The parts of a cell's name except the value of a setting: `large` of `large, batch-size 8` for the setting
+/// `train.batch-size`.
 pub(super) fn other_parts<'n>(name: &'n str, setting: &str, value: &str) -> Vec<&'n str> {
     let changed = format!("{} ", key_of(setting));
     let parts = name.split(", ");

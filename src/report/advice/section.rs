@@ -18,7 +18,7 @@ use super::effect::Measured;
 use super::outcome::Outcome;
 use super::recommendation::{Recommendation, ratio_with_ends};
 
-/// Recommendations, and measured outcomes of those of the followed report.
+/// Recommendations, and measured outcomes of the recommendations that these results test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Advice {
     /// Recommendations by predicted gain, the largest first; those with only a bound come last.
@@ -27,11 +27,11 @@ pub struct Advice {
     pub command: String,
     /// Name of the results whose recommendations this experiment tests; empty if it tests none.
     pub follows: String,
-    /// Outcomes of the predictions of the followed report, a sentence each; they are at the beginning of the answer.
+    /// Outcomes of the predictions that these results test, one sentence each; the answer begins with them.
     #[serde(skip)]
     pub outcomes: Vec<String>,
-    /// Predictions of the followed report with their measurement; `None` if the experiment follows no report. The table
-    /// is in the theme `recommendations`.
+    /// Predictions that these results test, with their measurements; `None` if the experiment tests none. The table is
+    /// in the theme `recommendations`.
     #[serde(skip)]
     pub predictions: Option<Table>,
 }
@@ -54,7 +54,7 @@ pub struct AdviceItem {
     pub formula: String,
     /// Why the change should help, in a sentence.
     pub reasoning: String,
-    /// Result of a test; empty if it was not tested.
+    /// Result of a test of the change; empty if it was not tested.
     pub outcome: String,
     /// Whether only a bound of the effect is known.
     #[serde(skip)]
@@ -80,8 +80,8 @@ impl Advice {
         }
     }
 
-    /// Merges equal untested changes of several cells for which only bounds are known into the first one, which has the
-    /// largest bound.
+    /// Merges equal untested changes of several cells, if only bounds are known for them, into the item with the
+    /// largest bound, which is the first.
     pub(super) fn merge(&mut self) {
         let mut merged: Vec<AdviceItem> = Vec::new();
         for item in std::mem::take(&mut self.recommendations) {
@@ -167,7 +167,8 @@ fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
 
 /// Up to this number of predictions, each has a sentence of its own; more are summarised in one.
 const TOLD: usize = 2;
-/// Sentences on predictions: one for each, or, for many predictions, one with the numbers of each verdict and an example.
+/// Sentences on predictions: one for each, or, for many predictions, one with the numbers of each verdict and an
+/// example.
 fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
     if outcomes.len() <= TOLD {
         let sentence = |one: &Outcome| format!("{}: {}.", one.change(), measured(one));

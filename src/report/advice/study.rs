@@ -1,4 +1,4 @@
-//! [`Study`]: one kind of work, the cell that recommendations change, and the cells that can be compared with it.
+//! [`WorkGroup`]: one kind of work, the cell that recommendations change, and the cells that can be compared with it.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ const STUDIES: usize = 3;
 const SECTIONS: [&str; 6] = ["model", "dataset", "loss", "train", "loader", "validation"];
 
 /// The measured cells of one kind of work in one environment.
-pub(super) struct Study<'v, 'a> {
+pub(super) struct WorkGroup<'v, 'a> {
     /// All results.
     pub(super) view: &'v View<'a>,
     /// The cell that a recommendation changes.
@@ -30,7 +30,7 @@ pub(super) struct Study<'v, 'a> {
     pub(super) cells: Vec<&'v Cell<'a>>,
 }
 
-impl<'v, 'a> Study<'v, 'a> {
+impl<'v, 'a> WorkGroup<'v, 'a> {
     /// One study per work signature, the studies with the declared baseline first, then by the total time of their
     /// runs.
     pub(super) fn all(view: &'v View<'a>, outcomes: &[Outcome]) -> Vec<Self> {
@@ -66,7 +66,7 @@ impl<'v, 'a> Study<'v, 'a> {
         studies.map(|(_, _, study)| study).collect()
     }
 
-    /// The value of a setting by its long path, or of a command's parameter (`models.NAME.PARAMETER`); null if it is
+    /// The value of a setting by its dotted path, or of a command's parameter (`models.NAME.PARAMETER`); null if it is
     /// not set, or if a command's `run` does not use it.
     pub(super) fn setting(&self, cell: &Cell<'a>, path: &str) -> &'a Value {
         if let Some(name) = parameter_of(path) {
@@ -86,8 +86,8 @@ impl<'v, 'a> Study<'v, 'a> {
         self.setting(cell, path).as_f64()
     }
 
-    /// A proposed change of the anchor's setting that should improve the throughput; the caller fills in the reason, and
-    /// the column if it is another.
+    /// A proposed change of the anchor's setting that should improve the throughput; the caller fills in the reason,
+    /// and the column if it is another.
     pub(super) fn change(
         &self,
         setting: impl Into<Cow<'static, str>>,

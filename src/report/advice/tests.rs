@@ -1,4 +1,4 @@
-//! What each rule recommends of results that call for it, and says of results that do not.
+//! Tests of the rules: what each one recommends where it applies, and that it recommends nothing elsewhere.
 
 use serde_json::{Value, json};
 
@@ -9,12 +9,13 @@ use crate::results::golden::ddpm;
 use super::advice_data::AdviceData;
 use super::outcome::Outcome;
 use super::recommendation::{Predicted, Recommendation};
-use super::study::Study;
+use super::study::WorkGroup;
 use super::*;
 use crate::plan::{Claim, Verdict};
 use crate::report::view::View;
 
-/// The golden set with another baseline, and its runs changed; `change` gets batch size and workers too.
+/// The golden results with another baseline; `change` changes a run's times and also gets its batch size and number of
+/// workers.
 fn set(baseline: &Value, change: impl Fn(&mut RunTimes, f64, f64)) -> ResultSet {
     let mut set = ddpm();
     set.plan.report = json!({"templates": ["analysis"], "baseline": baseline});
@@ -28,7 +29,7 @@ fn set(baseline: &Value, change: impl Fn(&mut RunTimes, f64, f64)) -> ResultSet 
     set
 }
 
-/// The same results of a program that is given no setting.
+/// The same results, but trained by a program whose command line contains no setting.
 fn of_command(mut set: ResultSet) -> ResultSet {
     let model = json!({"kind": "command", "run": ["python3", "train.py"]});
     for cell in &mut set.plan.cells {
@@ -59,7 +60,7 @@ fn estimate(one: &Recommendation) -> f64 {
     one.predicted.estimate.expect("an estimate")
 }
 
-/// The ends of a prediction that is no estimate.
+/// Lower and upper bound of a prediction without an estimate.
 fn bounds(one: &Recommendation) -> [f64; 2] {
     assert_eq!(one.predicted.estimate, None, "{one:?}");
     [one.predicted.low, one.predicted.high]
@@ -69,7 +70,8 @@ fn small() -> Value {
     json!({"batch-size": 8, "workers": 0})
 }
 
-/// Phases grow and the step with them, as a longer phase makes it.
+/// Lengthens a phase to the fraction `share` of the step, and the step by the same time; the throughput falls
+/// accordingly.
 fn lengthen(times: &mut RunTimes, phase: fn(&mut RunTimes) -> &mut f64, share: f64) {
     let rest = times.step_mean_ms - *phase(times);
     let longer = rest * share / (1.0 - share);
@@ -140,7 +142,7 @@ fn waiting_calls_for_workers_up_to_its_share() {
             ..PhaseTimes::default()
         };
     });
-    // A worker takes longer to hand a batch over.
+    // The wait is shorter than a worker needs to hand over a batch.
     assert_eq!(of(&tiny, "workers"), []);
     assert_eq!(of(&self::set(&small(), |_, _, _| {}), "workers"), []);
 }
@@ -174,7 +176,7 @@ fn validation_that_takes_much_is_done_less_often() {
 fn a_long_loss_or_optimizer_calls_for_another_batch() {
     let slow_loss = set(&small(), |times, batch, _| {
         lengthen(times, |times| &mut times.phases.loss_ms, 0.5 * 8.0 / batch);
-        // The same throughput for every size, so that no knee says the same.
+        // The same throughput for every batch size, so that the rule `batch-size` does not recommend the same change.
         times.samples_per_s = 10.0;
     });
     let one = first(&slow_loss, "loss-bound");
@@ -204,7 +206,7 @@ fn workers_that_start_longer_than_they_load_are_left_out() {
     let one = first(&of_work(0.01), "small-data-loader");
     assert_eq!((&*one.setting, &one.to), ("loader.workers", &json!(0)));
     assert!((bounds(&one)[0] - 0.85).abs() < 1e-9, "{one:?}");
-    // A program does not tell how long its workers work: that is not no time.
+    // A program does not report how long its workers compute; this is not the same as 0 s.
     assert_eq!(of(&of_work(0.0), "small-data-loader"), []);
 }
 
@@ -287,7 +289,7 @@ fn what_is_confirmed_is_where_advice_starts() {
     let view = View::of(&set);
     let outcomes = Outcome::all(&view);
     assert_eq!(outcomes[0].verdict, Verdict::Confirmed, "{outcomes:?}");
-    let studies = Study::all(&view, &outcomes);
+    let studies = WorkGroup::all(&view, &outcomes);
     assert!(
         studies[0]
             .anchor

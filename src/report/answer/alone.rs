@@ -98,8 +98,8 @@ fn estimated(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
 /// Sentence with quality, speed and memory of a cell.
 fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let mut measures = choice::usual(view, &[cell]);
-    // Measures of time come first.
-    measures.sort_by_key(|measure| measure.is_clock || measure.unit == "MiB");
+    // Quality comes first, then times and memory.
+    measures.sort_by_key(|measure| measure.is_per_run || measure.unit == "MiB");
     let told = measures
         .iter()
         .filter_map(|measure| Some(measure.told(&measure.number(cell)?)));

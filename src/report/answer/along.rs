@@ -24,7 +24,8 @@ const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
 type Pair<'v, 'a> = [&'v Cell<'a>; 2];
 
 /// A sentence for each value of an axis except its first, at most [`NAMED`] sentences; none if no two measured cells
-/// differ only in that axis. Values that `are_treatments` are compared by the time of a step, and always in quality.
+/// differ only in that axis. With `are_treatments`, times are those of a step, and quality is told even if no test
+/// shows a difference.
 pub(in crate::report) fn along(view: &View<'_>, axis: &str, are_treatments: bool) -> Vec<String> {
     let Some(place) = view.axis_called(axis) else {
         return Vec::new();
@@ -110,16 +111,16 @@ fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
     others.filter_map(pair).collect()
 }
 
-/// Ratios and tests of pairs of cells for one measure.
+/// Ratios (or differences) and tests of one measure for all pairs of cells.
 struct Verdicts {
-    /// Median of the cell divided by that of its base, or the difference, per pair; `None` if they have no values of a
-    /// common origin.
+    /// Per pair: the median of the second cell divided by that of the first, or their difference; `None` if no values
+    /// come from common sessions or seeds.
     changes: Vec<Option<f64>>,
     /// Whether the changes are ratios.
     are_ratios: bool,
-    /// P-values by Holm over all pairs.
+    /// P-value of each pair, adjusted by Holm's method over all pairs.
     p: Vec<f64>,
-    /// Number of values of each pair's cells; `None` without values of a common origin.
+    /// Number of values of each pair's cells; `None` if no values come from common sessions or seeds.
     n: Vec<Option<Sizes>>,
     /// Number of values that a test needs.
     needed: usize,
@@ -176,12 +177,12 @@ impl Verdicts {
         })
     }
 
-    /// The effect as text: `0.93× to 1.02× the epoch time in 3 pairs of cells, in none shown to differ`; unless it
-    /// `is_always` told, only differences that a test shows.
+    /// The effect as text: `0.93× to 1.02× the epoch time in 3 pairs of cells, in none shown to differ`; without
+    /// `is_always` only differences that a test shows.
     fn words(&self, measure: &Measure, own: &[usize], is_always: bool) -> Option<String> {
         let changes: Vec<f64> = own.iter().filter_map(|&at| self.changes[at]).collect();
         let Some(sizes) = self.sizes(own) else {
-            let is_told = is_always && measure.is_clock;
+            let is_told = is_always && measure.is_per_run;
             return is_told.then(|| format!("{} of another session, not compared", measure.name));
         };
         let is_tested = self.is_tested();
@@ -214,7 +215,7 @@ impl Verdicts {
             .count();
         let worse = shown.len() - better;
         let verdict = match (is_tested, better, worse) {
-            (false, ..) if !measure.is_clock => {
+            (false, ..) if !measure.is_per_run => {
                 format!(", not tested ({})", sizes.text())
             }
             (false, ..) => String::new(),

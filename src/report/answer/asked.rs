@@ -3,7 +3,7 @@
 use crate::plan::AnswerPart;
 use crate::report::view::View;
 
-/// The parts of `report.answer`.
+/// The parts of the answer that the manifest asks for (`report.answer`).
 pub(super) fn asked(view: &View<'_>) -> Vec<AnswerPart> {
     view.set.plan.reported("answer")
 }

@@ -129,8 +129,8 @@ fn left_out(rows: &[&BaselineRow]) -> String {
     }
 }
 
-/// Whether all seeds have the same rows: then each baseline, which has no other use of the seed, has one value. By chance
-/// it may have one of a table whose rows are drawn for every seed.
+/// Whether all seeds are judged on the same rows: then every baseline has the same value for all seeds. A table without
+/// a fixed split is drawn anew for every seed and may have equal values by chance, so it does not count.
 fn are_fixed(view: &View<'_>, cell: &Cell<'_>, baselines: &[Competitor]) -> bool {
     let is_table = part(view, cell, "dataset.kind").is_some_and(|kind| kind == "csv");
     let is_split = part(view, cell, "dataset.split").is_some_and(|split| !split.is_null());
@@ -173,8 +173,9 @@ fn deciding(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     found.unwrap_or_else(|| of_epochs(view, &column(view, cells)).to_owned())
 }
 
-/// Metrics by which the best cell may be compared with the baselines: the deciding one, which is no loss if there is
-/// another metric (losses may have weights), on the test split if it exists: those rows chose neither cell nor epoch.
+/// Columns by which the best cell may be compared with the baselines, the preferred first: the deciding metric if it is
+/// no loss (a loss may have weights), the usual metric, the deciding one. Test columns precede validation columns,
+/// because test rows chose neither cell nor epoch.
 fn told(view: &View<'_>, decides: &str, cells: &[&Cell<'_>]) -> Vec<String> {
     let usual = column(view, cells);
     let is_metric = |name: &&str| !name.ends_with("_loss");
@@ -193,7 +194,7 @@ fn data_of<'a>(view: &View<'a>, cell: &Cell<'a>) -> [Option<&'a Value>; 2] {
     ["dataset", "validation.fraction"].map(|path| part(view, cell, path))
 }
 
-/// The baselines on a cell's data.
+/// The rows of `baselines.csv` that are about a cell's data.
 fn on_data_of<'a>(view: &View<'a>, cell: &Cell<'a>) -> Vec<&'a BaselineRow> {
     let same = view
         .cells

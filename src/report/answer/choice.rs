@@ -83,7 +83,8 @@ pub(in crate::report) struct Ranked<'v, 'a> {
     pub(super) numbers: Vec<Number>,
     /// The cell's values of the first measure, one per run or seed.
     pub(super) values: Vec<f64>,
-    /// The values of the best cell and of this one that have a common origin; empty for another session.
+    /// Values of the best cell and of this one that may be compared: times of common sessions and blocks, or facts of
+    /// common seeds; empty without any.
     common: [Vec<f64>; 2],
     /// How the cell compares with the best one.
     pub(super) standing: ComparedToBest,
@@ -117,7 +118,7 @@ impl<'v, 'a> Choice<'v, 'a> {
         all
     }
 
-    /// The choices without the tests, which are slow for ten thousand cells; enough for the order of the cells.
+    /// The choices without tests (tests are slow for ten thousand cells); enough for the order of the cells.
     pub(in crate::report) fn in_order_only(view: &'v View<'a>) -> Vec<Self> {
         let named = named(view);
         let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
@@ -156,7 +157,7 @@ impl<'v, 'a> Choice<'v, 'a> {
 
     /// Numbers of values that the cells have: `5 seeds`, `1 to 5 runs`.
     pub(super) fn runs(&self) -> String {
-        let what = if self.measures[0].is_clock {
+        let what = if self.measures[0].is_per_run {
             "run"
         } else {
             "seed"
@@ -275,8 +276,8 @@ impl<'v, 'a> Choice<'v, 'a> {
     }
 }
 
-/// The distinct pairs of values of the best cell and another one, in order of occurrence, and for each cell the index of
-/// its pair; none for a cell with the values of the best one.
+/// The pairs of samples to be tested (the values of the best cell and those of another), each once, in order of
+/// occurrence; and for each cell the index of its pair, `None` if its values equal those of the best cell.
 fn pairs(cells: &[Ranked<'_, '_>]) -> (Vec<[Vec<f64>; 2]>, Vec<Option<usize>>) {
     let (mut pairs, mut known) = (Vec::new(), BTreeMap::new());
     let places = cells.iter().map(|one| {
@@ -301,7 +302,7 @@ fn pairs(cells: &[Ranked<'_, '_>]) -> (Vec<[Vec<f64>; 2]>, Vec<Option<usize>>) {
 impl Ranked<'_, '_> {
     /// Whether this cell's times are of other sessions than those of the best cell.
     fn is_apart(&self, measure: &Measure) -> bool {
-        measure.is_clock && self.common[0].is_empty()
+        measure.is_per_run && self.common[0].is_empty()
     }
 
     /// Range of the cell's values; `None` for a single one.
@@ -352,7 +353,7 @@ pub(super) fn quality(
 /// Further measures of a table: quality or speed (whichever does not decide), and memory.
 fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Measure> {
     let pace = Measure::of(pace(cells));
-    let second = if measures.iter().any(|measure| measure.is_clock) {
+    let second = if measures.iter().any(|measure| measure.is_per_run) {
         quality(view, cells).ok()
     } else {
         Some(pace)

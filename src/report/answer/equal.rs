@@ -14,9 +14,9 @@ use crate::report::view::{Cell, View};
 use super::choice::{self, ALPHA, Choice, Why};
 use super::sizes::Sizes;
 
-/// These sentences; empty if the cells do not differ in quality, or the difference is unknown.
+/// Sentences on both questions; empty if the cells do not differ in quality, or the difference is unknown.
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
-    let is_by_speed = matches!(&choice.measures[..], [only] if only.is_clock);
+    let is_by_speed = matches!(&choice.measures[..], [only] if only.is_per_run);
     let may_differ = matches!(choice.why, Why::Named | Why::Predicted | Why::Treatments);
     let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
     let loss = |cell: &Cell<'_>| view.section(cell, "loss").cloned();
@@ -57,7 +57,7 @@ pub(super) fn at(view: &View<'_>, choice: &Choice<'_, '_>, metric: &str) -> Vec<
         .collect()
 }
 
-/// Whether some run has one epoch only: then the time to reach a loss is unknown.
+/// Whether some run has only one epoch, so that the time to reach a loss is unknown.
 fn has_one_epoch(cells: &[&Cell<'_>]) -> bool {
     let mut facts = cells.iter().flat_map(|cell| cell.facts());
     facts.any(|facts| facts.epochs < 2)

@@ -26,7 +26,7 @@ pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Option<Vec<
     of_axis(view, choice, axis)
 }
 
-/// The same sentences for the axis `axis` as the treatment; `None` if this is impossible for some task.
+/// Sentences on the values of `axis` as if it were the declared treatment; `None` if this is impossible for some task.
 pub(super) fn along(
     view: &View<'_>,
     axis: &str,
@@ -55,7 +55,7 @@ fn of_axis(view: &View<'_>, choice: &Choice<'_, '_>, axis: usize) -> Option<Vec<
 /// The values of a measure, and the test of every cell against the baseline.
 struct Tested {
     measure: Measure,
-    /// The measure's name beside a ratio.
+    /// Name of the measure in the text of a ratio: `time per sample`.
     name: String,
     /// Adjusted p-values by cell; 1 without a test.
     p: Vec<f64>,
@@ -67,8 +67,8 @@ struct Tested {
 }
 
 impl Tested {
-    /// Tests times by Mann–Whitney, and metrics by sign flips over the seeds that both cells have, as a comparison does; by
-    /// Mann–Whitney too where the seeds are too few for sign flips of so many cells.
+    /// Tests times by Mann–Whitney, and metrics by sign flips over the seeds that both cells have, as a comparison
+    /// does; by Mann–Whitney too where the seeds are too few for sign flips of so many cells.
     fn of(measure: Measure, cells: &[&Cell<'_>], baseline: usize) -> Self {
         let values = cells.iter().map(|cell| measure.by_origin(cell));
         let values: Vec<_> = values.collect();
@@ -78,7 +78,7 @@ impl Tested {
             .map(|place| of_common_origin([&values[baseline], &values[place]]));
         let pairs: Vec<[Vec<f64>; 2]> = pairs.collect();
         let n = Sizes::of(pairs.iter().flatten());
-        let is_paired = !measure.is_clock && n.least >= needed_pairs(1, pairs.len());
+        let is_paired = !measure.is_per_run && n.least >= needed_pairs(1, pairs.len());
         let adjusted = if is_paired {
             let base: BTreeMap<Origin<'_>, f64> = values[baseline].iter().copied().collect();
             let differences = |place: usize| {
@@ -126,14 +126,14 @@ struct Against<'c, 'v, 'a> {
     cells: Vec<&'v Cell<'a>>,
     baseline: usize,
     time: Tested,
-    /// The quality, or why it cannot be compared.
+    /// The test of the quality, or why quality cannot be compared; `Err(None)` if no sentence is needed.
     quality: Result<Tested, Option<NotComparableQuality>>,
     /// The best loss, if the quality is another metric: told only where a test shows that it differs.
     loss: Option<Tested>,
 }
 
 impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
-    /// `None` if there are too few runs for a test of the time.
+    /// Tests every cell against the baseline; `None` if there are too few runs for a test of the time.
     fn of(
         view: &'c View<'a>,
         choice: &Choice<'v, 'a>,
@@ -147,7 +147,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         let of = |measure: Measure| Tested::of(measure, &cells, baseline);
         let mut time = of(asked.unwrap_or_else(usual));
         if !is_asked && time.measure.column == "samples_per_s" {
-            // The steps differ in size.
+            // The steps differ in their numbers of samples, so times per sample are compared.
             "time per sample".clone_into(&mut time.name);
         }
         if !time.is_tested() {
@@ -270,7 +270,8 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
             .join(", ")
     }
 
-    /// The ratio of the times, as the comparison of both has it.
+    /// The ratio of a cell's time to the baseline's with its interval, computed as in a comparison of both cells;
+    /// `None` if it is undefined.
     fn ratio(&self, place: usize) -> Option<String> {
         let plan = &self.view.set.plan;
         let column = &*self.time.measure.column;

@@ -24,8 +24,8 @@ pub(in crate::report) fn deciding_metric(
     columns.find(|column| compared.iter().any(|metric| metric.column == *column))
 }
 
-/// The metric by which the quality of cells is judged beside another measure: the first one that `[report] answer` names,
-/// else [`quality`].
+/// The metric by which the quality of cells is judged beside another measure: the first one that `[report] answer`
+/// names, else [`quality`].
 pub(super) fn judged_quality(
     view: &View<'_>,
     cells: &[&Cell<'_>],

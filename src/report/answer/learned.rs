@@ -92,7 +92,7 @@ fn medians(cells: &[&Cell<'_>]) -> Option<[String; 3]> {
     Some([before, after, count(epochs, "epoch")])
 }
 
-/// These medians as a parenthesis at the end of a sentence: ` (2.31 before, 0.52 after 20 epochs)`.
+/// The values of [`medians`] in parentheses, for the end of a sentence: ` (2.31 before, 0.52 after 20 epochs)`.
 fn in_brackets(cells: &[&Cell<'_>]) -> Option<String> {
     let [before, after, epochs] = medians(cells)?;
     Some(format!(" ({before} before, {after} after {epochs})"))

@@ -123,7 +123,7 @@ impl Answer {
                     .extend(parts::sentences(view, &part, choices, cells));
             }
         }
-        // The usual answer for a single cell has sentences of parts, too.
+        // The usual answer for a single cell may contain the same sentences as the requested parts.
         self.sentences = distinct(std::mem::take(&mut self.sentences));
         self
     }
@@ -220,7 +220,7 @@ fn beside(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Vec<String> {
     let is_of_steps = choices.iter().any(table::has_phases);
     let names_quality = choices
         .iter()
-        .any(|choice| choice.measures.iter().any(|own| !own.is_clock));
+        .any(|choice| choice.measures.iter().any(|own| !own.is_per_run));
     let phases = is_of_steps.then(|| parts::place(view, &cells));
     let not_learned = learned::not_learned(view, &cells).filter(|_| names_quality);
     phases.into_iter().chain(not_learned).collect()
@@ -232,7 +232,7 @@ fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
     let mut sentences: Vec<String> = grows.into_iter().take(NAMED).collect();
     let quality = choice::usual(view, &cells)
         .into_iter()
-        .find(|measure| !measure.is_clock);
+        .find(|measure| !measure.is_per_run);
     if let Some(measure) = quality
         && let Some(mut ends) = parts::ends(&measure, &cells)
     {

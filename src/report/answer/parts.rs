@@ -99,7 +99,7 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         } else {
             format!("{least} % to {most} %")
         };
-        // If cells differ, the names of those with this phase.
+        // If the cells have different largest phases: the names of those with this phase.
         let names = own.iter().map(|(cell, _)| view.name(cell, None));
         let names: Vec<String> = names.collect();
         let which = match groups.len() {

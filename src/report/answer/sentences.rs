@@ -80,8 +80,8 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
     if cells.len() == 1 {
         return text(view, choice, first);
     }
-    let is_clock = choice.measures[0].is_clock;
-    let wanted = |measure: &&Measure| (measure.unit == "MiB") == is_clock;
+    let is_per_run = choice.measures[0].is_per_run;
+    let wanted = |measure: &&Measure| (measure.unit == "MiB") == is_per_run;
     let cost = |measure: &Measure, one: &Ranked<'_, '_>| {
         let number = measure.number(one.cell);
         number.map_or(f64::INFINITY, |number| measure.cost(number.value))

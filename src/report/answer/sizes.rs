@@ -25,7 +25,7 @@ impl Sizes {
         }
     }
 
-    /// `n = 6`, `n = 5 to 7`.
+    /// The number of values as text: `n = 6`, `n = 5 to 7`.
     pub(super) fn text(self) -> String {
         match self {
             Self { least, most } if least == most => format!("n = {least}"),
@@ -33,7 +33,7 @@ impl Sizes {
         }
     }
 
-    /// `6 seeds`, `5 to 7 seeds`.
+    /// The number of values with the word for them: `6 seeds`, `5 to 7 seeds`.
     pub(super) fn counted(self, what: &str) -> String {
         match self {
             Self { least, most } if least == most => count(least, what),

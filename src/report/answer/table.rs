@@ -27,9 +27,9 @@ const AXES: usize = 4;
 /// Name of the kind of interval shown with the deciding measure's median.
 fn interval(choice: &Choice<'_, '_>) -> String {
     let Measure {
-        column, is_clock, ..
+        column, is_per_run, ..
     } = &choice.measures[0];
-    if !is_clock {
+    if !is_per_run {
         return ", with their range".to_owned();
     }
     let timings = choice.cells.iter().filter_map(|one| one.cell.timing);
@@ -184,7 +184,7 @@ fn row_of(
 
 /// Whether every run of a cell learned, or quality does not decide.
 fn learned(choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> bool {
-    let is_quality = choice.measures.iter().any(|measure| !measure.is_clock);
+    let is_quality = choice.measures.iter().any(|measure| !measure.is_per_run);
     let mut runs = one.cell.facts();
     !is_quality || !runs.any(|facts| has_learned(facts) == Some(false))
 }

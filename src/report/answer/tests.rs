@@ -1,4 +1,4 @@
-//! Answers by kind of question, and of results that tell nothing.
+//! Tests: the answer to each kind of question, and the answer if results show nothing.
 
 mod data;
 mod origins;
@@ -22,7 +22,8 @@ fn text(set: &ResultSet) -> String {
     answer(set).sentences.join(" ")
 }
 
-/// The first `cells` cells, with `runs` runs of `ms` milliseconds a step each, spread by a percent.
+/// The first `cells` cells of the golden results with `runs` runs each; a step of cell `i` takes `ms(i)` milliseconds,
+/// with a spread of one percent.
 fn timed(cells: usize, runs: usize, ms: impl Fn(usize) -> f64) -> ResultSet {
     let mut set = ddpm();
     set.plan.cells.truncate(cells);
@@ -94,7 +95,7 @@ fn what_diverged_is_named() {
 fn with_accuracy<const SEEDS: usize>(values: &[[f64; SEEDS]]) -> ResultSet {
     let mut set = timed(values.len(), 2, |_| 100.0);
     set.plan.report = json!({});
-    // Something that changes what is learned.
+    // Different learning rates: the cells may differ in what they learn.
     for (place, cell) in set.plan.cells.iter_mut().enumerate() {
         cell.spec = json!({"train": {"lr": place}});
     }
@@ -127,7 +128,7 @@ fn of_equal_medians_the_better_mean_comes_first() {
 fn cells_of_one_result_are_one_hypothesis() {
     let around = |value: f64| [0.0, 0.01, 0.02, 0.03, 0.04].map(|more| value + more);
     let apart = |copies: usize| {
-        // All but the last are the same: what computes them differs only.
+        // All cells but the last have equal values, as cells that differ only in their number of workers have.
         let mut values = vec![around(0.9); 1 + copies];
         values.push(around(0.8));
         let mut set = with_accuracy(&values);
@@ -159,10 +160,10 @@ fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
     let mut idle = set.clone();
     let stand_still = |set: &mut ResultSet, place: usize| {
         let facts = set.runs[place].facts.as_mut().expect("facts");
-        // A fall of half a percent is none.
+        // A loss that falls by only half a percent does not count as learning.
         (facts.eval_loss_after, facts.final_loss) = (Some(0.995), facts.first_loss);
     };
-    // A cell that did not learn is named; the others can be better than it.
+    // A cell that did not learn is named, and other cells may be called better than it.
     (0..5).for_each(|place| stand_still(&mut idle, place));
     let found = answer(&idle);
     assert_eq!(found.by, "validation accuracy, as the axes can change it");
@@ -174,7 +175,7 @@ fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
         found.sentences.join(" "),
         "In 5 of 10 runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned (workers 0).",
     );
-    // Where none learned, differences are by chance.
+    // If no cell learned, differences between cells are by chance.
     (5..8).for_each(|place| stand_still(&mut idle, place));
     let found = answer(&idle);
     assert_eq!(found.by, "throughput, as quality cannot be compared");
@@ -266,7 +267,7 @@ fn where_speed_decides_quality_is_told_beside_it() {
         "equal quality: {}",
         text(&set)
     );
-    // The slower cell reaches half the loss, and what the other reaches in its first epoch.
+    // The slower cell reaches half the loss, and is the first to reach the loss that both cells reach.
     let key = set.plan.cells[1].key.clone();
     halve_the_loss(&mut set, &key);
     for row in set.epochs.iter_mut().filter(|row| row.key == key) {
@@ -280,7 +281,7 @@ fn where_speed_decides_quality_is_told_beside_it() {
     );
     assert_says(&told, "is reached soonest by workers 4, in ");
     assert_says(&told, "every other cell needs longer (n = 6");
-    // The faster one is the better one.
+    // Now the faster cell has the better loss.
     let mut set = timed(2, 6, |cell| [200.0, 100.0][cell]);
     halve_the_loss(&mut set, &key);
     assert_says(
@@ -305,7 +306,7 @@ fn one_cell_is_a_result_too_and_tasks_of_one_cell_are_not_ranked() {
         &told,
         "(1.00 before, 0.995 after 4 epochs): nothing shows that the model learned.",
     );
-    // One of several cells is named by what sets it apart from those that were not measured.
+    // If only one of several cells was measured, its name says what distinguishes it from the others.
     let mut only = timed(2, 2, |_| 100.0);
     let left = only.plan.cells[1].key.clone();
     only.runs.retain(|row| row.key != left);
@@ -375,7 +376,7 @@ fn treatments_are_told_against_their_baseline() {
         text(&set),
         "No treatment is shown to differ from workers 4 (100.",
     );
-    // Too few runs to tell: the fastest is only seen.
+    // Too few runs for a test: the answer only says which cell was the fastest in these runs.
     let mut set = timed(2, 2, |cell| [100.0, 200.0][cell]);
     set.plan.compare = json!({"treatment": "workers", "baseline": "0"});
     set.plan.report = json!({});

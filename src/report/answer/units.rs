@@ -1,4 +1,4 @@
-//! Whether the quality that decides between cells is of one quantity.
+//! A caveat if the deciding quality measures different quantities in the cells: the target, or its logarithm.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use crate::report::view::{Cell, View};
 
 use super::choice::{Choice, Ranked};
 
-/// Last words of metrics that are computed from the target as a model learns it, possibly its logarithm.
+/// Endings of metrics that are computed from the target as the model learns it, which may be the target's logarithm.
 const AS_LEARNED: [&str; 3] = ["r2", "mse", "loss"];
 
-/// Caveat: the deciding metric is of the logarithm of the target in some cells and of the target in others; `None` if
-/// it is not. Of programs it is unknown.
+/// Caveat: the deciding metric is of the logarithm of the target in some cells and of the target itself in others.
+/// `None` if all cells agree; programs of the user are left out, since this is unknown for them.
 pub(super) fn caveat(view: &View<'_>, choice: &Choice<'_, '_>) -> Option<String> {
     let is_as_learned = |column: &str| {
         let last = column.rsplit('_').next();

@@ -25,7 +25,7 @@ const TIMES: [&str; 11] = [
     "peak_train_bytes",
 ];
 
-/// Every verdict on a time, one for each cell; the forward pass has become faster, the optimizer slower.
+/// A comparison with every verdict on a time, one for each cell; the forward pass became faster, the optimizer slower.
 pub(crate) fn comparison() -> Comparison {
     let before = ddpm();
     let after = changed(&before);
@@ -104,7 +104,7 @@ fn matrix() -> MatrixJudgement {
     }
 }
 
-/// The same with another processor on the side after, times compared on request.
+/// [`comparison`] with another processor on the side after; times are compared nevertheless, as on request of the user.
 pub(crate) fn across() -> Comparison {
     let mut comparison = comparison();
     comparison.environment.is_across = true;
@@ -120,7 +120,7 @@ pub(crate) fn across() -> Comparison {
     comparison
 }
 
-/// One cell only.
+/// [`comparison`] with a single cell.
 pub(crate) fn one_cell() -> Comparison {
     let mut comparison = comparison();
     comparison.cells.truncate(1);

@@ -1,8 +1,8 @@
 //! The template `comparison`: two sides of an experiment as one page in each language.
 //!
 //! Owns [`ComparisonReport`], the documented context, and [`render_comparison`]. The verdicts come from a
-//! [`Comparison`]; this module writes them as text, tables and plots. A section is one file in `sections/` and one line
-//! there; the file contains its messages in every language (`report::language`).
+//! [`Comparison`]; this module writes them as text, tables and plots. A section is one file in `sections/` and one
+//! entry in its list `SECTIONS`; the file contains its messages in every language (`report::language`).
 
 mod account;
 mod context;
@@ -102,8 +102,8 @@ pub(super) fn files(
     Ok(pages)
 }
 
-/// One result along its treatment: from the baseline, or else the first value, to each other value whose changes are
-/// not part of another's.
+/// Compares one result along its treatment: the baseline, or else the first value, with each other value whose changes
+/// are not part of another's.
 ///
 /// # Errors
 /// [`ReportError::NoTreatment`] if the manifest declares no treatment, or one with a single value.

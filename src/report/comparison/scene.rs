@@ -27,7 +27,7 @@ pub(crate) struct Scene<'a> {
     /// For each pair its index in the comparison and the indices of its cells in `before` and `after`; pairs with a
     /// cell outside the plans are left out.
     places: Vec<(usize, usize, usize)>,
-    /// Those of `places` that have a row in tables.
+    /// The entries of `places` whose pairs have a row in tables.
     shown: Vec<(usize, usize, usize)>,
 }
 
@@ -60,7 +60,7 @@ fn timed(comparison: &Comparison) -> Timed {
 }
 
 impl<'a> Scene<'a> {
-    /// The scene of a comparison in a language.
+    /// The comparison with the result rows of both sides, for a page in this language.
     pub(crate) fn of(comparison: &'a Comparison, language: Language) -> Self {
         let (before, after) = (
             View::of(&comparison.before.set),

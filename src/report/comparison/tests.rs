@@ -1,4 +1,5 @@
-//! Pages of scripted comparisons: in two languages, with rows in another order. `FIELDTRIAL_PAGES=FOLDER` writes them there.
+//! Tests: pages of scripted comparisons, in two languages, and with rows in another order. `FIELDTRIAL_PAGES=FOLDER`
+//! writes the pages into that folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -45,7 +46,7 @@ fn rows_in_another_order_give_the_same_bytes() {
     assert_eq!(rendered(&honest), rendered(&shuffled));
 }
 
-/// The pieces of a text between its places that are words of a language.
+/// The parts of a message between its placeholders that have more than one word.
 fn pieces(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -88,7 +89,7 @@ fn no_english_sentence_is_left_in_german_and_no_german_one_in_english() {
     }
 }
 
-/// One cell that takes more memory, and waits.
+/// A comparison of one cell that takes more memory, and whose wall time exceeds its CPU time.
 fn of_costs() -> Comparison {
     let mut comparison = one_cell();
     comparison.cells[0].costs = vec![memory(Verdict::More, 1.2)];

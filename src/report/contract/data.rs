@@ -30,7 +30,7 @@ const NOT_MEASURED: [&str; 7] = [
 /// Tables of texts copied from files: settings, fields of environments, names of sides.
 const OF_WORDS: [&str; 3] = ["settings", "fields", "sides"];
 
-/// R1: each number is measured, derived or assumed, each column states which, and the printed table says which.
+/// R1: each number is measured, derived or assumed; each column states which, and the printed table repeats it.
 pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {

@@ -9,8 +9,8 @@ use super::subject::{Subject, Text};
 use crate::report::sections::findings::RULES;
 use crate::report::view::View;
 
-/// R4: every measured cell has a row among the times, unless that table says that it is cut; the first [`LISTED`] others are in
-/// a list with their reason.
+/// R4: every measured cell has a row in the table of times, unless that table says that it is cut; the first [`LISTED`]
+/// cells without measurement are in a list with their reason.
 pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let view = View::of(subject.set);
@@ -223,7 +223,7 @@ pub(super) fn r8(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// R12: integers have no fraction, zero has no sign, and no letter is lost.
+/// R12: integers have no fraction, zero has no sign, and no character is lost.
 pub(super) fn r12(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {

@@ -1,4 +1,5 @@
-//! Each rule holds on honest results, and fails or is answered honestly where a violation is planted.
+//! Tests: each rule holds for correct results; for planted violations, either the rule fails, or the report itself says
+//! what is wrong.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +25,7 @@ fn broken(rule: &str, subject: &Subject<'_>) -> Vec<String> {
     check(subject)
 }
 
-/// A report of the golden results that does not know what was planted in them since: the rule must catch it.
+/// Changes the golden results after their report was made; asserts that the rule notices.
 fn caught(rule: &str, plant: impl Fn(&mut ResultSet)) {
     let honest = ddpm();
     assert_eq!(
@@ -38,7 +39,8 @@ fn caught(rule: &str, plant: impl Fn(&mut ResultSet)) {
     assert!(!broken(rule, &stale).is_empty(), "{rule} is not caught");
 }
 
-/// The engine's own answer to what was planted: no rule is broken, and every text says `words`.
+/// Changes the golden results before their report is made; asserts that no rule is broken and that every text contains
+/// `words`.
 fn told(plant: impl Fn(&mut ResultSet), words: &str) {
     let mut planted = ddpm();
     plant(&mut planted);
@@ -53,7 +55,7 @@ fn told(plant: impl Fn(&mut ResultSet), words: &str) {
     }
 }
 
-/// A report whose context was tampered with: the rule must catch it.
+/// Changes the finished report; asserts that the rule notices.
 fn caught_in(rule: &str, plant: impl Fn(&mut Report)) {
     let set = ddpm();
     let mut report = Report::of(&set);
@@ -62,7 +64,7 @@ fn caught_in(rule: &str, plant: impl Fn(&mut Report)) {
     assert!(!broken(rule, &subject).is_empty(), "{rule} is not caught");
 }
 
-/// A user's copy of one of the program's templates in which `from` became `to`: the rule must catch it.
+/// Replaces `from` by `to` in a user's copy of a template; asserts that the rule notices.
 fn caught_in_template(rule: &str, file: &str, from: &str, to: &str) {
     caught_in_template_of(&ddpm(), rule, file, (from, to));
 }
@@ -78,7 +80,7 @@ fn planted_template(file: &str, from: &str, to: &str) -> tempfile::TempDir {
     own
 }
 
-/// The same in a report of other results.
+/// As [`caught_in_template`], for the report of other results.
 fn caught_in_template_of(set: &ResultSet, rule: &str, file: &str, (from, to): (&str, &str)) {
     let own = planted_template(file, from, to);
     let report = Report::of(set);
@@ -165,7 +167,7 @@ fn r1_provenance() {
     caught_in("R1", |report| {
         report.shown_mut("memory").columns[3].provenance = String::new();
     });
-    // The runs say that their peaks come from the manifest: such a column is not measured.
+    // The runs record the manifest as the source of their memory: a column from there is not measured.
     let mut set = ddpm();
     set.change_times(|_, times| times.memory_source = "limits.memory of the manifest".into());
     assert!(!broken("R1", &Subject::of(&set)).is_empty());

@@ -27,7 +27,7 @@ pub(crate) struct DotPlot {
     pub(crate) about: String,
     /// Name and unit below the axis.
     pub(crate) x_label: String,
-    /// How numbers are written.
+    /// Language in which numbers are written.
     pub(crate) words: Words,
     /// Scale of the axis, if the values are not ratios.
     pub(crate) x_scale: ScaleKind,

@@ -215,7 +215,7 @@ pub(super) fn line_class(index: usize) -> String {
     format!("line s{} d{}", index % SERIES, index % 4)
 }
 
-/// A text that fits `width`: longer ones keep their end, which names the innermost axes.
+/// A text that fits `width` pixels; longer texts lose their beginning, since their end names the innermost axes.
 pub(super) fn shortened(text: &str, width: f64, size: f64) -> String {
     let count = text.chars().count();
     let most = (width / text_width("0", size)) as usize;

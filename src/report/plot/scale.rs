@@ -87,8 +87,8 @@ impl Scale {
         }
     }
 
-    /// An axis for magnitudes: ends are ticks, and it begins at zero unless the values are close together. A logarithmic
-    /// one begins at the smallest positive value.
+    /// An axis for magnitudes: ends are ticks, and it begins at zero unless the values are close together. A
+    /// logarithmic one begins at the smallest positive value.
     pub(crate) fn magnitude(kind: ScaleKind, values: &[f64], pixels: (f64, f64)) -> Self {
         if kind != ScaleKind::Linear {
             let positive = values.iter().copied().filter(|value| *value > 0.0);
@@ -149,7 +149,8 @@ impl Scale {
         Self::new(kind, (base.powi(first), base.powi(last)), ticks, pixels)
     }
 
-    /// The position of a value in pixels; on a logarithmic axis, which has no 0, at least its beginning.
+    /// The position of a value in pixels; on a logarithmic axis, smaller values than the axis' beginning (also 0) are
+    /// placed there.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let (low, high) = (self.kind.forward(self.low), self.kind.forward(self.high));
         let value = match self.kind {

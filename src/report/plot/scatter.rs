@@ -47,7 +47,7 @@ pub(crate) struct PointPlot {
     pub(crate) guides: Vec<(f64, String)>,
 }
 
-/// A box on the drawing: left, top, right, bottom.
+/// A box on the drawing in pixels: left, top, right, bottom.
 type Area = (f64, f64, f64, f64);
 
 impl PointPlot {
@@ -267,7 +267,7 @@ mod tests {
             plot.series[0].points.extend(corners);
             plot.draw().matches("class=\"note\"").count()
         };
-        // Right, left, above and below of one place, and no label twice there.
+        // At most four labels at one place (right, left, above, below), each at a position of its own.
         assert_eq!([1, 3, 4, 9].map(notes), [1, 3, 4, 4]);
     }
 

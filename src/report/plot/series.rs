@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(line(POINTS).condensed(), line(POINTS));
         let many = line(10_000).condensed();
         assert!(many.is_band && many.points.len() <= POINTS);
-        // 167 points of 0 to 6 each: the median of the first stretch is 3 at x = 83.
+        // The first of the groups has 167 points with values 0 to 6: its median is 3, at x = 83.
         let first = &many.points[0];
         assert_eq!(first.interval, Some((0.0, 6.0)));
         assert!((first.y - 3.0).abs() < 1e-12 && (first.x - 83.0).abs() < 1e-12);

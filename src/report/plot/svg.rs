@@ -140,7 +140,8 @@ impl Svg {
 /// The background of a plot that is a separate file.
 const PAPER: &str = "<rect class=\"paper\" x=\"0\" y=\"0\" width=\"100%\" height=\"100%\"/>\n";
 
-/// Converts a plot for a page into a separate file: adds the style rules that it uses and a background, removes links into the page.
+/// Converts a plot for a page into a separate file: adds the style rules that it uses and a background, removes links
+/// into the page.
 pub(crate) fn standalone(drawing: &str) -> String {
     let Some(end) = drawing.find(">\n") else {
         return drawing.to_owned();

@@ -1,4 +1,5 @@
-//! One drawing of every kind, held to the rules that all of them keep. `FIELDTRIAL_GALLERY=FOLDER` writes them there.
+//! Tests: one drawing of every kind of plot, checked by rules that hold for all. `FIELDTRIAL_GALLERY=FOLDER` writes the
+//! drawings into that folder.
 
 use super::{Bar, BarPlot, DotPlot, DotRow, Point, PointPlot, ScaleKind, Segment, Series};
 use crate::report::plot::standalone;

@@ -1,4 +1,4 @@
-//! The ensemble, trained after the trials.
+//! The section on ensembles: the mean of a study's best trials, compared with its best single trial.
 
 use std::collections::BTreeMap;
 

@@ -19,13 +19,13 @@ const MANIFEST: &str = "name = \"scripted-search\"\n\n[search]\ntrials = 20\n";
 /// Properties of a scripted search.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    /// 1, or 2: `tep` and `bp`.
+    /// Number of studies: 1, or 2 with the names `tep` and `bp`.
     pub(crate) studies: usize,
-    /// 1 (`best_loss`), or 2 (`best_test_accuracy` and `parameters`).
+    /// Number of objectives: 1 (`best_loss`), or 2 (`best_test_accuracy` and `parameters`).
     pub(crate) objectives: usize,
-    /// Trials of each study.
+    /// Number of trials of each study.
     pub(crate) trials: usize,
-    /// Trials at one time.
+    /// Number of trials at one time.
     pub(crate) jobs: usize,
     /// Whether a median pruner ended some trials.
     pub(crate) is_pruned: bool,
@@ -49,7 +49,7 @@ pub(crate) const TWO: Shape = Shape {
     is_pruned: false,
 };
 
-/// The results of such a search.
+/// The results of a search with these properties.
 pub(crate) fn searched(shape: Shape) -> ResultSet {
     let golden = ddpm();
     let mut set = ResultSet {
@@ -98,7 +98,7 @@ pub(crate) fn searched(shape: Shape) -> ResultSet {
     set
 }
 
-/// A number in [0, 1) that looks random and is always the same.
+/// A pseudo-random number in [0, 1) that depends only on the arguments.
 fn drawn(study: usize, number: usize, what: usize) -> f64 {
     let mixed = (study * 7919 + number * 104_729 + what * 1_299_709 + 12_345) as u64;
     let mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (mixed << 7);
@@ -123,7 +123,7 @@ fn point(study: usize, number: usize) -> Point {
     }
 }
 
-/// The loss that a point comes to in the end.
+/// The loss that a trial with this point reaches at its end.
 fn quality(study: usize, point: &Point) -> f64 {
     let number = |place: usize| point.get(place).map_or(0.0, Value::as_f64);
     let lr = (number(2).log10() + 3.7).abs();

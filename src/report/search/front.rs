@@ -1,5 +1,5 @@
-//! Several objectives: the Pareto front of each study, its points that no other study's front dominates, and the rule
-//! that decides between studies.
+//! Several objectives: the Pareto front of each study, its trials that no trial of another front dominates, and the
+//! rule that decides between studies.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,7 @@ use super::objective::Objective;
 use super::trial::{Ending, Trial};
 use super::trials::{Search, Study};
 
-/// Lead that breaks a tie (founding report 002): an absolute difference for accuracies, a relative one for other
-/// objectives.
+/// Smallest lead that is not a tie: an absolute difference for accuracies, a relative one for other objectives.
 const LEAD: f64 = 0.05;
 
 /// Trials that no other trial of their study dominates, sorted by their first objective.
@@ -44,7 +43,7 @@ fn losses(search: &Search<'_, '_>, trial: &Trial<'_, '_>) -> Vec<f64> {
 pub(super) struct Side<'s, 'v, 'a> {
     pub(super) study: &'s Study<'v, 'a>,
     pub(super) front: Front<'v, 'a>,
-    /// For each point of the study's front, whether it is one that no other study's front dominates.
+    /// For each trial on the study's front, whether no trial on another study's front dominates it.
     pub(super) free: Vec<bool>,
 }
 
@@ -56,7 +55,7 @@ pub(super) fn sides<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<Side<'s, 'v, 
     let all = fronts.iter().flat_map(|(_, front)| front);
     let all: Vec<Vec<f64>> = all.map(|trial| losses(search, trial)).collect();
     let side = |(study, front): &(&'s Study<'v, 'a>, Front<'v, 'a>)| {
-        // No trial of a front dominates another of it.
+        // Trials on the same front do not dominate each other, so their own front may be included.
         let is_free = |own: &Trial<'_, '_>| {
             let own = losses(search, own);
             !all.iter().any(|other| dominates(other, &own))
@@ -186,7 +185,7 @@ fn winner(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> String {
         );
     }
     let first = search.first();
-    // The best trial of a front, by its first objective, is the first.
+    // The first trial of a front is the best by the first objective.
     let best = leading.iter().filter_map(|side| {
         let trial = side.front.first()?;
         Some((&*side.study.name, first.value(trial)?, trial.wall_s()))

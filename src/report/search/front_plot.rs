@@ -47,7 +47,8 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
         });
         let points: Vec<Point> = points.collect();
         lines.push(if search.objectives.len() == 2 {
-            // From the best by the second objective on, the corner between two points has the first one's value there.
+            // Points sorted from the best value of the second objective on: between two points the staircase keeps the
+            // first one's value.
             let mut front: Vec<(f64, f64)> = points.iter().map(|one| (one.x, one.y)).collect();
             let loss = |x: f64| other.direction.as_loss(x);
             front.sort_by(|a, b| loss(a.0).total_cmp(&loss(b.0)));
@@ -70,7 +71,7 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
         ..PointPlot::default()
     };
     let axis = |one: &Objective, values: &[f64]| (one.name.clone(), one.label(), one.scale(values));
-    let caption = caption(search, first.is_clock || other.is_clock, labelled);
+    let caption = caption(search, first.is_per_run || other.is_per_run, labelled);
     let id = format!("search-front-{}", other.place);
     Some(plots::front(
         id,
@@ -80,13 +81,13 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
     ))
 }
 
-fn caption(search: &Search<'_, '_>, is_clock: bool, labelled: bool) -> String {
+fn caption(search: &Search<'_, '_>, is_per_run: bool, labelled: bool) -> String {
     let with_numbers = if labelled {
         ", with the number of the trial"
     } else {
         ""
     };
-    let clock = if is_clock {
+    let clock = if is_per_run {
         " Depends on the clock."
     } else {
         ""

@@ -106,7 +106,7 @@ fn clock(search: &Search<'_, '_>) -> Vec<String> {
     let objectives = search
         .objectives
         .iter()
-        .filter(|objective| objective.is_clock);
+        .filter(|objective| objective.is_per_run);
     let objectives = objectives.map(|objective| format!("the objective {}", objective.column));
     let is_limited = |trial: Trial<'_, '_>| {
         let limits = search.view.section(trial.cell, "limits");

@@ -25,7 +25,7 @@ pub(crate) struct Objective {
     /// Displayed name of the column: `best loss`.
     pub(crate) name: String,
     pub(crate) direction: ObjectiveDirection,
-    pub(crate) is_clock: bool,
+    pub(crate) is_per_run: bool,
     unit: String,
 }
 
@@ -45,7 +45,7 @@ impl Objective {
                 name: column_words(column),
                 column: column.clone(),
                 direction: objective.direction,
-                is_clock: objective.depends_on_clock,
+                is_per_run: objective.depends_on_clock,
                 unit,
             }
         };
@@ -104,7 +104,7 @@ impl Objective {
         }
     }
 
-    /// Unit of the objective's column if the text does not contain it.
+    /// Unit of the objective's column; empty if the texts of the values contain it.
     pub(crate) fn unit(&self) -> &str {
         match &*self.unit {
             "FLOP" | "bytes" => "",

@@ -134,7 +134,7 @@ pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
          trials have no value. Measured: the end of each trial by start and wall time in blocks.csv; the clock stands still \
          between sessions and ends at {end}."
     );
-    if objective.is_clock {
+    if objective.is_per_run {
         caption += " Depends on the clock.";
     }
     if left_out > 0 {
@@ -148,8 +148,9 @@ pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
     })
 }
 
-/// The largest loss that is drawn, because of values further away the others would be indistinguishable in a plot: from
-/// the best done trial ten times the distance of the median, and at least the magnitude of the best value.
+/// The largest loss that is drawn, because larger ones would make the others indistinguishable: above the best done
+/// trial by ten times the distance of the median from it, or by ten times its magnitude if that is more. Infinite for
+/// objectives that are not computed from data.
 fn limit(search: &Search<'_, '_>, objective: &Objective) -> f64 {
     let done = search
         .trials()

@@ -1,4 +1,4 @@
-//! Search reports of scripted results: the figures, the pages, and what they say of edges.
+//! Tests of search reports on scripted results: figures, pages and edge cases.
 
 use std::fs;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ fn section(set: &ResultSet, id: &str) -> Section {
     found.expect(id)
 }
 
-/// What is said of the trials.
+/// The report's sentences about the trials.
 fn points(set: &ResultSet) -> Vec<String> {
     let view = View::of(set);
     super::sections(&view).remove(0).points
@@ -79,7 +79,7 @@ fn the_answer_is_the_first_row_of_its_table() {
     let answer = Report::of(&searched(ONE)).answer;
     let best = &answer.tables[0];
     assert_says(&answer.sentences[0], &best.rows[0].fields[1].text);
-    // The best of a table of losses rises from row to row.
+    // The table lists the best trials first, so their losses rise from row to row.
     let losses: Vec<f64> = best
         .rows
         .iter()
@@ -114,7 +114,7 @@ fn regret_is_measured() {
         );
     };
     told(&set, "None of 2 pruned trials");
-    // A pruned trial that would have been the best of all.
+    // A pruned trial that, repeated without pruning, is the best of all.
     let full = set.plan.cells.iter_mut().find_map(|cell| {
         let trial = cell.trial.as_mut()?;
         (cell.axes[0] == "7-full").then_some(trial)

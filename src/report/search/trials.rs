@@ -31,7 +31,7 @@ pub(crate) struct Search<'v, 'a> {
 /// One cell of the matrix, with its trials.
 #[derive(Default)]
 pub(crate) struct Study<'v, 'a> {
-    /// Row of the matrix.
+    /// Index of the study's cell in the matrix, from 0.
     pub(crate) number: usize,
     /// Name of the study; empty if it is the only one.
     pub(crate) name: String,

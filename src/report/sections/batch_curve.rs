@@ -12,7 +12,7 @@ use crate::report::timing::{THROUGHPUT, timing, timing_value};
 /// Path of the axis of batch sizes.
 pub(crate) const AXIS: &str = "train.batch-size";
 
-/// Measured cells that differ in batch size only, sorted by it.
+/// Measured cells that differ only in batch size, each with its batch size, sorted by it.
 type Sweep<'v, 'a> = Vec<(&'v Cell<'a>, f64)>;
 
 /// Every series of at least two measured cells that differ only in batch size, with equal code and environment, in plan

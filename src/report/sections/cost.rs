@@ -30,7 +30,7 @@ struct Hours {
     unknown: usize,
 }
 
-/// How hours and costs are computed.
+/// Explains to readers how hours and costs are computed.
 const RULE: &str = "Hours are wall time × the cores that a run kept from others, all of the machine where it ran alone, else its \
                     threads; of a GPU wall time.";
 
@@ -166,7 +166,7 @@ impl Prices {
 }
 
 impl Hours {
-    /// Time of runs.
+    /// Hours of the given runs.
     fn of<'c, 'a: 'c>(
         view: &View<'a>,
         runs: impl IntoIterator<Item = (&'c Cell<'a>, &'c BlockRow)>,
@@ -274,7 +274,7 @@ mod tests {
     fn runs_that_share_the_cores_pay_for_no_more_than_there_are() {
         let found = cost(|set| {
             for (place, run) in set.blocks.iter_mut().enumerate() {
-                // An hour of 24 runs side by side, on 2 cores.
+                // 24 concurrent runs of an hour each, on 2 cores.
                 (run.exclusive, run.start_s) = (false, Some(0.001 * place as f64));
                 run.wall_s = Some(3600.0);
                 if let Some(times) = run.times_mut() {

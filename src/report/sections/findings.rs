@@ -19,7 +19,7 @@ use crate::report::quality::{has_learned, loss_column};
 /// Something in the measurements that a reader should know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// Name of the rule that found it.
+    /// Name of the rule that made the finding.
     pub rule: &'static str,
     /// Text of the finding, with the measured values.
     pub text: String,
@@ -173,7 +173,7 @@ fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     (share > WAIT).then(|| (share, format!("{} %", fixed(share, 1))))
 }
 
-/// The fewest and the most samples that programs trained on, where they differ by more than 1 %.
+/// The fewest and the most samples that programs trained on, as text; `None` if they differ by at most 1 %.
 fn unequal_training(view: &View<'_>) -> Option<String> {
     let programs = view.measured().filter(|cell| cell.is_of_command);
     let samples = programs
@@ -187,7 +187,7 @@ fn unequal_training(view: &View<'_>) -> Option<String> {
     })
 }
 
-/// The runs that a measured cell lost, by status.
+/// Numbers of failed runs of a measured cell, by status.
 fn failed_runs(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let mut failed: BTreeMap<&str, usize> = BTreeMap::new();
     for run in cell.runs.iter().filter(|run| run.status.is_failure()) {
@@ -225,7 +225,8 @@ fn outliers(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     (row.outliers > 0).then(|| (share, format!("{} of {} runs", row.outliers, row.n)))
 }
 
-/// The facts in which a program's runs differ. Our own models name operations there, whose results agree.
+/// The facts in which the runs of a user's program differ. Fieldtrial's own models are left out: for them the column
+/// `nondeterministic` names operations, and the results agree.
 fn nondeterministic(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     let mut names = cell.facts().map(|facts| &*facts.nondeterministic);
     let names = names.find(|names| !names.is_empty() && cell.is_of_command)?;
@@ -245,7 +246,7 @@ fn no_learning(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     found.max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// The rise of the loss after the best epoch of a cell that keeps the last weights and is not told when to stop.
+/// The rise of the loss after the best epoch of a cell that keeps the last weights and has no early stopping.
 fn overtrained(view: &View<'_>, cell: &Cell<'_>) -> Hit {
     if cell.is_of_command || !cell.info.spec["train"]["early-stopping"].is_null() {
         return None;
@@ -268,7 +269,7 @@ fn overtrained(view: &View<'_>, cell: &Cell<'_>) -> Hit {
     (rise > RISEN).then(|| (rise, format!("{} → {}", human(best, 4), human(kept, 4))))
 }
 
-/// The first of a cell's results that is below the noise floor.
+/// The first of a cell's results that is better than the noise floor allows.
 fn below_noise_floor(view: &View<'_>, cell: &Cell<'_>) -> Hit {
     Some((0.0, leak::of_cell(view, cell)?))
 }
@@ -308,7 +309,7 @@ fn undeclared_difference(view: &View<'_>) -> Option<String> {
     (!paths.is_empty()).then(found)
 }
 
-/// The distinct values among the cells; empty if there is only one.
+/// The distinct values of `get` among the cells, as text; `None` if there are fewer than two.
 fn several<'v, 'a>(view: &'v View<'a>, get: fn(&'v Cell<'a>) -> Option<&'v str>) -> Option<String> {
     let values: BTreeSet<&str> = view.cells.iter().filter_map(get).collect();
     let list = || values.iter().copied().collect::<Vec<_>>().join(", ");
@@ -346,7 +347,7 @@ mod tests {
         assert!(told(&set).is_some_and(|told| told.ends_with("(loss)")));
     }
 
-    /// Pages do not list the rules, so their documentation has to.
+    /// Pages do not explain the rules, so `docs/reports.md` must have each of them.
     #[test]
     fn every_rule_is_documented() {
         let page = include_str!("../../../docs/reports.md");

@@ -126,7 +126,8 @@ mod tests {
     use crate::results::ResultSet;
     use crate::results::golden::ddpm;
 
-    /// The example as if it had run on a GPU: with counters in the first cell, throttled, and without in the others.
+    /// The golden results as if they were measured on a GPU: the first cell with counters and throttled clocks, the
+    /// others without counters.
     fn on_gpu() -> ResultSet {
         let mut set = ddpm();
         for cell in &mut set.plan.cells {

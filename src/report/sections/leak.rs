@@ -1,4 +1,4 @@
-//! Results better than the noise of the data allows: which only a leak of the target explains.
+//! Results that are better than the noise of the data allows, which only a leak of the target explains.
 
 use crate::base::units::human;
 use crate::datasets::{DatasetSpec, NoiseFloor};
@@ -20,7 +20,7 @@ pub(crate) fn floor_sentence(view: &View<'_>) -> Option<String> {
     ))
 }
 
-/// The first of a cell's results that is below the noise floor, as text.
+/// The first of a cell's results that is better than the noise floor allows, as text; `None` without such a result.
 pub(crate) fn of_cell(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let floor = floor(view, cell)?;
     cell.facts().flat_map(|facts| below(&floor, facts)).next()

@@ -9,7 +9,7 @@ use crate::results::BlockRow;
 
 use super::machine;
 
-/// Runs of one session, in the order of their starts.
+/// Numbers and times of the runs of one session, or of several sessions together ([`Self::and`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ParallelRuns {
     pub(crate) runs: usize,
@@ -25,7 +25,7 @@ pub(crate) struct ParallelRuns {
 }
 
 impl ParallelRuns {
-    /// Computes the sums of at least one run.
+    /// Computes the numbers and times of a session; `spans` must not be empty.
     fn of(view: &View<'_>, spans: &[Span<'_>]) -> Self {
         let ends = spans.iter().map(|span| span.end);
         let makespan_s = ends.fold(f64::NEG_INFINITY, f64::max) - first_start(spans);
@@ -166,7 +166,8 @@ mod tests {
         );
     }
 
-    /// 157 core-seconds in 42.7 s on 2 cores, and "efficiency 91.8 %" of four slots on them, stood in a report.
+    /// A report once stated 157 core-seconds in 42.7 s on 2 cores, and an efficiency of 91.8 % for four concurrent
+    /// runs.
     #[test]
     fn runs_on_fewer_cores_than_they_have_threads_share_them() {
         let found = together(&[10.0, 10.01, 10.02, 10.03].map(|wall| ("a", 0.0, wall)));

@@ -31,8 +31,8 @@ pub(crate) fn pace(cells: &[&Cell<'_>]) -> &'static str {
     }
 }
 
-/// The column between values of a treatment, that of a comparison: milliseconds per step, without validation; throughput
-/// if steps differ in size.
+/// The column by which values of a treatment are ranked, the same as in a comparison: milliseconds per step, without
+/// validation; throughput if steps differ in size.
 pub(crate) fn pace_of_treatments(view: &View<'_>, cells: &[&Cell<'_>]) -> &'static str {
     let measured = || cells.iter().filter(|cell| cell.is_measured());
     let has = |column| {
@@ -195,7 +195,7 @@ fn other_steps(pace: &str, a: &Cell<'_>, b: &Cell<'_>) -> Option<String> {
 }
 
 fn against(view: &View<'_>, (pace, base): (&str, &Cell<'_>), cell: &Cell<'_>) -> Entry {
-    // Of the runs, as in sentences: the medians of `timings.csv` are rounded.
+    // Medians of the runs, as in sentences, because the medians in `timings.csv` are rounded.
     let middle = |cell: &Cell<'_>| {
         timing_value(cell, pace)?;
         let runs = cell.counted.iter();

@@ -56,7 +56,7 @@ impl Target {
         (target.is_higher_better || is_worth_reaching(target.value, cells)).then_some(target)
     }
 
-    /// `val_accuracy ≥ 0.9`.
+    /// The target as text: `val_accuracy ≥ 0.9`.
     pub(crate) fn words(&self) -> String {
         let sign = if self.is_higher_better { "≥" } else { "≤" };
         let value = shortest(self.value).unwrap_or_default();
@@ -103,13 +103,14 @@ impl Target {
         values.min_by(|a, b| self.order(*a, *b))
     }
 
-    /// The best value that every seed with a curve reaches: the worst of the seeds' best.
+    /// The best value that every seed with a curve reaches: the worst of the seeds' best values; `None` without a
+    /// curve.
     pub(crate) fn of_all(&self, cell: &Cell<'_>) -> Option<f64> {
         let best = cell.runs.iter().filter_map(|row| self.best(cell, row.seed));
         best.max_by(|a, b| self.order(*a, *b))
     }
 
-    /// Number of epochs until a seed reached the target.
+    /// Number of epochs until a seed reached the target; `None` if it did not.
     pub(crate) fn epochs(&self, cell: &Cell<'_>, seed: u64) -> Option<usize> {
         let mut curve = self.curve(cell, seed);
         let found = curve.find(|(_, value)| self.order(*value, self.value).is_le());

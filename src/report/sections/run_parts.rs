@@ -24,7 +24,7 @@ const PARTS: [&str; 6] = [
     "process, checkpoints, the rest",
 ];
 
-/// The third of [`PARTS`] where programs are observed, whose own steps are profiled.
+/// Name of the third of [`PARTS`] for observed programs, in which ordinary steps are profiled.
 const OBSERVED: &str = "steps in no mean (first, profiled), loader start";
 
 /// The table of shares; `None` if no parts are known.

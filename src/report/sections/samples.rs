@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::base::file;
 use crate::base::png;
 use crate::base::text::count;
-use crate::report::section::{SampleContext, Section};
+use crate::report::section::{ImageContext, Section};
 use crate::report::view::{Cell, View};
 use crate::results::SampleInfo;
 
@@ -22,7 +22,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
         let samples = cell.info.samples.iter();
         samples.map(|sample| of_cell(view, cell, sample))
     });
-    let mut images: Vec<SampleContext> = all.collect();
+    let mut images: Vec<ImageContext> = all.collect();
     let n = images.len();
     images.truncate(MOST);
     for image in &mut images {
@@ -40,7 +40,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
 }
 
 /// Reads an image's file in the results folder.
-fn embed(image: &mut SampleContext, folder: Option<&Path>) {
+fn embed(image: &mut ImageContext, folder: Option<&Path>) {
     // A file name of a results file must not leave its folder.
     let is_plain = Path::new(&image.file).components().count() == 1;
     let path = folder
@@ -55,13 +55,13 @@ fn embed(image: &mut SampleContext, folder: Option<&Path>) {
     }
 }
 
-fn of_cell(view: &View<'_>, cell: &Cell<'_>, sample: &SampleInfo) -> SampleContext {
+fn of_cell(view: &View<'_>, cell: &Cell<'_>, sample: &SampleInfo) -> ImageContext {
     let mut words = vec![sample.name.clone()];
     if view.cells.len() > 1 {
         words.push(view.name(cell, None));
     }
     words.push(format!("seed {}", sample.seed));
-    SampleContext {
+    ImageContext {
         title: words.join(", "),
         caption: sample.caption.clone(),
         file: sample.file.clone(),

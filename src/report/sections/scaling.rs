@@ -21,7 +21,7 @@ const BEYOND: f64 = 10.0;
 /// Cells that differ only in their number of samples, each with this number.
 type Group<'v, 'a> = Vec<(&'v Cell<'a>, f64)>;
 
-/// The growth of one time in a group of cells.
+/// How one time grows with the number of samples in a group of cells.
 struct Fit<'g, 'v, 'a> {
     group: &'g Group<'v, 'a>,
     /// The report's name of the time.
@@ -103,7 +103,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
 }
 
 impl Fit<'_, '_, '_> {
-    /// `1,000–16,000`.
+    /// The smallest and the largest number of samples as text: `1,000–16,000`.
     fn samples(&self, dash: &str) -> String {
         let [smallest, largest] =
             [self.sizes.0, self.sizes.1].map(|size| human_integer(size as u64));

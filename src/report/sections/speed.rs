@@ -24,7 +24,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     {
         fields.push(CellColumn::timed("run", "total_s"));
     }
-    // What programs measure themselves.
+    // Times that programs measure themselves.
     let own = view.set.plan.columns.iter().filter(|column| column.is_time);
     fields.extend(own.map(|column| {
         let (name, unit) = (&*column.name, &*column.unit);
@@ -88,7 +88,7 @@ fn whole_epoch(view: &View<'_>, cell: &Cell<'_>) -> Entry {
     Entry { detail, ..epoch }
 }
 
-/// Notes below the medians.
+/// Explains what stands below the medians of a table: the kinds of intervals, or nothing for single runs.
 pub(crate) fn below(view: &View<'_>) -> String {
     let (single, intervals): (Vec<&str>, Vec<&str>) = kinds(view)
         .into_iter()

@@ -68,7 +68,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     Some(Section::judged(table, rule, Vec::new()))
 }
 
-/// "Targets: 2 of 3 met; memory: not met.", from the table.
+/// The number of targets that are met, and the others, as text: "Targets: 2 of 3 met; memory: not met."
 pub(crate) fn short(table: &Table) -> String {
     let rows = &table.rows;
     let status = |row: &Row| match (&row.missing, row.fields.last()) {
@@ -157,7 +157,7 @@ fn shortfall(spec: &TargetSpec, worst: &Worst<'_, '_>) -> f64 {
 /// The measured value of a target's column for one cell, and its number of runs or seeds.
 fn figure(view: &View<'_>, cell: &Cell<'_>, column: &str) -> Option<(Interval, usize)> {
     let measure = Measure::of(column);
-    let seeds = if measure.is_clock {
+    let seeds = if measure.is_per_run {
         Vec::new()
     } else {
         measure.values(cell)
@@ -305,7 +305,7 @@ mod tests {
         };
         let loss = shown("best_loss");
         assert_eq!(loss, ("0.2333".into(), "0.1528–0.4611".into()));
-        // Times are rounded where they are stored, and get no zeros here.
+        // Stored times are rounded, and no zeros are added when they are shown.
         let step = crate::report::timing::timing(&view.cells[0], "step_ms").expect("a time");
         assert_eq!(shown("step_ms").0, format!("{} ms", step.text));
     }

@@ -13,7 +13,7 @@ use super::difference::{part, plain};
 
 /// Settings that may distinguish tasks, in the order in which names contain them.
 const PARTS: [&str; 2] = ["dataset_name", "loss.kind"];
-/// Sections whose settings distinguish tasks with equal names so far.
+/// Sections whose settings distinguish tasks that [`PARTS`] does not distinguish.
 const SECTIONS: [&str; 3] = ["dataset", "loss", "validation"];
 /// Largest number of values of one setting in a name.
 const VALUES: usize = 3;

@@ -18,8 +18,8 @@ const HOMES: [(&str, [&str; 2]); 3] = [
 /// Largest number of variants explained below a table, and of settings for each.
 const EXPLAINED: [usize; 2] = [6, 3];
 
-/// Settings of the variants of some cells, values that are names first: ` Variants: a1 (model canned-net), b1 (…).`
-/// Empty without variants to explain.
+/// Settings of the variants of some cells, settings with text values first: ` Variants: a1 (model canned-net), b1 (…).`
+/// Empty if no variant needs an explanation.
 pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let plan = &view.set.plan;
     let mut axes = view.axes_in_names.iter();

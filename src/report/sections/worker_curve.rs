@@ -62,7 +62,8 @@ fn epochs(cell: &Cell<'_>) -> Option<f64> {
     median(&epochs.collect::<Vec<f64>>())
 }
 
-/// How often the workers of a run were started: not at all, once, or each epoch.
+/// How many times the workers of a run are started: 0 without workers, once if they are persistent, else once per
+/// epoch; `None` if unknown.
 fn starts(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
     match part(view, cell, AXIS)?.as_u64()? {
         0 => Some(0.0),

@@ -1,4 +1,4 @@
-//! What the template `analysis` tells of targets, classes, treatments and growth.
+//! Tests: what the template `analysis` says about targets, classes, treatments and growth.
 
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn time_to_a_target_is_told_or_that_it_was_not_reached() {
     let report = Report::of(&set);
     let table = report.shown("quality");
     let time = table.place("time to val_accuracy ≥ 0.9");
-    // Three of four epochs of 8 s.
+    // The target is reached after three of four epochs, and training takes 8 s.
     assert_eq!(table.rows[0].texts()[time], "6.00");
     assert_eq!(table.rows[1].texts()[time], "not reached");
     assert_eq!(table.rows[1].fields[time].detail, "best 0.8700");
@@ -120,7 +120,7 @@ fn a_treatment_has_the_time_to_the_loss_that_all_cells_reach() {
     };
     assert!(!has_column(&set), "without a treatment");
     set.plan.compare = json!({ "treatment": "batch-size" });
-    // Both reach 0.6: the first after two of its four epochs of 8 s, the second after three of its four of 4 s.
+    // Both reach 0.6: the first after two of four epochs (training takes 8 s), the second after three of four (4 s).
     let times = Report::of(&set).shown("quality").texts(heading);
     assert_eq!(times, ["4.00", "3.00"]);
 }

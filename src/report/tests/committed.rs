@@ -1,4 +1,4 @@
-//! The results in git: rendering them again gives every page and plot of theirs, byte for byte.
+//! Tests of the results in git: rendering them again gives every page and plot byte for byte.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn every_committed_page_is_what_its_files_give() {
     let reports = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports");
     let root = tempfile::tempdir().expect("a temporary folder");
     let copied = root.path().join("reports");
-    // All of them: a report follows others beside it.
+    // All results are copied, because a report also reads results beside its own.
     copy(&reports, &copied);
     let mut stale = Vec::new();
     let folders = fs::read_dir(&reports).expect("reports").flatten();
@@ -56,7 +56,7 @@ fn every_committed_page_is_what_its_files_give() {
     );
 }
 
-/// The text files of a folder and of those in it.
+/// The text files of a folder and of its subfolders.
 fn texts(folder: &Path, all: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
@@ -89,7 +89,7 @@ fn no_best_value_has_a_second_superlative() {
     assert!(said("best validation accuracy"));
 }
 
-/// Whether it is no ruler of a table, and not empty.
+/// Whether a table field is a text: neither empty nor part of the line below a Markdown header.
 fn is_word(text: &&str) -> bool {
     !text.trim_matches([':', '-']).is_empty()
 }

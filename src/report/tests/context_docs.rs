@@ -1,4 +1,5 @@
-//! `docs/report-context.md`: every field of the context, from the structs' own documentation, so that it cannot get stale.
+//! `docs/report-context.md`: every field of the context, from the structs' own documentation, so that it cannot get
+//! stale.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -152,7 +153,7 @@ fn linked(about: &str) -> String {
     text
 }
 
-/// A type as somebody who writes a template says it.
+/// A type in the words of template authors: `Vec<String>` is "list of text".
 fn in_words(kind: &str, structs: &BTreeMap<String, Documented>) -> String {
     let inside = |outer: &str| {
         kind.strip_prefix(outer)

@@ -1,4 +1,4 @@
-//! Ten thousand cells: rendered fast, in groups, with plots that sum up.
+//! Tests with ten thousand cells: they are rendered fast, in groups, with plots that aggregate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ const BATCHES: [usize; 10] = [8, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 const RATES: usize = 25;
 const SAMPLES: [usize; 10] = [100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200];
 
-/// Cells of a matrix of models, batch sizes, learning rates and numbers of samples, the first `count` of 10,000: two runs
-/// and four epochs each, every hundredth out of memory.
+/// Cells of a matrix of models, batch sizes, learning rates and numbers of samples, the first `count` of 10,000: two
+/// runs and four epochs each, every hundredth out of memory.
 pub(in crate::report) fn many(count: usize) -> ResultSet {
     let mut set = ddpm();
     let golden = set.clone();

@@ -14,7 +14,7 @@ pub(in crate::report) fn sizes() -> results::ResultSet {
         let dataset = serde_json::json!({
             "kind": "regression-5d", "samples": samples, "target": "linear", "seed": 0
         });
-        // What is measured differs too, and decides no time.
+        // `measure` differs, too, but has no effect on times.
         let measure = serde_json::json!({ "repeats": 5 - index });
         info.spec = serde_json::json!({ "dataset": dataset, "train": {}, "measure": measure });
         let key = info.key.clone();

@@ -1,4 +1,4 @@
-//! Statements that reports once got wrong, each with results that would bring the mistake back.
+//! Tests of statements that reports once got wrong, each with results that would show the mistake again.
 
 use serde_json::json;
 
@@ -51,7 +51,7 @@ fn d2_a_columns_unit_is_its_values_unit() {
             }
         }
     }
-    // Where one cell has no whole epoch, no speed-up is by seconds.
+    // If one cell has no whole epoch, speed-ups are ratios of throughputs, not of epoch times.
     let mut set = set;
     let first = set.plan.cells[0].key.clone();
     for run in set.blocks.iter_mut().filter(|run| run.key == first) {
@@ -68,7 +68,7 @@ fn d2_a_columns_unit_is_its_values_unit() {
         let timing = set.timings.iter().find(|timing| timing.key == key);
         timing.expect("a timing").values["samples_per_s"].median
     };
-    // Ratios are of the runs' medians, which `timings.csv` has rounded.
+    // Ratios are computed from the runs, because `timings.csv` has rounded medians.
     let of_runs = |key: &str| {
         let runs = set.blocks.iter().filter(|run| run.key == key);
         let values: Vec<f64> = runs.filter_map(|run| value(run, "samples_per_s")).collect();
@@ -87,7 +87,7 @@ fn d6_numerator_and_denominator_of_a_rate_cover_the_same_window() {
     let mut set = ddpm();
     set.plan.report =
         json!({ "targets": [{ "name": "cores", "column": "core_share", "min": 0.8 }] });
-    // CPU seconds with profiled steps, of a run whose seconds lack them: 2.17 of 2 cores.
+    // The CPU seconds include profiled steps, the worker's wall seconds do not: 2.17 of 2 cores seem busy.
     for run in &mut set.blocks {
         run.cpu_s = run.times.as_deref().map(|times| times.total_s * 2.17);
         run.wall_s = None;
@@ -95,7 +95,7 @@ fn d6_numerator_and_denominator_of_a_rate_cover_the_same_window() {
     let report = Report::of(&set);
     let target = report.shown("targets").rows[0].missing.clone();
     assert!(target.is_some_and(|why| why.starts_with("not measured")));
-    // The seconds of the whole process contain both.
+    // The wall seconds of the whole process include profiled steps, too.
     for run in &mut set.blocks {
         run.wall_s = run.times.as_deref().map(|times| times.total_s * 1.2);
     }
@@ -104,7 +104,7 @@ fn d6_numerator_and_denominator_of_a_rate_cover_the_same_window() {
     assert_eq!(report.shown("targets").texts("measured"), ["90.4 %"]);
 }
 
-/// Sizes whose training ended after fewer epochs the larger they are.
+/// Results for several dataset sizes; the larger the dataset, the fewer epochs were trained.
 fn sizes_of_other_epochs() -> ResultSet {
     let mut set = sizes();
     for (index, info) in set.plan.cells.iter().enumerate() {
@@ -188,7 +188,7 @@ fn d9_fewer_epochs_are_not_taken_for_growth_below_proportional() {
 fn d10_runs_that_cells_share_are_counted_once_everywhere() {
     let mut set = shared();
     set.plan.cost = json!({ "core-hour": 0.05 });
-    // A run that no other cell shares.
+    // A run that belongs to one cell only.
     let (alone, mut runs) = (set.plan.cells[2].key.clone(), set.blocks.iter_mut());
     runs.find(|run| run.key == alone).expect("a run").exclusive = false;
     let report = Report::of(&set);
@@ -351,13 +351,13 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
         assert_ends(&field.detail, "not measured: 6 of 82 steps");
     }
     assert_says(&speed.about, "without validation");
-    // Of a single run there is no error.
+    // A single run gives no error estimate.
     let mut alone = set.clone();
     alone.blocks.retain(|run| run.block == 0);
     alone.timings = results::timings(&alone.blocks);
     let shown = &Report::of(&alone).shown("speed").column(epochs_heading)[0];
     assert_eq!((shown.value, &*shown.text), (None, "–"), "{shown:?}");
-    // A column of dashes beside it would say that no epoch has a time.
+    // Without any whole epoch the column would have only dashes, so it is left out.
     let headings = speed.columns.iter().map(|column| &*column.heading);
     assert!(!headings.collect::<Vec<_>>().contains(&"epoch"));
 }

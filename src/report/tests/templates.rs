@@ -1,4 +1,4 @@
-//! Templates: the program's own, a user's, and names that are none.
+//! Tests of templates: the program's own, a user's, and unknown names.
 
 use std::fs;
 use std::path::PathBuf;
@@ -169,7 +169,7 @@ fn every_template_renders_in_both_formats() {
     };
     let (all, compared) = (plots(""), plots("comparison-"));
     assert!(compared >= 2 && all > compared, "{compared} of {all}");
-    // One kind of report leaves the plots of the other alone.
+    // Writing one kind of report keeps the plots of the other.
     options.templates = vec!["comparison".into()];
     options.languages = vec![Language::German];
     let files = render(&folder, &options).expect("renders");

@@ -8,7 +8,7 @@ use safetensors::Dtype;
 /// Largest number of classes; larger integers are probably numbers to predict.
 const MOST_CLASSES: i64 = 100_000;
 
-/// NumPy's names of the types that are read, without the order of bytes.
+/// NumPy's codes of the supported types, without the byte-order character, and the types that they stand for.
 const TYPES: [(&str, Dtype); 12] = [
     ("b1", Dtype::BOOL),
     ("u1", Dtype::U8),
@@ -24,10 +24,10 @@ const TYPES: [(&str, Dtype); 12] = [
     ("f8", Dtype::F64),
 ];
 
-/// The type that NumPy writes as `text`: the order of bytes (`<`, `>`, or `|` if irrelevant), the kind, the size.
+/// Parses NumPy's type string (`<f4`): byte order (`<`, `>`, or `|` if irrelevant), kind, size in bytes.
 ///
 /// # Errors
-/// Another type, as the end of a sentence about the array.
+/// A message about the array: its type or byte order is not supported.
 pub(super) fn of_npy(text: &str) -> Result<Dtype, String> {
     let name = text.trim_start_matches(['<', '>', '|', '=']);
     if name.starts_with('O') {
@@ -46,20 +46,20 @@ pub(super) fn of_npy(text: &str) -> Result<Dtype, String> {
     Ok(*dtype)
 }
 
-/// Whether arrays of the type are read.
+/// Whether arrays with values of this type can be read.
 pub(super) fn is_read(dtype: Dtype) -> bool {
     dtype == Dtype::BF16 || TYPES.iter().any(|(_, known)| *known == dtype)
 }
 
-/// Whether values of the type have a fraction.
+/// Whether the type is a floating-point type.
 pub(super) fn is_float(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::F16 | Dtype::BF16 | Dtype::F32 | Dtype::F64)
 }
 
-/// Size in bytes of an array of this shape.
+/// Size in bytes of an array of this type and shape.
 ///
 /// # Errors
-/// A size that does not fit into memory, as the end of a sentence about the array.
+/// A message about the array: its size exceeds `isize::MAX`.
 pub(super) fn bytes_of(dtype: Dtype, shape: &[usize]) -> Result<usize, String> {
     let product = |size: usize, next: &usize| size.checked_mul(*next);
     let bytes = shape.iter().try_fold(dtype.bitsize() / 8, product);
@@ -71,7 +71,7 @@ pub(super) fn bytes_of(dtype: Dtype, shape: &[usize]) -> Result<usize, String> {
 #[derive(Debug, PartialEq)]
 pub(super) struct Array {
     pub(super) dtype: Dtype,
-    /// Sizes, outermost first.
+    /// Sizes of the dimensions, outermost first.
     pub(super) shape: Vec<usize>,
     /// The values, row-major, little endian.
     pub(super) bytes: Vec<u8>,
@@ -81,7 +81,7 @@ impl Array {
     /// The array's values, rounded to f32; a bool is 0 or 1.
     ///
     /// # Errors
-    /// Values that are not finite: a predicate, to be written after the array's name.
+    /// A message about the array: how many of its values are NaN, infinite or too large for f32.
     pub(super) fn floats(&self) -> Result<Vec<f32>, String> {
         let bytes = &self.bytes[..];
         let values = match self.dtype {
@@ -110,10 +110,10 @@ impl Array {
         ))
     }
 
-    /// The array's values as classes 0 to `K - 1`.
+    /// The array's integers as class indices.
     ///
     /// # Errors
-    /// Values that are not classes, as the end of a sentence about the array.
+    /// A message about the array: integers below 0 or from [`MOST_CLASSES`] on.
     pub(super) fn classes(&self) -> Result<Vec<u32>, String> {
         let values = self.integers();
         let wrong = |value: &i64| !(0..MOST_CLASSES).contains(value);
@@ -131,7 +131,7 @@ impl Array {
         ))
     }
 
-    /// The array's values as integers: empty for floats; unsigned values beyond `i64` become `i64::MAX`.
+    /// The array's values as integers; empty if they are floats. Unsigned values beyond `i64` become `i64::MAX`.
     fn integers(&self) -> Vec<i64> {
         let bytes = &self.bytes[..];
         match self.dtype {

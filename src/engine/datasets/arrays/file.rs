@@ -1,4 +1,4 @@
-//! [`Place`]: where an array is, in a `.npy`, `.npz` or safetensors file.
+//! [`Place`]: the file and name of an array in a `.npy`, `.npz` or safetensors file.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -46,7 +46,7 @@ impl Format {
 }
 
 impl Place {
-    /// An error about the array; `reason` is a sentence about it.
+    /// An error about this array; `reason` is a clause such as "it has 0 rows".
     pub(super) fn wrong(&self, reason: impl Into<String>) -> DatasetError {
         let place = self.name.as_ref();
         let place = place.map_or_else(String::new, |name| format!("in array `{name}`"));
@@ -66,7 +66,7 @@ impl Place {
         }
     }
 
-    /// The type of the array's values, from the header alone.
+    /// The type of the array's values, read from the file's header only.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -84,10 +84,10 @@ impl Place {
         }
     }
 
-    /// The targets in an array: classes, or numbers to predict.
+    /// Converts `array` to targets: integers and bools are classes, floats are numbers to predict.
     ///
     /// # Errors
-    /// Values that are neither of them.
+    /// Floats that are not finite, or integers that are no class indices.
     pub(super) fn targets(&self, array: &Array) -> Result<Targets, DatasetError> {
         let wrong = |why| self.wrong(why);
         if is_float(array.dtype) {
@@ -99,7 +99,7 @@ impl Place {
         Ok(Targets::of_numbered(labels, classes))
     }
 
-    /// Checks the number of rows.
+    /// Checks that the number of rows is from 1 to `u32::MAX`.
     pub(super) fn some_rows(&self, rows: usize) -> Result<(), DatasetError> {
         if (1..=u32::MAX as usize).contains(&rows) {
             return Ok(());
@@ -112,8 +112,8 @@ impl Place {
         file::open(&self.path).map_err(|error| DatasetError::unreadable(&self.path, &error))
     }
 
-    /// Calls `read` with a `.npy` file, or with the entry `NAME.npy` of a `.npz` file, and an upper bound of its size
-    /// in bytes.
+    /// Calls `read` with the content of the `.npy` file, or of the entry `NAME.npy` of the `.npz` file, and with the
+    /// number of bytes that it may allocate in advance (size of the file or of the compressed entry).
     fn of_npy<T>(
         &self,
         read: impl FnOnce(&mut dyn Read, u64) -> Result<T, String>,
@@ -137,7 +137,7 @@ impl Place {
         let entry = archive.by_name(&entry);
         let mut entry =
             entry.map_err(|error| self.wrong(format!("it cannot be unpacked: {error}")))?;
-        // The size stored in an archive's entry may be wrong.
+        // The sizes stored in an archive may be wrong, so the allocation is limited by the archive's size.
         let known = entry.compressed_size().min(size);
         read(&mut entry, known).map_err(|why| self.wrong(why))
     }

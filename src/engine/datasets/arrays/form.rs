@@ -1,4 +1,4 @@
-//! Meaning of the shapes and types of `x` and `y`: rows, images, classes, numbers.
+//! How shapes and types of `x` and `y` are interpreted: rows or images, classes or numbers.
 
 use safetensors::Dtype;
 use schemars::JsonSchema;
@@ -20,21 +20,21 @@ pub enum Layout {
     Nhwc,
 }
 
-/// Type and shape of an array of features.
+/// How an array of features is interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Form {
     pub(super) features: Features,
-    /// Whether each image is stored channel by channel.
+    /// Whether each image is stored as `(C, H, W)`.
     pub(super) is_planar: bool,
-    /// Whether the array has pixels of 8 bits, which are scaled.
+    /// Whether the array has images of `uint8`, which are scaled to -1 … 1.
     pub(super) is_pixels: bool,
 }
 
 impl Form {
-    /// Features and targets; pixels of 8 bits are scaled, other values are unchanged.
+    /// A table of features and targets. Images of `uint8` are scaled to -1 … 1, other values are unchanged.
     ///
     /// # Errors
-    /// Values that are not finite.
+    /// Features that are not finite; the error names the array `x`.
     pub(super) fn table(
         self,
         x: &Place,
@@ -63,10 +63,10 @@ impl Form {
     }
 }
 
-/// The form of the features in `x`.
+/// How an array `x` of this type and shape is interpreted.
 ///
 /// # Errors
-/// An unsupported shape, as the end of a sentence about the array.
+/// A message about the array: its shape is not supported, or does not fit `layout`.
 pub(super) fn of_x(dtype: Dtype, shape: &[usize], layout: Option<Layout>) -> Result<Form, String> {
     let all = shown(shape);
     if let (Some(_), 0..4) = (layout, shape.len()) {
@@ -121,7 +121,8 @@ pub(super) fn of_x(dtype: Dtype, shape: &[usize], layout: Option<Layout>) -> Res
     })
 }
 
-/// The position of the channels, if only one of the two positions has a possible number of channels.
+/// The position of the channels, if only one of the two candidates `first` and `last` (sizes) is a possible number of
+/// channels, 1 or 3; otherwise a message about the array.
 fn guess(shape: &[usize], [first, last]: [usize; 2]) -> Result<Layout, String> {
     let all = shown(shape);
     match [first, last].map(|channels| [1, 3].contains(&channels)) {
@@ -136,10 +137,10 @@ fn guess(shape: &[usize], [first, last]: [usize; 2]) -> Result<Layout, String> {
     }
 }
 
-/// Form of `y`; `classes` is the number of classes if `y` has integers.
+/// The form of the targets in `y`; `classes` is the number of classes if `y` has integers.
 ///
 /// # Errors
-/// A shape that is not possible for targets, as the end of a sentence about the array.
+/// A message about the array: its shape is not possible for targets.
 pub(super) fn of_y(dtype: Dtype, shape: &[usize], classes: usize) -> Result<Target, String> {
     let all = shown(shape);
     match (shape, is_float(dtype)) {

@@ -1,4 +1,4 @@
-//! [`ArraysSpec::guess`]: which arrays are features and targets, to write a new manifest.
+//! [`ArraysSpec::guess`]: guesses which arrays are features and targets, for a new manifest.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::super::split::default_share;
 use super::ArraysSpec;
 use super::file::Format;
 
-/// Names that features and targets have, the likeliest first.
+/// Common names of a feature array and its target array, the most likely pair first.
 const PAIRS: [[&str; 2]; 12] = [
     ["x", "y"],
     ["X", "y"],
@@ -24,9 +24,9 @@ const PAIRS: [[&str; 2]; 12] = [
 ];
 
 impl ArraysSpec {
-    /// Guesses which arrays are features and targets: in a `.npz` or safetensors file, in a `.npy` file and its
-    /// partner, or in such a pair in a folder; `None` without arrays. In an archive without known names the names `x`
-    /// and `y` are assumed.
+    /// Guesses which arrays are features and targets. `path` is a `.npz` or safetensors file with both, a `.npy` file
+    /// whose partner is in the same folder, or a folder with such a pair; `None` if it is none of these. In a file with
+    /// several arrays, `x` and `y` are assumed if no common pair of names is found.
     ///
     /// # Errors
     /// A `.npy` file without a partner.

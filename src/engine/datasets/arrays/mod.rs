@@ -1,4 +1,4 @@
-//! Arrays of NumPy or PyTorch in files.
+//! Datasets of NumPy or PyTorch arrays in files.
 //!
 //! ```text
 //!  file, npy ─▶ Array: type, shape, bytes ─form─▶ rows, images; classes, numbers ─▶ Table
@@ -29,16 +29,16 @@ use form::Form;
 pub use form::Layout;
 pub use spec::ArraysSpec;
 
-/// Facts about an array that was read.
+/// Shape, type and number of classes of an array; cached, so that an unchanged file is read only once.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Outline {
     shape: Vec<usize>,
     dtype: Dtype,
-    /// Classes of whole numbers; 0 of floats and of features.
+    /// Number of classes of integer targets; 0 for floats and for features.
     classes: usize,
 }
 
-/// Forms of both arrays.
+/// Number of rows, and how features and targets are interpreted.
 struct Forms {
     rows: usize,
     x: Form,
@@ -53,7 +53,7 @@ impl ArraysSpec {
         } else {
             vec![("x", &*x.path), ("y", &*y.path)]
         };
-        // Both files are checked, so that both errors are reported.
+        // The digests of both files are computed first, so that errors of both are reported.
         DatasetError::both(cache.file_digest(&x.path), cache.file_digest(&y.path))?;
         let fingerprint = cache.files_digest(files)?;
         let outlines = DatasetError::both(outline(&x, cache), outline(&y, cache));
@@ -101,7 +101,8 @@ impl ArraysSpec {
         ))
     }
 
-    /// The forms of both arrays, checked to have equal numbers of rows.
+    /// How features and targets are interpreted; an error if they differ in their numbers of rows or do not fit
+    /// `augment`.
     fn forms(
         &self,
         [at_x, at_y]: [&Place; 2],
@@ -144,7 +145,8 @@ impl Outline {
     }
 }
 
-/// Type and shape of an array whose values were checked. The file is read once, then the cache is used.
+/// Shape, type and number of classes of an array, after a check of its values. The result is cached until the file
+/// changes.
 fn outline(place: &Place, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
     let name = format!(
         "array {} {}",

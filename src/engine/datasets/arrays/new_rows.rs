@@ -1,9 +1,9 @@
-//! Arrays that a trained model has not seen.
+//! New arrays for a trained model, prepared like its training arrays.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::{Dataset, DatasetError, Features, Known, Target, Targets};
+use super::super::{Dataset, DatasetError, Features, Target, Targets, TrainingDataInfo};
 use super::array::Array;
 use super::file::{Format, Place};
 use super::{ArraysSpec, form};
@@ -17,7 +17,7 @@ impl ArraysSpec {
     pub(in super::super) fn new_rows(
         &self,
         path: &Path,
-        known: &Known<'_>,
+        known: &TrainingDataInfo<'_>,
     ) -> Result<Arc<dyn Dataset>, DatasetError> {
         let (x, y) = self.new_places(path, known.wants_target)?;
         let (features, mut targets) = match &y {
@@ -44,7 +44,7 @@ impl ArraysSpec {
         Ok(Arc::new(table))
     }
 
-    /// The places of the arrays in `path`.
+    /// The files and names of the arrays in `path`; without the target unless `wants_target`.
     fn new_places(
         &self,
         path: &Path,
@@ -77,12 +77,12 @@ impl ArraysSpec {
         }
     }
 
-    /// The form of the features, equal to that of training.
+    /// How the features are interpreted; an error if they differ from the training features in form.
     fn new_form(
         &self,
         x: &Place,
         features: &Array,
-        known: &Known<'_>,
+        known: &TrainingDataInfo<'_>,
     ) -> Result<form::Form, DatasetError> {
         let form = form::of_x(features.dtype, &features.shape, self.layout);
         let form = form.map_err(|why| x.wrong(why))?;
@@ -94,7 +94,7 @@ impl ArraysSpec {
             )));
         }
         x.some_rows(features.shape[0])?;
-        // Rows of numbers may have any numeric type.
+        // Rows of numbers may have any numeric type; only for images it decides whether they are scaled.
         let was_pixels = !known.normalisation.features.is_empty();
         if matches!(form.features, Features::Image(_)) && form.is_pixels != was_pixels {
             let (wanted, found) = if was_pixels {
@@ -110,8 +110,12 @@ impl ArraysSpec {
     }
 }
 
-/// Classes or numbers, of the kind that the model predicts.
-fn new_targets(place: &Place, array: &Array, known: &Known<'_>) -> Result<Targets, DatasetError> {
+/// The targets in `array`; an error if they are not of the kind that the model predicts, or a class is unknown to it.
+fn new_targets(
+    place: &Place,
+    array: &Array,
+    known: &TrainingDataInfo<'_>,
+) -> Result<Targets, DatasetError> {
     let target = form::of_y(array.dtype, &array.shape, known.class_names.len());
     let target = target.map_err(|why| place.wrong(why))?;
     if target != known.target {

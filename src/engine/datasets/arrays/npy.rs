@@ -17,19 +17,19 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Largest size in bytes of a header that is read; NumPy itself writes a few hundred.
 const LONGEST_HEADER: usize = 1 << 16;
 
-/// Content of a header.
+/// The entries of a `.npy` header.
 #[derive(Debug, PartialEq)]
 pub(super) struct Header {
     pub(super) dtype: Dtype,
-    /// Whether the first index varies fastest.
+    /// Whether the first index varies fastest (Fortran order).
     is_fortran: bool,
     pub(super) shape: Vec<usize>,
 }
 
-/// Reads the header, up to the first value.
+/// Reads the header; `file` is then at the first value.
 ///
 /// # Errors
-/// An invalid header, as the end of a sentence about the array.
+/// A message about the array: its header is invalid.
 pub(super) fn header(file: &mut dyn Read) -> Result<Header, String> {
     let start = take(file, MAGIC.len() + 2)?;
     let Some([major, _]) = start.strip_prefix(MAGIC) else {
@@ -75,7 +75,7 @@ pub(super) fn header(file: &mut dyn Read) -> Result<Header, String> {
         .split(',')
         .map(str::trim)
         .filter(|size| !size.is_empty());
-    // Python 2 ended whole numbers with `L`.
+    // Python 2 wrote integers with an `L` at the end.
     let sizes = sizes.map(|size| size.trim_end_matches('L').parse());
     Ok(Header {
         dtype: of_npy(&descr)?,
@@ -86,11 +86,10 @@ pub(super) fn header(file: &mut dyn Read) -> Result<Header, String> {
     })
 }
 
-/// Reads the whole array in row-major order. Memory grows with the bytes that are read; at most `known` bytes are
-/// allocated in advance.
+/// Reads the whole array in row-major order. At most `known` bytes are allocated before values are read.
 ///
 /// # Errors
-/// An invalid array, as the end of a sentence about the array.
+/// A message about the array: its header is invalid, or its values are too few or too many.
 pub(super) fn array(file: &mut dyn Read, known: u64) -> Result<Array, String> {
     let header = header(file)?;
     let expected = bytes_of(header.dtype, &header.shape)?;
@@ -101,7 +100,7 @@ pub(super) fn array(file: &mut dyn Read, known: u64) -> Result<Array, String> {
     if missing > 0 {
         return Err(format!("its values end {missing} bytes early"));
     }
-    // Reading to the end makes the archive's reader verify its checksum.
+    // Reading to the end makes the ZIP reader verify the entry's checksum.
     if file.read(&mut [0]).map_err(|error| error.to_string())? > 0 {
         return Err("there are more values than its header says".into());
     }

@@ -63,16 +63,16 @@ fn is_empty(path: &Path) -> bool {
 }
 
 impl ArraysSpec {
-    /// Whether targets are numbers, not classes; not so where no target can be read.
+    /// Whether the targets are numbers, not classes; `false` if the target's file cannot be read.
     pub(in super::super) fn predicts_numbers(&self) -> bool {
         let dtype = self.places().and_then(|[_, y]| y.dtype());
         dtype.is_ok_and(is_float)
     }
 
-    /// The places of both arrays.
+    /// Files and names of the arrays `x` and `y`.
     ///
     /// # Errors
-    /// Settings that do not determine them.
+    /// `path`, `x` and `y` do not say in which files the arrays are.
     pub(super) fn places(&self) -> Result<[Place; 2], DatasetError> {
         let names = [("x", &self.x), ("y", &self.y)];
         match Format::of(&self.path) {

@@ -13,7 +13,7 @@ mod images;
 mod mistakes;
 mod new_data;
 
-/// A file in the format of NumPy.
+/// Content of a `.npy` file in C order.
 fn npy(descr: &str, shape: &[usize], bytes: &[u8]) -> Vec<u8> {
     ordered(descr, "False", shape, bytes)
 }
@@ -57,7 +57,7 @@ fn spec(settings: &str) -> ArraysSpec {
     toml::from_str(settings).unwrap()
 }
 
-/// `x.npy` and `y.npy` with these settings.
+/// A folder with `x.npy` and `y.npy`, and its dataset with these additional settings.
 fn folder(x: &[u8], y: &[u8], settings: &str) -> (TempDir, ArraysSpec) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("x.npy"), x).unwrap();
@@ -67,7 +67,7 @@ fn folder(x: &[u8], y: &[u8], settings: &str) -> (TempDir, ArraysSpec) {
     (folder, ArraysSpec { path, ..spec })
 }
 
-/// One file with this name.
+/// A folder with one file, and its dataset with these settings.
 fn file(name: &str, bytes: &[u8], settings: &str) -> (TempDir, ArraysSpec) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -83,7 +83,8 @@ fn facts(spec: &ArraysSpec) -> Result<DatasetFacts, DatasetError> {
     spec.facts(&mut FingerprintCache::default())
 }
 
-/// All rows of a dataset, which is of the form that the plan knows.
+/// Form of the features, features, numeric targets and classes of all rows. Checks that the planner reports the same
+/// forms.
 fn all(spec: &ArraysSpec) -> (Features, Vec<f32>, Vec<f32>, Vec<u32>) {
     let (open, facts) = (spec.open(Seed(1)).unwrap(), facts(spec).unwrap());
     let dataset = &*open.dataset;
@@ -152,7 +153,7 @@ fn several_numbers_are_predicted() {
 
 #[test]
 fn every_type_of_numbers_is_read() {
-    // numpy.array([0, 1, 100], dtype).tobytes(); of bfloat16 torch.tensor([0, 1, 100], dtype=torch.bfloat16)
+    // Bytes: numpy.array([0, 1, 100], dtype).tobytes(); for bfloat16 torch.tensor([0, 1, 100], dtype=torch.bfloat16)
     let cases: [(&str, &[u8]); 11] = [
         ("|u1", &[0, 1, 100]),
         ("|i1", &[0, 1, 100]),
@@ -215,7 +216,7 @@ fn every_type_of_numbers_is_read() {
 
 #[test]
 fn a_file_that_numpy_wrote_is_read_in_both_orders() {
-    // numpy.save(file, numpy.array([[1, 2, 3], [4, 5, 6]], "u1")) of NumPy 2, and the same of numpy.asfortranarray
+    // Files of NumPy 2: numpy.save(file, numpy.array([[1, 2, 3], [4, 5, 6]], "u1")), and of numpy.asfortranarray of it
     for (fortran, bytes) in [("False", [1, 2, 3, 4, 5, 6]), ("True", [1, 4, 2, 5, 3, 6])] {
         let header = format!("{{'descr': '|u1', 'fortran_order': {fortran}, 'shape': (2, 3), }}");
         let header = format!("v\0{header:<117}\n");
@@ -224,7 +225,7 @@ fn a_file_that_numpy_wrote_is_read_in_both_orders() {
         assert_eq!(array.shape, [2, 3]);
         assert_eq!(array.bytes, [1, 2, 3, 4, 5, 6], "{fortran}");
     }
-    // numpy.arange(24, dtype="<u2").reshape(2, 3, 4).tobytes("F")
+    // Bytes: numpy.arange(24, dtype="<u2").reshape(2, 3, 4).tobytes("F")
     let place = |at: u16| at % 2 * 12 + at / 2 % 3 * 4 + at / 6;
     let bytes: Vec<u8> = (0..24).flat_map(|at| place(at).to_le_bytes()).collect();
     let file = ordered("<u2", "True", &[2, 3, 4], &bytes);
@@ -233,7 +234,7 @@ fn a_file_that_numpy_wrote_is_read_in_both_orders() {
         array.floats().unwrap(),
         (0..24).map(|at| at as f32).collect::<Vec<_>>()
     );
-    // Version 2 has a longer length, Python 2 wrote an L.
+    // Version 2 of the format has a header length of 4 bytes; Python 2 wrote `2L`.
     let header = b"{\"shape\": (2L,), \"fortran_order\": False, \"descr\": \"|i1\"}        \n";
     let length = (header.len() as u32).to_le_bytes();
     let mut file = [b"\x93NUMPY\x02\x00", &length[..], header].concat();

@@ -1,7 +1,7 @@
 //! [`Files`]: the files of CIFAR-10 or CIFAR-100.
 //!
-//! A file is a sequence of records of equal size: the class (CIFAR-100: the coarse, then the fine one) as a byte, then
-//! the red, the green and the blue value of every pixel, row by row.
+//! A file is a sequence of records of equal size: the class as a byte (CIFAR-100: the coarse, then the fine class),
+//! then the bytes of the red, the green and the blue channel, each row by row.
 
 use std::path::{Path, PathBuf};
 
@@ -27,11 +27,11 @@ const TEN: [&str; 6] = [
     "test_batch.bin",
 ];
 const HUNDRED: [&str; 2] = ["train.bin", "test.bin"];
-/// Files of the version for Python, which are pickled.
+/// Files of CIFAR's version for Python (pickled), which is not supported but recognised for the error message.
 const PYTHON: [&str; 4] = ["data_batch_1", "batches.meta", "train", "meta"];
 /// Largest size in bytes of a file of class names.
 const LONGEST_NAMES: u64 = 1 << 16;
-/// Bytes of an image.
+/// Number of bytes of an image.
 const PIXELS: usize = SIZE.height * SIZE.width * SIZE.channels;
 
 /// Which classes images of CIFAR-100 have.
@@ -45,23 +45,23 @@ pub enum CifarLabels {
     Coarse,
 }
 
-/// The files in a folder.
+/// The files of CIFAR-10 or CIFAR-100 in a folder.
 pub(super) struct Files {
     folder: PathBuf,
     /// Names of the image files, the test file last.
     images: &'static [&'static str],
-    /// File of the names of classes.
+    /// Name of the file with the names of the classes.
     names: &'static str,
-    /// Number of classes for each label byte before an image.
+    /// For each label byte before an image its number of classes.
     labels: &'static [usize],
-    /// Index in `labels` of the byte that is the class.
+    /// Index of the label byte that is used as the class.
     label: usize,
 }
 
 /// The images of all files, in file order.
 pub(super) struct Images {
     pub(super) train_rows: usize,
-    /// `(rows, 32, 32, 3)`
+    /// Pixels of all images, `(rows, 32, 32, 3)` row-major.
     pub(super) pixels: Vec<u8>,
     pub(super) labels: Vec<u32>,
 }
@@ -70,7 +70,7 @@ impl Files {
     /// Finds the files in `folder`.
     ///
     /// # Errors
-    /// Those of both datasets or of none, missing ones, coarse classes of CIFAR-10.
+    /// The folder has files of both datasets or of neither, a file is missing, or `labels` is `coarse` for CIFAR-10.
     pub(super) fn of(folder: &Path, labels: CifarLabels) -> Result<Self, DatasetError> {
         let has = |name: &&str| folder.join(name).exists();
         let unreadable = |reason: String| DatasetError::Unreadable {
@@ -125,16 +125,16 @@ impl Files {
         )))
     }
 
-    /// All files by name, those of images first.
+    /// Names and paths of all files, those of images first.
     pub(super) fn named(&self) -> Vec<(&'static str, PathBuf)> {
         let names = self.images.iter().chain([&self.names]);
         names.map(|name| (*name, self.folder.join(name))).collect()
     }
 
-    /// Images to train and to test on. Each file is read once, then the cache is used.
+    /// Numbers of images to train on and to test on. They are cached, so that an unchanged file is read only once.
     ///
     /// # Errors
-    /// All mistakes in the image files.
+    /// All faults in the image files.
     pub(super) fn rows(&self, cache: &mut FingerprintCache) -> Result<[usize; 2], DatasetError> {
         let (mut rows, mut faults) = ([0, 0], Faults::default());
         let fact = format!("cifar {:?}", self.labels);
@@ -142,7 +142,7 @@ impl Files {
             let mut own = Faults::default();
             let known = cache.cached_fact(&self.folder.join(name), &fact, || {
                 let records = self.records(name, &mut own)?;
-                // Mistakes are not cached: they are found again until the file is replaced.
+                // Faults are not cached: a damaged file is read again until it is replaced.
                 let sound = own.clone().into_result(&self.folder, "is damaged");
                 sound.map(|()| records.len() / self.record())
             });
@@ -219,7 +219,7 @@ impl Files {
         self.labels.len() + PIXELS
     }
 
-    /// The whole records of a file; adds the file's mistakes to `faults`.
+    /// The complete records of a file; adds the file's faults (a wrong size, an invalid class) to `faults`.
     fn records(&self, name: &str, faults: &mut Faults) -> Result<Vec<u8>, DatasetError> {
         let path = self.folder.join(name);
         let unreadable = |error| DatasetError::unreadable(&path, &error);
@@ -236,7 +236,7 @@ impl Files {
                 (format!("in `{name}`"), if bytes.is_empty() { empty } else { why })
             });
             bytes.truncate(bytes.len() - rest);
-            // In a file of another format the classes cannot be checked.
+            // A file of a wrong size may be of another format, so its classes are not checked.
             return Ok(bytes);
         }
         for (record, labels) in bytes.chunks_exact(size).enumerate() {
@@ -255,7 +255,7 @@ impl Files {
     }
 }
 
-/// The message that a folder has neither dataset.
+/// The message about a folder that has neither dataset.
 fn nothing(folder: &Path) -> String {
     if !folder.is_dir() {
         return "there is no such folder".to_owned();

@@ -21,13 +21,13 @@ const TEN: [&str; 10] = [
     "truck",
 ];
 
-/// Pixel `at` of plane `channel` of the image whose first byte is `seed`.
+/// Value of pixel `at` (0 to 1,023) in channel `channel` of the test image with number `seed`.
 fn pixel(seed: u8, channel: usize, at: usize) -> u8 {
     seed.wrapping_mul(31)
         .wrapping_add((channel * 100 + at) as u8)
 }
 
-/// Records with these bytes before each image; image `i` has the seed `i`.
+/// Records with these label bytes before each image; image `i` has the pixels of `seed = i`.
 fn records(labels: &[&[u8]]) -> Vec<u8> {
     let record = |(seed, labels): (usize, &&[u8])| {
         let planes = (0..3072).map(|at| pixel(seed as u8, at / 1024, at % 1024));
@@ -48,7 +48,7 @@ fn spec(path: &Path) -> CifarSpec {
     }
 }
 
-/// Four images in each of five files to train on, two to test on.
+/// A folder of CIFAR-10: four images in each of five training files, two in the test file.
 fn ten() -> (TempDir, CifarSpec) {
     let folder = tempfile::tempdir().unwrap();
     for batch in 1..=5 {
@@ -61,7 +61,7 @@ fn ten() -> (TempDir, CifarSpec) {
     (folder, spec)
 }
 
-/// Ten images to train on, of coarse class `i % 2` and fine class `i`, and one to test on.
+/// A folder of CIFAR-100: ten training images, of coarse class `i % 2` and fine class `i`, and one test image.
 fn hundred() -> (TempDir, CifarSpec) {
     let folder = tempfile::tempdir().unwrap();
     let labels: Vec<[u8; 2]> = (0..10).map(|fine| [fine % 2, fine]).collect();
@@ -84,7 +84,7 @@ fn facts(spec: &CifarSpec) -> Result<DatasetFacts, DatasetError> {
     spec.facts(0.2, &mut FingerprintCache::default())
 }
 
-/// What plan and run say, the same, without folders.
+/// The error message without the folder's path. Checks that planning and opening give the same message.
 fn message(spec: &CifarSpec) -> String {
     let error = facts(spec).unwrap_err().to_string();
     let opened = spec.open(Seed(1), 0.2).err().unwrap().to_string();
@@ -117,7 +117,7 @@ fn cifar_10_is_read_with_its_test_file_as_the_test_split() {
     assert_eq!(open.dataset.class_names(), TEN);
     assert_eq!(open.dataset.target(), facts.target);
     assert_eq!(open.dataset.features(), facts.features);
-    // Image 2 of the second file: red, green and blue of its first pixels, and of the last.
+    // Row 6 is image 2 of the second file: red, green and blue of its first pixels, and of the last.
     let (features, label) = one(&*open.dataset, 6);
     let value = |channel, at| f32::from(pixel(2, channel, at)) / 127.5 - 1.0;
     let first = [value(0, 0), value(1, 0), value(2, 0), value(0, 1)];

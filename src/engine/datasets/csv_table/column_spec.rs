@@ -51,5 +51,5 @@ pub enum Missing {
     LeaveOut,
 }
 
-/// Settings of columns, by name.
+/// Settings of columns, by name of the column.
 pub(super) type Columns = BTreeMap<String, ColumnSpec>;

@@ -5,8 +5,8 @@ use jiff::fmt::strtime::BrokenDownTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Forms of dates that are common, the likeliest first.
-pub(super) const DATES: [&str; 17] = [
+/// Common formats of dates in `strptime` notation, the likeliest first.
+pub(super) const DATES: [&str; 20] = [
     "%Y-%m-%d",
     "%d.%m.%Y",
     "%m/%d/%Y",
@@ -22,7 +22,10 @@ pub(super) const DATES: [&str; 17] = [
     "%m/%d/%Y %H:%M",
     "%d/%m/%Y %H:%M",
     "%b %d, %Y",
+    "%b %d %Y",
+    "%B %d, %Y",
     "%d %b %Y",
+    "%d %B %Y",
     "%d-%b-%Y",
 ];
 
@@ -70,7 +73,8 @@ fn weekday(day: Weekday) -> &'static str {
     }
 }
 
-/// The date of a text in the `strptime` format `form`; `%z` is `+0130`, as well as `+01:30`. `None` if the text does not match.
+/// The date of a text in the `strptime` format `form`; `%z` matches `+0130` and `+01:30`. `None` if the text does not
+/// match.
 pub(super) fn parsed(form: &str, text: &str) -> Option<BrokenDownTime> {
     let with_colon = || BrokenDownTime::parse(form.replace("%z", "%:z"), text);
     BrokenDownTime::parse(form, text)
@@ -78,7 +82,8 @@ pub(super) fn parsed(form: &str, text: &str) -> Option<BrokenDownTime> {
         .ok()
 }
 
-/// Days since 2000-01-01 for a date in the `strptime` format `form`, in UTC where it has an offset; `None` if the text does not match.
+/// Days since 2000-01-01 for a date in the `strptime` format `form`, in UTC if it has an offset; `None` if the text does
+/// not match.
 pub(super) fn days(form: &str, text: &str) -> Option<f32> {
     let time = parsed(form, text)?;
     let date = time.to_date().ok()?;
@@ -88,7 +93,7 @@ pub(super) fn days(form: &str, text: &str) -> Option<f32> {
     let seconds = f64::from(clock.hour()) * 3600.0
         + f64::from(clock.minute()) * 60.0
         + f64::from(clock.second())
-        - f64::from(time.offset().map_or(0, |offset| offset.seconds()));
+        - f64::from(time.offset().map_or(0, jiff::tz::Offset::seconds));
     Some((f64::from(whole) + seconds / 86_400.0) as f32)
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::{DatasetError, Faults, FilePaths, Part};
 use super::CsvSpec;
-use super::reading::reader;
+use super::reading::{Dialect, reader};
 
 /// A file of a table.
 pub(super) struct DataFile {
@@ -80,13 +80,13 @@ impl DataFile {
 /// All files with missing or additional columns, with their names.
 pub(super) fn orders(
     files: &[DataFile],
-    separator: char,
+    dialect: Dialect,
     names: &[String],
 ) -> Result<Vec<Option<Vec<usize>>>, DatasetError> {
     let mut orders = vec![None];
     let mut faults = Faults::default();
     for file in files.iter().skip(1) {
-        let (_, own) = reader(&file.path, separator)?;
+        let (_, own) = reader(&file.path, dialect)?;
         let place = |name: &String| own.iter().position(|one| one == name);
         match names.iter().map(place).collect::<Option<Vec<usize>>>() {
             Some(order) if own.len() == names.len() => {

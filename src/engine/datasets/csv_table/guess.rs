@@ -11,9 +11,8 @@ use super::Decimal;
 use super::files::{DataFile, orders};
 use super::layout::place_of;
 use super::number_form::{FORMS, NumberForm, units_line, without_unit};
-use super::reading::{self, separator};
+use super::reading::{self, Dialect, separator};
 use super::seen::{Column, Found, MOST_CLASSES, keep_classes, missing_values};
-use super::value::number;
 use crate::base::text::count;
 
 /// Names of targets, in lower case and without `_`.
@@ -27,6 +26,8 @@ pub(super) const UNEVEN: f64 = 0.4;
 pub struct CsvGuess {
     /// Number of rows, without the header.
     pub rows: usize,
+    /// Whether the first line has the names of the columns.
+    pub header: bool,
     /// Separator of columns.
     pub separator: char,
     /// How numbers are written: keys of the dataset as lines of TOML, each with an example as a phrase.
@@ -67,13 +68,14 @@ pub struct ColumnGuess {
 }
 
 impl CsvGuess {
-    /// Reads the files at `paths`; `targets` are the columns to predict, if empty, the most likely one.
+    /// Reads the files at `paths`, whose first lines are names of columns if `header`; `targets` are the columns to
+    /// predict, if empty, the most likely one.
     ///
     /// # Errors
     /// [`DatasetError`] if a file cannot be read, headers are missing or differ, or there are no rows or features;
     /// targets that do not exist or cannot be predicted together.
-    pub fn of(paths: &FilePaths, targets: &[String]) -> Result<Self, DatasetError> {
-        let (separator, mut columns, rows) = seen(paths)?;
+    pub fn of(paths: &FilePaths, header: bool, targets: &[String]) -> Result<Self, DatasetError> {
+        let (separator, mut columns, rows) = seen(paths, header)?;
         let form = number_form(separator, &columns);
         let (targets, why_target) = match named(targets, &columns, paths)? {
             named if named.is_empty() => {
@@ -101,6 +103,7 @@ impl CsvGuess {
                 .and_then(|kinds| kinds.values().min().copied())
                 .unwrap_or_default(),
             rows,
+            header,
             separator,
             numbers: written(form, &columns),
             groups: columns
@@ -132,12 +135,12 @@ impl CsvGuess {
         Ok(guess)
     }
 
-    /// The names of the columns of a file.
+    /// The names of the columns of a file, which its first line has if `header`.
     ///
     /// # Errors
     /// [`DatasetError`] if it cannot be read.
-    pub fn header(path: &Path) -> Result<Vec<String>, DatasetError> {
-        Ok(reading::reader(path, separator(path)?)?.1)
+    pub fn names(path: &Path, header: bool) -> Result<Vec<String>, DatasetError> {
+        Ok(reading::reader(path, dialect(path, header)?)?.1)
     }
 
     /// Whether the rarest class has far fewer rows than the others.
@@ -187,13 +190,13 @@ impl CsvGuess {
 }
 
 /// Separator of the columns, observations of each column, and number of rows.
-fn seen(paths: &FilePaths) -> Result<(char, Vec<Column>, usize), DatasetError> {
+fn seen(paths: &FilePaths, header: bool) -> Result<(char, Vec<Column>, usize), DatasetError> {
     let files = DataFile::of(paths)?;
     let first = files[0].path.as_path();
-    let separator = separator(first)?;
-    let (_, names) = reading::reader(first, separator)?;
-    check_header(first, &names)?;
-    let orders = orders(&files, separator, &names)?;
+    let dialect = dialect(first, header)?;
+    let (_, names) = reading::reader(first, dialect)?;
+    check_columns(first, &names)?;
+    let orders = orders(&files, dialect, &names)?;
     let column = |name: &String| Column {
         name: name.clone(),
         is_counting: true,
@@ -202,10 +205,18 @@ fn seen(paths: &FilePaths) -> Result<(char, Vec<Column>, usize), DatasetError> {
     let mut columns: Vec<Column> = names.iter().map(column).collect();
     let mut rows = 0;
     for (file, order) in files.iter().zip(orders) {
-        rows += look(&file.path, separator, order.as_deref(), &mut columns)?;
+        rows += look(&file.path, dialect, order.as_deref(), &mut columns)?;
     }
     reading::some_rows(paths, rows)?;
-    Ok((separator, columns, rows))
+    Ok((dialect.separator, columns, rows))
+}
+
+/// The dialect of a file, with its separator guessed.
+pub(super) fn dialect(path: &Path, has_header: bool) -> Result<Dialect, DatasetError> {
+    Ok(Dialect {
+        separator: separator(path)?,
+        has_header,
+    })
 }
 
 /// The form in which the most columns are numbers; of equals the likeliest, which is one with a decimal comma where commas
@@ -320,19 +331,11 @@ fn together<'c>(
     )))
 }
 
-fn check_header(path: &Path, names: &[String]) -> Result<(), DatasetError> {
+fn check_columns(path: &Path, names: &[String]) -> Result<(), DatasetError> {
     let path = path.display();
     if names.len() == 1 {
         return Err(DatasetError::Mismatch(format!(
             "`{path}` has one column; it needs a target and at least one feature, separated by `,`"
-        )));
-    }
-    if names
-        .iter()
-        .all(|name| number(name, Decimal::Point).is_some())
-    {
-        return Err(DatasetError::Mismatch(format!(
-            "the first line of `{path}` has numbers only; write the columns' names above it"
         )));
     }
     Ok(())
@@ -341,11 +344,11 @@ fn check_header(path: &Path, names: &[String]) -> Result<(), DatasetError> {
 /// Adds the rows of a file, whose columns are in `order`, to the observations; returns the number of rows.
 fn look(
     path: &Path,
-    separator: char,
+    dialect: Dialect,
     order: Option<&[usize]>,
     columns: &mut [Column],
 ) -> Result<usize, DatasetError> {
-    let (mut reader, _) = reading::reader(path, separator)?;
+    let (mut reader, _) = reading::reader(path, dialect)?;
     let mut record = StringRecord::new();
     let mut rows = 0;
     while reading::next(path, &mut reader, &mut record)? {

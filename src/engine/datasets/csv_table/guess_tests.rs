@@ -1,9 +1,9 @@
-//! What `new` sees in a table.
+//! Tests of what the command `new` guesses about a table.
 
 use super::super::{CsvGuess, FingerprintCache};
 use super::tests::table;
 
-/// The guess for a table of 40 rows; `row` makes their texts.
+/// The guess for a table of 40 rows, whose lines `row` returns.
 fn of(header: &str, row: impl Fn(usize) -> String) -> CsvGuess {
     guess(header, row).unwrap()
 }
@@ -14,7 +14,7 @@ fn guess(
 ) -> Result<CsvGuess, super::super::DatasetError> {
     let rows: String = (0..40).map(row).collect();
     let (_folder, spec) = table(&format!("{header}\n{rows}"));
-    CsvGuess::of(&spec.path, &[])
+    CsvGuess::of(&spec.path, true, &[])
 }
 
 fn lines(guess: &CsvGuess) -> Vec<&str> {
@@ -49,7 +49,7 @@ fn numbers_with_signs_and_thousands_are_numbers() {
     let row = |row: usize| format!("{};{};1.{:03},{:02}\n", row * 7 % 5, row * row, row, row);
     let german = of("a;b;price", row);
     assert_eq!(lines(&german), ["decimal = \",\"", "thousands = \".\""]);
-    // Three digits behind a comma of which some are below one.
+    // Three digits after a comma, with numbers below one: the comma is a decimal comma.
     let row = |row: usize| format!("{};0,1{row:02};{row}\n", row * row);
     assert_eq!(lines(&of("a;b;price", row)), ["decimal = \",\""]);
 }
@@ -127,7 +127,7 @@ fn rows_about_the_same_customer_are_seen() {
         .collect();
     let rows = rows.concat();
     let (_folder, spec) = table(&format!("customer_id,a,y\n{rows}"));
-    let guess = CsvGuess::of(&spec.path, &[]).unwrap();
+    let guess = CsvGuess::of(&spec.path, true, &[]).unwrap();
     assert_eq!(
         guess.groups,
         Some(("customer_id".to_owned(), "60".to_owned()))

@@ -1,5 +1,5 @@
-//! Properties of a table that make a result look better than it is, or worth less: duplicate rows, columns that determine
-//! the target or number the rows, columns that tell nothing, rare classes.
+//! Warnings about a table whose results would look better than they are, or be unreliable: duplicate rows, columns that
+//! determine the target or number the rows, constant columns, rare classes.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,17 +16,16 @@ use crate::manifest::toml_text;
 
 /// Smallest number of rows for warnings about columns: with fewer, a column can determine the target by chance.
 const FEWEST_ROWS: usize = 20;
-/// Inverse of the largest fraction of distinct values among the rows with which a column counts as determining the
-/// target.
+/// A column counts as determining the target only if its distinct values are at most 1/`MOST_VALUES` of the rows.
 const MOST_VALUES: usize = 5;
-/// Smallest number of held-out rows of a class without a warning.
+/// Classes with fewer held-out rows than this number get a warning.
 const FEWEST_OF_A_CLASS: usize = 5;
-/// Largest number of names in a sentence.
+/// Largest number of names in a warning; the others are counted.
 const NAMED: usize = 8;
-/// Square of the correlation from which on a column counts as the target in other units.
+/// Smallest squared correlation with the target at which a column counts as the target in other units.
 const SAME: f64 = 0.999_999;
 
-/// One sentence for each finding. `splits` are the splits if the table determines them for all runs.
+/// All warnings about the table, one sentence each. `splits` is `None` if the splits depend on the seed.
 pub(super) fn remarks(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Vec<String> {
     let targets = Target::all(spec, parsed);
     let mut found = Vec::new();
@@ -54,7 +53,7 @@ pub(super) fn remarks(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) 
     found
 }
 
-/// A sentence: which columns have one value only.
+/// A warning that names the columns with a single value; `None` if there are none.
 fn constant(parsed: &Parsed) -> Option<String> {
     let columns = parsed.columns.iter();
     let is_constant = |raw: &Raw| (1..raw.rows()).all(|row| raw.bits(row) == raw.bits(0));
@@ -73,7 +72,8 @@ fn constant(parsed: &Parsed) -> Option<String> {
     ))
 }
 
-/// A sentence: which classes have so few rows held out that single ones decide metrics that count each class alike.
+/// A warning that names classes with so few held-out rows that single rows decide metrics that weight all classes
+/// equally; `None` if there are none.
 fn rare(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Option<String> {
     let rows_of = |rows: &mut dyn Iterator<Item = u32>| {
         let mut counts = vec![0; parsed.targets.class_names.len()];
@@ -123,14 +123,14 @@ fn rare(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Option<Stri
     ))
 }
 
-/// A target, to compare columns with.
+/// The values of a target column, with which feature columns are compared.
 enum Target<'a> {
     Numbers(Vec<f32>),
     Classes(&'a [u32]),
 }
 
 impl<'a> Target<'a> {
-    /// All target columns, by name.
+    /// Names and values of all target columns.
     fn all(spec: &'a CsvSpec, parsed: &'a Parsed) -> Vec<(&'a str, Self)> {
         let count = spec.target.len();
         let of = |(place, name): (usize, &'a String)| {
@@ -169,7 +169,8 @@ impl Raw {
     }
 }
 
-/// Whether the column has a different value in every row, so that it only identifies rows; with the reason.
+/// What to say about a column that only identifies rows: it has different texts in all rows, or numbers them with
+/// consecutive integers (in any order). `None` for other columns.
 fn counts_rows(raw: &Raw) -> Option<String> {
     let rows = raw.rows();
     let values = match raw {
@@ -197,7 +198,7 @@ fn set(flag: &mut bool) -> bool {
     !std::mem::replace(flag, true)
 }
 
-/// How a column reveals the target, as text; `None` if it does not.
+/// How the column reveals the target `name`, as a clause; `None` if it does not.
 fn tells(raw: &Raw, target: &Target<'_>, name: &str) -> Option<String> {
     if let (Raw::Numbers(values), Target::Numbers(targets)) = (raw, target)
         && r_squared(values, targets) >= SAME
@@ -222,7 +223,7 @@ fn tells(raw: &Raw, target: &Target<'_>, name: &str) -> Option<String> {
     })
 }
 
-/// The square of the correlation of two columns, over rows that have both.
+/// The squared correlation of two columns, over the rows in which neither is NaN.
 fn r_squared(x: &[f32], y: &[f32]) -> f64 {
     let pairs = || {
         let pairs = x.iter().zip(y).map(|(x, y)| (f64::from(*x), f64::from(*y)));
@@ -240,7 +241,8 @@ fn r_squared(x: &[f32], y: &[f32]) -> f64 {
     xy * xy / (xx * yy)
 }
 
-/// Sentences: how many rows are duplicates, and whether duplicates are in different splits.
+/// A warning: how many held-out rows equal a training row or, if `splits` is `None`, how many rows equal another row.
+/// `None` if there are none.
 fn repeated(
     targets: &[(&str, Target<'_>)],
     parsed: &Parsed,
@@ -291,7 +293,7 @@ mod tests {
     use super::super::tests::{columns, table};
     use super::*;
 
-    /// Of a table of 40 rows; `row` makes their texts.
+    /// The warnings about a table of 40 rows, whose lines `row` returns.
     fn of(
         header: &str,
         row: impl Fn(usize) -> String,

@@ -31,20 +31,20 @@ pub(super) enum Mistake {
     Missing,
     NoNumber,
     NoDate,
-    /// A number that has no logarithm.
+    /// A number that is not above 0 and therefore has no logarithm (`log = true`).
     NotPositive,
     /// The row has no value in the column that decides the split.
     NoSplit,
-    /// Neither 0 nor 1, which labels are.
+    /// A value of a label column that is neither 0 nor 1.
     NoLabel,
 }
 
-/// The first of equal mistakes in a column, and their number.
+/// All mistakes of one kind in a column: their number, and the first one.
 struct Seen {
     count: usize,
     text: String,
     place: Option<Position>,
-    /// Of texts that are not numbers as the manifest says: those that are in another form.
+    /// For [`Mistake::NoNumber`]: in which other forms (separators, units) the texts are numbers.
     fits: Fits,
     /// Index of the file, and index of the column in it.
     file: usize,
@@ -54,7 +54,8 @@ struct Seen {
 #[derive(Default)]
 pub(super) struct Mistakes {
     by_column: BTreeMap<(usize, Mistake), Seen>,
-    /// The rows whose number of columns differs from the header, and the number of columns in the first of them.
+    /// The first row whose number of columns differs from the header's, with the number of such rows, and the first
+    /// one's number of columns.
     ragged: Option<(Seen, usize)>,
     /// Indices of the files that have mistakes.
     files: BTreeSet<usize>,
@@ -79,8 +80,8 @@ impl Mistakes {
         self.files.insert(row.file);
     }
 
-    /// An error with everything that was added, if there is any; `files` are those that were read, with their numbers
-    /// of rows.
+    /// An error that reports all mistakes; `Ok` if there are none. `files` are the files that were read, each with its
+    /// numbers of all rows and of used rows.
     pub(super) fn into_result(
         self,
         spec: &CsvSpec,
@@ -131,7 +132,7 @@ impl Mistakes {
         self.files.iter().map(|&place| &files[place])
     }
 
-    /// One fault for each column and kind of mistake: with the position of the first and the number of rows.
+    /// One fault for each column and kind of mistake, with the position of the first and the number of affected rows.
     fn faults(&self, spec: &CsvSpec, layout: &Layout, files: &[(DataFile, [usize; 2])]) -> Faults {
         let mut faults = Faults::default();
         let rows = self.with_mistakes(files).map(|(_, [_, used])| used).sum();
@@ -185,7 +186,7 @@ impl Mistakes {
         faults
     }
 
-    /// Lines of TOML that would accept the values, without duplicates.
+    /// Lines of TOML with which the values would be accepted, without duplicates.
     fn proposed(&self, spec: &CsvSpec, layout: &Layout) -> Vec<String> {
         let mut proposed: Vec<String> = Vec::new();
         let known = spec.units.iter().map(String::as_str);
@@ -195,7 +196,7 @@ impl Mistakes {
             let other = |other| self.by_column.get(&(column, other));
             let is_text = |seen: &Seen| numbers(seen).is_none();
             if mistake == Mistake::Missing && other(Mistake::NoNumber).is_some_and(is_text) {
-                // One line of TOML settles both mistakes.
+                // The line for `NoNumber` also sets how missing values are filled.
                 continue;
             }
             let lines = if let Some(form) = numbers(seen) {
@@ -238,7 +239,7 @@ fn first(text: &str, row: Row<'_>, column: usize) -> Seen {
     }
 }
 
-/// A line of TOML in the dataset's section with which the value could be used.
+/// A line of TOML for the dataset's section with which the value would be accepted; `None` if no setting helps.
 fn remedy(
     spec: &CsvSpec,
     layout: &Layout,

@@ -9,6 +9,7 @@ mod column_spec;
 mod dates;
 mod files;
 mod guess;
+mod header;
 mod layout;
 mod leaks;
 mod mistakes;
@@ -38,15 +39,16 @@ use reading::SEPARATORS;
 pub use column_spec::{ColumnSpec, Missing};
 pub use dates::DatePart;
 pub use guess::{ColumnGuess, CsvGuess};
+pub use header::HeaderGuess;
 pub(super) use new_rows::for_each_part;
 pub use parquet::is_contained as is_contained_panic;
-pub use rows_spec::RowsSpec;
+pub use rows_spec::TableSplitSpec;
 pub use spec::{CsvSpec, Separator};
 pub use value::{Decimal, Thousands};
 pub(super) use value::{label, number};
 
 impl CsvSpec {
-    /// The files of the table; none where a pattern matches none.
+    /// The files of the table; empty if they cannot be found.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let files = DataFile::all(self).unwrap_or_default();
         files.into_iter().map(|file| file.path).collect()

@@ -5,7 +5,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::table::Table;
-use super::super::{ColumnPreparation, DatasetError, Features, Known, PreparedColumn, Targets};
+use super::super::{
+    ColumnPreparation, DatasetError, Features, PreparedColumn, Targets, TrainingDataInfo,
+};
 use super::CsvSpec;
 use super::dates::DatePart;
 use super::files::DataFile;
@@ -35,7 +37,7 @@ const NAMED: usize = 4;
 /// them; the first error of `take`.
 pub(in super::super) fn for_each_part<E: From<DatasetError>>(
     spec: &CsvSpec,
-    known: &Known<'_>,
+    known: &TrainingDataInfo<'_>,
     columns: &[PreparedColumn],
     take: &mut dyn FnMut(Table) -> Result<(), E>,
 ) -> Result<Vec<String>, E> {
@@ -76,7 +78,7 @@ fn open(
     let with = |separator: char| {
         let mut spec = spec.clone();
         spec.separator.0 = separator;
-        let (reader, names) = reader(spec.path.first_path(), separator)?;
+        let (reader, names) = reader(spec.path.first_path(), spec.dialect())?;
         Ok((spec, reader, names))
     };
     let found = with(spec.separator.0);
@@ -94,7 +96,7 @@ fn open(
 /// The role of each column of the file, and names of columns that the model does not read.
 fn layout(
     spec: &CsvSpec,
-    known: &Known<'_>,
+    known: &TrainingDataInfo<'_>,
     columns: &[PreparedColumn],
     names: Vec<String>,
 ) -> Result<(Layout, Vec<String>), DatasetError> {
@@ -177,7 +179,7 @@ fn without_rule(error: DatasetError) -> DatasetError {
 /// Collects rows and passes them on in parts.
 struct Parts<'a, E> {
     spec: &'a CsvSpec,
-    known: &'a Known<'a>,
+    known: &'a TrainingDataInfo<'a>,
     columns: &'a [PreparedColumn],
     layout: &'a Layout,
     /// Values of the rows since the last part.

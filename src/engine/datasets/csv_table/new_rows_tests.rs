@@ -1,4 +1,4 @@
-//! New rows are prepared as training rows were.
+//! Tests that new rows are prepared like the training rows.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::column_spec::{ColumnSpec, Columns, Missing};
 use super::tests::{features, table};
 use super::*;
 
-/// The rows of `text`, prepared as those of `spec` were, and what is said of them.
+/// The rows of `text`, prepared like the rows of `spec`, and the remarks about them; or the error message.
 fn new(spec: &CsvSpec, text: &str) -> Result<(Rows, Vec<String>), String> {
     let path = spec.path.first_path().with_file_name("new.csv");
     fs::write(&path, text).unwrap();
@@ -19,7 +19,7 @@ fn new(spec: &CsvSpec, text: &str) -> Result<(Rows, Vec<String>), String> {
     })
 }
 
-/// Rows with a category that has holes, a date, numbers with holes, and a target.
+/// A table with a category and numbers that have missing values, a date, integers and a target.
 fn houses(rows: usize) -> String {
     let kinds = ["red", "", "blue", "green"];
     let row = |row: usize| {
@@ -58,7 +58,7 @@ fn spec_of_houses(text: &str) -> (tempfile::TempDir, CsvSpec) {
 
 #[test]
 fn the_same_rows_have_the_same_features_in_any_order_of_columns() {
-    // More than one part.
+    // So many rows that they are read in several parts.
     let text = houses(20_000);
     let (_folder, spec) = spec_of_houses(&text);
     let open = spec.open(Seed(1)).unwrap();
@@ -68,7 +68,7 @@ fn the_same_rows_have_the_same_features_in_any_order_of_columns() {
     assert_eq!(remarks, [""; 0]);
     assert_eq!(found.sources.last().unwrap(), "19999");
     assert!(found.features == expected);
-    // Without the target, in another order, by another separator, with a column more.
+    // The same table without the target, with reversed columns, another separator and one more column.
     let turned: String = text
         .lines()
         .map(|line| {
@@ -90,7 +90,7 @@ fn a_kind_that_no_training_row_has_is_none_of_them_and_is_said() {
         "paint,sold,area,rooms\npink,01.03.2021,1,1\nred,01.03.2021,1,1\npink,01.03.2021,,1\n";
     let (found, remarks) = new(&spec, text).unwrap();
     let found: Vec<&[f32]> = found.features.chunks(8).collect();
-    // Kinds: missing, blue, green, red; then date, area and its flag, rooms.
+    // Features: the categories missing, blue, green, red; then date, area and its flag, rooms.
     assert_eq!(found[0][..4], [0.0; 4]);
     assert_eq!(found[1][..4], [0.0, 0.0, 0.0, 1.0]);
     assert_eq!((found[1][6], found[2][6]), (0.0, 1.0));

@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 
 use super::value::{Decimal, Thousands, number};
 
-/// Signs that are common before or after a number.
+/// Common currency signs and the percent sign, which may stand before or after a number.
 const SIGNS: [&str; 9] = ["$", "€", "£", "¥", "₹", "₩", "₺", "₽", "%"];
 
-/// What separates the fraction and the thousands of numbers.
+/// How numbers are written: the separators of fraction and thousands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NumberForm {
     pub(super) decimal: Decimal,
     pub(super) thousands: Option<Thousands>,
 }
 
-/// Forms that are common, the likeliest first.
+/// Common forms of numbers, the most likely first.
 pub(super) const FORMS: [NumberForm; 7] = [
     form(Decimal::Point, None),
     form(Decimal::Point, Some(Thousands::Comma)),
@@ -42,7 +42,7 @@ impl Thousands {
 }
 
 impl NumberForm {
-    /// A finite number in this form.
+    /// The value of `text` in this form; `None` if it is no finite number in it.
     pub(super) fn number(self, text: &str) -> Option<f32> {
         let is_mark = |character| self.thousands.is_some_and(|mark| mark.is(character));
         if self.thousands.is_none() || !text.contains(is_mark) {
@@ -55,7 +55,7 @@ impl NumberForm {
         let (whole, fraction) = text.split_at(text.find(point).unwrap_or(text.len()));
         let mut groups = whole.split(is_mark);
         let first = groups.next()?.trim_start_matches(['-', '+']);
-        // `0,125` is no number of thousands.
+        // The first group has one to three digits and no leading zero: `0,125` is not a number with thousands.
         let begins = (1..=3).contains(&first.len())
             && !first.starts_with('0')
             && first.bytes().all(|b| b.is_ascii_digit());
@@ -64,7 +64,7 @@ impl NumberForm {
         (begins && groups.all(is_group)).then(|| number(&plain(whole), self.decimal))?
     }
 
-    /// The keys of a dataset that say so, as lines of TOML; those that `than` has already are left out.
+    /// Lines of TOML that set this form, except settings that equal those of `than`.
     pub(super) fn lines(self, than: Self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.decimal != than.decimal {
@@ -80,18 +80,18 @@ impl NumberForm {
     }
 }
 
-/// A value of a key as TOML, for which texts without control characters are as in JSON.
+/// A value as TOML, by way of JSON, which is the same for texts without control characters.
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The line of TOML that names units.
+/// The line of TOML that sets `units`.
 pub(super) fn units_line(units: &BTreeSet<&str>) -> String {
     let units: Vec<String> = units.iter().map(|unit| format!("{unit:?}")).collect();
     format!("units = [{}]", units.join(", "))
 }
 
-/// `text` without the longest of the units that is before or after it: `-$5` is `-5`.
+/// `text` without the longest of `units` at its beginning or end; a minus sign stays: `-$5` becomes `-5`.
 pub(super) fn without_unit<'t, 'u>(
     text: &'t str,
     units: impl Iterator<Item = &'u str>,
@@ -112,17 +112,17 @@ pub(super) fn without_unit<'t, 'u>(
     }
 }
 
-/// Counts texts that are numbers, by form.
+/// Counts how many texts are numbers in each form of [`FORMS`].
 #[derive(Debug, Default)]
 pub(super) struct Fits {
     pub(super) texts: usize,
     of_form: [usize; FORMS.len()],
-    /// Signs before or after numbers.
+    /// Signs found before or after numbers.
     pub(super) signs: BTreeSet<&'static str>,
 }
 
 impl Fits {
-    /// Counts a text; returns its number in the first form that fits.
+    /// Counts a text; returns its value in the first form in which it is a number, `None` if there is no such form.
     pub(super) fn add(&mut self, text: &str) -> Option<f32> {
         self.texts += 1;
         let plain = number(text, Decimal::Point);
@@ -147,14 +147,14 @@ impl Fits {
         first
     }
 
-    /// Number of texts that are numbers in one of [`FORMS`].
+    /// How many of the counted texts are numbers in `form`; 0 for a form that is not in [`FORMS`].
     pub(super) fn of(&self, form: NumberForm) -> usize {
         let place = FORMS.iter().position(|one| *one == form);
         place.map_or(0, |place| self.of_form[place])
     }
 
-    /// The form of most texts, where it is that of more than half of them and they have one sign at most; of equals one
-    /// with this decimal.
+    /// The form in which most texts are numbers (of equally frequent forms one with this `decimal`). `None` unless
+    /// these are more than half of the texts, with at most one sign.
     pub(super) fn likely(&self, decimal: Decimal) -> Option<NumberForm> {
         let forms = FORMS.iter().copied().rev();
         let best = forms.max_by_key(|form| (self.of(*form), form.decimal == decimal))?;

@@ -16,18 +16,18 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::super::DatasetError;
 
-/// Rows that are read at a time.
+/// Number of rows that are decoded at a time.
 const BATCH: usize = 1024;
-/// Bytes of the largest decimal that is read: 38 digits.
+/// Size in bytes of the largest supported decimal (38 digits).
 const DECIMAL: usize = 16;
 
-/// Type of a column's values that needs conversion to text.
+/// How the values of a column are converted to text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Plain,
     Unsigned,
     Date,
-    /// Time since 1970; contains the number of units per second.
+    /// Time since 1970-01-01; contains the number of its units per second.
     Timestamp(i64),
     /// An integer that encodes a decimal; contains the number of digits after the point.
     Decimal(usize),
@@ -36,10 +36,10 @@ enum Form {
 }
 
 impl Form {
-    /// The type of a column.
+    /// How the values of a column are converted.
     ///
     /// # Errors
-    /// What an unsupported column contains, as the end of a sentence.
+    /// The kind of an unsupported column, such as "nested" or "binary".
     fn of(column: &ColumnDescriptor) -> Result<Self, &'static str> {
         if column.max_rep_level() > 0 || column.path().parts().len() > 1 {
             return Err("nested");
@@ -129,7 +129,7 @@ fn written(text: &mut String, value: impl std::fmt::Display) -> Result<(), Strin
     write!(text, "{value}").map_err(|error| error.to_string())
 }
 
-/// `2024-01-31`, or with seconds of the day `2024-01-31 10:00:00`.
+/// Appends a date, given as days since 1970-01-01: `2024-01-31`; with seconds of the day `2024-01-31 10:00:00`.
 fn add_time(days: i64, seconds: Option<i64>, text: &mut String) -> Result<(), String> {
     let days = jiff::Span::new().try_days(days);
     let day = days.and_then(|days| date(1970, 1, 1).checked_add(days));
@@ -150,18 +150,18 @@ fn add_decimal(value: i128, scale: usize, text: &mut String) -> Result<(), Strin
     written(text, format_args!("{sign}{whole}{point}{fraction}"))
 }
 
-/// A column of the rows that are read at a time.
+/// A column of the file, and its texts in the current batch of rows.
 struct Column {
     form: Form,
     is_optional: bool,
     reader: Option<ColumnReader>,
-    /// The column's texts, concatenated.
+    /// The texts of the batch, concatenated; `ends` has the end of each.
     text: String,
     ends: Vec<usize>,
 }
 
 impl Column {
-    /// Reads the next texts.
+    /// Reads the texts of the next batch, none at the end of the row group.
     fn read(&mut self) -> Result<(), String> {
         self.text.clear();
         self.ends.clear();
@@ -222,7 +222,7 @@ impl Column {
     }
 }
 
-/// Reads up to [`BATCH`] values as texts, missing ones as empty texts.
+/// Reads up to [`BATCH`] values and appends them as texts, missing ones as empty texts.
 fn texts<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     is_optional: bool,
@@ -243,19 +243,19 @@ fn texts<T: DataType>(
     Ok(())
 }
 
-/// The rows of a file.
+/// Reads the rows of a Parquet file.
 pub(super) struct Rows {
     file: SerializedFileReader<File>,
     columns: Vec<Column>,
-    /// The group of rows that is read next.
+    /// Index of the row group that is read next.
     group: usize,
-    /// Number of rows read before `columns`; `at` is the next row in them.
+    /// Number of rows before the current batch; `at` is the index of the next row in the batch.
     before: u64,
     at: usize,
 }
 
 impl Rows {
-    /// The rows of a file and the names of its columns.
+    /// Opens a file; returns its rows and the names of its columns.
     ///
     /// # Errors
     /// A file that is damaged, or has nested columns or columns of unsupported types.
@@ -298,7 +298,7 @@ impl Rows {
         Ok((rows, names))
     }
 
-    /// Reads the next row; returns whether there was one.
+    /// Reads the next row into `record`; returns whether there was one.
     ///
     /// # Errors
     /// A file that is damaged.
@@ -331,7 +331,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// Reads the next rows, if there are any, continuing with the next row group.
+    /// Reads the next batch of rows, also from the next row group; the batch is empty at the end of the file.
     fn read(&mut self) -> Result<(), String> {
         loop {
             self.columns.iter_mut().try_for_each(Column::read)?;
@@ -362,7 +362,7 @@ thread_local! {
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread is converted into an error about a file, so that its message is not printed.
+/// Whether a panic of this thread is being converted into an error about a file; its message is then not printed.
 pub fn is_contained() -> bool {
     IS_CONTAINED.get()
 }

@@ -8,12 +8,12 @@ use csv::StringRecord;
 
 use super::super::DatasetError;
 
-/// Uninhabited: without the feature no file can be opened.
+/// Rows of a Parquet file: uninhabited, since without the feature no file can be opened.
 pub(super) struct Rows(Infallible);
 
 impl Rows {
     /// # Errors
-    /// Always: that the program does not read Parquet files.
+    /// Always: a message that the program was built without support for Parquet files.
     pub(super) fn open(path: &Path, _file: File) -> Result<(Self, Vec<String>), DatasetError> {
         Err(DatasetError::Mismatch(format!(
             "`{}` is a Parquet file, and this program was built without `parquet`: \
@@ -31,7 +31,7 @@ impl Rows {
     }
 }
 
-/// Whether a panic of this thread becomes a mistake in a file.
+/// Whether a panic of this thread is being converted into an error about a file.
 pub fn is_contained() -> bool {
     false
 }

@@ -16,7 +16,7 @@ fn path(name: &str) -> PathBuf {
     folder.join(format!("{name}.parquet"))
 }
 
-/// The table of a file, as the manifest would have it.
+/// The table in this file, as a manifest would describe it.
 fn of(path: &Path) -> CsvSpec {
     let (_, mut spec) = table("");
     spec.path = path.to_owned().into();
@@ -78,7 +78,7 @@ fn mistakes_name_the_row_and_columns_that_a_table_has_not() {
         message(&of(&path("nested"))),
         "`nested.parquet` has columns that a table has not: `list` (nested), `pair` (nested); write it without them, or as numbers and texts"
     );
-    let guess = CsvGuess::of(&path("snappy").into(), &["y".to_owned()]).unwrap();
+    let guess = CsvGuess::of(&path("snappy").into(), true, &["y".to_owned()]).unwrap();
     assert_eq!((guess.rows, &*guess.targets[0]), (150, "y"));
     let entry = |name: &str| {
         guess
@@ -111,7 +111,7 @@ fn damaged_files_are_mistakes() {
             bytes.truncate(random.gen_range(4..whole.len()));
         } else {
             for _ in 0..4 {
-                // Half of them in the description of the file at its end.
+                // In half of these cases the changes are in the metadata at the end of the file.
                 let from = if case % 2 == 0 { 4 } else { whole.len() - 4000 };
                 bytes[random.gen_range(from..whole.len())] = random.r#gen();
             }

@@ -16,22 +16,22 @@ pub(super) const MOST_KINDS: usize = 1000;
 /// The values of a table, by column.
 pub(super) struct Parsed {
     pub(super) rows: usize,
-    /// Every feature column with its index in the layout.
+    /// The feature columns, each with its index in the layout.
     pub(super) columns: Vec<(usize, Raw)>,
     pub(super) layout: Layout,
     /// The targets, in the order of the manifest.
     pub(super) targets: Targets,
-    /// Values of the column that determines the split.
+    /// Values of the column that determines the split, if there is one.
     pub(super) key: Option<Raw>,
-    /// Numbers of the rows in their file, from 0.
+    /// For each row its index in its file, from 0.
     pub(super) source_rows: Vec<u32>,
-    /// Rows to train, to validate and to test on if files determine the split, in this order.
+    /// Numbers of rows to train, validate and test on if separate files determine the split.
     pub(super) rows_of_parts: [usize; 3],
-    /// Names of files, each with its first row; empty for a single training file.
+    /// First row and name of each file; a single training file has no entry.
     pub(super) source_files: Vec<(u32, String)>,
 }
 
-/// The values of a column; missing ones are NaN.
+/// The values of a column. A missing number is NaN, a missing text is empty.
 pub(super) enum Raw {
     Numbers(Vec<f32>),
     Kinds(Kinds),
@@ -46,7 +46,7 @@ impl Raw {
         }
     }
 
-    /// Adds a row; all values of a column have the type of its role.
+    /// Appends a row's value, which has the column's type.
     fn push(&mut self, value: Value<'_>) {
         match (self, value) {
             (Self::Numbers(numbers), Value::Number(number)) => numbers.push(number),
@@ -58,7 +58,7 @@ impl Raw {
         }
     }
 
-    /// Number of kinds; 0 of numbers.
+    /// Number of distinct texts; 0 for numbers.
     pub(super) fn kinds(&self) -> usize {
         match self {
             Self::Kinds(kinds) => kinds.names.len(),
@@ -74,7 +74,7 @@ impl Raw {
     }
 }
 
-/// The distinct texts of a column, and the index of each row's text. A missing one is the empty text.
+/// The distinct texts of a column, and the index of each row's text. A missing value is the empty text.
 #[derive(Default)]
 pub(super) struct Kinds {
     pub(super) names: Vec<String>,
@@ -93,7 +93,7 @@ impl Kinds {
         place
     }
 
-    /// Numbers the kinds in the order of [`sorted`].
+    /// Renumbers the distinct texts in the order of [`sorted`].
     fn sorted(self) -> Self {
         let names = sorted(self.names.clone());
         let new: HashMap<&String, u32> = names.iter().zip(0..).collect();
@@ -119,11 +119,11 @@ impl Sink for Vec<Option<Raw>> {
 pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let mut columns: Vec<Option<Raw>> = Vec::new();
     let files = DataFile::all(spec)?;
-    let (_, names) = reader(&files[0].path, spec.separator.0)?;
+    let (_, names) = reader(&files[0].path, spec.dialect())?;
     let layout = Layout::of(spec, names)?;
-    let orders = orders(&files, spec.separator.0, &layout.names)?;
+    let orders = orders(&files, spec.dialect(), &layout.names)?;
     let sources = files.into_iter().zip(orders).map(|(file, order)| {
-        let (reader, _) = reader(&file.path, spec.separator.0)?;
+        let (reader, _) = reader(&file.path, spec.dialect())?;
         Ok(Source::of(file, reader, order))
     });
     let scanned = scan(spec, &layout, sources, &mut columns)?;
@@ -168,7 +168,8 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     })
 }
 
-/// Targets that are numbers or labels, each with its column's index, in the order of the manifest.
+/// Targets that are numbers or labels, `(rows, columns)`; `columns` has each column's index in the layout and its
+/// values, in the order of the manifest.
 fn of_numbers(spec: &CsvSpec, mut columns: Vec<(usize, Vec<f32>)>, rows: usize) -> Targets {
     let len = columns.len();
     let values = match &mut columns[..] {
@@ -186,7 +187,7 @@ fn of_numbers(spec: &CsvSpec, mut columns: Vec<(usize, Vec<f32>)>, rows: usize) 
     Targets::of_values(form, values)
 }
 
-/// Names of files, each with its first row; empty for a single training file.
+/// First row and name of each file; a single training file has no entry.
 fn source_files(scanned: &Scanned) -> Vec<(u32, String)> {
     let of_table = scanned
         .files
@@ -201,7 +202,7 @@ fn source_files(scanned: &Scanned) -> Vec<(u32, String)> {
     named.skip(unnamed).collect()
 }
 
-/// Sorts names: integers by value, anything else alphabetically.
+/// Sorts names: by value if all are integers, otherwise alphabetically.
 fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort();
     let numbers: Option<Vec<i64>> = names.iter().map(|name| name.parse().ok()).collect();

@@ -28,7 +28,7 @@ struct Prepared {
 pub(super) enum Values {
     /// A numeric feature, and, if `Some`, a second one that is 1 in rows with a missing value.
     Numbers(Vec<f32>, Option<Vec<bool>>),
-    /// One-hot features, one for each category of the training rows; unknown categories are 0 in all.
+    /// One-hot features, one for each category of the table; a category that no training row has is 0 in all of them.
     Kinds {
         of_row: Vec<u32>,
         is_known: Vec<bool>,
@@ -36,7 +36,7 @@ pub(super) enum Values {
 }
 
 impl Values {
-    /// Writes the features of the rows from `start` on into rows of zeros.
+    /// Writes the features of the rows from `start` on to `rows`, which must be zeros.
     fn write<'a>(&self, start: usize, rows: impl Iterator<Item = &'a mut [f32]>) {
         match self {
             Self::Numbers(values, gaps) => {
@@ -126,7 +126,7 @@ fn targets(spec: &CsvSpec, normalisation: &mut Normalisation, values: &mut [f32]
     }
 }
 
-/// The features of all columns side by side, `(rows, width)` in row-major order.
+/// Joins the features of all columns: `(rows, width)` in row-major order.
 pub(super) fn in_rows(columns: &[PreparedColumn], values: &[Values], rows: usize) -> Vec<f32> {
     let widths: Vec<usize> = columns.iter().map(PreparedColumn::width).collect();
     let width = widths.iter().sum::<usize>();
@@ -143,7 +143,7 @@ pub(super) fn in_rows(columns: &[PreparedColumn], values: &[Values], rows: usize
     features
 }
 
-/// One-hot features of a category; all are 0 for a category that no training row has.
+/// One-hot features of a category; a category that no training row has is 0 in all of them.
 fn of_kinds(name: &str, part: Option<DatePart>, kinds: Kinds, train: &[u32]) -> Prepared {
     let mut known = vec![false; kinds.names.len()];
     for &row in train {
@@ -167,7 +167,8 @@ fn of_kinds(name: &str, part: Option<DatePart>, kinds: Kinds, train: &[u32]) -> 
     }
 }
 
-/// A numeric column with filled gaps; with `missing = "flag"` also a column that marks them.
+/// A numeric column with missing values filled; with `missing = "flag"`, a second feature marks them. An error if no
+/// training row has a value.
 fn of_numbers(
     spec: &CsvSpec,
     layout: &Layout,
@@ -192,7 +193,7 @@ fn of_numbers(
             )));
         }
     }
-    // A fixed `fill` needs no median or mean.
+    // A column with a constant `fill` needs no median or mean.
     let fill = fill.or(layout.specs[column].fill).map(|fill| fill as f32);
     let has_flag = missing == Some(Missing::Flag);
     let filled = filled(values, fill, has_flag);
@@ -219,7 +220,7 @@ fn of_numbers(
     })
 }
 
-/// Numbers with missing ones replaced by `fill`, and whether each was missing.
+/// Replaces missing numbers (NaN) by `fill`; if `has_flag`, also returns for each row whether its number was missing.
 fn filled(
     mut values: Vec<f32>,
     fill: Option<f32>,
@@ -234,7 +235,7 @@ fn filled(
     (values, gaps)
 }
 
-/// Features of a numeric column with an already fitted preparation.
+/// Features of a numeric column with values (`fill`, `scale`) that were fitted before.
 pub(super) fn numbers(values: Vec<f32>, fill: Option<f32>, has_flag: bool, scale: Scale) -> Values {
     scaled(filled(values, fill, has_flag), scale)
 }

@@ -58,8 +58,16 @@ fn converted(encoding: &str) -> String {
     format!("`iconv -f {encoding} -t UTF-8 OLD.csv > NEW.csv`")
 }
 
+/// How a CSV file is divided into rows and columns; a Parquet file says so itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub(super) separator: char,
+    /// Whether the first line has the names of the columns; without them they are `c1`, `c2` and so on.
+    pub(super) has_header: bool,
+}
+
 /// A reader of the rows of a file, whose values keep surrounding blanks, and the names of its columns.
-pub(super) fn reader(path: &Path, separator: char) -> Result<(Rows, Vec<String>), DatasetError> {
+pub(super) fn reader(path: &Path, dialect: Dialect) -> Result<(Rows, Vec<String>), DatasetError> {
     let unreadable = |error| DatasetError::unreadable(path, &error);
     if is_parquet(path) {
         let (rows, names) = parquet::Rows::open(path, file::open(path).map_err(unreadable)?)?;
@@ -69,11 +77,15 @@ pub(super) fn reader(path: &Path, separator: char) -> Result<(Rows, Vec<String>)
     let file = open(path).map_err(unreadable)?;
     let mut reader = ReaderBuilder::new()
         .flexible(true)
-        .delimiter(separator as u8)
+        .has_headers(dialect.has_header)
+        .delimiter(dialect.separator as u8)
         .from_reader(file);
-    let header = reader.headers().map_err(|error| damaged(path, &error))?;
-    let names: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
+    let first = reader.headers().map_err(|error| damaged(path, &error))?;
+    let mut names: Vec<String> = first.iter().map(|name| name.trim().to_owned()).collect();
     check_columns(path, &names)?;
+    if !dialect.has_header {
+        names = (1..=names.len()).map(|place| format!("c{place}")).collect();
+    }
     Ok((Rows::Csv(Box::new(reader)), names))
 }
 
@@ -84,7 +96,7 @@ pub(super) const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 fn check_columns(path: &Path, names: &[String]) -> Result<(), DatasetError> {
     let path = path.display();
     let wrong = match names {
-        [] => format!("`{path}` is empty; its first line must be the names of its columns"),
+        [] => format!("`{path}` is empty"),
         [only] => match SEPARATORS.iter().find(|other| only.contains(**other)) {
             Some(other) => format!(
                 "the columns of `{path}` are separated by `{0}`: `separator = \"{0}\"`",
@@ -176,7 +188,7 @@ pub(super) fn some_rows(path: &FilePaths, rows: usize) -> Result<(), DatasetErro
         return Ok(());
     }
     Err(DatasetError::Mismatch(format!(
-        "`{path}` has {rows} rows under its header; it must have from 1 to {}",
+        "`{path}` has {rows} rows; it must have from 1 to {}",
         u32::MAX
     )))
 }
@@ -273,7 +285,7 @@ mod tests {
             fs::write(path, bytes).unwrap();
             assert_eq!(spec.open(Seed(1)).unwrap().splits.sizes(), [2, 1, 1]);
             assert_eq!(
-                CsvGuess::of(&spec.path, &[]).unwrap().targets,
+                CsvGuess::of(&spec.path, true, &[]).unwrap().targets,
                 ["y".to_owned()]
             );
         }

@@ -7,10 +7,10 @@ use rand::seq::SliceRandom;
 use super::super::split::held_out;
 use super::super::{DatasetError, Part, Splits};
 use super::parse::{Kinds, Parsed, Raw};
-use super::{CsvSpec, RowsSpec};
+use super::{CsvSpec, TableSplitSpec};
 use crate::base::{Purpose, Seed};
 
-/// Values that name a split in a column of splits.
+/// Words that name a split in the column `split.column`.
 const WORDS: [(&str, Part); 7] = [
     ("train", Part::Train),
     ("training", Part::Train),
@@ -21,9 +21,9 @@ const WORDS: [(&str, Part); 7] = [
     ("test", Part::Test),
 ];
 
-/// The rows of each split.
+/// The rows of each split: given by files or a column, otherwise drawn with `seed`.
 pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Splits, DatasetError> {
-    if spec.split.as_ref().is_some_and(RowsSpec::has_files) {
+    if spec.split.as_ref().is_some_and(TableSplitSpec::has_files) {
         return Ok(Splits::consecutive(parsed.rows_of_parts));
     }
     let shares = held_out(parsed.rows, spec.validation, spec.test)?;
@@ -49,7 +49,8 @@ pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Spli
     Ok(splits)
 }
 
-/// Splits rows sorted by value; rows of equal values in file order.
+/// Sorts rows by value, equal values in file order: the last rows are the test split, those before them the validation
+/// split.
 fn in_order(values: &[f32], shares: [usize; 2]) -> Splits {
     let mut rows: Vec<u32> = (0..values.len() as u32).collect();
     rows.sort_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
@@ -68,7 +69,7 @@ fn of_groups(groups: &Kinds, [validation, test]: [usize; 2]) -> Splits {
     let mut groups = groups.into_iter().peekable();
     let mut take = |wanted: usize| {
         let mut taken: Vec<u32> = Vec::new();
-        // Another group is added only if the number of rows gets nearer to the goal.
+        // A group is added only if this brings the number of rows nearer to the wanted one.
         while let Some(group) = groups.next_if(|group| taken.len() + group.len() / 2 < wanted) {
             taken.extend(group);
         }
@@ -83,7 +84,7 @@ fn of_groups(groups: &Kinds, [validation, test]: [usize; 2]) -> Splits {
     }
 }
 
-/// The splits that a column names.
+/// Splits by a column whose texts are [`WORDS`]; an error if there is another text.
 fn named(spec: &CsvSpec, kinds: &Kinds) -> Result<Splits, DatasetError> {
     let part = |kind: &u32| {
         let word = kinds.names[*kind as usize].to_lowercase();
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
     use crate::testing::assert_says;
 
-    /// Eight rows: a day, one of four groups, the name of a split.
+    /// A table of eight rows: a day, one of four groups, the name of a split, the target.
     fn days() -> (tempfile::TempDir, CsvSpec) {
         let row = |(row, day): (usize, usize)| {
             let part = ["train", "val", "Test", "train"][row % 4];
@@ -130,7 +131,7 @@ mod tests {
         }
     }
 
-    /// The splits, which have the sizes that the plan knows.
+    /// The splits. Checks that their sizes are those that the planner reports.
     fn split(spec: &CsvSpec) -> Splits {
         let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
         let splits = spec.open(Seed(5)).unwrap().splits;
@@ -183,7 +184,7 @@ mod tests {
         let open = spec.open(Seed(5)).unwrap();
         let sources: Vec<String> = (0..6).map(|row| open.dataset.source(row)).collect();
         assert_eq!(sources, ["0", "1", "2", "v.csv:0", "t.csv:0", "t.csv:1"]);
-        // Mean of the training rows; kinds in the order of their names: "", x, y, z, of which they have x and y.
+        // Column `a` filled by the mean of the training rows, then the categories "", x, y, z (x, y in training rows).
         let rows = super::super::tests::features(&open, &[2, 3, 4, 5]);
         assert_eq!(
             rows[..10],
@@ -228,7 +229,7 @@ mod tests {
     fn what_decides_is_one_column_that_is_there() {
         let (_folder, spec) = days();
         let none = CsvSpec {
-            split: Some(RowsSpec::default()),
+            split: Some(TableSplitSpec::default()),
             ..spec.clone()
         };
         assert!(message(&none).contains("needs one of"));

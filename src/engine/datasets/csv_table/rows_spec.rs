@@ -1,4 +1,4 @@
-//! [`RowsSpec`]: which rows of a table are held out, where that is not drawn for every seed.
+//! [`TableSplitSpec`]: which rows of a table are held out, where that is not drawn for every seed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::super::{DatasetError, FilePaths};
 /// Which rows are held out. One of its keys says how; the shares are those of `validation` and `test`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct RowsSpec {
+pub struct TableSplitSpec {
     /// In the order of this column, a date or a number: the last rows are tested on, those before them validated on. So a model
     /// is tested on what came later than what it was trained on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct RowsSpec {
     pub test: Option<FilePaths>,
 }
 
-impl RowsSpec {
+impl TableSplitSpec {
     /// The column that determines the split, and whether its values are categories; `None` if files determine it.
     ///
     /// # Errors

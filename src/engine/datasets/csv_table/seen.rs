@@ -9,14 +9,13 @@ use super::number_form::{Fits, NumberForm};
 use super::value::label;
 use crate::base::text::count;
 
-/// Largest number of distinct values of a column that are told apart; one more is kept, so that it is known whether
-/// there are more.
+/// Largest number of distinct values of a column that are counted; one more is stored, to show that there are more.
 const MOST_VALUES: usize = 1000;
-/// Largest number of different texts among numbers that are taken for missing values.
+/// Largest number of distinct texts in a numeric column that are taken for missing values.
 const MOST_TOKENS: usize = 8;
-/// Inverse of the largest fraction of such texts among the values.
+/// Texts are taken for missing values only if they are at most 1/`ROWS_OF_A_TOKEN` of a column's values.
 const ROWS_OF_A_TOKEN: usize = 5;
-/// Names of columns that say whom or what a row is about.
+/// Column names that identify the subject of a row, so that rows of one subject belong in one split.
 const WHOSE: &str = "customer patient user subject client person member device household";
 /// Maximum number of distinct integers that are taken for classes.
 pub(super) const MOST_CLASSES: usize = 20;
@@ -25,23 +24,23 @@ const ROWS_OF_A_CLASS: usize = 5;
 /// Largest number of distinct texts that are taken for a category.
 const MOST_KINDS: usize = 50;
 
-/// Observations about the values of a column.
+/// Statistics of the values of a column.
 #[derive(Default)]
 pub(super) struct Column {
     pub(super) name: String,
-    /// Number of rows by value, for up to [`MOST_VALUES`] different ones.
+    /// Number of rows of each distinct text, for at most [`MOST_VALUES`] + 1 texts.
     pub(super) values: HashMap<String, usize>,
     /// Number of rows in which the text is not empty.
     pub(super) count: usize,
-    /// Number of rows without a value.
+    /// Number of rows in which the text is empty.
     pub(super) empty: usize,
-    /// Number of rows for each text that may mean a missing value.
+    /// Number of rows of each text in [`NOTHING`], which may mean a missing value.
     pub(super) nothing: BTreeMap<&'static str, usize>,
-    /// Forms in which values are numbers (texts that may mean missing values are not counted).
+    /// Number of rows whose text is a number, for each form of numbers; texts in [`NOTHING`] are not counted.
     pub(super) fits: Fits,
-    /// Number of rows for each text that is a number in no form, for up to one more than [`MOST_TOKENS`] different ones.
+    /// Number of rows of each text that is a number in no form, for at most [`MOST_TOKENS`] + 1 texts.
     pub(super) others: BTreeMap<String, usize>,
-    /// Whether texts among its numbers are classes of the target, and so no missing values.
+    /// Whether texts among the column's numbers are classes of the target and thus no missing values.
     pub(super) has_classes: bool,
     /// A hash of all texts in order.
     pub(super) hash: DefaultHasher,
@@ -49,9 +48,9 @@ pub(super) struct Column {
     /// Whether every number is one more than the previous one.
     pub(super) is_counting: bool,
     pub(super) last: Option<f32>,
-    /// Number of texts that are a number in no form.
+    /// Number of rows whose text is a number in no form.
     pub(super) no_number: usize,
-    /// Date formats that match each of these; `None` before the first.
+    /// Date formats that match all texts that are no numbers; `None` before the first such text.
     pub(super) dates: Option<Vec<&'static str>>,
 }
 
@@ -100,7 +99,8 @@ impl Column {
         numbers > 0 && numbers + others == self.fits.texts && self.fits.signs.len() <= 1
     }
 
-    /// The few texts among many numbers that are none, each in several rows: they may mean missing values.
+    /// Texts in a numeric column that may mean missing values, with their numbers of rows: few distinct texts that are
+    /// no numbers, each in several rows. Empty if they are too many.
     pub(super) fn tokens(&self) -> impl Iterator<Item = (&str, usize)> {
         let others = || self.others.values();
         let are_few = !self.has_classes
@@ -111,7 +111,7 @@ impl Column {
         tokens.map(|(text, rows)| (text.as_str(), *rows))
     }
 
-    /// Whether all values are labels, 0 or 1, except texts that may mean missing values.
+    /// Whether all values are labels (0, 1, `true`, `false`), except texts that may mean missing values.
     pub(super) fn is_label(&self, form: NumberForm) -> bool {
         let mut texts = self.values.keys();
         let is_nothing = |text: &str| self.nothing.contains_key(text);
@@ -120,7 +120,7 @@ impl Column {
             && texts.all(|text| is_nothing(text) || label(text, form.decimal).is_some())
     }
 
-    /// The first of [`DATES`] that fits all texts, and whether another one fits them too.
+    /// The first of [`DATES`] that matches all texts, and whether another one matches them too; `None` if none matches.
     pub(super) fn date(&self) -> Option<(&'static str, bool)> {
         let forms = self.dates.as_ref()?;
         let is_date = self.no_number == self.fits.texts;
@@ -137,10 +137,10 @@ impl Column {
         self.empty + missing.iter().map(of_text).sum::<usize>()
     }
 
-    /// Whether the column holds classes, and why.
+    /// Whether the values of a target column are classes, and why.
     ///
     /// # Errors
-    /// Texts of nearly as many kinds as rows, as a phrase.
+    /// A phrase: more distinct texts than half of the rows, which are probably no classes.
     pub(super) fn guess_classes(
         &self,
         rows: usize,
@@ -164,7 +164,7 @@ impl Column {
         Ok((false, why.to_owned()))
     }
 
-    /// The number of different values, as far as it is known.
+    /// The number of distinct values as text; "more than …" if not all were counted.
     fn kinds(&self) -> String {
         match self.values.len() {
             more if more > MOST_VALUES => format!("more than {MOST_VALUES}"),
@@ -172,7 +172,8 @@ impl Column {
         }
     }
 
-    /// How many customers, patients and so on there are, where the column names one for each row and most have several rows.
+    /// The number of customers, patients and so on as text, if the column's name says that it identifies them and it
+    /// has many, with two or more rows on average; otherwise `None`.
     pub(super) fn groups(&self) -> Option<String> {
         let name = self.name.to_lowercase();
         let is_named = self.is_named_id() || WHOSE.split(' ').any(|whose| whose == name);
@@ -180,7 +181,7 @@ impl Column {
         (is_named && is_repeated && !self.has_fraction).then(|| self.kinds())
     }
 
-    /// Number of rows that have one of `values`.
+    /// Number of rows whose text is counted in `values`.
     fn counted(&self) -> usize {
         self.values.values().sum()
     }
@@ -193,7 +194,7 @@ impl Column {
     /// Why the column only numbers or identifies rows; `None` if it does not.
     pub(super) fn is_id(&self, rows: usize) -> Option<&'static str> {
         let is_counting = self.is_counting && self.count == rows && !self.has_fraction && rows > 2;
-        // With more values than are counted, duplicates are unknown.
+        // Beyond the distinct values that are counted, duplicates are not detected.
         let is_distinct = self.values.len() == rows.min(MOST_VALUES + 1) && !self.has_fraction;
         match () {
             () if is_counting && self.no_number == 0 => Some("counts the rows"),
@@ -203,8 +204,8 @@ impl Column {
     }
 }
 
-/// Makes texts among the numbers of other columns no missing values where they are classes of a target: rows of a
-/// class would be left out.
+/// Marks columns among whose numbers there are texts that are also classes of a target. Such texts then do not mean
+/// missing values, since that would leave out the rows of a class.
 pub(super) fn keep_classes(columns: &mut [Column], targets: &[usize], form: NumberForm) {
     let of_texts = targets.iter().map(|place| &columns[*place]);
     let of_texts = of_texts.filter(|column| !column.is_number(form));
@@ -231,16 +232,16 @@ pub(super) fn missing_values(columns: &[Column], form: NumberForm) -> Vec<&str> 
     missing
 }
 
-/// A guess how a column is used.
+/// A guess of how a column is used.
 pub(super) enum Found {
-    /// A feature; contains its entry in `columns`, if it needs one, and the reason.
+    /// A feature; `None` if it needs no entry in `columns`, otherwise that entry and the reason for it.
     Feature(Option<(String, String)>),
-    /// A column without information; contains the reason.
+    /// A column to be ignored; contains the reason.
     Nothing(String),
 }
 
 impl Column {
-    /// A guess how a feature is read; `gaps` is a text about missing values, if there are any.
+    /// A guess of how a feature is read; `gaps` is a text about missing values, empty if there are none.
     pub(super) fn feature(&self, form: NumberForm, gaps: &str) -> Found {
         let has_gaps = !gaps.is_empty();
         let entry = |what: &str, missing: &str, why: String| {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::tests::features;
 use super::*;
 
-/// Opens a table of the fixtures as a manifest would, and compares every feature of every row.
+/// Opens a table of the fixtures with the settings `manifest`, and compares every feature of every row.
 fn compare(name: &str, manifest: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/tables");
     let mut spec: CsvSpec = toml::from_str(manifest).unwrap();

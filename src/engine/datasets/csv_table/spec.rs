@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::super::{FilePaths, TargetColumns, split};
 use super::column_spec::Columns;
 use super::number_form::{NumberForm, without_unit};
-use super::rows_spec::RowsSpec;
+use super::reading::Dialect;
+use super::rows_spec::TableSplitSpec;
 use super::value::{Decimal, Thousands};
 use crate::manifest::is_default;
 
-/// A table in CSV files with a header: one column is the target, the others are features: numbers, or what `columns` says.
+/// A table in CSV or Parquet files: one column is the target, the others are features: numbers, or what `columns` says.
 ///
 /// Rows are split by the run's seed; each class in proportion where the target is a class. Statistics for
 /// normalisation, and what stands for missing values, are those of the training rows alone.
@@ -29,6 +30,10 @@ pub struct CsvSpec {
     /// Columns that are no features.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<String>,
+    /// Whether the first line of a CSV file has the names of its columns. Without them columns are named `c1`, `c2` and so on.
+    // Not serialised if `true`, so that cells of manifests without the key keep their hashes.
+    #[serde(default = "split::default_true", skip_serializing_if = "Clone::clone")]
+    pub header: bool,
     /// What separates columns: `,`, `;`, `|` or a tab (`"\t"`).
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(extend("default" = ","))]
@@ -52,7 +57,7 @@ pub struct CsvSpec {
     /// Which rows are held out, where they are not drawn from the run's seed: `{ by = "date" }`, `{ group = "customer" }`,
     /// `{ column = "part" }`, or files of their own, `{ validation = "v.csv", test = "t-*.csv" }`; docs/tables.md.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub split: Option<RowsSpec>,
+    pub split: Option<TableSplitSpec>,
     /// Share of the rows to validate on, drawn from the run's seed.
     #[serde(default = "split::default_share")]
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
@@ -78,7 +83,15 @@ impl Default for Separator {
 }
 
 impl CsvSpec {
-    /// A number as this table has it.
+    /// How the table's files are divided into rows and columns.
+    pub(super) fn dialect(&self) -> Dialect {
+        Dialect {
+            separator: self.separator.0,
+            has_header: self.header,
+        }
+    }
+
+    /// The number that a text stands for, read with `decimal`, `thousands` and `units`; `None` if it is not a number.
     pub(super) fn number(&self, text: &str) -> Option<f32> {
         let form = NumberForm {
             decimal: self.decimal,

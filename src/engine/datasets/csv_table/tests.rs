@@ -17,6 +17,7 @@ pub(super) fn table(text: &str) -> (TempDir, CsvSpec) {
         target: "y".into(),
         classes: false,
         ignore: Vec::new(),
+        header: true,
         separator: Separator::default(),
         decimal: Decimal::Point,
         thousands: None,
@@ -81,12 +82,12 @@ fn classes_that_are_numbers_are_sorted_as_numbers() {
     );
 }
 
-/// Entries of `columns` from TOML.
+/// The setting `columns`, parsed from TOML.
 pub(super) fn columns(text: &str) -> Columns {
     toml::from_str(text).unwrap()
 }
 
-/// The features of rows.
+/// The features of these rows, concatenated.
 pub(super) fn features(open: &OpenDataset, rows: &[u32]) -> Vec<f32> {
     read(&*open.dataset, rows).0
 }
@@ -223,7 +224,7 @@ fn rows_that_are_not_trained_on_change_nothing_that_is_fitted() {
         .chunks(width)
         .flat_map(|row| row[..width - 1].to_vec())
         .collect();
-    // The kind that only rows held out have is a column of its own, which is 0.
+    // The category that only held-out rows have is a column of its own, which is 0 in all rows.
     assert_eq!(
         after.dataset.normalisation().columns.last().unwrap(),
         "k=other"
@@ -245,7 +246,7 @@ fn a_wrong_target_gets_the_nearest_name() {
     spec.target = "label".into();
     let expected = "`table.csv` has no column `label`; it has `width`, `height`";
     assert_eq!(message(&spec), expected);
-    // Every name at once.
+    // All wrong names and settings are reported at once.
     spec.columns = columns("wdith = { missing = \"mean\" }\nwidth = { missing = \"kind\" }");
     let text = message(&spec);
     for part in [
@@ -262,7 +263,7 @@ fn other_mistakes_are_sentences_too() {
     let (_folder, spec) = table("y,y\n1,2\n");
     assert_eq!(message(&spec), "`table.csv` has two columns `y`");
     let (_folder, spec) = table("a,y\n");
-    assert!(message(&spec).starts_with("`table.csv` has 0 rows under its header"));
+    assert!(message(&spec).starts_with("`table.csv` has 0 rows"));
     let (_folder, spec) = table("y\n1\n");
     assert_eq!(
         message(&spec),

@@ -1,10 +1,10 @@
-//! [`Row`]: the texts of a row; [`Value`]: a parsed text; [`Decimal`], [`Thousands`]: what a number contains.
+//! [`Row`]: the texts of a row; [`Value`]: a parsed text; [`Decimal`], [`Thousands`]: the separators of a number.
 
 use csv::StringRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A row of a file.
+/// A row of a file; `order` has the file's index of each column, `None` if the columns are in the layout's order.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'r> {
     pub(super) record: &'r StringRecord,
@@ -14,7 +14,7 @@ pub(super) struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    /// Index in the file of a column of the layout.
+    /// Index in the row's file of the column with index `column` in the layout.
     pub(super) fn place(self, column: usize) -> usize {
         self.order.map_or(column, |order| order[column])
     }
@@ -60,7 +60,7 @@ pub enum Thousands {
     Apostrophe,
 }
 
-/// A label: 1 if present, 0 if absent; written as 1 and 0, or as `true` and `false` in any case.
+/// The value of a label: 1 for `1` or `true`, 0 for `0` or `false`, in any case; `None` for other texts.
 pub(in super::super) fn label(text: &str, decimal: Decimal) -> Option<f32> {
     if text.eq_ignore_ascii_case("true") {
         return Some(1.0);
@@ -72,7 +72,7 @@ pub(in super::super) fn label(text: &str, decimal: Decimal) -> Option<f32> {
     [0.0, 1.0].contains(&number).then_some(number)
 }
 
-/// A finite number; `nan`, `inf` and numbers with thousands separators are refused.
+/// The finite number that `text` is; `None` for `nan`, `inf`, numbers with thousands separators and other texts.
 pub(in super::super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
     let number: f64 = match decimal {
         Decimal::Point => text.parse().ok()?,

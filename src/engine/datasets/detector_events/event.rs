@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::super::generator::uniform;
 use super::DetectorEventsSpec;
 
-/// The numbers of an event, in order: energies in keV, momenta in keV/c, positions in mm.
+/// Names of the 22 numbers of an event, in order: energies in keV, momenta in keV/c, positions in mm.
 pub const PHI_COLUMNS: [&str; 22] = [
     "#gamma",
     "E_gamma_tot_keV",
@@ -52,7 +52,7 @@ pub(super) struct Drawn {
 }
 
 impl DetectorEventsSpec {
-    /// Draws a capture into `phi`, which must be zeros.
+    /// Draws the numbers of a capture ([`PHI_COLUMNS`]) into `phi`, which must be zeros.
     pub(super) fn draw(&self, rng: &mut ChaCha8Rng, phi: &mut [f32]) -> Drawn {
         let position_mm = self.position(rng);
         let material = below(rng, MATERIALS_KEV.len());
@@ -87,14 +87,14 @@ impl DetectorEventsSpec {
     }
 }
 
-/// `count` energies that sum to `total`, uniformly distributed: exponential variables divided by their sum.
+/// `count` energies that sum to `total`, uniform among all such energies: exponential variables divided by their sum.
 fn energies(rng: &mut ChaCha8Rng, count: usize, total: f64) -> Vec<f64> {
     let parts: Vec<f64> = (0..count).map(|_| waiting_time(rng)).collect();
     let sum: f64 = parts.iter().sum();
     parts.into_iter().map(|part| total * part / sum).collect()
 }
 
-/// A unit vector, uniform on the sphere.
+/// A random unit vector, uniform on the sphere.
 fn direction(rng: &mut ChaCha8Rng) -> [f64; 3] {
     let z = 2.0 * uniform(rng) - 1.0;
     let across = (1.0 - z * z).max(0.0).sqrt();

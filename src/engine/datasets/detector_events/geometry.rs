@@ -11,7 +11,7 @@ const GOLDEN_ANGLE: f64 = 2.399_963_229_728_653;
 #[derive(Debug)]
 pub(super) struct Detector {
     voxels: Vec<Voxel>,
-    /// Squared radius of a disc with the area of a voxel.
+    /// Squared radius in mm² of a disc with the area of a voxel.
     disc_mm2: f64,
     attenuation_mm: f64,
 }
@@ -24,7 +24,7 @@ struct Voxel {
 }
 
 impl Detector {
-    /// Bottom, side and top get voxels in proportion to their area, in order of height.
+    /// Places the voxels in order of height; bottom, side and top get numbers of voxels in proportion to their areas.
     pub(super) fn new(spec: &DetectorEventsSpec) -> Self {
         let (radius, height) = (spec.radius_mm, spec.height_mm);
         let cap = PI * radius * radius;
@@ -62,7 +62,7 @@ impl Detector {
     }
 }
 
-/// Point `index` of `count` on a disc at height `z`.
+/// Voxel `index` of the `count` voxels on a disc (bottom or top) at height `z` in mm.
 fn cap_voxel(index: usize, count: usize, radius: f64, z: f64) -> Voxel {
     let (sin, cos) = libm::sincos(index as f64 * GOLDEN_ANGLE);
     let r = radius * ((index as f64 + 0.5) / count as f64).sqrt();
@@ -72,7 +72,7 @@ fn cap_voxel(index: usize, count: usize, radius: f64, z: f64) -> Voxel {
     }
 }
 
-/// Point `index` of `count` on the side, from below.
+/// Voxel `index` of the `count` voxels on the side, in order of height.
 fn side_voxel(index: usize, count: usize, radius: f64, height: f64) -> Voxel {
     let (sin, cos) = libm::sincos(index as f64 * GOLDEN_ANGLE);
     let z = height * ((index as f64 + 0.5) / count as f64 - 0.5);
@@ -108,7 +108,8 @@ mod tests {
     fn light_falls_off_with_the_distance() {
         let mut light = Vec::new();
         detector(2000.0).light([0.0; 3], &mut light);
-        // From the centre, the side's middle is 2 m away: share a²/(4 d²) of the whole and 1/e of it.
+        // A voxel in the middle of the side is 2 m from the centre: it gets the fraction a²/(4 d²) of the light, times
+        // 1/e.
         let middle = light[light.len() / 2];
         let area = 24.0 * PI / 7789.0; // m²: 4π for each cap, 16π for the side
         let expected = area / (4.0 * PI * 4.0) * (-1.0_f64).exp();

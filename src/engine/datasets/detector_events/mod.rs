@@ -21,7 +21,7 @@ use super::{DatasetError, DatasetFacts, Features, OpenDataset, Splits, Target, T
 use crate::base::{Purpose, Seed};
 use geometry::Detector;
 
-/// Part of the fingerprint: increased when the generator's output changes.
+/// Version of the generator, part of the fingerprint; increased when the generator's output changes.
 const VERSION: u32 = 1;
 
 impl DetectorEventsSpec {
@@ -46,7 +46,7 @@ impl DetectorEventsSpec {
         Ok(OpenDataset::new(table, splits))
     }
 
-    /// All events in original units.
+    /// All events, with features that are not normalised.
     fn generate(&self) -> Table {
         let detector = Detector::new(self);
         let mut features = vec![0.0; self.samples * PHI_COLUMNS.len()];

@@ -80,7 +80,7 @@ fn hits_are_poisson() {
     for voxel in 0..4 {
         let (mean, expected) = (sums[voxel] / f64::from(draws), 1.5 * light[voxel]);
         let variance = squares[voxel] / f64::from(draws) - mean * mean;
-        // Five standard errors of the mean and of the variance.
+        // The bound is five standard errors of the mean and of the variance.
         let (of_mean, of_variance) = (expected, expected + 2.0 * expected * expected);
         let bound = |square: f64| 5.0 * (square / f64::from(draws)).sqrt() + 1e-12;
         assert!(

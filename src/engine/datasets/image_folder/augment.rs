@@ -59,7 +59,7 @@ pub struct AugmentSpec {
 }
 
 impl AugmentSpec {
-    /// Changes nothing.
+    /// No augmentation.
     pub const NONE: Self = Self {
         flip: 0.0,
         rotation: 0.0,
@@ -75,13 +75,13 @@ impl AugmentSpec {
         *self == Self::NONE
     }
 
-    /// Whether batches are mixed after the images were augmented.
+    /// Whether batches are mixed (`mixup` or `cutmix`) after the images were augmented.
     pub(crate) fn mixes(&self) -> bool {
         self.mixup > 0.0 || self.cutmix > 0.0
     }
 
     /// Checks that the augmentation is possible for targets that are numbers or labels: `CutMix` is not, since such
-    /// targets cannot be mixed by area.
+    /// targets cannot be mixed by area. `targets` names the targets in the message.
     pub(in super::super) fn check_numbers(&self, targets: &str) -> Result<(), DatasetError> {
         if self.cutmix == 0.0 {
             return Ok(());
@@ -91,7 +91,7 @@ impl AugmentSpec {
         )))
     }
 
-    /// Whether images are changed before they are resized.
+    /// Whether images are augmented before they are resized.
     pub(super) fn changes_originals(&self) -> bool {
         let all = [self.flip, self.rotation, self.brightness, self.contrast];
         all.iter().any(|amount| *amount != 0.0)
@@ -110,11 +110,11 @@ impl Default for AugmentSpec {
     }
 }
 
-/// The random parameters of one image.
+/// The random parameters with which one image is augmented.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) struct Draw {
     is_flipped: bool,
-    /// Degrees, counter-clockwise.
+    /// Angle in degrees, counter-clockwise.
     rotation: f64,
     brightness: f32,
     contrast: f32,
@@ -126,8 +126,8 @@ pub(in super::super) struct Draw {
 }
 
 impl Draw {
-    /// Always draws six numbers before those of an erased rectangle, so that disabling one augmentation does not alter
-    /// the others; `size` is the size of the resized image.
+    /// Draws the parameters. Six numbers are always drawn before those of an erased rectangle, so that disabling one
+    /// augmentation does not alter the others; `size` is the size of the resized image.
     pub(in super::super) fn new(spec: &AugmentSpec, size: Size, rng: &mut ChaCha8Rng) -> Self {
         let flip: f64 = rng.r#gen();
         let mut symmetric = |most: f64| most * (2.0 * rng.r#gen::<f64>() - 1.0);
@@ -160,7 +160,7 @@ impl Draw {
         }
         let (width, channels) = (image.width, image.channels);
         let mut pixels = vec![0; image.pixels.len()];
-        // Columns of the image, and of the result: the padded image shifted by `right`.
+        // First column that is copied from the image, and the column of the result to which it is copied.
         let (from, to) = (right.saturating_sub(padding), padding.saturating_sub(right));
         let columns = width.saturating_sub(from.max(to)) * channels;
         for row in 0..image.height {

@@ -1,7 +1,7 @@
-//! Finds images that cannot be decoded, if the manifest leaves them out.
+//! Finds images that cannot be decoded, if the manifest leaves them out (`damaged = "leave-out"`).
 //!
 //! Planner ([`reasons`]) and run ([`found`]) decode every image once and cache the result until a file changes: the
-//! planner with its other facts about files, runs in a file in the user's cache folder.
+//! planner with its other facts about files, a run in a file in the user's cache folder.
 
 use std::collections::HashMap;
 use std::fs;
@@ -28,13 +28,13 @@ pub enum Damaged {
     LeaveOut,
 }
 
-/// Name of the fact in the cache.
+/// Name of the cached fact: why an image cannot be decoded.
 const FACT: &str = "decodes";
 
-/// Why each of `files` cannot be decoded; an empty text for one that can.
+/// For each of `files` the reason why it cannot be decoded; empty if it can.
 ///
 /// # Errors
-/// [`DatasetError::Unreadable`]: an unreadable file may be undamaged.
+/// [`DatasetError::Unreadable`] if a file cannot be read, since it may be undamaged.
 pub(super) fn reasons(
     files: &[PathBuf],
     cache: &mut FingerprintCache,
@@ -52,7 +52,7 @@ pub(super) fn reasons(
     files.collect()
 }
 
-/// Whether each of `files` cannot be decoded.
+/// For each of `files` whether it cannot be decoded.
 ///
 /// # Errors
 /// As [`reasons`].

@@ -80,7 +80,7 @@ fn read<T>(
     })
 }
 
-/// Width and height, which can be decoded.
+/// Width and height from a PNG header; an error if they are 0 or too large.
 fn png_size(decoder: &mut png::Decoder<Bytes<'_>>) -> Result<(usize, usize), String> {
     let info = decoder.read_header_info().map_err(text)?;
     check(info.width as usize, info.height as usize)
@@ -104,7 +104,7 @@ fn png(mut decoder: png::Decoder<Bytes<'_>>) -> Result<(Image, Orientation), Str
     if frame.bit_depth == BitDepth::Sixteen {
         pixels = to_eight_bits(&pixels);
     }
-    // Read at the end, because the EXIF chunk may come after the pixels.
+    // EXIF data are read at the end, because their chunk may come after the pixels.
     let exif = reader.info().exif_metadata.as_deref();
     let image = rgb(size, pixels, channels(frame.color_type));
     Ok((image, Orientation::of(exif)))
@@ -125,7 +125,7 @@ fn jpeg(mut decoder: JpegDecoder<Bytes<'_>>) -> Result<(Image, Orientation), Str
 
 fn jpeg_options() -> DecoderOptions {
     DecoderOptions::default()
-        .set_max_width(usize::from(u16::MAX)) // our smaller limits are checked first, with a better message
+        .set_max_width(usize::from(u16::MAX)) // `check` applies smaller limits before, with a better message
         .set_max_height(usize::from(u16::MAX))
         .set_strict_mode(true)
         .jpeg_set_out_colorspace(ColorSpace::RGB)
@@ -156,7 +156,7 @@ fn channels(color: ColorType) -> usize {
     }
 }
 
-/// `value · 255 / 65535`, rounded, of 16-bit values, most significant byte first.
+/// Converts 16-bit values (most significant byte first) to 8 bits: `value · 255 / 65535`, rounded.
 fn to_eight_bits(bytes: &[u8]) -> Vec<u8> {
     let values = bytes.chunks_exact(2);
     let values = values.map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
@@ -164,7 +164,7 @@ fn to_eight_bits(bytes: &[u8]) -> Vec<u8> {
     values.map(|value| ((value + 128) / 257) as u8).collect()
 }
 
-/// Converts to RGB: repeats grey, drops alpha.
+/// Converts pixels of 1 to 4 channels to RGB: repeats grey, drops alpha.
 fn rgb((width, height): (usize, usize), pixels: Vec<u8>, channels: usize) -> Image {
     let all = pixels.chunks_exact(channels);
     Image {

@@ -14,7 +14,7 @@ use super::listing::Listing;
 use super::pixel_file::{Form, PixelFile, cache_folder};
 use super::pixels::{Image, write as write_pixels};
 
-/// Images, decoded on each read.
+/// Images that are decoded on each read, unless decoded images are kept in memory or in a file.
 pub(super) struct ImageFolder {
     listing: Listing,
     targets: Targets,
@@ -27,14 +27,14 @@ pub(super) struct ImageFolder {
 }
 
 impl ImageFolder {
-    /// Numbers to predict are normalised by the training rows' mean and standard deviation.
+    /// The dataset of a run; numeric targets are normalised by mean and standard deviation of the rows `train`.
     pub(super) fn new(listing: Listing, spec: ImageFolderSpec, train: &[u32]) -> Self {
         let mut folder = Self::with(listing, spec, Normalisation::of_pixels(127.5, 127.5));
         folder.targets.normalise(&mut folder.normalisation, train);
         folder
     }
 
-    /// A dataset of the images and targets of `listing`.
+    /// A dataset of the images and targets of `listing`; targets are not normalised yet.
     fn with(mut listing: Listing, spec: ImageFolderSpec, normalisation: Normalisation) -> Self {
         let targets = Targets {
             form: spec.target_of(listing.class_names.len()),
@@ -53,7 +53,7 @@ impl ImageFolder {
         }
     }
 
-    /// A dataset of the images of `listing`, with targets normalised by `normalisation`.
+    /// A dataset of new images for a trained model; targets are normalised by its `normalisation`.
     pub(super) fn prepared(
         listing: Listing,
         spec: ImageFolderSpec,

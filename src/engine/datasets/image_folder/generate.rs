@@ -21,7 +21,7 @@ const UNFINISHED: &str = ".fieldtrial-generating-";
 /// Version of the generator; increased when its output changes.
 const VERSION: u32 = 1;
 
-/// Whether a folder exists.
+/// Whether an image folder exists or must be generated.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     /// The folder exists and is read unchanged.
@@ -67,7 +67,8 @@ impl Stamp {
     }
 }
 
-/// Whether `folder` exists; a generated one must match `spec`. A folder without a stamp is the user's and always matches.
+/// Whether `folder` exists. A generated folder must match `spec`; a folder without a stamp file was not generated and
+/// always matches.
 ///
 /// # Errors
 /// [`DatasetError::Mismatch`] when it was generated from other parameters, or `spec` is out of range.
@@ -120,8 +121,8 @@ fn is_empty(folder: &Path) -> Result<bool, DatasetError> {
     }
 }
 
-/// Writes the images to a temporary folder beside `folder`, then renames it. Returns whether it wrote any: another
-/// process may have generated the folder first.
+/// Writes the images to a temporary folder beside `folder`, then renames it. Returns `false` if another process has
+/// generated the folder first.
 pub(super) fn write(
     spec: &GenerateSpec,
     folder: &Path,
@@ -168,8 +169,8 @@ pub(super) fn write(
     Ok(true)
 }
 
-/// Waits for the lock of the parent folder of `folder`; the operating system releases it when the process ends.
-/// `None` where folders cannot be locked.
+/// Locks `folder`, waiting for other processes; the operating system releases the lock when the process ends. `None` if
+/// folders cannot be locked.
 fn lock(folder: &Path) -> Option<fs::File> {
     let folder = fs::File::open(folder).ok()?;
     folder.lock().ok()?;
@@ -202,7 +203,7 @@ fn publish(beside: TempDir, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Temporary folders are readable by their owner only; this sets the permissions of a normal folder.
+/// Gives a temporary folder, which only its owner can read, the permissions of a normal folder.
 #[cfg(unix)]
 fn open_to_all(folder: &Path) -> io::Result<()> {
     let class = fs::read_dir(folder)?

@@ -16,30 +16,30 @@ use crate::base::text::count;
 /// The CSV file, and the columns of it that are read.
 struct Labels<'a> {
     spec: &'a ImageFolderSpec,
-    /// The file, for messages.
+    /// Path of the CSV file, for messages.
     path: PathBuf,
     text: &'a str,
     names: Vec<String>,
     /// Indices of the columns that are to be predicted.
     targets: Vec<usize>,
-    /// The folders that are splits.
+    /// The folders that are splits; empty if no folders are splits.
     folders: Vec<(&'static str, Part)>,
 }
 
-/// The rows, as far as they are read.
+/// What has been read from the rows so far.
 #[derive(Default)]
 struct Rows {
     faults: Faults,
     /// Number of bytes of the file in which line ends have been counted.
     counted: usize,
     line_ends: usize,
-    /// The line of every image.
+    /// For each image that was named, the line that names it.
     seen: HashMap<String, usize>,
     files: Vec<PathBuf>,
     names: Vec<String>,
     parts: Vec<Part>,
     values: Vec<f32>,
-    /// The class of every row, with its line.
+    /// The class of each row, with the row's line.
     classes: Vec<(String, usize)>,
 }
 
@@ -128,7 +128,7 @@ fn targets(
 }
 
 impl Labels<'_> {
-    /// Adds a row, or its mistake.
+    /// Adds a row to `rows`, or what is wrong with it to `rows.faults`.
     fn add(&self, rows: &mut Rows, record: &StringRecord) {
         let line = self.line(rows, record);
         if record.len() != self.names.len() {
@@ -169,7 +169,7 @@ impl Labels<'_> {
         }
     }
 
-    /// The name of an image in the dataset's folder, with `/` on every system, and its split.
+    /// Name (with `/` on every system) and split of the image that `text` names; or what is wrong with it.
     fn image(&self, rows: &Rows, text: &str) -> Result<(String, Part), String> {
         if text.is_empty() {
             return Err("nothing there".to_owned());
@@ -202,7 +202,7 @@ impl Labels<'_> {
         Ok((name, part))
     }
 
-    /// The listing, if no row has a mistake.
+    /// The listing of all images, or an error with the faults of all rows.
     fn finish(&self, mut rows: Rows) -> Result<Listing, DatasetError> {
         let mut classes: BTreeMap<&str, u32> = BTreeMap::new();
         if rows.faults.is_empty() {

@@ -12,12 +12,12 @@ use crate::base::Seed;
 use crate::diag::list_of;
 
 const IMAGES: [&str; 3] = ["png", "jpg", "jpeg"];
-/// Unsupported image formats: an error, since skipping them would silently leave out samples.
+/// Extensions of unsupported image formats: they are an error, since skipping such files would silently omit samples.
 const FOREIGN: [&str; 8] = ["bmp", "gif", "tif", "tiff", "webp", "avif", "heic", "jxl"];
 
 /// Maximum depth of folders below a class folder.
 const DEEPEST: usize = 16;
-/// Largest number of classes or images in a message; the others are counted.
+/// Largest number of classes or images that a message names; the others are counted.
 const NAMED: usize = 8;
 
 /// The files of an image folder: classes sorted by name, and files in each class (by bytes, not by locale). If folders
@@ -30,25 +30,26 @@ pub(super) struct Listing {
     pub(super) names: Vec<String>,
     /// Class of each image; empty for numbers.
     pub(super) labels: Vec<u32>,
-    /// Numbers to predict, `(files, target.values_len())`; empty for classes.
+    /// Numbers or labels to predict, `(files, target.values_len())`; empty for classes.
     pub(super) values: Vec<f32>,
-    /// The split of every file; `Train` for all without folders for splits.
+    /// The split of every file; all are `Train` if no folders are splits.
     pub(super) parts: Vec<Part>,
     /// Whether there is a folder for the validation split.
     pub(super) has_validation: bool,
 }
 
 impl Listing {
-    /// Files that no folder assigns to a split are to train on.
+    /// Assigns files that have no split yet to the training split.
     pub(super) fn all_to_train(&mut self) {
         self.parts.resize(self.files.len(), Part::Train);
     }
 
     /// Lists `root` recursively, as torchvision's `ImageFolder` does. Hidden entries and files that are not images are
-    /// skipped; if there are folders for splits, so is everything outside of them.
+    /// skipped; if folders are splits, everything outside of them is skipped too.
     ///
     /// # Errors
-    /// [`DatasetError`]: no class folders, one without an image, a class that `train` lacks, another image format.
+    /// [`DatasetError`]: no class folders, a class folder without an image, a class that `train` lacks, an unsupported
+    /// image format.
     pub(super) fn of(root: &Path) -> Result<Self, DatasetError> {
         let mut listing = Self::default();
         let splits = folders(root)?;
@@ -75,7 +76,8 @@ impl Listing {
         )))
     }
 
-    /// Adds all class folders of `root`, and takes their names as those of the classes.
+    /// Adds the images of all class folders of `root`; the folders' names become the names of the classes. Names of
+    /// images begin with `within`.
     fn add_classes(&mut self, within: &str, root: &Path) -> Result<(), DatasetError> {
         for (class, folder) in class_folders(root)? {
             let label = self.class_names.len() as u32;
@@ -115,7 +117,8 @@ impl Listing {
         Ok(())
     }
 
-    /// Adds the images in `folder`, whose relative name is `within`, `depth` levels below its class folder.
+    /// Adds the images in `folder` and its subfolders. `within` is the folder's name in the dataset, `depth` its level
+    /// below the class folder.
     pub(super) fn add_images(
         &mut self,
         within: &str,
@@ -153,7 +156,8 @@ impl Listing {
         Ok(())
     }
 
-    /// Checks the headers of all files of `root`; those recorded as good in `cache` are not read again.
+    /// Checks the headers of all files of `root`; an unchanged file whose header was valid before (in `cache`) is not
+    /// read again.
     pub(super) fn check_headers(
         &self,
         root: &Path,
@@ -171,8 +175,8 @@ impl Listing {
         faults.into_result(root, "is damaged")
     }
 
-    /// Message on images that cannot be decoded, for these reasons; `of` names what the images are left out of. `None`
-    /// if there are none.
+    /// A message about the images that cannot be decoded, `None` if there are none: `reasons` has an empty text for
+    /// every other image, `of` follows the words "are left out".
     pub(super) fn damaged(&self, reasons: &[String], of: &str) -> Option<String> {
         let damaged = self.names.iter().zip(reasons);
         let damaged = damaged.filter(|(_, reason)| !reason.is_empty());
@@ -188,7 +192,7 @@ impl Listing {
         })
     }
 
-    /// Removes the images that are `damaged`.
+    /// Removes the images for which `damaged` is true.
     ///
     /// # Errors
     /// [`DatasetError::Mismatch`] if no training image is left, or none of a class.
@@ -209,7 +213,7 @@ impl Listing {
         )))
     }
 
-    /// Removes the images that are `damaged`, without checking what remains.
+    /// Removes the images for which `damaged` is true, without checking what remains.
     pub(super) fn remove(&mut self, damaged: &[bool]) {
         let width = self.values.len() / self.files.len().max(1);
         let of_values = damaged
@@ -222,8 +226,8 @@ impl Listing {
         keep(&mut self.parts, damaged);
     }
 
-    /// The rows of each split: given by folders; else `validation_fraction` of every class for validation (with numeric
-    /// targets, of all images).
+    /// The rows of each split, as given by folders. Without a folder for validation, `fraction` of the training rows of
+    /// every class (with numeric targets: of all training rows) becomes the validation split.
     pub(super) fn splits(&self, seed: Seed, fraction: f64) -> Result<Splits, DatasetError> {
         let mut splits = Splits::of(self.parts.iter().copied());
         let count = validation_rows(splits.train.len(), fraction)?;
@@ -241,7 +245,7 @@ impl Listing {
     }
 }
 
-/// Removes the entries that are `damaged`.
+/// Removes the entries for which `damaged` is true.
 fn keep<T>(entries: &mut Vec<T>, damaged: &[bool]) {
     let mut damaged = damaged.iter();
     entries.retain(|_| damaged.next() != Some(&true));

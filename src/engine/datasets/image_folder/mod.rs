@@ -94,7 +94,7 @@ impl ImageFolderSpec {
         }
     }
 
-    /// Whether there is a folder to validate on, so that `validation.fraction` takes nothing.
+    /// Whether a folder is the validation split, so that `validation.fraction` has no effect.
     pub(super) fn splits_itself(&self) -> bool {
         let folders = parts::folders(&self.path).unwrap_or_default();
         folders.iter().any(|(_, part)| *part == Part::Validation)

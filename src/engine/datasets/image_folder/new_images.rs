@@ -1,22 +1,23 @@
-//! Images that a trained model has not seen.
+//! New images for a trained model, prepared like its training images.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::{Dataset, DatasetError, FingerprintCache, Known};
+use super::super::{Dataset, DatasetError, FingerprintCache, TrainingDataInfo};
 use super::folder::ImageFolder;
 use super::listing::Listing;
 use super::{ImageFolderSpec, damaged};
 
 impl ImageFolderSpec {
-    /// The images below [`Self::path`], or the single one, with remarks for the user. With targets, the images are in
-    /// class folders or listed by `labels`, as in training; otherwise all images in any subfolder are taken.
+    /// The images below [`Self::path`], or the single image that it names, with remarks for the user. If targets are
+    /// wanted, the images are in class folders or listed by `labels`, as in training; otherwise all images in any
+    /// subfolder are read. Images that cannot be decoded are left out.
     ///
     /// # Errors
-    /// No image, classes that the model does not know. Images that cannot be decoded are left out.
+    /// No image that can be decoded; classes that the model does not know.
     pub(in super::super) fn new_images(
         &self,
-        known: &Known<'_>,
+        known: &TrainingDataInfo<'_>,
     ) -> Result<(Arc<dyn Dataset>, Vec<String>), DatasetError> {
         let mut listing = if known.wants_target {
             self.labelled(known.class_names)?
@@ -38,7 +39,8 @@ impl ImageFolderSpec {
         Ok((Arc::new(images), remark.into_iter().collect()))
     }
 
-    /// The images with their targets; classes get the model's numbers.
+    /// The images with their targets; class indices are those of the model. An error if the model does not know a
+    /// class.
     fn labelled(&self, class_names: &[String]) -> Result<Listing, DatasetError> {
         let mut listing = self.listing()?;
         let place = |name: &String| class_names.iter().position(|known| known == name);
@@ -65,10 +67,10 @@ impl ImageFolderSpec {
 }
 
 impl Listing {
-    /// All images below `root` in any folder, or the single image `root`.
+    /// All images in `root` and its subfolders, or the single image `root`, without targets.
     ///
     /// # Errors
-    /// As [`Listing::of`]; no image at all.
+    /// A folder that cannot be read, an unsupported image format, no image.
     fn without_labels(root: &Path) -> Result<Self, DatasetError> {
         let mut listing = Self::default();
         if root.is_file() {

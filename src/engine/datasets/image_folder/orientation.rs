@@ -2,7 +2,7 @@
 
 use super::pixels::Image;
 
-/// The tag `Orientation`, of type SHORT.
+/// EXIF tag `Orientation`, and the code of its type SHORT.
 const TAG: u16 = 0x0112;
 const SHORT: u16 = 3;
 /// Size in bytes of an entry of an EXIF directory.
@@ -11,7 +11,7 @@ const ENTRY: usize = 12;
 /// How a stored picture must be mirrored or rotated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Orientation {
-    /// Whether rows are columns of the picture; done after the mirroring.
+    /// Whether stored rows are columns of the picture; rows and columns are exchanged after the mirroring.
     is_transposed: bool,
     /// Whether rows are stored from bottom to top.
     is_upside_down: bool,
@@ -35,7 +35,7 @@ impl Orientation {
         })
     }
 
-    /// The picture upright.
+    /// Rotates and mirrors `image` so that it is upright.
     ///
     /// # Source
     /// Pillow's `ImageOps.exif_transpose`.

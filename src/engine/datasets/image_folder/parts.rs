@@ -1,10 +1,10 @@
-//! Folders of an image folder that are splits.
+//! Finds the folders of an image folder that are splits.
 
 use std::path::Path;
 
 use super::super::{DatasetError, Part};
 
-/// Names of folders that are splits, the training one first.
+/// Names of folders that can be splits, the training split first.
 const FOLDERS: [(&str, Part); 5] = [
     ("train", Part::Train),
     ("val", Part::Validation),
@@ -13,9 +13,9 @@ const FOLDERS: [(&str, Part); 5] = [
     ("test", Part::Test),
 ];
 
-/// The folders of `root` that are splits, the training one first; none if the folders of `root` are classes.
+/// The folders of `root` that are splits, the training split first; empty if the folders of `root` are classes.
 ///
-/// They are splits if there is `train` and at least one of the others.
+/// They are splits if `train` and at least one of the other [`FOLDERS`] exist.
 ///
 /// # Errors
 /// [`DatasetError::Mismatch`] for two folders of the same split.

@@ -24,7 +24,7 @@ use super::pixels::Image;
 use crate::base::temporary::{self, remove_left};
 use crate::base::{file, os};
 
-const MAGIC: [u8; 16] = *b"fieldtrial px 2\n"; // 2: 16-bit images are rounded
+const MAGIC: [u8; 16] = *b"fieldtrial px 2\n"; // version 2: 16-bit values are rounded to 8 bits
 /// Length of a digest in bytes.
 pub(super) const DIGEST: usize = 32;
 const HEADER: usize = MAGIC.len() + 2 * DIGEST;
@@ -49,7 +49,7 @@ struct Place {
     state: AtomicU8,
 }
 
-/// How images are stored.
+/// In which form images are stored.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
     /// Size to which images were resized; `None` for their original sizes.
@@ -75,7 +75,7 @@ impl Form {
     }
 }
 
-/// Decoded images, mapped.
+/// Decoded images in a memory-mapped file.
 #[derive(Debug)]
 pub(super) struct PixelFile {
     path: PathBuf,
@@ -151,7 +151,7 @@ impl PixelFile {
     }
 }
 
-/// The folder `images` of the cache folder.
+/// The folder `images` in the user's cache folder; in tests a folder in `target`.
 pub(super) fn cache_folder() -> PathBuf {
     if cfg!(test) {
         return Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-cache/images");
@@ -159,8 +159,8 @@ pub(super) fn cache_folder() -> PathBuf {
     file::cache_folder().join("images")
 }
 
-/// A file name for the decoded `files` in this form, the source digest, and whether all modification times are old
-/// enough to detect changes.
+/// The name of the file with the decoded `files` in this form, the source digest, and whether all modification times
+/// are old enough that later changes are detected.
 pub(super) fn identify(
     files: &[PathBuf],
     form: &str,
@@ -185,7 +185,7 @@ pub(super) fn identify(
     Ok((name, *source.finalize().as_bytes(), is_settled))
 }
 
-/// Decodes all images and writes the file; one that cannot be decoded gets an empty entry and is an error when it is read.
+/// Decodes all images and writes the file. An image that cannot be decoded gets an empty entry; reading it is an error.
 fn write(file: &mut File, source: &[u8; DIGEST], files: &[PathBuf], form: Form) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let mut offset = HEADER + ENTRY * files.len();

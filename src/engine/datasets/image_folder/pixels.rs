@@ -14,7 +14,7 @@ pub(in super::super) struct Image {
     pub(in super::super) height: usize,
     /// Number of channels: 3 for RGB, 1 for grey.
     pub(in super::super) channels: usize,
-    /// `(height, width, channels)`
+    /// Pixel values, `(height, width, channels)` row-major.
     pub(in super::super) pixels: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl Image {
 
     fn resized_as<P: PixelTrait>(&self, size: Size) -> Result<Vec<u8>, String> {
         let mut pixels = vec![0; self.channels * size.height * size.width];
-        // The typed call: the untyped one compiles the kernels of every pixel type into this crate, which takes minutes.
+        // The typed call is used, since the untyped one compiles the kernels of every pixel type, which takes minutes.
         let (width, height) = (self.width as u32, self.height as u32);
         let from = TypedImageRef::<P>::from_buffer(width, height, &self.pixels);
         let from = from.map_err(|error| error.to_string())?;
@@ -69,7 +69,7 @@ impl Image {
     }
 }
 
-/// Writes pixels as features of equal number: `pixel / std - mean / std`.
+/// Converts each pixel to a feature: `pixel / std - mean / std`.
 pub(in super::super) fn write(pixels: &[u8], scale: Scale, features: &mut [f32]) {
     let (divisor, offset) = (scale.std as f32, (scale.mean / scale.std) as f32);
     for (feature, &pixel) in features.iter_mut().zip(pixels) {
@@ -77,7 +77,7 @@ pub(in super::super) fn write(pixels: &[u8], scale: Scale, features: &mut [f32])
     }
 }
 
-/// Images of planes, `(rows, channels, pixels)`, as `(rows, pixels, channels)`.
+/// Reorders images from `(rows, channels, pixels)` to `(rows, pixels, channels)`.
 pub(crate) fn channels_last<T: Copy>(planes: &[T], channels: usize, pixels: usize) -> Vec<T> {
     let mut all = Vec::with_capacity(planes.len());
     for image in planes.chunks_exact((channels * pixels).max(1)) {

@@ -100,7 +100,7 @@ pub enum GenerateSpec {
 }
 
 impl ImageFolderSpec {
-    /// The images in the class folders of `path` with default values of all other settings.
+    /// The specification of the class folders in `path`, with default values of all other settings.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,

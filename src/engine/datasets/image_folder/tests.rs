@@ -30,7 +30,7 @@ fn generate(normal: usize, abnormal: usize, seed: u64) -> GenerateSpec {
     }
 }
 
-/// `(width, height)` PNG of the given type and bytes.
+/// A PNG file of `size` (width, height) with this colour type, bit depth and data.
 fn png(size: (u32, u32), color: png::ColorType, depth: png::BitDepth, data: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, size.0, size.1);
@@ -55,7 +55,7 @@ fn grey(width: u32, height: u32) -> Vec<u8> {
     )
 }
 
-/// A folder with the classes `a` and `b`, and one file in each.
+/// A folder with the class folders `a` and `b`, each with one file of this name and content.
 fn folder(file: &str, bytes: &[u8]) -> (TempDir, ImageFolderSpec) {
     let folder = tempfile::tempdir().unwrap();
     for class in ["b", "a"] {

@@ -13,7 +13,7 @@ use super::super::{DatasetError, packed};
 
 const UNSIGNED_BYTES: u8 = 8;
 
-/// Sizes of the `dimensions` dimensions, and all bytes.
+/// Reads an IDX file with this number of dimensions: their sizes, and all bytes.
 pub(super) fn read(path: &Path, dimensions: usize) -> Result<(Vec<usize>, Vec<u8>), DatasetError> {
     let mut file = Idx::open(path)?;
     let sizes = file.header(dimensions)?;
@@ -82,7 +82,7 @@ impl<'a> Idx<'a> {
         }
     }
 
-    /// The next `count` bytes. Memory grows with the bytes that exist, not with the sizes in the header.
+    /// Reads the next `count` bytes. Memory grows with the bytes that exist, not with the sizes in the header.
     fn take(&mut self, count: usize) -> Result<Vec<u8>, DatasetError> {
         let mut bytes = Vec::new();
         let outcome = (&mut self.reader)

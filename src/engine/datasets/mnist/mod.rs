@@ -99,7 +99,7 @@ impl MnistSpec {
     }
 }
 
-/// `name` or `name.gz` in `folder`.
+/// The path of `name` or `name.gz` in `folder`; an error if neither exists.
 fn find(folder: &Path, name: &str) -> Result<PathBuf, DatasetError> {
     let packed = format!("{name}.gz");
     let candidates = [folder.join(name), folder.join(&packed)];
@@ -125,7 +125,8 @@ impl Pair {
         Ok((size(&dimensions), pixels, labels))
     }
 
-    /// Size, form and classes of the two files. Each file is read once, then the cache is used.
+    /// Number of samples, form and classes of the two files. They are cached, so that an unchanged file is read only
+    /// once.
     fn outline(&self, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
         let (images, _) = sizes(&self.images, 3, cache)?;
         let (labels, largest) = sizes(&self.labels, 1, cache)?;
@@ -155,7 +156,7 @@ impl Pair {
     }
 }
 
-/// Sizes of the dimensions of an IDX file, and its largest byte; `cache` stores both.
+/// Sizes of the dimensions of an IDX file, and the largest of its bytes; both are cached in `cache`.
 fn sizes(
     path: &Path,
     dimensions: usize,

@@ -12,7 +12,7 @@ fn idx(dimensions: &[u32], bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Ten training and four test images of 2 × 3 pixels, two classes; the test pair is packed.
+/// A folder with ten training and four test images of 2 × 3 pixels, in two classes; the test files are compressed.
 fn folder() -> (TempDir, MnistSpec) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_owned();
@@ -31,7 +31,7 @@ fn folder() -> (TempDir, MnistSpec) {
     (folder, MnistSpec { path })
 }
 
-/// What plan and run say, the same.
+/// The error message without the folder's path. Checks that planning and opening give the same message.
 fn message(spec: &MnistSpec) -> String {
     let error = spec.open(Seed(1), 0.0).err().unwrap().to_string();
     let planned = spec.facts(0.0, &mut FingerprintCache::default());

@@ -1,4 +1,4 @@
-//! [`PathProcess`]: the laws that paths are drawn from.
+//! [`PathProcess`]: the stochastic processes from which paths are drawn.
 
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
@@ -62,7 +62,7 @@ impl PathProcess {
     }
 }
 
-/// `dX = drift X dt + dW` from 0.
+/// Euler steps of `dX = drift X dt + dW` from 0.
 fn linear(
     normals: &mut Normals<'_>,
     steps: usize,
@@ -112,7 +112,7 @@ fn rough_bergomi(
     const RHO: f64 = -0.7;
     const ETA: f64 = 1.5;
     const XI: f64 = 0.235 * 0.235;
-    // √(2a+1) times the mean of u^a over step k before the current one.
+    // For k steps back: √(2a+1) times the mean of uᵃ for u from (k − 1) Δt to k Δt.
     let power = |k: usize| libm::pow(k as f64 * dt, A + 1.0) / ((A + 1.0) * dt);
     let weights: Vec<f64> = (1..=steps)
         .map(|k| (2.0 * A + 1.0).sqrt() * (power(k) - power(k - 1)))

@@ -65,7 +65,7 @@ fn a_larger_dataset_begins_with_the_smaller_one() {
     assert_eq!(small, &large.numbers()[..small.len()]);
 }
 
-/// Euler's variance after N steps: `Δt (1 − q^N)/(1 − q)` with `q = (1 − Δt)²`; a standard error is 1 %.
+/// The expected variance is that of N Euler steps: `Δt (1 − q^N)/(1 − q)`, `q = (1 − Δt)²`; a standard error is 1 %.
 #[test]
 fn linear_processes_have_the_moments_of_their_law() {
     let (mean, variance) = last(PathProcess::Brownian);
@@ -84,7 +84,8 @@ fn linear_processes_have_the_moments_of_their_law() {
     );
 }
 
-/// `E S₁ = e^0.05` and 1; the variances are those of a mean variance of 0.04 and of 0.235².
+/// `E S₁` is `e^0.05` for Heston and 1 for rough Bergomi; variances are near those of constant variances 0.04 and
+/// 0.235².
 #[test]
 fn prices_have_the_means_of_their_law() {
     let (mean, variance) = last(PathProcess::Heston);

@@ -65,7 +65,7 @@ fn the_fresh_set_has_the_same_scale_and_other_rows() {
     assert!(row.iter().all(|x| x.abs() < 6.0));
 }
 
-/// Noise of standard deviation 0.1, and a target variance of 7.23 + 0.01.
+/// The linear target has noise of standard deviation 0.1 and a variance of 7.23 + 0.01.
 #[test]
 fn the_linear_target_leaves_the_stated_floor() {
     let rows = 50_000;

@@ -1,4 +1,4 @@
-//! Tensors in safetensors files.
+//! Reads and writes tensors in safetensors files.
 
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::Path;
@@ -15,10 +15,10 @@ const LENGTH: usize = size_of::<u64>();
 /// Largest size in bytes of a header that is read.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// A tensor of a file that is written piece by piece.
+/// Name, type and shape of a tensor whose values [`stream`] writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Dotted name.
+    /// Dotted name, such as `layers.0.weight`.
     pub name: String,
     /// Type of the values.
     pub dtype: Dtype,
@@ -54,8 +54,8 @@ pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(),
     })
 }
 
-/// As [`write()`], for tensors that need not be in memory together: `fill` writes the bytes of their values, in the order of
-/// `entries`.
+/// As [`write()`], for tensors that need not be in memory together: `fill` writes the bytes of all values, tensor by
+/// tensor in the order of `entries`.
 ///
 /// # Errors
 /// As [`write()`], and those of `fill`.
@@ -76,8 +76,8 @@ pub fn stream(
     temporary::keep_as(file, path).map_err(io)
 }
 
-/// The header: its length, then JSON with `metadata` as the first entry. The library would write the entries in hash map
-/// order, which differs between processes.
+/// The header: its length, then JSON with `metadata` as the first entry. The safetensors library would write the
+/// entries in hash map order, which differs between processes.
 fn header(metadata: &Metadata, entries: &[Entry]) -> serde_json::Result<Vec<u8>> {
     let mut header = br#"{"__metadata__":"#.to_vec();
     header.extend(serde_json::to_vec(metadata)?);
@@ -134,7 +134,7 @@ pub fn read(path: &Path) -> Result<Vec<Tensor>, CheckpointError> {
     Ok(tensors)
 }
 
-/// Reads the texts in a file's header, and nothing else of it.
+/// Reads only the metadata in a file's header.
 ///
 /// # Errors
 /// [`CheckpointError::Io`], [`CheckpointError::Format`] as [`read`].
@@ -148,7 +148,7 @@ pub fn read_metadata(path: &Path) -> Result<Metadata, CheckpointError> {
     let mut file = crate::base::file::open(path).map_err(io)?;
     let mut length = [0; LENGTH];
     let header = match file.read_exact(&mut length) {
-        // The library also refuses longer headers.
+        // The safetensors library also refuses longer headers.
         Ok(()) => file.take(u64::from_le_bytes(length).min(LONGEST_HEADER)),
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
             return Err(CheckpointError::format(path, &"it has no header"));
@@ -167,7 +167,7 @@ pub(crate) fn bytes(values: &[f32]) -> Vec<u8> {
         .collect()
 }
 
-/// The values of which [`bytes`] gave these.
+/// Converts little-endian bytes to values, as the inverse of [`bytes`].
 pub(crate) fn values(bytes: &[u8]) -> Vec<f32> {
     let words = bytes.as_chunks::<4>().0.iter();
     words.map(|word| f32::from_le_bytes(*word)).collect()

@@ -22,7 +22,7 @@ pub enum CheckpointError {
     Format {
         /// The file.
         path: PathBuf,
-        /// The library's error.
+        /// The error of the safetensors library.
         message: String,
     },
     /// Weights that do not fit the model.
@@ -33,7 +33,7 @@ pub enum CheckpointError {
         /// A sentence about each tensor that does not fit.
         mismatches: Vec<String>,
     },
-    /// Patterns that match no name.
+    /// Patterns of parameters in the manifest that match no name.
     #[error(transparent)]
     Unmatched(#[from] Unmatched),
     /// The device failed.
@@ -68,7 +68,7 @@ impl CheckpointError {
     }
 }
 
-/// Maximum number of mismatches in a message: a model of another width has one for every tensor.
+/// Maximum number of mismatches in a message: weights of a model of another width differ in every tensor.
 const SHOWN: usize = 20;
 
 fn describe(path: Option<&Path>, mismatches: &[String]) -> String {

@@ -17,13 +17,13 @@ use super::names;
 use crate::device::{Backend, DeviceError};
 use crate::ops::{Module, OpError, Path, Result};
 
-/// Texts in the header of a file, by name.
+/// Metadata in the header of a safetensors file: texts by name.
 pub type Metadata = BTreeMap<String, String>;
 
-/// The name of a parameter or buffer, its shape in PyTorch, and its values in that order.
+/// A parameter or buffer: its name, and its shape and values in PyTorch's layout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tensor {
-    /// Dotted name.
+    /// Dotted name, such as `layers.0.weight`.
     pub name: String,
     /// Sizes of the dimensions, outermost first.
     pub shape: Vec<usize>,
@@ -91,7 +91,7 @@ pub fn restore<D: Backend>(
     Ok(result?)
 }
 
-/// Writes all parameters and `metadata` to a safetensors file, atomically.
+/// Writes all parameters, buffers and `metadata` to a safetensors file, atomically.
 pub fn save<D: Backend>(
     path: &FilePath,
     device: &D,
@@ -102,7 +102,7 @@ pub fn save<D: Backend>(
     write(path, &tensors, metadata)
 }
 
-/// Reads all parameters from a safetensors file.
+/// Replaces all parameters and buffers by those in a safetensors file.
 ///
 /// # Errors
 /// As [`read`] and [`restore`], with the file's name; the model is then unchanged.
@@ -160,7 +160,8 @@ pub fn checksum(tensors: &[Tensor]) -> String {
 #[cfg(test)]
 mod tests;
 
-/// Compares the names and shapes of a model's parameters with those of tensors, and adds their values.
+/// Checks that `tensors` have the names and shapes of the model's parameters and buffers (`wanted`); the error has one
+/// sentence for each difference.
 fn check(wanted: &[(String, Vec<usize>)], tensors: &[Tensor]) -> Result<(), CheckpointError> {
     let found: BTreeMap<&str, &Tensor> = tensors.iter().map(|t| (t.name.as_str(), t)).collect();
     let known: BTreeSet<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
@@ -193,7 +194,7 @@ fn check(wanted: &[(String, Vec<usize>)], tensors: &[Tensor]) -> Result<(), Chec
     }
 }
 
-/// A hint at the most similar of `names`, if any is similar enough.
+/// A hint at the most similar of `names`; empty if none is similar enough.
 fn nearest(name: &str, names: &[&str]) -> String {
     let scored = names
         .iter()

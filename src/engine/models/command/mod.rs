@@ -32,7 +32,7 @@ pub struct CommandSpec {
     /// How all parameters are passed besides: `none`; as `flags` (`--lr=0.001`); as one argument with `json`; in the
     /// environment (`env`: `LR=0.001`).
     #[serde(default)]
-    pub pass: Pass,
+    pub pass: ParameterPassing,
     /// Files whose content decides whether a result still holds, relative to `folder`: `["train.py", "lib/**/*.py"]`.
     pub code: Vec<String>,
     /// Folder in which `run`, `requires` and `build` are started and to which paths in `code` and `data` are relative. The path
@@ -95,7 +95,7 @@ pub enum Role {
 /// How all parameters of a command are passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pass {
+pub enum ParameterPassing {
     /// Not at all, except in placeholders of `run` and in the order file.
     #[default]
     None,
@@ -107,7 +107,7 @@ pub enum Pass {
     Env,
 }
 
-/// Metrics that decide the best epoch and fill `best_loss`: the first that an epoch has.
+/// Metrics that decide the best epoch and fill `best_loss`: the first of them that an epoch reports is used.
 pub const DECIDING_LOSSES: [&str; 3] = ["val_loss", "test_loss", "loss"];
 
 /// A value that a command reports.
@@ -165,7 +165,7 @@ impl CommandSpec {
         }
     }
 
-    /// All mistakes that can be found without the rest of the cell.
+    /// All mistakes in the settings that can be found without the other settings of a cell.
     pub fn mistakes(&self) -> Vec<Mistake> {
         let mut mistakes = self.read_parameters().err().unwrap_or_default();
         let path = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
@@ -229,13 +229,13 @@ impl CommandSpec {
 }
 
 impl CommandSpec {
-    /// Whether the program receives the rows to train, validate and test on, so that its results can be compared with
-    /// those of other models.
+    /// Whether the program receives the split (`{split}` in `run`), so that its results can be compared with those of
+    /// other models.
     pub(crate) fn is_given_split(&self) -> bool {
         self.is_named("split")
     }
 
-    /// Whether `run` has `{name}`.
+    /// Whether an argument in `run` contains the placeholder `{name}`.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         let templates = self.run.iter().flat_map(|text| Template::read(text));
         templates
@@ -243,7 +243,7 @@ impl CommandSpec {
             .any(|one| one.names().any(|own| own == name))
     }
 
-    /// Mistakes: roles that do not name a boolean parameter.
+    /// A mistake for each role that does not name a boolean parameter.
     fn wrong_roles(&self) -> Vec<Mistake> {
         let parameters = self.read_parameters().unwrap_or_default();
         let known = || self.parameters.keys().map(String::as_str);
@@ -262,10 +262,10 @@ impl CommandSpec {
         self.roles.iter().filter_map(mistake).collect()
     }
 
-    /// Mistakes: parameters that never reach a program which does not read the order file (its metrics are scraped from
-    /// its output).
+    /// A mistake for each parameter that does not reach the program. A program whose metrics are scraped from its
+    /// output does not read the order file, so `run` or `pass` must pass each parameter.
     fn unreached(&self) -> Vec<Mistake> {
-        if self.scrape.is_empty() || self.pass != Pass::None {
+        if self.scrape.is_empty() || self.pass != ParameterPassing::None {
             return Vec::new();
         }
         let unreached = self.parameters.keys().filter(|name| !self.is_named(name));
@@ -281,7 +281,7 @@ impl CommandSpec {
     }
 }
 
-/// Whether a name has lower-case letters, digits and `_`, a letter first.
+/// Whether a name consists of lower-case letters, digits and `_`, and begins with a letter.
 fn is_word(name: &str) -> bool {
     name.starts_with(|letter: char| letter.is_ascii_lowercase())
         && name
@@ -289,7 +289,8 @@ fn is_word(name: &str) -> bool {
             .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
 }
 
-/// A metric becomes a column: lower-case letters, digits and `_`, and no name that events use otherwise.
+/// The mistake in the name of a metric, which becomes a column: letters other than lower-case ones, digits and `_`, or
+/// a name that events use otherwise. `None` if the name is valid.
 fn wrong_metric_name(name: &str) -> Option<Mistake> {
     let message = if !is_word(name) {
         format!("a metric has lower-case letters, digits and `_`, not `{name}`")

@@ -29,17 +29,17 @@ pub enum ParameterKind {
     Choice(Vec<Json>),
     /// True or false.
     Bool,
-    /// Any value; for a parameter that is given only by its value.
+    /// Any value: the manifest gives a value without a type.
     Any,
 }
 
 const KEYS: [&str; 6] = ["float", "int", "choice", "bool", "default", "flag"];
 
 impl Parameter {
-    /// The parameter `name` from the manifest, in which an axis value replaces the default.
+    /// Reads the parameter `name` from the manifest, in which an axis value replaces the default.
     ///
     /// # Errors
-    /// Every mistake.
+    /// All mistakes in the parameter.
     pub(super) fn read(name: &str, json: &Json) -> Result<Self, Vec<Mistake>> {
         let one = |keys: &[&str], message: String| vec![Mistake::new(&path(name, keys), message)];
         if let Some(message) = wrong_name(name) {
@@ -91,7 +91,7 @@ impl Parameter {
     }
 }
 
-/// Path in the model's section to `keys` of the parameter `name`.
+/// Path in the model's section: `parameters`, `name`, then `keys`.
 fn path(name: &str, keys: &[&str]) -> Vec<String> {
     let above = ["parameters", name];
     let keys = above.iter().chain(keys);
@@ -172,7 +172,7 @@ fn range<T: DeserializeOwned + PartialOrd + Display>(
 }
 
 impl ParameterKind {
-    /// The value converted to the parameter's type, or what is wrong with it.
+    /// The value converted to the parameter's type; or a message if it has another type or is out of range.
     fn fitted(&self, value: &Json) -> Result<Json, String> {
         let wrong = |expected: String| Err(format!("expected {expected}, found `{}`", text(value)));
         match self {

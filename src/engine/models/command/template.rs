@@ -1,9 +1,9 @@
 //! [`Template`]: an argument of a command with placeholders in braces.
 
-/// Placeholders whose value is known only when a run begins.
+/// Names of placeholders whose values are known only when a run begins.
 pub const RUN_WORDS: [&str; 6] = ["seed", "threads", "device", "dataset", "split", "folder"];
 
-/// An argument as pieces of text and names in braces.
+/// An argument, split into text and placeholders (names in braces).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Piece>);
 
@@ -17,7 +17,7 @@ impl Template {
     /// Parses an argument with placeholders, such as `--lr={lr}`.
     ///
     /// # Errors
-    /// A brace without its partner, as a sentence.
+    /// A message: a brace without its partner.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -51,7 +51,7 @@ impl Template {
         Ok(Self(pieces))
     }
 
-    /// The names, in order.
+    /// Names of the placeholders, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Name(name) => Some(&**name),
@@ -59,7 +59,7 @@ impl Template {
         })
     }
 
-    /// The argument with the value of every name.
+    /// The argument with every placeholder replaced by its value; the first error of `value`.
     pub fn filled<E>(&self, value: impl Fn(&str) -> Result<String, E>) -> Result<String, E> {
         let pieces = self.0.iter().map(|piece| match piece {
             Piece::Text(text) => Ok(text.clone()),
@@ -68,7 +68,7 @@ impl Template {
         pieces.collect()
     }
 
-    /// Replaces some placeholders; the result is a template again. A placeholder for which the function returns `None`
+    /// Replaces placeholders by their values; the result is a template again. A placeholder whose `value` is `None`
     /// stays.
     pub fn partly_filled<E>(
         &self,
@@ -93,7 +93,7 @@ impl Template {
     }
 }
 
-/// A text that is read as a template without names.
+/// Escapes braces, so that `text` is read as a template without placeholders.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }

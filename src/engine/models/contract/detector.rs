@@ -9,14 +9,14 @@ use crate::ops::testing::TestDevice;
 use crate::ops::{Pass, Result, Var};
 use crate::testing::spec;
 
-/// A row contains the voxels and the numbers of an event, concatenated.
+/// Sizes of the tested denoisers. An input row has the 6 voxels, then the 3 numbers of the event.
 const DETECTOR: DenoiserSize = DenoiserSize {
     phi: 3,
     voxels: 6,
     timesteps: 50,
 };
 
-/// One of the two kinds of denoisers.
+/// A denoiser as a test subject: `alt` or `neu`.
 pub(super) struct DetectorSubject<const IS_ALT: bool>;
 
 pub(super) type AltSubject = DetectorSubject<true>;
@@ -56,7 +56,8 @@ impl<const IS_ALT: bool> Subject for DetectorSubject<IS_ALT> {
         model.forward(pass, &signals, &times, &phi)
     }
 
-    /// The target depends on the time and on the event, so that a model that ignores either cannot learn it.
+    /// The target depends on the row's time and event, so that a model that ignores one of them cannot learn the
+    /// target.
     fn target(x: &[f32], row: usize) -> Vec<f32> {
         let factor = if row.is_multiple_of(2) { 1.0 } else { -1.0 };
         (0..6)

@@ -21,7 +21,7 @@ impl<const SYMMETRIC: bool> Subject for EquilibriumSubject<SYMMETRIC> {
     const STEPS: u64 = if SYMMETRIC { 300 } else { 200 };
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
-        // A tolerance that is never met, since the stopping test depends on the whole batch.
+        // This tolerance is never reached; otherwise the number of iterations of a row would depend on the whole batch.
         let settings =
             format!("hidden = 12, iterations = 8, tolerance = 1e-30, symmetric = {SYMMETRIC}");
         let spec: EquilibriumSpec = spec(&settings);

@@ -33,7 +33,8 @@ impl Subject for CannedNetSubject {
         model.forward(pass, x)
     }
 
-    /// The increment of the value plus half the squared increment of time: signature entries of every prefix.
+    /// The increment of the value plus half the squared increment of time since the first point: entries of the
+    /// signature of every prefix.
     fn target(x: &[f32], _: usize) -> Vec<f32> {
         let points = x.chunks(2).skip(1);
         let target = |point: &[f32]| (point[1] - x[1]) + 0.5 * (point[0] - x[0]).powi(2);
@@ -45,7 +46,7 @@ pub(super) struct NeuralSdeSubject;
 
 impl Subject for NeuralSdeSubject {
     type Model = NeuralSde<TestDevice>;
-    /// z, then the noise of seven steps.
+    /// An input is z, then the noise of seven steps.
     const INPUT: &'static [usize] = &[8];
     const OUTPUT: &'static [usize] = &[7];
     const STEPS: u64 = 150;
@@ -69,7 +70,7 @@ impl Subject for NeuralSdeSubject {
         model.forward(pass, &z, &e)
     }
 
-    /// `dX = −X dt + (1 + t) dW` from 2 z.
+    /// Euler steps of `dX = −X dt + (1 + t) dW` from `X₀ = 2 z`.
     fn target(x: &[f32], _: usize) -> Vec<f32> {
         let dt = 1.0 / 7.0_f32;
         let mut value = 2.0 * x[0];

@@ -58,7 +58,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
         Ok(fused(nodes))
     }
 
-    /// Adds the parameter `name` of `layer`.
+    /// Adds the parameter `name` of `layer`; returns its index.
     fn put(&mut self, layer: &Layer, name: &str, parameter: Parameter<D>) -> Weight {
         let name = format!("{}.{name}", layer.name);
         self.positions.insert(name.clone(), self.parameters.len());
@@ -66,7 +66,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
         self.parameters.len() - 1
     }
 
-    /// Parameters of a layer, initially uniform in `±bound` in `layout`, with `bias_bound` for a bias.
+    /// Adds a parameter with initial values uniform in `±bound`, stored in `layout`; returns its index.
     fn uniform(
         &mut self,
         layer: &Layer,
@@ -97,7 +97,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
         ])
     }
 
-    /// The weight that `tie` names, and whether it is stored in PyTorch's layout.
+    /// The index of the weight with the full name `tie`, and whether it is stored in PyTorch's layout.
     fn tied(&self, tie: &str) -> Result<(Weight, bool)> {
         let position = self.positions.get(tie).copied();
         let position = position
@@ -190,7 +190,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
                     .collect::<Result<_, _>>()?,
                 join: *join,
             },
-            // Never reached: `nodes` has flattened sequences.
+            // Never reached: `nodes` has flattened all sequences before.
             LayerKind::Sequential { .. } => Node::Dropout(0.0),
         })
     }
@@ -219,7 +219,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
         })
     }
 
-    /// As `nn.MultiheadAttention`: the input projection is initialised by Glorot & Bengio (2010), biases 0.
+    /// The layer `nn.MultiheadAttention`: the input projection is initialised by Glorot & Bengio (2010), biases are 0.
     fn attention(&mut self, layer: &Layer, attention: &AttentionLayer) -> Result<Node> {
         let (features, inner, bias) = (layer.input.last(), attention.inner(), attention.bias);
         let shape = [3 * inner, features].into();

@@ -1,9 +1,9 @@
-//! FLOPs and memory of a layer.
+//! FLOPs of a layer.
 
 use super::layer::{Join, Layer, LayerKind};
 
 impl Layer {
-    /// Floating-point operations of a forward pass of one sample, as counted by the operations.
+    /// Floating-point operations of a forward pass of one sample, by a formula that equals the operations' own counts.
     pub fn forward_flops(&self) -> f64 {
         let (input, output) = (self.input.len() as f64, self.output.len() as f64);
         let inner = || -> f64 {

@@ -17,10 +17,10 @@ const MOST_LAYERS: usize = 20_000;
 /// Largest number of values of one tensor.
 const MOST_VALUES: u128 = 1 << 40;
 
-/// Expands `items` for data of the forms `(input, target)`.
+/// Expands `items` for data of these forms of features and targets.
 ///
 /// # Errors
-/// Every mistake of shapes.
+/// All mistakes in shapes and sizes, without duplicates.
 pub(super) fn expand(
     spec: &LayersSpec,
     items: &Items,
@@ -59,13 +59,13 @@ pub(super) fn expand(
 /// State of the network before a layer.
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    /// Form of the next layer's input; `None` after a mistake.
+    /// Form of the next layer's input; `None` if it is unknown after a mistake.
     pub(super) form: Option<Form>,
-    /// The number of the repetition.
+    /// Index of the current repetition in `repeat`, from 0; `None` outside of `repeat`.
     pub(super) index: Option<i64>,
 }
 
-/// A weight that other layers can share.
+/// A weight with a name in the manifest, which other layers can share.
 pub(super) struct Named {
     pub(super) parameter: String,
     pub(super) shape: Vec<usize>,
@@ -77,14 +77,14 @@ pub(super) struct Expander<'a> {
     pub(super) data: Form,
     pub(super) target: Target,
     pub(super) mistakes: Vec<Mistake>,
-    /// Parameter and shape of named items, by name.
+    /// Weights that layers can share, by the `name` of the layer that owns them.
     pub(super) named: BTreeMap<String, Named>,
     count: usize,
-    /// The blocks that are being inserted, to detect one that contains itself.
+    /// Names of the blocks that are being inserted, to detect a block that contains itself.
     blocks: Vec<String>,
 }
 
-/// A mistake of the current item is noted.
+/// Error: a mistake was found and added to [`Expander::mistakes`].
 pub(super) struct MistakeNoted;
 
 pub(super) type Found<T> = Result<T, MistakeNoted>;
@@ -95,7 +95,8 @@ impl Expander<'_> {
         MistakeNoted
     }
 
-    /// Expands a list of layers; `after` names the preceding word in messages.
+    /// Expands a list of layers, which get the names `prefix.0`, `prefix.1` …; messages call the preceding layer
+    /// `after`. Returns the layers and the form of the output, `None` after a mistake.
     fn list(
         &mut self,
         items: &[Item],
@@ -118,7 +119,7 @@ impl Expander<'_> {
         (layers, state.form)
     }
 
-    /// Expands one item to a layer; `None` after a mistake.
+    /// Expands one item to a layer called `name`; `None` after a mistake.
     fn item(&mut self, item: &Item, name: String, state: State, after: &str) -> Option<Layer> {
         self.count += 1;
         if self.count > MOST_LAYERS {
@@ -344,7 +345,8 @@ impl Item {
         }
     }
 
-    /// The path of the value at `key`; or of the item itself if it is a plain word.
+    /// The path of the item's value at `key`. If the item is a plain word, it has no such value, and the last key is
+    /// ignored.
     pub(super) fn path_of(&self, key: &str) -> Vec<String> {
         let mut path = self.path.clone();
         path.push(key.to_owned());
@@ -362,7 +364,7 @@ impl Join {
     }
 }
 
-/// The form of joined branches; `None` if they do not fit.
+/// The form of the joined results of branches; `None` if their forms do not fit together.
 fn joined(forms: &[Form], join: Join) -> Option<Form> {
     let first = *forms.first()?;
     match join {

@@ -12,7 +12,7 @@ pub(super) enum Expression {
     Extreme(Extreme, Vec<Self>),
 }
 
-/// A number: whole as long as every operand is.
+/// The value of an expression: whole if all operands are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Amount {
     Whole(i64),
@@ -40,7 +40,8 @@ pub(super) struct Wrong {
     pub(super) span: Range<usize>,
 }
 
-/// Largest depth of nesting and number of operators of an expression, so that parsing cannot exhaust the stack.
+/// Largest depth of nesting of an expression, and its largest length in bytes, so that parsing cannot exhaust the
+/// stack.
 const DEPTH: usize = 64;
 const LENGTH: usize = 1000;
 
@@ -75,7 +76,7 @@ impl Expression {
         Ok(whole)
     }
 
-    /// Every name in the expression, with its byte range.
+    /// Adds every name in the expression, with its byte range in the text, to `into`.
     pub(super) fn names(&self, into: &mut Vec<(String, Range<usize>)>) {
         match self {
             Self::Number(_) => {}
@@ -89,7 +90,7 @@ impl Expression {
         }
     }
 
-    /// Computes the value; `lookup` returns the value of a name, or a sentence why it has none.
+    /// Computes the value; `lookup` returns the value of a name, or a sentence that says why the name has no value.
     pub(super) fn evaluate(
         &self,
         lookup: &dyn Fn(&str) -> Result<Amount, String>,

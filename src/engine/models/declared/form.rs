@@ -26,7 +26,7 @@ pub enum Form {
         /// Number of features of a token.
         features: usize,
     },
-    /// A sequence of numbers of tokens.
+    /// A sequence of token ids.
     Ids {
         /// Number of tokens.
         tokens: usize,
@@ -72,13 +72,13 @@ impl Form {
         }
     }
 
-    /// Number of values.
+    /// Number of values of one sample.
     #[expect(clippy::len_without_is_empty, reason = "no form is empty")]
     pub fn len(self) -> usize {
         self.shape(1).len()
     }
 
-    /// Size of the innermost dimension: features or channels.
+    /// Size of the innermost dimension: features or channels; 1 for ids.
     pub fn last(self) -> usize {
         match self {
             Self::Ids { .. } => 1,
@@ -101,7 +101,7 @@ impl Form {
         }
     }
 
-    /// Number of rows of the innermost dimension.
+    /// Product of all sizes except the innermost one: number of pixels or tokens, 1 for a row.
     pub fn rows(self) -> usize {
         self.len() / self.last().max(1)
     }

@@ -14,7 +14,7 @@ pub(super) fn activated<D: Kernels>(
     }
 }
 
-/// `(B, H/p · W/p, p · p · C)` from `(B, H, W, C)`.
+/// Cuts images into squares of p × p pixels: `(B, H/p · W/p, p · p · C)` from `(B, H, W, C)`.
 pub(super) fn patches<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: usize) -> Result<Var<D>> {
     let Some((batch, height, width, channels)) = x.shape().image() else {
         let message = format!("expected (B, H, W, C), got {}", x.shape());

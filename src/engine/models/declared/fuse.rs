@@ -1,4 +1,4 @@
-//! Merges neighbouring layers that a single operation can compute.
+//! Merges consecutive layers that a single operation can compute.
 
 use super::network::{BatchNormNode, Node};
 use crate::ops::Activation;

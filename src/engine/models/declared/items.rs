@@ -11,7 +11,7 @@ use super::words::{self, COMBINATIONS, Word};
 use super::{LayersSpec, Mistake};
 use crate::diag::{did_you_mean, list, nearest};
 
-/// One entry of a list of layers.
+/// One entry of a list of layers in a manifest.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
     pub(super) path: Vec<String>,
@@ -37,7 +37,7 @@ pub(super) enum Body {
     Use(String),
 }
 
-/// A word of the language with its argument and options.
+/// A word of the language of declared models, with its argument and options.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub(super) word: &'static Word,
@@ -47,14 +47,14 @@ pub(super) struct Settings {
     pub(super) tie: Option<String>,
 }
 
-/// A number of the manifest, perhaps an expression.
+/// A number in a manifest, written as a number or an expression.
 #[derive(Debug, Clone)]
 pub(super) struct Number {
     pub(super) expression: Expression,
     pub(super) path: Vec<String>,
 }
 
-/// `true` or `false`, perhaps by a parameter.
+/// A boolean option: `true`, `false` or the name of a boolean parameter.
 #[derive(Debug, Clone)]
 pub(super) enum Truth {
     Is(bool),
@@ -64,7 +64,7 @@ pub(super) enum Truth {
 /// Names with a fixed meaning, which parameters cannot have.
 const RESERVED: [&str; 6] = ["classes", "outputs", "index", "here", "min", "max"];
 
-/// Nesting beyond which items are refused.
+/// Largest depth of nesting of items.
 const DEPTH: usize = 32;
 
 /// The items of a model and of its blocks.
@@ -74,7 +74,7 @@ pub(super) struct Items {
     pub(super) blocks: BTreeMap<String, Vec<Item>>,
 }
 
-/// Reads `spec`; the mistakes are all that need no data.
+/// Reads `spec`; returns its items, and all mistakes that can be found without data.
 pub(super) fn read(spec: &LayersSpec) -> (Items, Vec<Mistake>) {
     let mut reader = Reader {
         spec,
@@ -101,11 +101,12 @@ pub(super) fn read(spec: &LayersSpec) -> (Items, Vec<Mistake>) {
 pub(super) struct Reader<'a> {
     pub(super) spec: &'a LayersSpec,
     pub(super) mistakes: Vec<Mistake>,
-    /// Parameters that are mentioned.
+    /// Names of the parameters that layers use.
     pub(super) used: BTreeSet<String>,
-    /// Whether an expression could not be parsed; unused parameters are then not reported, since it may use them.
+    /// Whether an expression could not be parsed. Unused parameters are then not reported, since the expression may use
+    /// them.
     pub(super) has_unread: bool,
-    /// Names of items.
+    /// Values of `name` in items, to find duplicates.
     names: BTreeSet<String>,
 }
 
@@ -165,7 +166,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// The list at `key` of `table`.
+    /// Reads the list of layers at `key` of `table`; empty if there is no such key.
     fn list(
         &mut self,
         table: &Map<String, Json>,
@@ -238,7 +239,7 @@ impl Reader<'_> {
     fn table(&mut self, table: &Map<String, Json>, path: &[String], depth: usize) -> Option<Item> {
         let is_word = |key: &&String| words::all().any(|word| word == key.as_str());
         let all: Vec<&String> = table.keys().filter(is_word).collect();
-        // `dropout` is a layer, and an option of `attention`.
+        // A word that is also an option of another word of the table is not a layer: `dropout` beside `attention`.
         let is_option = |name: &&String| {
             let words = all.iter().filter_map(|word| Word::find(word));
             words
@@ -386,7 +387,7 @@ impl Settings {
     }
 }
 
-/// The type of a value as named in messages.
+/// The type of a JSON value, in words for messages.
 pub(super) fn kind(value: &Json) -> &'static str {
     match value {
         Json::Null => "not a number",

@@ -15,7 +15,7 @@ use crate::diag::did_you_mean;
 use crate::ops::{Activation, PoolOptions};
 
 impl Expander<'_> {
-    /// A word that computes something.
+    /// Converts a word that computes something to a layer kind, and returns it with its output form.
     pub(super) fn word(
         &mut self,
         item: &Item,
@@ -42,7 +42,7 @@ impl Expander<'_> {
         Ok((kind, Some(output)))
     }
 
-    /// Completes a kind with the sizes that its input determines, and returns it with its output form.
+    /// Adds the sizes that the input determines to a kind, and returns it with its output form.
     fn fit(
         &mut self,
         item: &Item,
@@ -66,7 +66,8 @@ impl Expander<'_> {
         Err(MistakeNoted)
     }
 
-    /// Connects `tie`.
+    /// If `tie` is set, makes the layer use the weight of the layer that it names; a mistake if there is none or its
+    /// shape differs.
     fn tied(
         &mut self,
         item: &Item,
@@ -120,7 +121,7 @@ impl Expander<'_> {
     }
 }
 
-/// Reads the settings of one word.
+/// The settings of one word while they are read.
 struct Reading<'a, 'b> {
     own: &'a mut Expander<'b>,
     settings: &'a Settings,
@@ -194,7 +195,7 @@ impl Reading<'_, '_> {
             "patches" => LayerKind::Patches { size: argument },
             "tokens" => LayerKind::Tokens,
             "embedding" => LayerKind::Embedding {
-                // Temporarily the number of features; replaced when the input's vocabulary is known.
+                // At first the number of features; `completed` replaces it by the input's vocabulary.
                 vocabulary: argument,
                 std: self.positive("std", 1.0)?,
             },

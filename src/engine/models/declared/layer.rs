@@ -28,9 +28,9 @@ pub struct Layer {
     rename_all_fields = "kebab-case"
 )]
 pub enum LayerKind {
-    /// `y = x Wᵀ + b`.
+    /// A linear layer `y = x Wᵀ + b`.
     Linear {
-        /// Features out.
+        /// Number of output features.
         outputs: usize,
         /// Whether the layer has a bias.
         bias: bool,
@@ -39,36 +39,36 @@ pub enum LayerKind {
     },
     /// A 2D convolution.
     Conv(ConvLayer),
-    /// Largest value of every window.
+    /// Max pooling: the largest value of every window.
     MaxPool(PoolOptions),
-    /// Mean of every window.
+    /// Average pooling: the mean of every window.
     AveragePool(PoolOptions),
-    /// Mean over all pixels.
+    /// Global average pooling: the mean over all pixels.
     GlobalAveragePool,
-    /// Repeats pixels.
+    /// Enlarges an image by repeating pixels (nearest neighbour).
     Upsample {
         /// Factor by which height and width grow.
         factor: usize,
     },
-    /// Flattens to a row, channels first.
+    /// Flattens to a row; an image in the order channels, height, width.
     Flatten,
-    /// Exchanges tokens and features.
+    /// Swaps the dimensions of tokens and features.
     Transpose,
-    /// Squares of an image as tokens.
+    /// Cuts an image into squares, which become tokens.
     Patches {
         /// Height and width of each square in pixels.
         size: usize,
     },
     /// Converts an image to a sequence: each pixel becomes a token.
     Tokens,
-    /// A vector for every token id.
+    /// A table of a vector for every token id.
     Embedding {
         /// Number of ids.
         vocabulary: usize,
         /// Standard deviation of the initial values.
         std: f64,
     },
-    /// Adds a vector to every position.
+    /// Adds a learned vector to every position.
     PositionEmbedding {
         /// Standard deviation of the initial values.
         std: f64,
@@ -78,9 +78,9 @@ pub enum LayerKind {
         /// Standard deviation of the initial values.
         std: f64,
     },
-    /// The first token.
+    /// Keeps only the first token, as a row.
     FirstToken,
-    /// The mean of all tokens.
+    /// Mean over all tokens, as a row.
     MeanOverTokens,
     /// Multi-head self-attention.
     Attention(AttentionLayer),
@@ -111,14 +111,14 @@ pub enum LayerKind {
         /// Probability that a value becomes 0.
         p: f64,
     },
-    /// A function of every value.
+    /// Applies a function to every value.
     Activation {
-        /// Which.
+        /// The function.
         function: Activation,
     },
-    /// `shortcut(x) + layers(x)`.
+    /// A residual connection: `shortcut(x) + layers(x)`.
     Residual {
-        /// Layers of the branch that is added to the input.
+        /// Layers of the branch whose result is added to the shortcut.
         layers: Vec<Layer>,
         /// Layers of the shortcut branch; empty for the identity.
         shortcut: Vec<Layer>,
@@ -130,9 +130,9 @@ pub enum LayerKind {
         /// How the branches' results are combined.
         join: Join,
     },
-    /// A sequence of layers, from a block or a repetition.
+    /// A sequence of layers, from a block or one repetition.
     Sequential {
-        /// The layers.
+        /// The layers in order.
         layers: Vec<Layer>,
     },
 }
@@ -140,7 +140,7 @@ pub enum LayerKind {
 /// A 2D convolution with its sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConvLayer {
-    /// Channels out.
+    /// Number of output channels.
     pub outputs: usize,
     /// Height and width of the kernel.
     pub kernel: usize,
@@ -175,7 +175,7 @@ pub struct AttentionLayer {
     pub head_width: usize,
     /// Whether a token attends only to itself and earlier tokens.
     pub causal: bool,
-    /// Whether the layer's two products have a bias.
+    /// Whether the input projection and the output projection have a bias.
     pub bias: bool,
     /// Dropout probability of attention weights.
     pub dropout: f64,
@@ -195,23 +195,23 @@ pub enum Join {
     /// Concatenated along the innermost dimension (features or channels).
     #[default]
     Concat,
-    /// Sum of the inputs; a row is added at every pixel of an image.
+    /// Sum of the results; a row is added at every pixel of an image.
     Add,
-    /// Product of the inputs; a row multiplies every pixel of an image.
+    /// Product of the results; a row multiplies every pixel of an image.
     Multiply,
 }
 
 /// A parameter or a buffer of a layer: the last part of its name, and its shape in PyTorch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tensor {
-    /// `weight`, `in_proj_bias`, ….
+    /// The last part of the name: `weight`, `in_proj_bias`, ….
     pub name: &'static str,
-    /// Dimensions.
+    /// Sizes of the dimensions in PyTorch.
     pub shape: Vec<usize>,
 }
 
 impl Layer {
-    /// The layers inside, list by list.
+    /// The lists of inner layers: of a residual both branches, of parallel layers each branch; empty for other layers.
     pub fn inner(&self) -> Vec<&[Layer]> {
         match &self.kind {
             LayerKind::Residual { layers, shortcut } => vec![layers, shortcut],
@@ -221,7 +221,7 @@ impl Layer {
         }
     }
 
-    /// Whether the layer is a batch norm, or contains one, whose input has one value per channel and sample.
+    /// Whether the layer is, or contains, a batch norm whose input has only one value per channel and sample.
     pub fn normalises_rows(&self) -> bool {
         let is_own = matches!(self.kind, LayerKind::BatchNorm { .. }) && self.input.rows() == 1;
         is_own
@@ -232,7 +232,7 @@ impl Layer {
                 .any(Self::normalises_rows)
     }
 
-    /// Whether the result is the input's memory in another form.
+    /// Whether the output is the input's memory with another shape (a view).
     pub fn is_view(&self) -> bool {
         match self.kind {
             LayerKind::Tokens => true,
@@ -241,7 +241,7 @@ impl Layer {
         }
     }
 
-    /// The layer's own parameters in PyTorch's order: without those of inner layers and of other layers.
+    /// The layer's own parameters in PyTorch's order, without those of inner layers and shared ones of other layers.
     pub fn parameters(&self) -> Vec<Tensor> {
         let tensor = |name, shape: &[usize]| Tensor {
             name,

@@ -4,8 +4,8 @@
 //!  manifest ──▶ LayersSpec ──items──▶ Item (words, expressions) ──expand──▶ Layer (all sizes) ──network──▶ Network
 //!               raw values            mistakes without data               mistakes of shapes              runs
 //! ```
-//! The language is described in `docs/models.md`. Planner and worker expand in the same way; the cell hash is computed
-//! from the expanded layers, so that two texts of the same model give the same cell.
+//! The language is described in `docs/models.md`. Planner and worker process expand in the same way; the cell hash is
+//! computed from the expanded layers, so that two texts of the same model give the same cell.
 
 mod build;
 mod cost;
@@ -39,10 +39,10 @@ impl LayersSpec {
         items::read(self).1
     }
 
-    /// The layers with all of their sizes, for data of these forms.
+    /// Computes the layers with all of their sizes, for data of these forms.
     ///
     /// # Errors
-    /// All mistakes of shapes; if there are none, those of [`Self::mistakes`].
+    /// Those of [`Self::mistakes`]; if there are none, all mistakes in shapes and sizes.
     pub fn expand(&self, features: Features, target: Target) -> Result<Vec<Layer>, Vec<Mistake>> {
         let (items, mistakes) = items::read(self);
         if !mistakes.is_empty() {

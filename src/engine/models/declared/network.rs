@@ -13,22 +13,22 @@ use crate::ops::{
     Parameter, Pass, Path, Pool, PoolOptions, Result, Var,
 };
 
-/// A model of layers with initial values as PyTorch's.
+/// An executable model of layers, with PyTorch's initial values.
 pub struct Network<D: Kernels> {
     pub(super) nodes: Vec<Node>,
-    /// Parameters by PyTorch's names.
+    /// Parameters, with PyTorch's names.
     pub(super) parameters: Vec<(String, Parameter<D>)>,
     pub(super) statistics: RefCell<Statistics<D>>,
     pub(super) convolution: Convolution,
 }
 
-/// Index of a parameter.
+/// Index of a parameter in [`Network::parameters`].
 pub(super) type Weight = usize;
 
 #[derive(Debug)]
 pub(super) struct LinearNode {
     pub(super) weight: Weight,
-    /// Whether the weight is kept as `(outputs, inputs)`: as for an embedding.
+    /// Whether the weight is stored as `(outputs, inputs)`, as that of an embedding with which it may be shared.
     pub(super) is_transposed: bool,
     pub(super) bias: Option<Weight>,
     pub(super) activation: Activation,
@@ -37,7 +37,7 @@ pub(super) struct LinearNode {
 #[derive(Debug)]
 pub(super) struct BatchNormNode {
     pub(super) affine: [Weight; 2],
-    /// Index in the running statistics.
+    /// Index of the norm in [`Network::statistics`].
     pub(super) statistics: usize,
     pub(super) eps: f32,
     pub(super) activation: Activation,
@@ -53,10 +53,11 @@ pub(super) enum Node {
         options: Conv2dOptions,
     },
     Pool(Pool, PoolOptions),
-    /// Mean over all positions.
+    /// Mean over all pixels or tokens.
     Mean,
     Upsample(usize),
-    /// A row; `(positions, channels)` of an image.
+    /// Flattens to a row; contains `(positions, channels)` if the input is an image, whose channels come first in the
+    /// row.
     Flatten(Option<(usize, usize)>),
     Transpose,
     Patches(usize),
@@ -97,24 +98,24 @@ pub(super) enum Node {
     },
 }
 
-/// Samples on the device: values, and for tokens also their ids on the host.
+/// A batch of samples on the device: values, and for tokens also their ids on the host.
 #[derive(Debug)]
 pub struct Input<D: Kernels> {
     /// `(B, …)`, images channels last.
     pub x: Var<D>,
-    /// The ids of tokens, `B · T`; empty for other data.
+    /// The ids of all tokens, `B · T` numbers; empty for other data.
     pub ids: Vec<usize>,
 }
 
 impl<D: Kernels> Network<D> {
-    /// The result for a batch. A pass that records gradients normalises by the batch and stores its moments for
-    /// [`Self::update_statistics`]; any other one normalises by running statistics.
+    /// The output for a batch. A pass that records gradients normalises by the batch and stores its moments for
+    /// [`Self::update_statistics`]; any other pass normalises by running statistics.
     pub fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>> {
         let ids = &input.ids;
         self.run(&self.nodes, pass, input.x.clone(), ids)
     }
 
-    /// Updates running statistics by the batches since the last update.
+    /// Updates running statistics by the moments of all batches since the last update.
     ///
     /// # Errors
     /// [`crate::ops::OpError`] when the device fails.
@@ -292,7 +293,7 @@ impl<D: Kernels> Network<D> {
         }
     }
 
-    /// Batch norm; with `onto`, `act(norm(x) + skip)`.
+    /// Batch norm; with `onto = (skip, act)`, `act(norm(x) + skip)`.
     fn batch_norm(
         &self,
         node: &BatchNormNode,

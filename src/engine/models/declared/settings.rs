@@ -1,4 +1,4 @@
-//! Options, numbers, truths and names in a declared model, checked as far as no data are needed.
+//! Options, numbers, booleans and names in a declared model, checked as far as this needs no data.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use super::spec::{Mistake, below};
 use super::words::{Kind, Word};
 use crate::diag::{did_you_mean, list};
 
-/// Names with values from the data, unless a parameter has the same name.
+/// Names in expressions that are sizes of the data, unless a parameter has the same name.
 const OF_DATA: [&str; 4] = ["channels", "height", "width", "length"];
 
-/// Names of the current sizes.
+/// Names in expressions that are sizes of the current layer's input.
 const HERE: [&str; 5] = [
     "here.channels",
     "here.height",
@@ -165,7 +165,7 @@ impl Reader<'_> {
         known.then_some(Number { expression, path })
     }
 
-    /// Whether `name` is known in an expression; otherwise adds a mistake.
+    /// Whether an expression may use `name`; otherwise adds a mistake.
     fn is_known(&mut self, name: &str, span: &Range<usize>, path: &[String]) -> bool {
         let message = match self.spec.parameters.get(name) {
             Some(value) => {
@@ -203,7 +203,7 @@ impl Reader<'_> {
     }
 }
 
-/// A number of JSON.
+/// A JSON number: whole if it is an integer, otherwise real.
 pub(super) fn amount(number: &serde_json::Number) -> Amount {
     let real = || Amount::Real(number.as_f64().unwrap_or(f64::NAN));
     number.as_i64().map_or_else(real, Amount::Whole)

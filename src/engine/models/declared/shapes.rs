@@ -1,21 +1,21 @@
-//! The output of every kind of layer for an input, or why the input does not fit.
+//! The form of the output of every kind of layer, or why its input does not fit.
 
 use super::form::{Form, grouped};
 use super::layer::{AttentionLayer, LayerKind};
 use crate::datasets::ImageSize;
 use crate::ops::PoolOptions;
 
-/// Why a layer has no output for an input.
+/// Why an input does not fit a layer.
 pub(super) enum Refusal {
-    /// The layer reads another form: "an image".
+    /// The layer needs another form of input, such as "an image".
     Needs(&'static str),
-    /// For another reason, given as a sentence about the sizes.
+    /// The sizes of the input do not fit, for this reason (a sentence).
     Because(String),
 }
 
 use Refusal::{Because, Needs};
 
-/// The output of a layer without inner layers.
+/// The form of the output of a layer without inner layers.
 #[expect(clippy::too_many_lines, reason = "a list of all words")]
 pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
     match *kind {
@@ -109,7 +109,7 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
                 features: size.channels,
             })
         }
-        // At this point `vocabulary` still contains the number of features.
+        // `vocabulary` has the number of features until `completed` replaces it.
         LayerKind::Embedding { vocabulary, .. } => match form {
             Form::Ids { tokens, .. } => Ok(Form::Tokens {
                 tokens,
@@ -173,7 +173,7 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
 }
 
 impl LayerKind {
-    /// The kind with the sizes that its input determines.
+    /// Adds the sizes that the input determines: the vocabulary of an embedding, the width of attention heads.
     pub(super) fn completed(mut self, form: Form) -> Self {
         match (&mut self, form) {
             (
@@ -210,7 +210,7 @@ fn tokens(form: Form) -> Result<(usize, usize), Refusal> {
     }
 }
 
-/// Number of windows of `kernel` pixels in each direction.
+/// Size of the result of sliding windows of `kernel` × `kernel` pixels over an image.
 fn windows(
     size: ImageSize,
     kernel: usize,
@@ -235,7 +235,7 @@ fn windows(
 }
 
 impl Form {
-    /// The size called `name` in expressions.
+    /// The size called `name` in expressions; `None` if the form has no such size.
     pub(super) fn size(self, name: &str) -> Option<usize> {
         match (self, name) {
             (Self::Image(size), "height") => Some(size.height),

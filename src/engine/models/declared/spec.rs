@@ -39,11 +39,11 @@ pub struct Mistake {
     /// Keys and positions in lists from the model's table down to the value. The last one may be missing if the value
     /// is a plain word.
     pub path: Vec<String>,
-    /// Byte range of the mistake in a text value, if it is a part of it.
+    /// Byte range of the mistake in a text; `None` if the whole value is meant.
     pub span: Option<Range<usize>>,
     /// Whether the mistake is the last key of the path rather than its value.
     pub is_key: bool,
-    /// The sentence.
+    /// What is wrong, as a sentence.
     pub message: String,
     /// Advice, one line each.
     pub help: Vec<String>,

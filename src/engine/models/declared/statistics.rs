@@ -8,36 +8,36 @@ use crate::ops::{BatchMoments, Kernels, Module, Parameter, Path, Result, StepSta
 pub(super) struct Statistics<D: Kernels> {
     norms: Vec<Norm>,
     groups: Vec<Group<D>>,
-    /// Index of the norm and moments, in the order of micro-steps.
+    /// Moments of batches without an optimizer step yet, each with the index of its norm, in the order of micro-steps.
     waiting: Vec<(usize, BatchMoments<D>)>,
 }
 
-/// Use of the moments of the batches since the last update.
+/// What happens with the moments of the batches since the last update of running statistics.
 #[derive(Debug)]
 pub enum StatisticsUpdate<'a, D: Kernels> {
     /// The optimizer step was not taken: discard the moments.
     Forget,
-    /// The optimizer step was taken, unless the control skips it: update with the norm's momentum.
+    /// The optimizer step was taken, unless the control on the device skips it: update with each norm's momentum.
     Step(Option<&'a D::Control>),
-    /// Update with this weight for every batch.
+    /// Update with this weight, instead of the momentum, for every batch.
     Mean(f32),
 }
 
 struct Norm {
     layer: String,
     group: usize,
-    /// Index of the norm in its group.
+    /// Index of the norm's running mean in its group; the variance follows.
     at: usize,
 }
 
 /// Batch norms with equal momentum, which a single kernel launch updates.
 struct Group<D: Kernels> {
     momentum: f32,
-    /// For every norm its mean, then its variance.
+    /// The running mean, then the variance, of every norm.
     running: StepState<D, 1>,
 }
 
-/// Moments of the batches of one micro-step in the order of a group's statistics.
+/// Moments of one micro-step, in the order of a group's running statistics.
 struct Moments<D: Kernels>(Vec<Parameter<D>>);
 
 impl<D: Kernels> Module<D> for Moments<D> {
@@ -59,7 +59,7 @@ impl<D: Kernels> Default for Statistics<D> {
 }
 
 impl<D: Kernels> Statistics<D> {
-    /// Adds a norm; means are initially 0, variances 1. Returns its position.
+    /// Adds a norm, with an initial mean of 0 and variance of 1. Returns its index.
     pub(super) fn add(
         &mut self,
         device: &D,
@@ -88,12 +88,12 @@ impl<D: Kernels> Statistics<D> {
         Ok(self.norms.len() - 1)
     }
 
-    /// Stores the moments of a batch until its optimizer step.
+    /// Keeps the moments of a batch until the next update.
     pub(super) fn keep(&mut self, norm: usize, moments: BatchMoments<D>) {
         self.waiting.push((norm, moments));
     }
 
-    /// Mean and variance to normalise by.
+    /// Running mean and variance of a norm.
     pub(super) fn running(&self, norm: usize, device: &D) -> Result<[Var<D>; 2]> {
         let norm = &self.norms[norm];
         let buffers = &self.groups[norm.group].running.buffers;
@@ -105,7 +105,7 @@ impl<D: Kernels> Statistics<D> {
         Ok([var(norm.at)?, var(norm.at + 1)?])
     }
 
-    /// `running += weight (batch - running)` for every batch that waits.
+    /// `running += weight (batch - running)` for the moments of every batch since the last update.
     pub(super) fn update(&mut self, device: &D, update: &StatisticsUpdate<'_, D>) -> Result<()> {
         let mut waiting = std::mem::take(&mut self.waiting).into_iter();
         let (weight, control) = match update {
@@ -114,7 +114,7 @@ impl<D: Kernels> Statistics<D> {
             StatisticsUpdate::Mean(weight) => (Some(*weight), None),
         };
         loop {
-            // Every micro-step contributes the moments of one batch for each norm.
+            // The moments of one micro-step: one batch for each norm.
             let mut step: Vec<_> = waiting.by_ref().take(self.norms.len()).collect();
             if step.is_empty() {
                 return Ok(());

@@ -38,7 +38,7 @@ pub(super) fn network(device: &TestDevice, layers: &[Layer]) -> Network<TestDevi
     Network::new(&mut init, layers).unwrap()
 }
 
-/// What is wrong, without places.
+/// The messages about mistakes in a model of these layers, without their positions.
 fn refused(list: &str, features: Features) -> Vec<String> {
     let mistakes = layers(list).expand(features, Target::Class { classes: 10 });
     mistakes
@@ -225,7 +225,8 @@ fn a_model_that_grows_without_bound_is_refused() {
     }
 }
 
-/// The formula of every word against the operations' own counts, and the parameters against those that are built.
+/// Compares the formula of FLOPs of every word with the operations' own counts, and the number of parameters by formula
+/// with that of the built model.
 #[test]
 fn formulas_count_what_the_operations_count() {
     let device = testing::device();

@@ -1,4 +1,4 @@
-//! The values of expressions in a declared model: parameters, sizes of the data, current sizes.
+//! The values of expressions in a declared model: parameters, sizes of the data, sizes of the current input.
 
 use serde_json::Value as Json;
 
@@ -10,11 +10,11 @@ use super::items::Number;
 use super::settings::amount;
 use crate::datasets::Target;
 
-/// The largest size that a manifest can write.
+/// The largest integer that is accepted as a size.
 const LARGEST: i64 = 1_000_000_000;
 
 impl Expander<'_> {
-    /// A whole number of at least `least`.
+    /// The value of `number` as an integer of at least `least`; otherwise adds a mistake.
     pub(super) fn whole(&mut self, number: &Number, state: State, least: i64) -> Found<usize> {
         let wrong = match self.evaluate(number, state)? {
             Amount::Whole(value) if (least..=LARGEST).contains(&value) => {
@@ -29,7 +29,7 @@ impl Expander<'_> {
         Err(self.note(&number.path, wrong))
     }
 
-    /// A number in `range`, which messages call `shown`.
+    /// The value of `number`, which must be in `range` (`shown` in messages); otherwise adds a mistake.
     pub(super) fn real(
         &mut self,
         number: &Number,
@@ -76,7 +76,7 @@ impl Expander<'_> {
             name => match name.strip_prefix("here.") {
                 Some(size) => match state.form {
                     Some(form) => form.size(size),
-                    // The cause is an earlier mistake, which is already reported.
+                    // The form is unknown because of an earlier mistake, which is already reported; any value will do.
                     None => return Ok(Amount::Whole(1)),
                 },
                 None => self.data.size(name),

@@ -1,19 +1,19 @@
-//! The words of the language: their arguments and descriptions for users. The JSON Schema of layers is generated from
-//! them.
+//! The words of the language of declared models: their arguments, and descriptions for users. The JSON Schema of layers
+//! is generated from them.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// A word of a declared model.
+/// A word of the language of declared models that computes something, such as `linear`.
 #[derive(Debug)]
 pub(super) struct Word {
     pub(super) name: &'static str,
-    /// Meaning of the word's own value; `None` for words that stand alone.
+    /// What the value of the word means; `None` for words without a value.
     pub(super) argument: Option<&'static str>,
     pub(super) options: &'static [(&'static str, Kind)],
-    /// One sentence for users.
+    /// One sentence about the word for users.
     pub(super) about: &'static str,
 }
 
@@ -26,13 +26,13 @@ pub(super) enum Kind {
     Real,
     /// `true`, `false`, or the name of a boolean parameter.
     Truth,
-    /// The name of an item.
+    /// The `name` of another layer.
     Name,
 }
 
 use Kind::{Name, Real, Truth, Whole};
 
-/// Words that compute something.
+/// The words that compute something.
 pub(super) const WORDS: [Word; 28] = [
     word(
         "linear",
@@ -186,7 +186,7 @@ const fn word(
     }
 }
 
-/// Words that contain other items, with their keys and meaning.
+/// Words that combine other layers: name, keys, and a sentence for users.
 pub(super) const COMBINATIONS: [(&str, &[&str], &str); 4] = [
     (
         "residual",
@@ -216,7 +216,7 @@ impl Word {
     }
 }
 
-/// Every word.
+/// The names of all words.
 pub(super) fn all() -> impl Iterator<Item = &'static str> {
     let combinations = COMBINATIONS.iter().map(|(name, ..)| *name);
     WORDS.iter().map(|word| word.name).chain(combinations)

@@ -1,4 +1,4 @@
-//! The original model ("alt") of founding report 004: linear layers only.
+//! The original denoiser ("alt", German for old) of founding report 004: linear layers only.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::layers::{Embedding, Init, Linear};
 use crate::models::too_small;
 use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var};
 
-/// Units of the layer over the event's numbers.
+/// Number of units of the layer that reads the event's numbers.
 const PHI_UNITS: usize = 128;
 
 /// The denoiser of detector signals before the work of report 004 ("alt"): dense layers, no norm, no residual.
@@ -40,7 +40,7 @@ impl Default for DetectorAltSpec {
 }
 
 impl DetectorAltSpec {
-    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
+    /// One sentence, with the setting's key, for each invalid value; empty if all values are valid.
     pub fn check(&self) -> Vec<String> {
         too_small(&[
             ("hidden", self.hidden, 1),
@@ -72,7 +72,7 @@ impl DetectorAltSpec {
         })
     }
 
-    /// Floating-point operations of a forward pass of one sample, as counted by the operations.
+    /// Floating-point operations of a forward pass of one sample, by a formula that equals the operations' own counts.
     pub fn forward_flops(&self, phi: usize, voxels: usize) -> f64 {
         let time = self.time_embedding;
         let hidden = self
@@ -102,7 +102,8 @@ impl DetectorAltSpec {
 /// The older of the two detector models (German `alt`: old); see [`DetectorAltSpec`].
 ///
 /// # Source
-/// A Keras model of report 004 (`docs/founding-reports.md`); names of parameters as in the PyTorch version `benches/peers/detector.py`.
+/// A Keras model of report 004 (`docs/founding-reports.md`); names of parameters as in the PyTorch version
+/// `benches/peers/detector.py`.
 #[derive(Debug)]
 pub struct Alt<D: Backend> {
     time_embed: Embedding<D>,

@@ -1,7 +1,7 @@
 //! The denoisers of the detector workload: estimate the noise from a noised signal, its time and its event.
 //!
 //! [`DetectorAltSpec`] and [`DetectorNeuSpec`] describe the original and the new model of founding report 004;
-//! [`Denoiser`] is either of them.
+//! [`Denoiser`] is one of the two.
 //!
 //! The first layer over the voxels ([`Denoiser::signal`]) is separate from the rest ([`Denoiser::after_signal`]): zeroing a
 //! voxel changes its output by one column of the weight, so that a score per voxel needs no product over all voxels.
@@ -21,7 +21,7 @@ const NORM_EPS: f32 = 1e-3;
 /// Bound of the uniform initial values of embeddings (Keras' default).
 const EMBEDDING_BOUND: f32 = 0.05;
 
-/// The sizes of a denoiser that follow from the data and the diffusion.
+/// The sizes of a denoiser that the dataset and the diffusion process determine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DenoiserSize {
     /// Numbers per event.
@@ -32,7 +32,7 @@ pub struct DenoiserSize {
     pub timesteps: usize,
 }
 
-/// Either denoiser.
+/// A denoiser of either kind.
 #[derive(Debug)]
 pub enum Denoiser<D: Backend> {
     /// The model `alt` (the original one).
@@ -57,7 +57,7 @@ impl<D: Kernels> Denoiser<D> {
         self.after_signal(pass, &signal, times, phi)
     }
 
-    /// `(B, hidden)`: the first layer over the voxels, before its activation.
+    /// The output of the first layer over the voxels before its activation, `(B, hidden)` from `x: (B, voxels)`.
     pub fn signal(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         self.signal_layer().forward(pass, x, Activation::Identity)
     }
@@ -98,7 +98,7 @@ impl<D: Backend> Module<D> for Denoiser<D> {
     }
 }
 
-/// A dense layer, swish, layer norm.
+/// A dense layer, swish, then layer norm.
 #[derive(Debug)]
 struct DenseNorm<D: Backend> {
     dense: Linear<D>,
@@ -118,7 +118,7 @@ impl<D: Kernels> DenseNorm<D> {
         self.norm.forward(pass, &h)
     }
 
-    /// The rest of [`Self::forward`] from the values before the swish.
+    /// The rest of [`Self::forward`], from the output of the dense layer before the swish.
     fn after_dense(&self, pass: &mut Pass<D>, before: &Var<D>) -> Result<Var<D>> {
         let h = ops::silu(pass, before)?;
         self.norm.forward(pass, &h)
@@ -137,7 +137,7 @@ fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>, c: &Var<D>) ->
     ops::concat(pass, &both, c)
 }
 
-/// Operations of a linear layer with bias per row, as [`ops::linear`] counts them.
+/// Floating-point operations of a linear layer with bias per row, as [`ops::linear`] counts them.
 fn dense_flops(inputs: usize, outputs: usize) -> f64 {
     (2 * inputs + 1) as f64 * outputs as f64
 }
@@ -146,7 +146,7 @@ fn swish_flops(values: usize) -> f64 {
     (Activation::Silu.flop().0 * values) as f64
 }
 
-/// Operations of [`DenseNorm`]: 8 for each normalised value.
+/// Floating-point operations of [`DenseNorm`] per row: the layer norm has 8 for each value.
 fn dense_norm_flops(inputs: usize, outputs: usize) -> f64 {
     dense_flops(inputs, outputs) + swish_flops(outputs) + 8.0 * outputs as f64
 }

@@ -1,4 +1,4 @@
-//! The new model ("neu") of founding report 004: normalised layers, residual blocks, dropout.
+//! The new denoiser ("neu", German for new) of founding report 004: layer norms, residual blocks, dropout.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl Default for DetectorNeuSpec {
 }
 
 impl DetectorNeuSpec {
-    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
+    /// One sentence, with the setting's key, for each invalid value; empty if all values are valid.
     pub fn check(&self) -> Vec<String> {
         let mut mistakes = too_small(&[
             ("hidden", self.hidden, 2),
@@ -90,7 +90,8 @@ impl DetectorNeuSpec {
         })
     }
 
-    /// Floating-point operations of a forward pass of one sample without dropout, as counted by the operations.
+    /// Floating-point operations of a forward pass of one sample without dropout, by a formula that equals the
+    /// operations' own counts.
     pub fn forward_flops(&self, phi: usize, voxels: usize) -> f64 {
         let (hidden, half, time) = (self.hidden, self.hidden / 2, self.time_embedding);
         let blocks = self.block_sizes().into_iter().flatten();
@@ -115,10 +116,11 @@ impl DetectorNeuSpec {
     }
 }
 
-/// The new model; see [`DetectorNeuSpec`].
+/// The newer of the two detector models (German `neu`: new); see [`DetectorNeuSpec`].
 ///
 /// # Source
-/// Report 004 (`docs/founding-reports.md`) (Keras); names as in the PyTorch peer `benches/peers/detector.py`.
+/// A Keras model of report 004 (`docs/founding-reports.md`); names of parameters as in the PyTorch version
+/// `benches/peers/detector.py`.
 #[derive(Debug)]
 pub struct Neu<D: Backend> {
     time_embed: Embedding<D>,
@@ -174,7 +176,7 @@ impl<D: Backend> Module<D> for Neu<D> {
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
         self.time_embed.visit(&path.join("time_embed"), visit);
         for (index, layer) in self.time_mlp.iter_mut().enumerate() {
-            // Activations count in a PyTorch `Sequential`.
+            // A PyTorch `Sequential` also counts activations, so that linear layers have even indices.
             layer.visit(&path.join("time_mlp").join(2 * index), visit);
         }
         for (index, layer) in self.phi_mlp.iter_mut().enumerate() {

@@ -8,7 +8,7 @@ use crate::ops::{
     cross_attention,
 };
 
-/// `u = h + Attn(q = norm1(h), k = v = x)`, `f = norm3(u + W₂ gelu(W₁ norm2(u) + b₁) + b₂)`.
+/// The block `f(h, x) = norm3(u + W₂ gelu(W₁ norm2(u) + b₁) + b₂)` with `u = h + Attn(q = norm1(h), k = v = x)`.
 #[derive(Debug)]
 pub(super) struct Asymmetric<D: Backend> {
     norm1: LayerNorm<D>,
@@ -70,7 +70,7 @@ impl<D: Kernels> Asymmetric<D> {
         }
     }
 
-    /// `f(h, x)`, in the shape of `h: (B, T, d)`.
+    /// Applies the block: `f(h, x)`, in the shape of `h: (B, T, d)`.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,

@@ -25,7 +25,8 @@ use crate::ops::{
 /// An equilibrium model; see [`EquilibriumSpec`].
 ///
 /// # Source
-/// Report 002 (`docs/founding-reports.md`); names as in its PyTorch model: `embedding`, `block.…`, `head`.
+/// Report 002 (`docs/founding-reports.md`); names of parameters as in its PyTorch model: `embedding`, `block.…`,
+/// `head`.
 #[derive(Debug)]
 pub struct Equilibrium<D: Backend> {
     embedding: Linear<D>,
@@ -84,7 +85,7 @@ impl<D: Kernels> Equilibrium<D> {
         self.classify(pass, &solved.state)
     }
 
-    /// Keys and values of `x: (B, inputs)`.
+    /// Keys and values of the embedded input, from `x: (B, inputs)`.
     pub fn embed(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>> {
         let x = self.embedding.forward(pass, x, Activation::Identity)?;
         let x = x.reshape([x.shape().rows(), 1, self.hidden])?; // (B, 1, d)
@@ -100,7 +101,7 @@ impl<D: Kernels> Equilibrium<D> {
         Var::from_buffer(device, zeros, [samples, 1, self.hidden].into(), false)
     }
 
-    /// `f(h, x)`, in the shape of `h: (B, 1, d)`.
+    /// One application of the block: `f(h, x)`, in the shape of `h: (B, 1, d)`.
     pub fn block(&self, pass: &mut Pass<D>, source: &Source<D>, h: &Var<D>) -> Result<Var<D>> {
         match self.fused(pass, source, h, None, None)? {
             Some(solved) => Ok(solved.state),
@@ -116,7 +117,7 @@ impl<D: Kernels> Equilibrium<D> {
         })
     }
 
-    /// The free phase: the damped fixed point of `f(·, x)` from `start`.
+    /// The free phase: the damped fixed point of `f(·, x)`, iterated from `start`.
     pub fn solve(
         &self,
         pass: &mut Pass<D>,
@@ -130,8 +131,8 @@ impl<D: Kernels> Equilibrium<D> {
         solver::solve(self.damping, pass, start, block)
     }
 
-    /// All iterations as one fused operation, if block and device support it; without a solver, a single application of
-    /// the block.
+    /// All iterations as one fused operation; without `damping`, a single application of the block. `None` if the block
+    /// or the device does not support it.
     fn fused(
         &self,
         pass: &mut Pass<D>,
@@ -154,8 +155,8 @@ impl<D: Kernels> Equilibrium<D> {
         Ok(found.map(|(state, iterations)| Solved { state, iterations }))
     }
 
-    /// The nudged phase: the damped fixed point of `f(h, x) - β dL/df` from `start`, with L the mean cross-entropy of
-    /// `head(f(h, x))`. Records no gradient.
+    /// The nudged phase: the damped fixed point of `f(h, x) - β dL/df`, iterated from `start`, with L the mean
+    /// cross-entropy of `head(f(h, x))`. Records no gradient.
     pub fn solve_nudged(
         &self,
         pass: &mut Pass<D>,

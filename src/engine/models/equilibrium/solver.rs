@@ -1,18 +1,19 @@
-//! Damped fixed-point iteration, operation by operation.
+//! Damped fixed-point iteration with separate operations, for blocks or devices without the fused operation.
 
 use crate::device::Backend;
 use crate::ops::{Damping, Kernels, Pass, Result, Var, blend, distance};
 
-/// What the solver has found.
+/// The result of the fixed-point iteration.
 #[derive(Debug)]
 pub struct Solved<D: Backend> {
     /// The final state.
     pub state: Var<D>,
-    /// Number of iterations.
+    /// Number of iterations that were done.
     pub iterations: usize,
 }
 
-/// Iterates from `start`. Forces a device sync in every iteration.
+/// Iterates `h ← (1 - γ) h + γ f(h)` from `start`, until the L2 norm of the change is below the tolerance or the
+/// largest number of iterations is reached. Forces a device sync in every iteration.
 ///
 /// On a recording pass every iteration is recorded: the backward pass runs through the unrolled loop.
 ///
@@ -35,7 +36,7 @@ pub(super) fn solve<D: Kernels>(
         let next = blend(pass, (&state, 1.0 - gamma), (&target, gamma))?;
         let change = distance(pass, &next, &state)?;
         state = next;
-        // NaN never satisfies this condition; it becomes visible in the loss.
+        // If `change` is NaN, this is never true; the NaN becomes visible in the loss.
         if change < tolerance {
             return Ok(Solved { state, iterations });
         }
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_fixed_point_is_found() {
-        // The change halves by 0.75 a step: 0.5 · 0.75^(n-1) · 2 (four values) < 1e-4 first at n = 34.
+        // The change shrinks by 0.75 in each step: 0.5 · 0.75^(n-1) · 2 (four values) < 1e-4 first at n = 34.
         let (value, iterations) = solved(DAMPING, 0.5);
         assert!((value - 2.0).abs() < 4e-4, "{value}");
         assert_eq!(iterations, 34);
@@ -92,7 +93,7 @@ mod tests {
             iterations: 3,
             ..DAMPING
         };
-        // h: 0.5, 0.875, 1.15625
+        // Successive states: 0.5, 0.875, 1.15625
         let (value, iterations) = solved(damping, 0.5);
         assert!((value - 1.156_25).abs() < 1e-6, "{value}");
         assert_eq!(iterations, 3);

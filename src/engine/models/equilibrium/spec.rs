@@ -1,4 +1,4 @@
-//! [`EquilibriumSpec`]: the settings of the model, and operations by formula.
+//! [`EquilibriumSpec`]: the settings of the model, and its FLOPs by formula.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ impl Default for EquilibriumSpec {
 }
 
 impl EquilibriumSpec {
-    /// Checks values that the types allow but that are invalid; one sentence per mistake, with its key.
+    /// One sentence, with the setting's key, for each invalid value; empty if all values are valid.
     pub fn check(&self) -> Vec<String> {
         let rules = [
             (self.hidden > 0, "`hidden` must be at least 1"),
@@ -86,7 +86,7 @@ impl EquilibriumSpec {
         broken.map(|(_, mistake)| mistake.to_owned()).collect()
     }
 
-    /// Damping of the fixed-point iteration.
+    /// The settings of the damped fixed-point iteration.
     pub fn damping(&self) -> Damping {
         Damping {
             iterations: self.iterations,
@@ -95,13 +95,14 @@ impl EquilibriumSpec {
         }
     }
 
-    /// Attention heads: the largest of 8, 4, 2, 1 that divides `hidden`.
+    /// Number of attention heads: the largest of 8, 4, 2, 1 that divides `hidden`.
     pub fn heads(&self) -> usize {
         let divides = |heads: &usize| self.hidden.is_multiple_of(*heads);
         [8, 4, 2].into_iter().find(divides).unwrap_or(1)
     }
 
-    /// Floating-point operations of a forward pass of one sample with all iterations, as counted by the operations.
+    /// Floating-point operations of a forward pass of one sample with all iterations, by a formula that equals the
+    /// operations' own counts.
     pub fn forward_flops(&self, inputs: usize, classes: usize) -> f64 {
         let d = self.hidden as f64;
         let linear = |inputs: f64, outputs: f64| (2.0 * inputs + 1.0) * outputs;

@@ -8,7 +8,8 @@ use crate::ops::{
     cross_attention,
 };
 
-/// `f = tanh(h + Wqᵀ A(Wq h + bq, K, V = K) + W₁ᵀ tanh(W₁ h + b₁))`, `K = Wk x + bk`, with linear attention A.
+/// The block `f(h, x) = tanh(h + Wqᵀ A(Wq h + bq, K, V = K) + W₁ᵀ tanh(W₁ h + b₁))`, `K = Wk x + bk`, with linear
+/// attention A.
 #[derive(Debug)]
 pub(super) struct Symmetric<D: Backend> {
     q: Linear<D>,
@@ -27,7 +28,7 @@ impl<D: Kernels> Symmetric<D> {
         })
     }
 
-    /// The keys `(B, T, d)` of `x: (B, T, d)`; they are also the values.
+    /// The keys `(B, T, d)` of `x: (B, T, d)`, which are used as the values too.
     pub(super) fn read(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>> {
         let keys = self.k.forward(pass, x, Activation::Identity)?;
         Ok(Source {
@@ -36,7 +37,7 @@ impl<D: Kernels> Symmetric<D> {
         })
     }
 
-    /// `f(h, x)`, in the shape of `h: (B, T, d)`.
+    /// Applies the block: `f(h, x)`, in the shape of `h: (B, T, d)`.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,

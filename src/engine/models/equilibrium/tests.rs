@@ -33,7 +33,7 @@ fn counts_are_those_of_the_workload() {
         let mut model = spec(d, true).build(&mut init(&device), 64, 10).unwrap();
         assert_eq!(count_parameters(&mut model), symmetric);
     }
-    // MNIST: 784 inputs.
+    // The size for MNIST: 784 inputs, 10 classes.
     let mut model = spec(13, false).build(&mut init(&device), 784, 10).unwrap();
     assert_eq!(count_parameters(&mut model), 3_208 + 720 * 13);
 }
@@ -155,7 +155,7 @@ fn forward_work_is_that_of_the_formula() {
     }
 }
 
-/// Names of the parameters whose gradient is below 1e-6 of the largest.
+/// Names of the parameters whose gradient has a norm below 1e-6 of the largest one.
 fn without_gradient(spec: &EquilibriumSpec) -> Vec<String> {
     let device = testing::device();
     let mut model = spec.build(&mut init(&device), 6, 3).unwrap();
@@ -180,7 +180,7 @@ fn without_gradient(spec: &EquilibriumSpec) -> Vec<String> {
 
 #[test]
 fn all_but_the_weights_of_attention_get_a_gradient() {
-    // In a sequence of length 1 the attention weights are 1 for any queries and keys.
+    // With a single key the attention weight is 1 for any queries and keys.
     let idle = [
         "block.norm1.weight",
         "block.norm1.bias",

@@ -8,7 +8,7 @@ use crate::ops::{
     Var,
 };
 
-/// `x + proj(attention(qkv(norm(x))))` over all pixels of an image.
+/// Self-attention over all pixels of an image: `x + proj(attention(qkv(norm(x))))`.
 #[derive(Debug)]
 pub(super) struct AttentionBlock<D: Backend> {
     norm: GroupNorm<D>,

@@ -1,10 +1,10 @@
-//! [`ResBlock`]: two convolutions around the time and class embeddings, and a shortcut.
+//! [`ResBlock`]: two convolutions, between which time and class embeddings are added, and a shortcut.
 
 use crate::device::Backend;
 use crate::layers::{Conv2d, GroupNorm, Init, Linear};
 use crate::ops::{Activation, Kernels, Module, Parameter, Pass, Path, Projection, Result, Var};
 
-/// `silu(drop(norm2(conv2(silu(norm1(conv1(x)) + time + class)))) + shortcut(x))`.
+/// A residual block: `silu(drop(norm2(conv2(silu(norm1(conv1(x)) + time + class)))) + shortcut(x))`.
 #[derive(Debug)]
 pub(super) struct ResBlock<D: Backend> {
     conv1: Conv2d<D>,
@@ -13,7 +13,7 @@ pub(super) struct ResBlock<D: Backend> {
     class_proj: Linear<D>,
     conv2: Conv2d<D>,
     norm2: GroupNorm<D>,
-    /// 1×1 convolution of the shortcut; only if the number of channels changes.
+    /// 1×1 convolution of the shortcut; `None` if inputs and outputs have equally many channels.
     shortcut: Option<Conv2d<D>>,
     dropout: f32,
 }
@@ -50,7 +50,7 @@ impl<D: Kernels> ResBlock<D> {
         })
     }
 
-    /// The layers that project time and class to this block's width.
+    /// The linear layers that project the time and class embeddings to this block's channels.
     pub(super) fn projection(&self) -> Projection<D> {
         vec![self.time_proj.parameters(), self.class_proj.parameters()]
     }

@@ -4,7 +4,7 @@ use crate::device::Backend;
 use crate::layers::{Init, Linear};
 use crate::ops::{Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
-/// Sinusoids of the time, then two linear layers with SiLU between.
+/// The time embedding: sinusoids of the time, then two linear layers with SiLU between.
 #[derive(Debug)]
 pub(super) struct TimeMlp<D: Backend> {
     first: Linear<D>,
@@ -21,7 +21,7 @@ impl<D: Kernels> TimeMlp<D> {
         })
     }
 
-    /// `(B, embed)` from B times.
+    /// The embeddings of B times: `(B, embed)`.
     pub(super) fn forward(&self, pass: &mut Pass<D>, times: &[usize]) -> Result<Var<D>> {
         let features = time_features(times, self.embed);
         let features = Var::constant(pass.device(), features, [times.len(), self.embed])?;
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn time_features_are_those_of_pytorch() {
-        // peers/unet.py: time_features(torch.tensor([0, 7, 999]), 6)
+        // Expected: time_features(torch.tensor([0, 7, 999]), 6) of benches/peers/unet.py
         let expected = numbers(
             "         0.0        0.0        0.0       1.0        1.0        1.0
                 0.6569866 0.06994285     0.0007 0.75390226   0.997551 0.99999976

@@ -26,7 +26,8 @@ impl DdpmUnetSpec {
         time + ends * pixels(0) + middle + down.chain(up).sum::<f64>()
     }
 
-    /// FLOPs of a level: two blocks, attention, and the convolution of a resampling to `resampled` pixels.
+    /// FLOPs of a level: two blocks, attention, and the convolution of a resampling whose output has `resampled`
+    /// pixels.
     fn level(&self, level: LevelSize, pixels: f64, resampled: f64) -> f64 {
         let (inputs, channels) = (level.inputs, level.channels);
         let mut flops =
@@ -51,17 +52,17 @@ impl DdpmUnetSpec {
     }
 }
 
-/// Linear layer, per row.
+/// FLOPs of a linear layer per row, without its bias.
 fn product(inputs: usize, outputs: usize) -> f64 {
     2.0 * inputs as f64 * outputs as f64
 }
 
-/// Convolution with a square kernel, per output pixel.
+/// FLOPs of a convolution with a square kernel per output pixel.
 fn convolution(inputs: usize, outputs: usize, kernel: usize) -> f64 {
     product(inputs, outputs) * (kernel * kernel) as f64
 }
 
-/// Projections of every pixel, and two products over all pairs of pixels.
+/// FLOPs of attention: projections of every pixel, and two products over all pairs of pixels.
 fn attention(channels: usize, pixels: f64) -> f64 {
     let projections = product(channels, 3 * channels) + product(channels, channels);
     projections * pixels + 4.0 * pixels * pixels * channels as f64

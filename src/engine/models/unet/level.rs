@@ -1,4 +1,4 @@
-//! [`Level`]: two residual blocks and attention at one resolution; [`Middle`]: the lowest point.
+//! [`Level`]: two residual blocks and attention at one resolution; [`Middle`]: the blocks at the lowest resolution.
 
 use super::attention_block::AttentionBlock;
 use super::block::{BlockOptions, ResBlock};
@@ -9,7 +9,7 @@ use crate::ops::{
     self, Conv2dOptions, Kernels, Module, Parameter, Pass, Path, Projection, Result, Var,
 };
 
-/// One level of the encoder or decoder. The resampling is a separate step, since the skip is taken before it.
+/// One level of the encoder or decoder. The resampling is a separate step, since the skip connection begins before it.
 #[derive(Debug)]
 pub(super) struct Level<D: Backend> {
     res: [ResBlock<D>; 2],
@@ -20,9 +20,9 @@ pub(super) struct Level<D: Backend> {
 #[derive(Debug)]
 enum Resample<D: Backend> {
     None,
-    /// 3×3 convolution with stride 2.
+    /// Halves height and width: 3×3 convolution with stride 2.
     Down(Conv2d<D>),
-    /// Bilinear ×2, then a 3×3 convolution.
+    /// Doubles height and width: bilinear upsampling, then a 3×3 convolution.
     Up(Conv2d<D>),
 }
 
@@ -72,7 +72,7 @@ impl<D: Kernels> Level<D> {
         })
     }
 
-    /// Projections of the level's blocks.
+    /// The layers that project time and class, for both blocks.
     pub(super) fn projections(&self) -> [Projection<D>; 2] {
         self.res.each_ref().map(ResBlock::projection)
     }
@@ -126,7 +126,7 @@ impl<D: Backend> Module<D> for Level<D> {
     }
 }
 
-/// Residual block, attention, residual block at the lowest resolution.
+/// The middle of the U-Net: residual block, attention, residual block at the lowest resolution.
 #[derive(Debug)]
 pub(super) struct Middle<D: Backend> {
     res: [ResBlock<D>; 2],
@@ -148,7 +148,7 @@ impl<D: Kernels> Middle<D> {
         })
     }
 
-    /// Projections of the middle blocks.
+    /// The layers that project time and class, for both blocks.
     pub(super) fn projections(&self) -> [Projection<D>; 2] {
         self.res.each_ref().map(ResBlock::projection)
     }

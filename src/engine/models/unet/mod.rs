@@ -23,9 +23,9 @@ use crate::ops::{
 
 /// A U-Net; see [`DdpmUnetSpec`].
 ///
-/// Down: levels of two residual blocks and optional attention; one skip per level, taken before a convolution
-/// halves the resolution. Then the middle, and up: `[h, skip]`, a level, bilinear ×2 and a convolution. Every residual
-/// block gets the time and the class.
+/// Down: levels of two residual blocks and optional attention; one skip connection per level, which begins before a
+/// convolution halves the resolution. Then the middle, and up: `[h, skip]`, a level, bilinear ×2 and a convolution.
+/// Every residual block gets the time and the class.
 ///
 /// # Source
 /// Ho et al. 2020 (DDPM) with the arrangement of founding report 003; names as in the PyTorch model of that report.
@@ -43,7 +43,8 @@ pub struct Unet<D: Backend> {
 }
 
 impl DdpmUnetSpec {
-    /// The model with initial values from `init`, for images of `image_channels`; label `classes` stands for "no class".
+    /// The model with initial values from `init`, for images of `image_channels` channels; the label with index
+    /// `classes` stands for "no class".
     ///
     /// # Errors
     /// [`OpError::Shape`] with what [`DdpmUnetSpec::check`] finds.
@@ -86,10 +87,11 @@ impl DdpmUnetSpec {
 }
 
 impl<D: Kernels> Unet<D> {
-    /// The estimated noise, in the shape of `x: (B, H, W, channels)`, at B times and for B labels.
+    /// The estimated noise, in the shape of `x: (B, H, W, channels)`, for B times and B labels.
     ///
     /// # Errors
-    /// [`OpError::Shape`] when times or labels are not B, a label is above "no class", or H and W cannot be halved.
+    /// [`OpError::Shape`] when there are not B times and labels, a label is above "no class", or H and W cannot be
+    /// halved.
     pub fn forward(
         &self,
         pass: &mut Pass<D>,

@@ -1,4 +1,4 @@
-//! [`DdpmUnetSpec`]: the settings of the U-Net, and sizes by formula.
+//! [`DdpmUnetSpec`]: the settings of the U-Net, and the sizes of its levels.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ impl Default for DdpmUnetSpec {
     }
 }
 
-/// One level of the encoder or decoder.
+/// Sizes of one level of the encoder or decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LevelSize {
     pub(super) inputs: usize,
@@ -55,7 +55,7 @@ pub(super) struct LevelSize {
 }
 
 impl DdpmUnetSpec {
-    /// Checks combinations of values that are invalid; one sentence per mistake, with its keys.
+    /// One sentence, with the settings' keys, for each invalid combination of values; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
         if self.embed < 4 || self.embed % 2 == 1 {
@@ -130,7 +130,8 @@ impl DdpmUnetSpec {
         widths.iter().enumerate().map(level).collect()
     }
 
-    /// The levels of the decoder (up), lowest resolution first; each reads the level below, concatenated with its skip.
+    /// The levels of the decoder (up), lowest resolution first; each reads the output below it, concatenated with its
+    /// skip connection.
     pub(super) fn levels_up(&self) -> Vec<LevelSize> {
         let down = self.levels_down();
         let level = |(index, level): (usize, &LevelSize)| LevelSize {

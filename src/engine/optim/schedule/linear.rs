@@ -1,4 +1,4 @@
-//! A learning rate along a line.
+//! The linear schedule of the learning rate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,8 @@ impl Default for LinearSpec {
 }
 
 impl LinearSpec {
-    /// The learning rate of `epoch`, counted from 0 after the warm-up, with `rest` epochs after the warm-up in total.
+    /// The learning rate of `epoch`, counted from 0 after the warm-up; `rest` is the number of epochs after the
+    /// warm-up.
     pub(super) fn lr(&self, lr: f64, epoch: usize, rest: usize) -> f64 {
         let length = self.epochs.unwrap_or(rest).max(1) as f64;
         let progress = (epoch as f64 / length).min(1.0);
@@ -57,7 +58,7 @@ mod tests {
         let rises =
             "kind = 'linear', start-factor = 0.3333333333333333, end-factor = 1.0, epochs = 5";
         assert_rates(rises, 0.1, 7, &rates);
-        // Without settings it falls to 0 over the epochs after the warm-up:
+        // Without settings the rate falls to 0 over the epochs after the warm-up:
         // SequentialLR(o, [LinearLR(o, .5, 1., 2), LinearLR(o, 1., 0., 4)], [2]), lr .1, of 6 epochs
         let rates = [(0, 0.05), (1, 0.075), (2, 0.1), (3, 0.075), (5, 0.025)];
         let warm = "kind = 'linear', warm-up = { epochs = 2, from = 0.5 }";

@@ -1,4 +1,4 @@
-//! The learning rate over epochs, and over steps.
+//! Schedules of the learning rate, by epoch or by step.
 
 mod linear;
 mod one_cycle;
@@ -93,11 +93,12 @@ impl Default for WarmUpSpec {
 }
 
 impl ScheduleSpec {
-    /// The learning rate of `epoch`, counted from 0, out of `epochs`; `lr` is the optimizer's learning rate. For a
-    /// plateau schedule without any reduction so far; for a cycle the largest rate in the epoch.
+    /// The learning rate of `epoch`, counted from 0, out of `epochs`; `lr` is the optimizer's learning rate. Of a
+    /// plateau schedule it is the rate without any reduction; of a one-cycle schedule the largest rate.
     ///
-    /// In the warm-up of w epochs that begins with the fraction f: `lr (f + (1-f) e/w)`. Then, with `s = e - w` and S
-    /// the epochs of the cosine: `min + ½ (lr - min) (1 + cos(π s/S))` for `s < S`, constant `min` afterwards.
+    /// In a warm-up of w epochs that begins with the fraction f, epoch e has the rate `lr (f + (1-f) e/w)`. After it, a
+    /// cosine over S epochs has the rate `min + ½ (lr - min) (1 + cos(π s/S))` with `s = e - w` for `s < S`, and `min`
+    /// afterwards.
     ///
     /// # Source
     /// Loshchilov & Hutter 2017 (SGDR), §3, without restarts; agrees with PyTorch `CosineAnnealingLR` for `s ≤ S`, and
@@ -131,10 +132,10 @@ impl ScheduleSpec {
         }
     }
 
-    /// Checks the values for an optimizer's learning rate `lr` and `epochs` epochs (0 if unknown).
+    /// Errors for settings that do not fit the optimizer's learning rate `lr` or the number of `epochs` (0 if unknown).
     pub fn check(&self, lr: f64, epochs: usize) -> Vec<RangeError> {
         let (min_lr, own) = match self {
-            // Not checked: earlier versions allowed a warm-up that is longer than the training.
+            // No check: earlier versions allowed a warm-up that is longer than the training.
             Self::Constant(_) => return Vec::new(),
             Self::Cosine(spec) => (spec.min_lr, Vec::new()),
             Self::Plateau(spec) => (spec.min_lr, spec.check(epochs)),
@@ -216,7 +217,7 @@ mod tests {
         ];
         let settings = "kind = 'cosine', min-lr = 1e-6, warm-up = {}";
         assert_rates(settings, 5e-5, 100, &rates);
-        // After it, the rate stays at its minimum.
+        // After the cosine, the rate stays at its minimum.
         let settings = "kind = 'cosine', min-lr = 1e-6, epochs = 4";
         let rates = [(2, 5.005e-4), (4, 1e-6), (9, 1e-6)];
         assert_rates(settings, 1e-3, 10, &rates);

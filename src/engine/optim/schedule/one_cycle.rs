@@ -1,4 +1,4 @@
-//! The one-cycle schedule.
+//! The one-cycle schedule of the learning rate.
 
 use std::f64::consts::PI;
 
@@ -48,7 +48,7 @@ impl Default for OneCycleSpec {
 }
 
 impl OneCycleSpec {
-    /// The learning rate of `step` out of `steps`, `lr` is the largest one.
+    /// The learning rate of `step` (from 0) out of `steps`; `lr` is the largest rate of the cycle.
     ///
     /// # Source
     /// Smith & Topin 2018; PyTorch `OneCycleLR` with `cycle_momentum=False`. If a phase consists of a single step,
@@ -151,7 +151,7 @@ mod tests {
             let place = format!("epoch {epoch}, step {step}");
             assert_near(rate.at(epoch, step), expected, 0.1, &place);
         }
-        // Extra steps after the end have the last rate.
+        // Extra steps after training have the last rate of the cycle.
         assert_near(rate.at(3, 1), 4e-7, 0.1, "after the end");
     }
 

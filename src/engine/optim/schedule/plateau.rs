@@ -1,4 +1,4 @@
-//! A learning rate that falls when the loss does not.
+//! The plateau schedule: the learning rate falls when the loss has stopped falling.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,8 @@ impl PlateauSpec {
         self.warm_up.as_ref().map_or(0, |warm_up| warm_up.epochs)
     }
 
-    /// Checks for values with which the rate would never or always be reduced; `epochs` is 0 if unknown.
+    /// Errors for settings with which no loss could be an improvement, or the rate could never fall; `epochs` is 0 if
+    /// unknown.
     pub(super) fn check(&self, epochs: usize) -> Vec<RangeError> {
         let unreachable = self.threshold_mode == ThresholdMode::Rel && self.threshold >= 1.0;
         let threshold = unreachable.then(|| RangeError {
@@ -76,7 +77,8 @@ impl PlateauSpec {
         threshold.into_iter().chain(self.endless(epochs)).collect()
     }
 
-    /// A patience that leaves no epoch of `epochs` for a lower rate. The first epoch of all is always an improvement.
+    /// An error if `patience` is so long that the rate cannot fall within `epochs`. The first epoch is always an
+    /// improvement.
     fn endless(&self, epochs: usize) -> Option<RangeError> {
         let counted_from = self.warm_up_epochs().max(1);
         let least = self.patience.saturating_add(counted_from).saturating_add(2);
@@ -97,18 +99,18 @@ impl PlateauSpec {
     }
 }
 
-/// Follows the loss over epochs, and lowers the rate.
+/// The state of a plateau schedule: tracks the loss over epochs and lowers the learning rate.
 ///
-/// With a loss for every epoch it is PyTorch's `ReduceLROnPlateau`; epochs without a loss still count as epochs without
-/// improvement.
+/// If every epoch has a loss, the rates are those of PyTorch's `ReduceLROnPlateau`. An epoch without a loss counts as
+/// an epoch without improvement.
 #[derive(Debug, Clone)]
 pub(super) struct Plateau {
     spec: PlateauSpec,
     lr: f64,
     best: f64,
-    /// Epochs done when the count of epochs without improvement was last 0.
+    /// Number of finished epochs when counting epochs without improvement last began anew.
     counted_from: usize,
-    /// Number of epochs at the end of the current cooldown.
+    /// Number of finished epochs at which the current cooldown ends.
     cooled_at: usize,
 }
 
@@ -123,13 +125,13 @@ impl Plateau {
         }
     }
 
-    /// The rate of the next epoch, after its warm-up.
+    /// The learning rate of the next epoch, if that is after the warm-up.
     pub(super) fn lr(&self) -> f64 {
         self.lr
     }
 
-    /// Processes the loss of `epoch`, counted from 0: validation if there is one, else training. A loss that is not a
-    /// number is never better.
+    /// Takes the loss of `epoch` (from 0): validation loss, or training loss without validation. A loss of `None` or
+    /// NaN is never an improvement.
     pub(super) fn judge(&mut self, epoch: usize, loss: Option<f64>) {
         let done = epoch + 1;
         let better = loss.filter(|loss| self.spec.is_better(*loss, self.best));
@@ -160,7 +162,7 @@ mod tests {
         1.0, 0.9, 0.9, 0.95, 0.8999, 0.91, 0.92, 0.8, 0.81, 0.82, 0.83, 0.84, 0.85, 0.86, 0.87,
     ];
 
-    /// The rates of all epochs, and of one more.
+    /// The learning rates of all epochs with these losses, and of the epoch after them.
     fn rates(spec: &PlateauSpec, losses: &[Option<f64>]) -> Vec<f64> {
         let schedule = ScheduleSpec::Plateau(spec.clone());
         let mut rate = Rate::new(&schedule, 0.1, losses.len(), 1);
@@ -172,7 +174,7 @@ mod tests {
         rates
     }
 
-    /// Compares the rates with `(from epoch, rate)`.
+    /// Compares the rates with `expected`, pairs of (first epoch with the rate, rate).
     #[track_caller]
     fn assert_rates(own: &[f64], expected: &[(usize, f64)]) {
         for (epoch, own) in own.iter().enumerate() {

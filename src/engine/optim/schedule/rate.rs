@@ -1,13 +1,13 @@
-//! [`Rate`]: the learning rate of a run.
+//! [`Rate`]: the learning rate of a run, step by step.
 
 use super::ScheduleSpec;
 use super::plateau::Plateau;
 
-/// The learning rate of a run: its schedule, with the schedule's state.
+/// The learning rate of a run: a schedule with its current state.
 #[derive(Debug, Clone)]
 pub struct Rate {
     schedule: ScheduleSpec,
-    /// The optimizer's learning rate, before the schedule.
+    /// The optimizer's learning rate, to which the schedule applies.
     full: f64,
     epochs: usize,
     steps_per_epoch: usize,
@@ -15,8 +15,8 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The learning rate over `epochs` epochs of `steps_per_epoch` optimizer steps, `full` is the optimizer's learning
-    /// rate.
+    /// The learning rate over `epochs` epochs of `steps_per_epoch` optimizer steps each; `full` is the optimizer's
+    /// learning rate.
     pub fn new(schedule: &ScheduleSpec, full: f64, epochs: usize, steps_per_epoch: usize) -> Self {
         let plateau = match schedule {
             ScheduleSpec::Plateau(spec) => Some(Plateau::new(spec, full)),
@@ -31,7 +31,7 @@ impl Rate {
         }
     }
 
-    /// The learning rate of an optimizer step, both counted from 0.
+    /// The learning rate of optimizer step `step` in epoch `epoch`, both from 0.
     pub fn at(&self, epoch: usize, step: usize) -> f64 {
         if let ScheduleSpec::OneCycle(spec) = &self.schedule {
             let step = epoch * self.steps_per_epoch + step;
@@ -43,7 +43,8 @@ impl Rate {
         }
     }
 
-    /// Processes the loss of an epoch: validation if there is one, else training.
+    /// Takes the loss of an epoch, by which a plateau schedule decides: validation loss, or training loss without
+    /// validation.
     pub fn end_epoch(&mut self, epoch: usize, loss: Option<f64>) {
         if let Some(plateau) = &mut self.plateau {
             plateau.judge(epoch, loss);

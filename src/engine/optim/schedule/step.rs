@@ -1,4 +1,4 @@
-//! A learning rate that falls in steps.
+//! The step schedule: the learning rate falls at some epochs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ impl Default for StepSpec {
 }
 
 impl StepSpec {
-    /// The learning rate of `epoch`, counted from 0 after the warm-up: `lr γⁿ` after n steps.
+    /// The learning rate of `epoch`, counted from 0 after the warm-up: `lr γⁿ` after n falls.
     pub(super) fn lr(&self, lr: f64, epoch: usize) -> f64 {
         let milestones = self.milestones.iter().flatten();
         let steps = match self.step_size {

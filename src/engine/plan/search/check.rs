@@ -1,4 +1,4 @@
-//! Contradictions within `[search]` and between it and the rest of the manifest.
+//! Checks for contradictions within `[search]` and between it and the rest of the manifest.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::super::tries::final_settings;
 use super::super::{CostSpec, Plan};
 use super::{Domain, SearchSpec, Written, objective};
 
-/// Checks the section of a plan whose matrices are read.
+/// Checks `[search]` of a plan whose matrices are already read.
 pub(in crate::plan) fn check(
     plan: &Plan,
     mistakes: &mut Vec<Diagnostic>,
@@ -29,7 +29,7 @@ pub(in crate::plan) fn check(
     warnings.extend(idle(search, table));
 }
 
-/// Checks that there is only one seed and one repeat, as trials have.
+/// Checks that the manifest has one seed and one repeat, since a trial is one run.
 fn one_seed(plan: &Plan, search: Place, mistakes: &mut Vec<Diagnostic>) {
     let written = plan.written.root.entries_of("measure").iter();
     let written = written.map(|(key, node)| (key.name.as_str(), node));
@@ -172,8 +172,8 @@ fn idle(search: &SearchSpec, table: &Table) -> Option<Diagnostic> {
     })
 }
 
-/// Checks that the metrics of epochs that are objectives, or that the pruner reads, exist; `known` contains the metrics of all
-/// studies.
+/// Checks that objectives that are metrics of epochs, or that the pruner reads after epochs, exist; `known` contains
+/// the metrics of all studies.
 pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     let table = plan.written.root.table("search");
     let (Some(search), Some(table)) = (&plan.search, table) else {
@@ -185,7 +185,7 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
             !objective::known_columns().contains(&&**column) && !rest.ends_with("_epoch")
         });
         let watched = one.watched().or(best.map(str::to_owned))?;
-        // Metrics of the test split, and times that a program tells, may exist at the end only.
+        // Metrics of the test split, and times that a program reports, may be known at the end only.
         let at_end = column.starts_with("test_") || one.depends_on_clock;
         let is_read = !at_end || search.pruner.prunes();
         if !is_read || watched == objective::DECIDING_LOSS || known.contains(&watched) {

@@ -20,7 +20,7 @@ pub(super) struct Known<'a> {
     pub(super) axes: &'a [AxisInfo],
 }
 
-/// The condition of the parameter `name` on another one, and those on axes.
+/// Reads the condition `when` of the parameter `name`: that on another parameter, if there is one, and those on axes.
 pub(super) fn when(
     name: &str,
     node: &Node,
@@ -102,7 +102,8 @@ fn nothing(name: &str, other: &Key, long: &str, known: &Known<'_>) -> Diagnostic
     diagnostic.among(other, "decided before it:", names)
 }
 
-/// Indices of the choices of the parameter `one` that are listed in `nodes`.
+/// Indices of the choices of the parameter `one` that `nodes` list; `None` if it has no choices or none of them is
+/// listed.
 fn choices(
     name: &str,
     one: &Written,
@@ -136,7 +137,7 @@ fn values(
     found.map(|index| Arc::clone(&axis.values[index])).collect()
 }
 
-/// Positions among `known`, the values of the parameter `other`, of the values that `nodes` name.
+/// Indices in `known`, the values of the parameter or axis `other`, of the values in `nodes`; reports unknown ones.
 fn indices(
     name: &str,
     other: &str,

@@ -20,11 +20,12 @@ const DOMAINS: [&str; 3] = ["choice", "int", "float"];
 /// Every key of a parameter.
 pub(super) const KEYS: [&str; 6] = ["choice", "int", "float", "step", "log", "when"];
 
-/// A domain, with the values that must be validated and their positions.
+/// A domain, and the values that must be valid for the setting, with their positions: all choices, or both ends of a
+/// range.
 type Values = (Domain, Vec<AxisValue>);
 
-/// The domain of the parameter `name` with its values. Mistakes after which the domain is still known are added to
-/// `mistakes`.
+/// The domain of the parameter `name` with its values. A mistake that leaves the domain clear is added to `mistakes`;
+/// any other is returned.
 pub(super) fn domain(
     name: &str,
     path: &Arc<[Key]>,
@@ -49,7 +50,7 @@ pub(super) fn domain(
     }
 }
 
-/// `{ int = [low, high] }`.
+/// Reads the domain `{ int = [low, high] }`.
 fn whole(name: &str, path: &Arc<[Key]>, table: &Table) -> Read<Values> {
     let IntSection { int, step, log } = section(name, table, "int")?;
     let ([low, high], step) = (int, step.unwrap_or(1));
@@ -71,7 +72,7 @@ fn whole(name: &str, path: &Arc<[Key]>, table: &Table) -> Read<Values> {
     Ok((domain, values))
 }
 
-/// `{ float = [low, high] }`.
+/// Reads the domain `{ float = [low, high] }`.
 fn between(name: &str, path: &Arc<[Key]>, table: &Table) -> Read<Values> {
     let FloatSection { float, step, log } = section(name, table, "float")?;
     let [low, high] = float;
@@ -104,7 +105,7 @@ fn no_domain(name: &str, node: &Node) -> Diagnostic {
         .help("a list of choices: `[256, 512]`; a range: `{ int = [4, 8] }`, `{ float = [1e-5, 1e-3], log = true }`")
 }
 
-/// Reports keys that do not apply to a choice.
+/// Reports keys that a parameter with `choice` does not accept.
 fn only_choice(name: &str, table: &Table, mistakes: &mut Vec<Diagnostic>) {
     let accepted = ["choice", "when"];
     for (key, _) in &table.entries {
@@ -170,9 +171,9 @@ fn choice(
 struct Range {
     ends: [f64; 2],
     log: bool,
-    /// Whether the upper end is reached by whole steps.
+    /// Whether whole steps lead exactly to the upper end.
     fits: bool,
-    /// The largest value that the step reaches.
+    /// The largest value that whole steps reach, as text.
     below: String,
 }
 

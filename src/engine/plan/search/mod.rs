@@ -42,19 +42,19 @@ pub struct SearchSpec {
     pub sampler: SamplerSpec,
     /// Which trials end early.
     pub pruner: PrunerSpec,
-    /// What is optimised; one or several, never none.
+    /// What is optimised; at least one objective.
     pub objectives: Vec<ObjectiveSpec>,
     /// Number of trials of each study.
     pub trials: usize,
     /// Number of concurrent trials, if the command line does not set it.
     pub jobs: usize,
-    /// Sampler and pruner decide about trial `i` from trials `0 … i − lag − 1`, which have ended then.
+    /// Sampler and pruner decide about trial `i` from trials `0 … i − lag − 1`, which must have ended before.
     pub lag: usize,
-    /// Seed of sampler and regret sample.
+    /// Seed of the sampler and of the choice of regret runs.
     pub seed: u64,
-    /// Seconds of the search after which no trial begins.
+    /// Seconds after which the search begins no further trial; `None` for no limit.
     pub max_time_s: Option<f64>,
-    /// Cost (`[cost]`) after which no trial begins.
+    /// Cost (`[cost]`) after which the search begins no further trial; `None` for no limit.
     pub max_cost: Option<f64>,
     /// Number of pruned trials of each study that are repeated without pruning, to see what pruning missed.
     pub regret: usize,
@@ -96,7 +96,8 @@ pub struct ObjectiveSpec {
 }
 
 impl ObjectiveSpec {
-    /// The column that a pruner uses after each epoch ([`objective::watched`]).
+    /// The column that a pruner uses after each epoch ([`objective::watched`]); `None` if epochs have none for this
+    /// objective.
     pub fn watched(&self) -> Option<String> {
         let plain = self.column.strip_prefix("best_").unwrap_or(&self.column);
         let own = self.is_declared.then(|| plain.to_owned());
@@ -151,18 +152,19 @@ pub struct PrunedInfo {
     pub step: usize,
     /// Column of `epochs.csv` that the pruner watched.
     pub metric: String,
-    /// The trial's best value so far (with successive halving its value at that step), in the column's unit; NaN if it
-    /// had no number, `null` in files.
+    /// The value that the pruner compared, in the column's unit: the trial's best so far, or its value at that step
+    /// with successive halving. NaN (`null` in files) if the trial had no finite value.
     #[serde(deserialize_with = "number_or_nan")]
     pub value: f64,
-    /// The threshold of the comparison (the median, the rung's limit), in the column's unit; NaN if there was none.
+    /// The threshold that the value was compared with (the median, the rung's limit), in the column's unit; NaN if
+    /// there was none.
     #[serde(deserialize_with = "number_or_nan")]
     pub threshold: f64,
     /// Number of trials from which the threshold was computed.
     pub trials: Vec<usize>,
 }
 
-/// Reads a number; `null` is NaN in JSON.
+/// Deserializes a number; `null` becomes NaN, which JSON cannot express.
 fn number_or_nan<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use ObjectiveDirection::{Maximize, Minimize};
 
-/// Fixed columns of `runs.csv` that can be optimised, and values derived from them. For work, lower is better.
+/// Fixed columns of `runs.csv` that can be optimised, and values derived from them. Of counts of work (FLOPs,
+/// parameters), lower is better.
 const FACTS: [(&str, ObjectiveDirection); 15] = [
     ("best_loss", Minimize),
     ("final_loss", Minimize),
@@ -34,7 +35,7 @@ const COMPUTED: [(&str, ObjectiveDirection); 4] = [
     ("activation_bytes", Minimize),
 ];
 
-/// Columns of `blocks.csv` from a clock or a counter: their values differ between reruns.
+/// Columns of `blocks.csv` that are measured with a clock or a counter, so that their values differ between reruns.
 const MEASURED: [(&str, ObjectiveDirection); 40] = [
     ("wall_s", Minimize),
     ("total_s", Minimize),
@@ -78,7 +79,7 @@ const MEASURED: [(&str, ObjectiveDirection); 40] = [
     ("throttled_share", Minimize),
 ];
 
-/// Beginnings of the names of metrics; all metrics can be optimised.
+/// Prefixes of the names of metrics; all metrics can be optimised.
 pub const METRIC_STARTS: [&str; 8] = [
     "train_",
     "val_",
@@ -131,7 +132,7 @@ pub const FIRST_EPOCH_AT_TARGET: &str = "first_epoch_at_target";
 /// or else the training loss.
 pub const DECIDING_LOSS: &str = "loss";
 
-/// Returns every fixed name that can be optimised, those not from a clock first. Metrics are not included.
+/// Names of all fixed columns that can be optimised, those that are not measured first. Metrics are not included.
 pub fn known_columns() -> Vec<&'static str> {
     fixed().map(|(name, _)| *name).collect()
 }
@@ -144,7 +145,7 @@ pub fn is_known(column: &str) -> bool {
 }
 
 /// Whether the column's values come from a clock or a counter, so that the same seed may give other trials.
-pub fn is_clock(column: &str) -> bool {
+pub fn is_per_run(column: &str) -> bool {
     MEASURED.iter().any(|(name, _)| *name == column)
 }
 
@@ -260,7 +261,7 @@ mod tests {
     #[test]
     fn only_what_is_measured_depends_on_a_clock() {
         for column in ["wall_s", "samples_per_s", "peak_train_bytes", "energy_j"] {
-            assert!(is_clock(column), "{column}");
+            assert!(is_per_run(column), "{column}");
         }
         for column in [
             "best_loss",
@@ -268,7 +269,7 @@ mod tests {
             "best_epoch",
             "test_accuracy",
         ] {
-            assert!(!is_clock(column), "{column}");
+            assert!(!is_per_run(column), "{column}");
         }
     }
 

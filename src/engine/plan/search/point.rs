@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, rename_all = "kebab-case")]
 pub enum Value {
-    /// Number of the choice.
+    /// One of the choices.
     Choice {
         /// Index of the choice from 0, in manifest order.
         choice: usize,
@@ -37,12 +37,12 @@ pub struct Point {
 }
 
 impl Point {
-    /// The value of parameter `index`.
+    /// The value of parameter `index`; `None` if the parameter does not exist at this point.
     pub fn get(&self, index: usize) -> Option<Value> {
         self.values.get(index).copied().flatten()
     }
 
-    /// The values as bits: equal for equal points.
+    /// The values as bits, which are equal exactly for equal points.
     pub fn bits(&self) -> Vec<Option<u64>> {
         let bits = |value: Value| match value {
             Value::Choice { choice } => choice as u64,
@@ -53,7 +53,7 @@ impl Point {
         self.values.iter().map(|value| value.map(bits)).collect()
     }
 
-    /// The choice that parameter `index` takes, if it is a choice and exists.
+    /// Index of the choice that parameter `index` takes; `None` if it is a range or does not exist at this point.
     pub fn choice(&self, index: usize) -> Option<usize> {
         match self.get(index)? {
             Value::Choice { choice } => Some(choice),

@@ -21,15 +21,14 @@ use super::domain::{self, domain};
 use super::section::{ObjectiveSection, PrunerSpec, SamplerSpec, SearchSection};
 use super::{ObjectiveDirection, ObjectiveSpec, Parameter, SearchSpec, Space, Written, objective};
 
-/// Keys of `[search]` that are not plain values.
+/// Keys of `[search]` that are not plain values, and are read separately.
 pub(in crate::plan) const APART: [&str; 5] = ["objective", "sampler", "pruner", "space", "final"];
 
 const SPACE_FORM: &str =
     "write `[search.space]`, and under it a line for each setting: `batch-size = [8, 16]`";
 const FINAL_FORM: &str = "write settings by path: `final = { \"train.epochs\" = 50 }`";
 
-/// Reads `[search]`; returns the settings and the parameters with their positions, `None` if the search space is
-/// unclear.
+/// Reads `[search]`; returns the settings, and the parameters with their positions. `None` if it is not a table.
 pub(in crate::plan) fn read(
     node: &Node,
     axes: &[AxisInfo],
@@ -81,7 +80,7 @@ pub(in crate::plan) fn read(
     Some((spec, written))
 }
 
-/// Reads a table with `kind`, or a kind alone.
+/// Reads the key `name`: a table with `kind`, or a kind alone; if it is missing, the default.
 fn tagged<T: DeserializeOwned + JsonSchema + Default>(
     table: &Table,
     name: &str,
@@ -171,7 +170,7 @@ fn one_objective(
         return Err(vec![Diagnostic::error(title).at(place, label).help(help)]);
     };
     let is_time = metric.is_some_and(|metric| metric.time);
-    let depends_on_clock = is_time || objective::is_clock(&column);
+    let depends_on_clock = is_time || objective::is_per_run(&column);
     let spec = ObjectiveSpec {
         column,
         direction,
@@ -229,7 +228,8 @@ fn space(
     written
 }
 
-/// Adds the parameters at `key`; a path may be written without quotes.
+/// Adds the parameters at `key` to `found`. A path without quotes (`train.optimizer.lr`) is read as nested tables,
+/// which are searched for parameters.
 fn add_parameters<'a>(key: &Key, node: &'a Node, found: &mut Vec<(Key, &'a Node)>) {
     let is_values = |table: &&Table| table.names().any(|name| domain::KEYS.contains(&name));
     let is_section = key.name.contains('.') || long_path(&key.name, key.place).is_err();
@@ -286,7 +286,8 @@ fn parameter(
     })
 }
 
-/// The error for settings that must be the same in every cell or that change no result.
+/// The error if a setting cannot be searched, because it must be the same in every cell or changes no result; else
+/// `None`.
 fn not_to_be_searched(name: &str, path: &[Key], place: Place) -> Option<Diagnostic> {
     let names: Vec<&str> = path.iter().map(|key| key.name.as_str()).collect();
     let label = match names.as_slice() {
@@ -300,7 +301,7 @@ fn not_to_be_searched(name: &str, path: &[Key], place: Place) -> Option<Diagnost
     Some(mistake.maybe_help((name == "variant").then(|| form.to_owned())))
 }
 
-/// Reads `[search.final]`, by long path.
+/// Reads `[search.final]`: values of settings, by long path.
 fn final_set(
     table: &Table,
     written: &[Written],

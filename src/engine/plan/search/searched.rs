@@ -14,25 +14,25 @@ use super::{Domain, Point, Space, Value, Written};
 /// Name of the axis that numbers trials.
 const TRIAL: &str = "trial";
 
-/// The parts of a plan's search other than its settings.
+/// The parameters and studies of a plan's search; its settings are in `Plan::search`.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Searched {
     pub(in crate::plan) parameters: Vec<Written>,
-    /// Number of the plan's axes that belong to the matrices.
+    /// Number of the plan's axes that belong to the matrices; the axes of trials follow.
     pub(in crate::plan) axes: usize,
     pub(super) studies: Vec<Study>,
 }
 
 #[derive(Debug)]
 pub(super) struct Study {
-    /// The study's row of the matrix: one value per axis.
+    /// A matrix with the study's cell as its only row: one value per axis.
     matrix: Matrix,
-    /// Whether each parameter exists in the study.
+    /// For each parameter, whether it exists in the study.
     pub(super) exist: Vec<bool>,
 }
 
 impl Searched {
-    /// The parameters of a search over these axes.
+    /// The `parameters` of a search, in a plan with `axes` axes of the matrices; the studies are not yet listed.
     pub(in crate::plan) fn new(parameters: Vec<Written>, axes: usize) -> Self {
         Self {
             parameters,
@@ -41,7 +41,7 @@ impl Searched {
         }
     }
 
-    /// The axes of trials: their number, then the parameters.
+    /// The axes that trials add: their number, then the parameters.
     pub(in crate::plan) fn axes(&self, trials: usize) -> impl Iterator<Item = AxisInfo> {
         let last = trials.saturating_sub(1).to_string();
         let trial = AxisInfo {
@@ -70,7 +70,7 @@ impl Searched {
         self.studies = studies.collect();
     }
 
-    /// A matrix with a single row, for a trial of study `study`.
+    /// A matrix with a single row: a trial of study `study` at `point`, or without a `label` the study itself.
     pub(super) fn row(&self, study: usize, label: Option<&str>, point: &Point) -> Matrix {
         let Some(study) = self.studies.get(study) else {
             return Matrix::default();
@@ -90,7 +90,7 @@ impl Searched {
         matrix
     }
 
-    /// The first value of every parameter.
+    /// The point with the first value of every parameter that exists.
     pub(super) fn first_point(space: &Space) -> Point {
         let mut point = Point::default();
         for (index, parameter) in space.parameters.iter().enumerate() {

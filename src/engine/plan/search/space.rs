@@ -61,8 +61,9 @@ pub enum Domain {
     },
 }
 
-/// A condition: the parameter exists only if another one (a choice, earlier in the space) has one of these values. With
-/// an empty list it never exists; studies use this for parameters of other studies.
+/// A condition: the parameter exists only if another one (a choice, earlier in the space) has one of these values. If
+/// the list is empty, the parameter never exists; in the space of a study, this excludes the parameters of other
+/// studies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// Index of the other parameter.
@@ -71,7 +72,7 @@ pub struct Condition {
     pub choices: Vec<usize>,
 }
 
-/// `256, 512`, `4 to 8`, `1e-5 to 1e-3, logarithmic`.
+/// Text such as `256, 512`, `4 to 8` or `1e-5 to 1e-3, logarithmic`.
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (low, high, step, log) = match self {
@@ -123,8 +124,8 @@ impl Domain {
 }
 
 impl Space {
-    /// The space with only the parameters for which `exists` returns true. Indices stay the same; the others never
-    /// exist.
+    /// The space with only the parameters for which `exists` returns true. Indices stay the same; the other parameters
+    /// remain in the list but never exist.
     #[must_use]
     pub fn only(&self, exists: impl Fn(usize) -> bool) -> Self {
         let mut space = self.clone();

@@ -10,7 +10,7 @@ use super::super::references::too_large;
 use super::searched::{Searched, keys};
 use super::{Domain, MOST_STUDIES, Point, Space};
 
-/// File of a trial's weights.
+/// Name (`train.save-to`) of the files with trials' weights.
 const WEIGHTS: &str = "trial";
 
 impl Plan {
@@ -20,7 +20,7 @@ impl Plan {
         Resolver::new(self, &matrix).cell(&vec![0; matrix.axes.len()])
     }
 
-    /// The space of a study. Parameters keep their index; those of other studies never exist.
+    /// The space of a study. Parameters keep their index; those of other studies never exist in it.
     pub fn space_of(&self, study: usize) -> Space {
         let study = self.searched.studies.get(study);
         let exist = study.map_or(&[][..], |study| study.exist.as_slice());
@@ -41,7 +41,7 @@ impl Plan {
         })
     }
 
-    /// Number of trials of the study that has most.
+    /// Number of trials of the study that has the most.
     pub fn most_trials(&self) -> usize {
         let trials = (0..self.count).map(|study| self.trials_of(study));
         trials.max().unwrap_or(0)
@@ -79,7 +79,7 @@ impl Plan {
     /// Lists the studies of a search.
     ///
     /// # Errors
-    /// More studies than a search may have.
+    /// If there are more studies than a search may have.
     pub(in crate::plan) fn list_studies(&mut self) -> Result<(), Diagnostic> {
         let node = self.written.root.get("search");
         let Some(node) = node.filter(|_| self.search.is_some()) else {
@@ -96,7 +96,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Sets the number of trials of a grid without `trials` to the number of its points.
+    /// For a grid without `trials`, sets the number of trials to the number of points of the largest study.
     fn count_grid(&mut self) {
         let sizes = (0..self.count).filter_map(|study| self.space_of(study).size());
         let most = usize::try_from(sizes.max().unwrap_or(0)).unwrap_or(usize::MAX);
@@ -105,7 +105,8 @@ impl Plan {
         }
     }
 
-    /// The setting by which every trial saves its weights, if the ensemble needs them.
+    /// The assignment of `train.save-to` with which every trial saves its weights; `None` if no ensemble needs them or
+    /// the manifest sets it.
     fn weights_of_trials(&self) -> Option<Assignment> {
         let is_saved = self.written.root.below("train.save-to").is_some();
         let search = self.search.as_ref().filter(|search| search.ensemble > 0);

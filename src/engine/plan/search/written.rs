@@ -12,14 +12,14 @@ use super::{Domain, Parameter, Value};
 /// A parameter with its positions in the manifest.
 #[derive(Debug, Clone)]
 pub(in crate::plan) struct Written {
-    /// The parameter for samplers; its condition is on another parameter.
+    /// The parameter as samplers see it; its condition, if any, is on another parameter.
     pub(in crate::plan) parameter: Parameter,
     pub(in crate::plan) path: Arc<[Key]>,
     /// Position of the parameter's name in the manifest.
     pub(in crate::plan) place: Place,
     /// Choices of the parameter, or both ends of its range, with their positions.
     pub(in crate::plan) values: Vec<AxisValue>,
-    /// The parameter exists only in studies whose axes have these values.
+    /// Conditions on axes: the parameter exists only in studies that meet all of them.
     pub(in crate::plan) axes: Vec<OnAxis>,
 }
 
@@ -41,13 +41,13 @@ impl Written {
         })
     }
 
-    /// An axis with these values.
+    /// The parameter as an axis with these values.
     pub(in crate::plan) fn axis(&self, values: Vec<AxisValue>) -> Axis {
         let name = Key::new(&self.parameter.name, self.place);
         Axis::new(name, Arc::clone(&self.path), values)
     }
 
-    /// The value of the parameter at a point, as an axis value.
+    /// The parameter's value at a point as an axis value; `None` if `value` is not of its domain.
     pub(in crate::plan) fn value(&self, value: Value) -> Option<AxisValue> {
         let written = match (&self.parameter.domain, value) {
             (Domain::Choice { .. }, Value::Choice { choice }) => {

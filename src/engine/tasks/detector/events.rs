@@ -1,4 +1,4 @@
-//! [`Events`]: a number of events of a split, in host memory.
+//! [`Events`]: some events of a split with their numbers and signals, in host memory.
 
 use crate::datasets::{Dataset, DatasetError, SamplesMut};
 
@@ -11,7 +11,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Reads the events `rows`.
+    /// Reads the events of the dataset rows `rows`.
     ///
     /// # Errors
     /// Those of the dataset.

@@ -1,8 +1,8 @@
-//! Diffusion on detector signals: estimates the noise from the noised signal, its time and its event.
+//! Diffusion on detector signals: the model estimates the noise from the noised signal, the diffusion time and the
+//! numbers that describe the event (`phi`).
 //!
-//! The features of a sample are the numbers of an event, the target values are the signal. Noise is drawn on the host
-//! from one stream per signal, so that several threads can add noise; the time of drawing counts as the step's
-//! residual, `other`.
+//! A sample's features are `phi`, its target values are the signal. Noise is drawn on the host from one random stream
+//! per signal, so that several threads can draw; this time counts as the step's residual, `other`.
 
 mod events;
 mod scores;
@@ -19,7 +19,7 @@ use rand_distr::StandardNormal;
 use super::backprop::{Backprop, Draw, Objective};
 use super::noise_schedule::NoiseSchedule;
 use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
-use super::{Assess, Assessment, Meaning, ReferenceInputs, TaskError, TaskParts};
+use super::{Assessment, AssessmentInputs, Meaning, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
 use crate::layers::Init;
@@ -38,13 +38,13 @@ pub(super) struct Detector<D: Kernels> {
     seed: Seed,
 }
 
-/// A batch on the device: `x` (noised), `noise: (B, voxels)`, B times, `phi: (B, 22)`.
+/// A batch on the device: noised signals `x` and `noise`, both `(B, voxels)`; B diffusion times; `phi: (B, 22)`.
 pub(super) struct Noised<D: Kernels> {
     x: Var<D>,
     noise: Var<D>,
     times: Vec<usize>,
     phi: Var<D>,
-    /// The clean signals, if the physics terms need them.
+    /// The signals without noise, `(B, voxels)`; `None` if the loss has no physics terms.
     clean: Option<Var<D>>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Drawn {
 }
 
 impl<D: Kernels> Detector<D> {
-    /// The task for signals of `size.voxels` values.
+    /// The task for signals of `size.voxels` voxels.
     fn new(model: Denoiser<D>, loss: &DetectorNoiseSpec, size: DenoiserSize, seed: Seed) -> Self {
         Self {
             model,
@@ -77,7 +77,8 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         &mut self.model
     }
 
-    /// Draws the times, then the noise of every signal from its own stream, and adds it.
+    /// Draws the diffusion times, then the noise of each signal from a stream of its own, and adds the noise to the
+    /// signals.
     fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
         let mut rng = draw.noise(self.seed, &[]);
         let times: Vec<usize> = (0..batch.size)
@@ -162,7 +163,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
     fn assess(
         &mut self,
         device: &D,
-        assess: &Assess<'_>,
+        assess: &AssessmentInputs<'_>,
         found: &mut Assessment<'_>,
     ) -> Result<(), TaskError> {
         let data = assess.data;
@@ -184,7 +185,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
     }
 }
 
-/// Defines the task of one kind of denoiser.
+/// Implements [`Workload`] for one kind of denoiser.
 macro_rules! denoiser {
     ($spec:ty, $kind:literal, $model:path) => {
         impl Workload for $spec {

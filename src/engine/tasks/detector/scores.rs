@@ -1,16 +1,16 @@
-//! The verification scores of generated signals, with the formulas of founding report 004. Every mean is over events unless
-//! stated otherwise.
+//! The verification scores of generated signals, with the formulas of founding report 004. Every mean is over events,
+//! unless stated otherwise.
 
 use crate::ops::HIT;
 
-/// Minimum number of hit voxels for an event to be detected.
+/// Number of hit voxels from which on an event counts as detected.
 pub(super) const MULTIPLICITY: usize = 6;
-/// Scale of the energy violation in the physics score: at this violation the term is reduced by tanh 1.
+/// Scale of the energy violation in the physics score: at this violation its term is `1 - tanh 1`.
 const VIOLATION: f64 = 0.2;
-/// Spread in voxels at which the term of locality of the physics score has fallen to 1/e.
+/// Scale of the spread in the physics score: at this spread, in voxels, the locality term is 1/e.
 const SPREAD: f64 = 1000.0;
 
-/// `0.3 (1 - tanh MSE) + 0.4 correlation + 0.3 F1` of a generated signal and the true one.
+/// Fidelity of a generated signal to the true one: `0.3 (1 - tanh MSE) + 0.4 correlation + 0.3 F1`.
 pub(super) fn fidelity(generated: &[f32], truth: &[f32]) -> f64 {
     let pairs = generated.iter().zip(truth);
     let squares = pairs.map(|(g, t)| (f64::from(*g) - f64::from(*t)).powi(2));
@@ -18,7 +18,7 @@ pub(super) fn fidelity(generated: &[f32], truth: &[f32]) -> f64 {
     0.3 * (1.0 - error.tanh()) + 0.4 * correlation(generated, truth) + 0.3 * f1(generated, truth)
 }
 
-/// Pearson correlation; 0 if either is constant.
+/// Pearson correlation; 0 if `a` or `b` is constant.
 pub(super) fn correlation(a: &[f32], b: &[f32]) -> f64 {
     let (mean_a, mean_b) = (mean(a), mean(b));
     let (mut product, mut square_a, mut square_b) = (0.0, 0.0, 0.0);
@@ -32,7 +32,7 @@ pub(super) fn correlation(a: &[f32], b: &[f32]) -> f64 {
     if scale > 0.0 { product / scale } else { 0.0 }
 }
 
-/// F1 of the hit voxels; 1 if neither signal has any.
+/// F1 of predicting which voxels are hit; 1 if neither signal has a hit voxel.
 fn f1(generated: &[f32], truth: &[f32]) -> f64 {
     let (mut both, mut hits) = (0_usize, 0_usize);
     for (g, t) in generated.iter().zip(truth) {
@@ -47,8 +47,9 @@ fn f1(generated: &[f32], truth: &[f32]) -> f64 {
     }
 }
 
-/// `0.7 correlation(mean of draws, truth) + 0.3 clip((variance of hit voxels / of the others) / 10, 0, 1)`, with the
-/// variance over draws of one event. Without hit voxels, or if the others have no variance, the ratio is 0.
+/// `0.7 correlation(mean of draws, truth) + 0.3 clip(v_hit / v_silent / 10, 0, 1)` for several `draws` of one event: v
+/// is the variance over the draws, averaged over the voxels that are hit in `truth` and over the others. The ratio is 0
+/// if no voxel is hit or `v_silent` is 0.
 pub(super) fn consistency(draws: &[f32], truth: &[f32]) -> f64 {
     let voxels = truth.len();
     let count = (draws.len() / voxels) as f64;
@@ -71,8 +72,8 @@ pub(super) fn consistency(draws: &[f32], truth: &[f32]) -> f64 {
     0.7 * correlation(&means, truth) + 0.3 * (ratio / 10.0).clamp(0.0, 1.0)
 }
 
-/// `clip(2 / L, 0, 1)`, L the length of the path through `points` divided by the distance between its ends; 0 if the
-/// ends coincide.
+/// `clip(2 / L, 0, 1)`, where L is the length of the path through `points: (points, voxels)` divided by the distance
+/// between its ends; 0 if the ends coincide.
 pub(super) fn smoothness(points: &[f32], voxels: usize) -> f64 {
     let rows: Vec<&[f32]> = points.chunks_exact(voxels).collect();
     let path: f64 = rows.windows(2).map(|pair| distance(pair[0], pair[1])).sum();
@@ -97,15 +98,15 @@ fn distance(a: &[f32], b: &[f32]) -> f64 {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Physics {
-    /// `0.4 (1 - tanh(V / 0.2)) + 0.4 M + 0.2 mean exp(-spread / 1000)`.
+    /// Physics score `0.4 (1 - tanh(V / 0.2)) + 0.4 M + 0.2 mean exp(-spread / 1000)`.
     pub(super) score: f64,
-    /// V: mean of `|Σ generated - Σ true| / Σ true`, over the events with a hit.
+    /// Energy violation V: mean of `|Σ generated - Σ true| / Σ true` over the events with a hit.
     pub(super) violation: f64,
-    /// M: share of generated signals that hit at least six voxels.
+    /// Multiplicity M: fraction of the generated signals that hit at least six voxels.
     pub(super) multiplicity: f64,
 }
 
-/// The scores of generated and true signals, both `(events, voxels)`.
+/// The physics scores of generated signals against true ones, both `(events, voxels)`.
 pub(super) fn physics(generated: &[f32], truth: &[f32], voxels: usize) -> Physics {
     let (mut violation, mut multiplicity) = (Mean::default(), Mean::default());
     let mut narrow = Mean::default();
@@ -138,7 +139,7 @@ pub(super) fn hits(signal: &[f32]) -> usize {
     signal.iter().filter(|value| **value > HIT).count()
 }
 
-/// Standard deviation of the voxel index, weighted by the signal; values below 0 count as 0.
+/// Standard deviation of the voxel index, weighted by the signal; negative signal values count as 0.
 fn spread(signal: &[f32]) -> f64 {
     let (mut weight, mut first, mut second) = (0.0, 0.0, 0.0);
     for (index, value) in signal.iter().enumerate() {
@@ -206,7 +207,7 @@ mod tests {
         // .3*(1-np.tanh(((g-t)**2).mean())) + .4*np.corrcoef(g, t)[0, 1] + .3*f1_score(t > .5, g > .5)
         let generated = [0.6, 1.0, 0.0, 0.0, 2.0];
         let error = (0.36 + 1.0 + 1.0 + 1.0) / 5.0_f64;
-        // Deviations from the means .72 and 1.2.
+        // Deviations from the means .72 (generated) and 1.2 (truth).
         let product = 0.12 * 1.2 + 0.28 * 0.8 + 0.72 * 0.2 + 0.72 * 1.2 + 1.28 * 1.8;
         let squares = (0.12_f64.powi(2) + 0.28 * 0.28 + 2.0 * 0.72 * 0.72 + 1.28 * 1.28) * 6.8;
         let expected =
@@ -223,10 +224,10 @@ mod tests {
 
     #[test]
     fn draws_that_vary_where_the_event_is_are_consistent() {
-        // Voxel 1 is hit and varies with variance 4, voxel 0 with variance 1: their ratio 4 counts 0.4.
+        // Voxel 1 is hit and has variance 4, voxel 0 has variance 1: the ratio 4 contributes 0.3 · 0.4.
         let (draws, truth) = ([1.0, 4.0, -1.0, 0.0], [0.0, 2.0]);
         assert_near(consistency(&draws, &truth), 0.7 + 0.3 * 0.4);
-        // Nothing varies: the mean alone counts.
+        // The draws are equal, so the variance ratio counts as 0.
         assert_near(consistency(&[0.0, 2.0, 0.0, 2.0], &truth), 0.7);
     }
 

@@ -1,4 +1,4 @@
-//! Selects voxels for photomultipliers, and measures the fraction of events that they detect.
+//! Selects voxels for photomultipliers, and measures the fraction of events that the selected voxels detect.
 
 use std::cmp::Ordering;
 
@@ -49,7 +49,7 @@ impl<D: Kernels> Detector<D> {
     }
 }
 
-/// The weighted sum of scores, each divided by its largest absolute value.
+/// For each voxel the weighted sum of its scores; each score is first divided by its largest absolute value.
 fn combine(scores: &[(f64, Vec<f64>)]) -> Vec<f64> {
     let voxels = scores.first().map_or(0, |(_, score)| score.len());
     let mut sum = vec![0.0; voxels];
@@ -66,12 +66,12 @@ fn combine(scores: &[(f64, Vec<f64>)]) -> Vec<f64> {
     sum
 }
 
-/// Voxels by descending score; ties by index.
+/// Voxel indices by descending score; equal scores by ascending index.
 fn ranking(scores: &[f64]) -> Vec<usize> {
     let mut voxels: Vec<usize> = (0..scores.len()).collect();
     voxels.sort_by(|a, b| {
         let order = scores[*b].partial_cmp(&scores[*a]);
-        order.unwrap_or(Ordering::Equal) // the sort is stable
+        order.unwrap_or(Ordering::Equal) // the sort is stable, so equal scores stay in the order of their index
     });
     voxels
 }
@@ -82,7 +82,7 @@ fn overlap(a: &[usize], b: &[usize]) -> f64 {
     shared as f64 / a.len().max(1) as f64
 }
 
-/// Fraction of the training events that hit each voxel.
+/// For each voxel the fraction of all training events that hit it.
 fn hit_rates(data: &OpenDataset) -> Result<Vec<f64>, TaskError> {
     let mut rates = vec![0.0; data.dataset.target().values_len()];
     let share = 1.0 / data.splits.train.len().max(1) as f64;
@@ -96,7 +96,8 @@ fn hit_rates(data: &OpenDataset) -> Result<Vec<f64>, TaskError> {
     Ok(rates)
 }
 
-/// Fractions of held-out events that hit at least six of the `chosen` voxels, and six of all voxels.
+/// Fraction of validation events (training events if there are none) that hit at least six of the `chosen` voxels, and
+/// fraction that hit at least six of all voxels.
 fn detection(data: &OpenDataset, chosen: &[usize]) -> Result<(f64, f64), TaskError> {
     let splits = &data.splits;
     let rows = if splits.validation.is_empty() {

@@ -51,7 +51,8 @@ impl Default for SelectionSpec {
 }
 
 impl SelectionSpec {
-    /// The first setting that does not fit `timesteps` diffusion steps and `voxels` voxels, as a message; `None` if all fit.
+    /// Message about the first setting that does not fit `timesteps` diffusion steps and `voxels` voxels; `None` if all
+    /// fit.
     pub fn check(&self, timesteps: usize, voxels: usize) -> Option<String> {
         if self.time >= timesteps {
             return Some(format!(
@@ -113,7 +114,7 @@ impl Default for VerificationSpec {
 }
 
 impl VerificationSpec {
-    /// The first setting that does not fit a diffusion of `timesteps` steps, as a message; `None` if all fit.
+    /// Message about the first setting that does not fit a diffusion of `timesteps` steps; `None` if all fit.
     pub fn check(&self, timesteps: usize) -> Option<String> {
         if self.clip.is_some_and(|[least, most]| least >= most) {
             return Some(

@@ -2,7 +2,7 @@ use super::*;
 use crate::datasets::{DatasetSpec, DetectorEventsSpec, OpenDataset};
 use crate::models::DetectorNeuSpec;
 use crate::ops::testing::{self, TestDevice};
-use crate::tasks::Place;
+use crate::tasks::TrainingPosition;
 
 pub(super) const VOXELS: usize = 40;
 
@@ -24,7 +24,7 @@ pub(super) fn task(loss: &DetectorNoiseSpec) -> Detector<TestDevice> {
     Detector::new(model, loss, size, Seed(1))
 }
 
-/// Events of few voxels, a quarter held out.
+/// A dataset of `samples` events of few voxels, a quarter of them held out.
 pub(super) fn data(samples: usize) -> OpenDataset {
     let spec = DetectorEventsSpec {
         samples,
@@ -50,7 +50,10 @@ fn batch(size: usize) -> Batch {
 #[test]
 fn noise_is_standard_and_added_by_the_schedule() {
     let task = task(&DetectorNoiseSpec::default());
-    let drawn = task.draw(batch(500), Draw::Training(Place { epoch: 1, step: 2 }));
+    let drawn = task.draw(
+        batch(500),
+        Draw::Training(TrainingPosition { epoch: 1, step: 2 }),
+    );
     let count = drawn.noise.len() as f64;
     let square = drawn.noise.iter().map(|n| f64::from(n * n)).sum::<f64>();
     assert!((square / count - 1.0).abs() < 0.04, "{square}");
@@ -69,11 +72,11 @@ fn noise_is_standard_and_added_by_the_schedule() {
 fn the_noise_of_a_place_is_always_the_same() {
     let (task, place) = (
         task(&DetectorNoiseSpec::default()),
-        Place { epoch: 1, step: 2 },
+        TrainingPosition { epoch: 1, step: 2 },
     );
     let noise = |draw| task.draw(batch(4), draw).noise;
     assert_eq!(noise(Draw::Training(place)), noise(Draw::Training(place)));
-    let next = Place { step: 3, ..place };
+    let next = TrainingPosition { step: 3, ..place };
     assert_ne!(noise(Draw::Training(place)), noise(Draw::Training(next)));
     assert_ne!(noise(Draw::Training(place)), noise(Draw::Evaluation(0)));
     let drawn = noise(Draw::Evaluation(0));
@@ -108,7 +111,7 @@ fn assess(
     let mut task = task(&DetectorNoiseSpec::default());
     let mut progress = |_: &str, _, _| ();
     let mut found = Assessment::new(&mut progress);
-    let assess = Assess {
+    let assess = AssessmentInputs {
         data: &data(24),
         seed: Seed(1),
         sampling: None,

@@ -1,4 +1,4 @@
-//! Signals generated for known events, compared with the true ones.
+//! Verification of a detector denoiser: generates signals for known events and compares them with the true signals.
 
 use super::Detector;
 use super::events::Events;
@@ -10,11 +10,11 @@ use crate::tasks::sampling::Denoiser;
 use crate::tasks::{Assessment, SamplerKind};
 
 const BATCH: usize = 128;
-/// First part of the key of a random stream, different for each kind of draw.
+/// First number of the keys of random streams: the kind of draw.
 const BY_EVENT: u64 = 1;
 const BY_PAIR: u64 = 2;
 
-/// A signal to generate: the numbers of its event and its noise.
+/// A signal to generate: the numbers of its event (`phi`) and the key of its random stream (`place`).
 struct Wanted<'a> {
     phi: Vec<f32>,
     place: &'a [u64],
@@ -54,7 +54,7 @@ impl<D: Kernels> Detector<D> {
         Ok(())
     }
 
-    /// `(events, voxels)`.
+    /// Generates one signal for each event, `(events, voxels)`.
     fn one_of_each(
         &self,
         device: &D,
@@ -98,7 +98,8 @@ impl<D: Kernels> Detector<D> {
         Ok(consistency.value())
     }
 
-    /// Linear interpolation between two events' numbers, all points with the same noise.
+    /// Mean smoothness of the signals along a line between the numbers of two events; all points of a line have equal
+    /// noise.
     fn smoothness(
         &self,
         device: &D,
@@ -127,7 +128,7 @@ impl<D: Kernels> Detector<D> {
         Ok(smoothness.value())
     }
 
-    /// Generates signals `(wanted, voxels)` by DDIM.
+    /// Generates the `wanted` signals by DDIM: `(wanted, voxels)`.
     fn generate(
         &self,
         device: &D,

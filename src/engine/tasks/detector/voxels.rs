@@ -1,7 +1,7 @@
 //! Importance of each voxel to a denoiser: gradient, ablation and Shapley values.
 //!
-//! Zeroing a voxel changes the first layer by a rank-1 update, `-√ᾱ x_i W[i, :]`, so that each score costs one row through
-//! the rest of the model instead of a product over all voxels. A voxel without a hit in an event is already zero: it
+//! Zeroing voxel i adds `-√ᾱ x_i W[i, :]` to the output of the first layer, so each score needs only one more row
+//! through the remaining layers, not a product over all voxels. A voxel that an event does not hit is zero already: it
 //! contributes exactly 0 and is skipped.
 
 use rand::Rng;
@@ -15,17 +15,17 @@ use crate::ops::{Kernels, Pass, Result, Var, mse};
 use crate::tasks::Assessment;
 
 const BATCH: usize = 256;
-/// First part of the keys of random streams; 1 and 2 are used by the verification.
+/// First number of the keys of random streams; 1 and 2 are used in `verification.rs`.
 const NOISE: u64 = 3;
 const ORDER: u64 = 4;
 
-/// Events with noise added at one diffusion time, and the output of the model's first layer.
+/// Events with noise added at one diffusion time, with the output of the model's first layer.
 pub(super) struct NoisedEvents<D: Kernels> {
     time: usize,
     noised: Var<D>,
     phi: Vec<Vec<f32>>,
     noise: Vec<Vec<f32>>,
-    /// For each event the indices of the hit voxels with their input to the first layer, `√ᾱ x_i`.
+    /// For each event: the indices of the hit voxels, and their share of the input of the first layer, `√ᾱ x_i`.
     hits: Vec<Vec<(usize, f32)>>,
     /// Output of the first layer, `(events, hidden)`.
     signal: Vec<f32>,
@@ -43,7 +43,8 @@ impl<D: Kernels> NoisedEvents<D> {
         &self.signal[event * self.hidden..][..self.hidden]
     }
 
-    /// Adds `factor` times the contribution of the hit `(voxel, size)` to the first layer.
+    /// Adds `factor` times the contribution of a hit voxel, with the input `size`, to `row`, an output of the first
+    /// layer.
     fn add(&self, row: &mut [f32], (voxel, size): (usize, f32), factor: f32) {
         let weight = &self.weight[voxel * self.hidden..][..self.hidden];
         for (value, weight) in row.iter_mut().zip(weight) {
@@ -53,7 +54,7 @@ impl<D: Kernels> NoisedEvents<D> {
 }
 
 impl<D: Kernels> Detector<D> {
-    /// Draws the noise of every event and computes the first layer.
+    /// Adds noise to every event at the diffusion time `time` and computes the first layer.
     pub(super) fn ask(
         &self,
         device: &D,
@@ -90,7 +91,7 @@ impl<D: Kernels> Detector<D> {
         })
     }
 
-    /// Mean over events of `|d Σ ε̂² / d x_i|` at the noised signal.
+    /// For each voxel i: mean over events of `|d Σ ε̂² / d x_i|`, with ε̂ the noise estimated from the noised signal x.
     pub(super) fn gradient_scores(&self, device: &D, asked: &NoisedEvents<D>) -> Result<Vec<f64>> {
         let events = asked.events();
         let x = asked.noised.leaf(device)?;
@@ -101,8 +102,8 @@ impl<D: Kernels> Detector<D> {
         let len = estimate.shape().len();
         let zeros = Var::constant(device, vec![0.0; len], estimate.shape())?;
         let square = mse(&mut pass, &estimate, &zeros)?;
-        // The loss is a sum, computed as mean times number of values; rows are independent, so one backward pass gives
-        // the gradients of all events.
+        // The backward pass starts from the sum of squares, which is the mean times the number of values. Rows are
+        // independent, so one backward pass gives the gradients of all events.
         let mut grads = pass.backward(&square, len as f32)?;
         let gradient = device.download(grads.of(&x)?)?;
         let mut scores = vec![0.0; self.size.voxels];
@@ -114,7 +115,7 @@ impl<D: Kernels> Detector<D> {
         Ok(scores)
     }
 
-    /// Mean over events of the increase of the noise's mean squared error when `x_i` is zeroed.
+    /// For each voxel i: mean over events of how much the mean squared error of the noise rises when `x_i` is zeroed.
     pub(super) fn ablation_scores(
         &self,
         device: &D,
@@ -140,9 +141,8 @@ impl<D: Kernels> Detector<D> {
         Ok(scores)
     }
 
-    /// Shapley values of the voxels for the decrease of the noise's mean squared error, by sampling: the mean over
-    /// events and `orders` random orders of a voxel's marginal contribution when it is added to the voxels earlier in
-    /// the order.
+    /// Shapley value of each voxel for the decrease of the noise's mean squared error, estimated by sampling: for each
+    /// event, voxels are added in `orders` random orders; the value is the mean decrease that adding the voxel causes.
     ///
     /// # Source
     /// Castro, Gómez & Tejada 2009.
@@ -182,7 +182,7 @@ impl<D: Kernels> Detector<D> {
         Ok(values)
     }
 
-    /// The noise's mean squared error of event `event` for every row of first-layer outputs.
+    /// Mean squared error of the estimated noise of event `event`, for every row of first-layer outputs in `rows`.
     fn errors(
         &self,
         device: &D,
@@ -232,7 +232,7 @@ mod tests {
         (task.ask(device, &events, 500, Seed(3)).unwrap(), events)
     }
 
-    /// The noise's mean squared error of event `event` with signal `x`, through the whole model.
+    /// Mean squared error of the noise that the whole model estimates for event `event`, whose clean signal is `x`.
     fn error(
         task: &Detector<TestDevice>,
         asked: &NoisedEvents<TestDevice>,

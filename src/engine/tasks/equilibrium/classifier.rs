@@ -1,4 +1,4 @@
-//! [`Classifier`]: model, batches and evaluation, and which of two algorithms trains it.
+//! [`Classifier`]: the equilibrium model with its batches and evaluation, trained by one of two algorithms.
 
 use super::memory::Memory;
 use crate::base::Purpose;
@@ -10,21 +10,22 @@ use crate::models::{Equilibrium, EquilibriumSpec};
 use crate::ops::{Grads, Kernels, Module, Pass, Result, Var, cross_entropy};
 use crate::tasks::classification::indices;
 use crate::tasks::{
-    Algorithm, Meaning, MicroStepResult, Outputs, Place, ReferenceInputs, Score, Task, TaskParts,
+    Algorithm, Meaning, MicroStepResult, Outputs, ReferenceInputs, Score, Task, TaskParts,
+    TrainingPosition,
 };
 
-/// An equilibrium model that classifies a feature vector.
+/// An equilibrium model that classifies feature vectors, `inputs` features into `classes` classes.
 pub(super) struct Classifier<D: Kernels> {
     pub(super) device: D,
     pub(super) model: Equilibrium<D>,
     pub(super) inputs: usize,
     pub(super) classes: usize,
     pub(super) memory: Option<Memory>,
-    /// Strength of the nudge in equilibrium propagation; without it, gradients come by backpropagation.
+    /// Strength β of the nudge in equilibrium propagation; `None` if the model is trained by backpropagation.
     pub(super) beta: Option<f64>,
 }
 
-/// `x: (B, inputs)`, B classes, and B row indices of the dataset (empty if not known).
+/// A batch: `x: (B, inputs)` on the device, B labels, and B row numbers in the dataset (empty for reference inputs).
 pub(super) struct Labelled<D: Kernels> {
     pub(super) x: Var<D>,
     pub(super) labels: Vec<usize>,
@@ -76,7 +77,7 @@ impl<D: Kernels> Classifier<D> {
         })
     }
 
-    /// Start of the solver in training: zeros, or the samples' last equilibria.
+    /// Initial state of the solver in training: zeros, or with a warm start the last equilibrium of each sample.
     pub(super) fn start(&self, inputs: &Labelled<D>) -> Result<Var<D>> {
         let rest = self.model.zero_state(&self.device, inputs.labels.len())?;
         match &self.memory {
@@ -92,7 +93,7 @@ impl<D: Kernels> Classifier<D> {
         }
     }
 
-    /// Logits at the free equilibrium from zeros; adds the solver's iterations.
+    /// Logits at the free equilibrium, which the solver finds from zeros; adds the number of its iterations to `score`.
     fn logits(
         &self,
         pass: &mut Pass<D>,
@@ -123,7 +124,7 @@ impl<D: Kernels> Classifier<D> {
 }
 
 impl<D: Kernels> Classifier<D> {
-    /// The gradients of a batch, whose loss is recorded on `pass`.
+    /// Loss and gradients of a batch; `pass` records the loss.
     fn step(
         &mut self,
         pass: Pass<D>,
@@ -146,7 +147,7 @@ impl<D: Kernels> Task<D> for Classifier<D> {
     fn gradients(
         &mut self,
         batch: Batch,
-        _place: Place,
+        _place: TrainingPosition,
         loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
@@ -156,7 +157,8 @@ impl<D: Kernels> Task<D> for Classifier<D> {
         self.step(pass, &inputs, loss_grad, watch)
     }
 
-    /// Adds loss, accuracy and the solver's iterations at the free equilibrium from zeros.
+    /// Adds loss, accuracy and the number of solver iterations, all at the free equilibrium, which is solved from
+    /// zeros.
     fn evaluate(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<()> {
         let inputs = self.load(batch, &mut Stopwatch::start())?;
         let mut pass = Pass::inference(&self.device);

@@ -1,15 +1,15 @@
-//! [`Memory`]: the last equilibrium of every training sample, for a warm start.
+//! [`Memory`]: the last equilibrium of every training sample, from which a warm-started solver begins.
 
 use std::collections::HashMap;
 
 use crate::ops::{Kernels, Result, Var};
 
-/// States by row of the dataset, in host memory.
+/// Equilibrium state by row number in the dataset, in host memory.
 #[derive(Debug, Default)]
 pub(super) struct Memory(HashMap<u32, Vec<f32>>);
 
 impl Memory {
-    /// The stored states of `rows`; for rows without one, the state in `rest`.
+    /// The stored states of `rows`, `(B, width)`; a row without a stored state gets its state in `rest`.
     pub(super) fn recall<D: Kernels>(
         &self,
         device: &D,
@@ -30,7 +30,8 @@ impl Memory {
         Var::constant(device, values, rest.shape())
     }
 
-    /// Stores the states of `rows`. A state that is not finite is removed, since the solver could not recover from it.
+    /// Stores the states of `rows`. The entry of a row whose state is not finite is removed: the solver could not
+    /// recover.
     pub(super) fn keep<D: Kernels>(
         &mut self,
         device: &D,

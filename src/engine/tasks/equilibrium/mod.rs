@@ -1,8 +1,8 @@
-//! Classification at the equilibrium of a weight-tied block, by two algorithms.
+//! Classification at the equilibrium of a weight-tied block, trained by one of two algorithms.
 //!
-//! [`Classifier`] (`classifier.rs`) is shared by both: model, batches, evaluation at the free equilibrium from zeros, and the memory for
-//! warm starts. `unrolled.rs` backpropagates through the solver's iterations, `propagation.rs` is equilibrium
-//! propagation.
+//! `classifier.rs` has what both algorithms share: the model, batches, evaluation at the free equilibrium (solved from
+//! zeros), and the memory for warm starts. `unrolled.rs` backpropagates through the solver's iterations;
+//! `propagation.rs` is equilibrium propagation.
 
 mod classifier;
 mod memory;

@@ -1,4 +1,4 @@
-//! Equilibrium propagation, without backpropagation through the solver.
+//! Equilibrium propagation: gradients without backpropagation through the solver.
 
 use super::classifier::{Classifier, Labelled};
 use crate::device::Buffer;
@@ -13,11 +13,11 @@ struct Phases<D: Kernels> {
 }
 
 impl<D: Kernels> Classifier<D> {
-    /// Two equilibria without gradients, then one differentiated step.
+    /// Finds two equilibria without gradients, then backpropagates through one application of the block.
     ///
-    /// Free phase `h* = solve(f, start)`; nudged phase `h_β = solve(f - β dL/df, h*)`, L the mean cross-entropy of the
-    /// head; loss `(1/β) MSE(f(h*), h_β) + CE(head(h*))` with `h*` and `h_β` held constant: block and embedding learn
-    /// from the first term, the head from the second.
+    /// Free phase `h* = solve(f, start)`; nudged phase `h_β = solve(f - β dL/df, h*)`, where L is the mean
+    /// cross-entropy of the head; loss `(1/β) MSE(f(h*), h_β) + CE(head(h*))`. `h*` and `h_β` are constants in the
+    /// loss: the block and the embedding learn from the first term, the head from the second.
     ///
     /// # Source
     /// Scellier & Bengio 2017; the step of founding report 002 (TEP).
@@ -50,7 +50,7 @@ impl<D: Kernels> Classifier<D> {
         let nudged = model.solve_nudged(&mut pass, &source, &free, &inputs.labels, beta)?;
         Ok(Phases {
             nudged: nudged.state,
-            // Detached, because the result has a key of the tape although this pass recorded nothing.
+            // Detached, because the state refers to a tape, although this pass recorded nothing.
             free: free.detach(&self.device)?,
             work: pass.work(),
         })

@@ -1,4 +1,4 @@
-use super::super::{MicroStepResult, Place, Score, Task, TaskError, TaskParts, build};
+use super::super::{MicroStepResult, Score, Task, TaskError, TaskParts, TrainingPosition, build};
 use super::*;
 use crate::base::Seed;
 use crate::datasets::{Features, Target};
@@ -12,7 +12,7 @@ use crate::ops::{AdamStep, Grads, Path, StepState, UpdateKernel};
 use crate::testing::assert_says;
 
 const ALGORITHMS: [Algorithm; 2] = [Algorithm::Backprop, Algorithm::EquilibriumPropagation];
-const PLACE: Place = Place { epoch: 0, step: 0 };
+const PLACE: TrainingPosition = TrainingPosition { epoch: 0, step: 0 };
 
 fn spec() -> EquilibriumSpec {
     EquilibriumSpec {
@@ -44,7 +44,7 @@ fn task(spec: &EquilibriumSpec, algorithm: Algorithm) -> Box<dyn Task<TestDevice
     make(&ModelSpec::Equilibrium(spec.clone()), algorithm).unwrap()
 }
 
-/// 12 samples whose class is the largest of the first three features.
+/// 12 samples of 6 features; the class is the index of the largest of the first three features.
 fn batch() -> Batch {
     let features = filled(12 * 6, 5);
     let class = |row: &[f32]| (0..3).max_by(|a, b| row[*a].total_cmp(&row[*b]));
@@ -136,7 +136,7 @@ fn propagation_teaches_block_and_embedding_by_the_first_term_and_the_head_by_the
 
 #[test]
 fn propagation_approximates_the_gradient_direction() {
-    // At small β and a converged equilibrium, the local step has the direction of the true gradient's first term.
+    // With small β and a converged equilibrium, this gradient has the direction of the first term of the true gradient.
     let spec = EquilibriumSpec {
         iterations: 200,
         tolerance: 1e-7,

@@ -7,7 +7,8 @@ use crate::ops::{Kernels, Pass, Result, Work, cross_entropy};
 use crate::tasks::MicroStepResult;
 
 impl<D: Kernels> Classifier<D> {
-    /// The mean cross-entropy of the head at the equilibrium, differentiated through the loop.
+    /// Loss and gradients of a batch: mean cross-entropy at the equilibrium, backpropagated through all solver
+    /// iterations.
     pub(super) fn unroll(
         &mut self,
         mut pass: Pass<D>,
@@ -22,7 +23,7 @@ impl<D: Kernels> Classifier<D> {
         self.remember(inputs, &solved.state)?;
         watch.mark(Phase::Forward);
         let loss = cross_entropy(&mut pass, &logits, &inputs.labels)?;
-        // Dropped here, so that the backward pass frees each value after its last use.
+        // Dropped before the backward pass, so that it can free each value after its last use.
         drop((source, start, solved, logits));
         MicroStepResult::of(pass, loss, loss_grad, Work::default(), watch)
     }

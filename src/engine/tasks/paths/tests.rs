@@ -5,11 +5,11 @@ use crate::losses::{KernelMmdSpec, KernelScoringSpec, TStatisticSpec};
 use crate::models::{CannedNetSpec, ModelSpec, NeuralSdeSpec};
 use crate::ops::testing::{self, TestDevice};
 use crate::ops::{AdamStep, Path, StepState, UpdateKernel};
-use crate::tasks::Place;
+use crate::tasks::TrainingPosition;
 
 const POINTS: usize = 20;
 
-/// Ornstein–Uhlenbeck paths in rows.
+/// `count` Ornstein–Uhlenbeck paths `(count, 2, POINTS)`: the times of a path, then its values.
 fn real(count: usize) -> Vec<f32> {
     let mut rng = Seed(3).stream(Purpose::Data);
     let mut rows = Vec::new();
@@ -54,7 +54,7 @@ fn t_statistic() -> LossSpec {
 }
 
 fn training(step: u64) -> Draw {
-    Draw::Training(Place { epoch: 1, step })
+    Draw::Training(TrainingPosition { epoch: 1, step })
 }
 
 fn batch(size: usize) -> Batch {
@@ -104,7 +104,7 @@ fn noise_paths_are_brownian_pairs_of_time_and_value() {
     assert!((sum / 500.0 - 1.0).abs() < 0.2, "{sum}");
 }
 
-/// CannedNet against the T-statistic.
+/// Trains a CannedNet with the T-statistic as loss.
 #[test]
 fn the_t_statistic_falls_in_training() {
     let device = testing::device();
@@ -167,7 +167,8 @@ fn all_weights_of_every_generator_have_a_gradient() {
                     .download(grads.of_parameter(parameter).unwrap())
                     .unwrap();
                 assert!(gradient.iter().all(|slope| slope.is_finite()), "{name}");
-                // Signatures do not depend on a path's start, so the last bias of an augmentation has no gradient.
+                // Signatures do not depend on where a path starts, so the last bias of an augmentation has zero
+                // gradient.
                 let is_moving = gradient.iter().any(|slope| *slope != 0.0);
                 assert!(is_moving || !name.ends_with("weight"), "{name}");
             });

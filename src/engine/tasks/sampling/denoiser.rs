@@ -1,4 +1,4 @@
-//! [`Denoiser`]: from noise to samples, step by step.
+//! [`Denoiser`]: draws samples from noise by the reverse process of a diffusion.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -8,27 +8,27 @@ use super::SamplerKind;
 use crate::ops::Result;
 use crate::tasks::noise_schedule::NoiseSchedule;
 
-/// The reverse process, over all or some of the diffusion steps.
+/// The reverse process of a diffusion, over all diffusion steps or some of them.
 ///
-/// With ε the noise estimated in x at time t, ᾱ at t and ᾱ' at the next time (1 after the last):
-/// `x₀ = clip((x - √(1-ᾱ) ε)/√ᾱ)`, `ε' = (x - √ᾱ x₀)/√(1-ᾱ)`, `σ = η √((1-ᾱ')/(1-ᾱ) (1 - ᾱ/ᾱ'))` and
-/// `x' = √ᾱ' x₀ + √(1-ᾱ'-σ²) ε' + σ z` with z ~ N(0, 1). Ancestral sampling is η = 1 over all steps: mean and variance
-/// are then those of `q(x' | x, x₀)`.
+/// One step goes from x at time t to x' at the next time. With ε the noise estimated in x, ᾱ at t and ᾱ' at the next
+/// time (1 after the last step): `x₀ = clip((x - √(1-ᾱ) ε)/√ᾱ)`, `ε' = (x - √ᾱ x₀)/√(1-ᾱ)`,
+/// `σ = η √((1-ᾱ')/(1-ᾱ) (1 - ᾱ/ᾱ'))` and `x' = √ᾱ' x₀ + √(1-ᾱ'-σ²) ε' + σ z` with z ~ N(0, 1). DDIM has η = 0.
+/// Ancestral sampling has η = 1 over all steps: mean and variance are then those of `q(x' | x, x₀)`.
 ///
 /// # Source
-/// Song et al. 2021 (DDIM), equations 12 and 16; Ho et al. 2020 (DDPM), equations 6 and 7. Times are spread so that the
-/// last one is among them (Lin et al. 2024, "trailing").
+/// Song et al. 2021 (DDIM), equations 12 and 16; Ho et al. 2020 (DDPM), equations 6 and 7. The times are evenly spaced
+/// and include the noisiest one (Lin et al. 2024, "trailing").
 #[derive(Debug, Clone)]
 pub(in crate::tasks) struct Denoiser<'a> {
     schedule: &'a NoiseSchedule,
     /// Diffusion times of the steps, noisiest first.
     times: Vec<usize>,
     eta: f64,
-    /// Range that samples are clipped to; `None` for no clipping.
+    /// Range that the estimated `x₀` is clipped to; `None` for no clipping.
     clip: Option<(f32, f32)>,
 }
 
-/// Coefficients of one step: `x' = from_x0 x₀ + from_noise ε' + sigma z`.
+/// Coefficients of one step of [`Denoiser`]: `x' = from_x0 x₀ + from_noise ε' + sigma z`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Step {
     alpha_bar: f64,
@@ -38,7 +38,7 @@ struct Step {
 }
 
 impl<'a> Denoiser<'a> {
-    /// `steps` steps of `sampler`, with values clipped to `clip`.
+    /// A reverse process of `steps` steps of `sampler`; each estimate of `x₀` is clipped to the range `clip`.
     pub(in crate::tasks) fn new(
         schedule: &'a NoiseSchedule,
         sampler: SamplerKind,
@@ -58,9 +58,11 @@ impl<'a> Denoiser<'a> {
         }
     }
 
-    /// Draws one sample of `len` values per stream; a sample depends on its own stream only.
+    /// Draws one sample of `len` values per stream: `(streams, len)`. The random numbers of a sample come from its own
+    /// stream.
     ///
-    /// `estimate` returns the noise in all samples, `x: (samples, len)`, at a time. `told` gets the number of steps done.
+    /// `estimate` returns the noise in all samples `x: (samples, len)` at a diffusion time. `told` gets the number of
+    /// finished steps.
     ///
     /// # Errors
     /// Those of `estimate`.
@@ -143,7 +145,7 @@ mod tests {
         samples.map(stream).collect()
     }
 
-    /// The noise in x if the clean image is `x0`.
+    /// An exact estimate of the noise in x for data that consist of the single value `x0`.
     fn true_noise(schedule: &NoiseSchedule, x0: f64) -> impl Fn(&[f32], usize) -> Vec<f32> {
         move |x, time| {
             let alpha_bar = schedule.alpha_bar(time);
@@ -211,7 +213,7 @@ mod tests {
 
     #[test]
     fn ancestral_steps_have_the_mean_and_the_variance_of_the_posterior() {
-        // Ho et al. 2020, equation 7, with beta, alpha and abar of steps t and t - 1.
+        // As in equation 7 of Ho et al. 2020, with beta, alpha and abar at the times t and t - 1.
         let schedule = NoiseSchedule::cosine(1000);
         let denoiser = Denoiser::new(&schedule, SamplerKind::Ancestral, 1000, None);
         for time in [1, 2, 400, 900, 999] {

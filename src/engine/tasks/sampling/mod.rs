@@ -1,7 +1,7 @@
 //! Draws samples from diffusion models by the reverse process, and arranges images in a grid.
 //!
-//! Owns [`SamplingSpec`] (`validation.sampling`), `Denoiser` (the steps, on the host, for values of any form) and
-//! `sheet` (images in a grid). The task passes a function that estimates the noise.
+//! Owns [`SamplingSpec`] (`validation.sampling`), `Denoiser` (the steps of the reverse process, on the host, for values
+//! of any shape) and `sheet` (images in a grid). The task passes a function that estimates the noise.
 
 mod denoiser;
 mod sheet;
@@ -66,7 +66,7 @@ impl Default for SamplingSpec {
 }
 
 impl SamplingSpec {
-    /// The first setting that does not fit a diffusion of `timesteps` steps, as a message; `None` if all fit.
+    /// Message about the first setting that does not fit a diffusion of `timesteps` steps; `None` if all fit.
     pub fn check(&self, timesteps: usize) -> Option<String> {
         if self.samplers.is_empty() {
             return Some("`validation.sampling.samplers` names no sampler".to_owned());

@@ -3,15 +3,15 @@
 use crate::datasets::ImageSize;
 use crate::tasks::assess::Image;
 
-/// Pixels between images and around them.
+/// Width in pixels of the space between images and around the grid.
 const GAP: usize = 4;
 const PAPER: u8 = 255;
-/// Minimum height and width; smaller images are enlarged by an integer factor.
+/// Pixels that an image's longer side has at least in the grid; smaller images are enlarged by an integer factor.
 const LEAST_SIDE: usize = 72;
 
-/// Images `(rows, columns, height, width, channels)` with values from -1 to 1, as one image.
+/// Arranges images `(rows, columns, height, width, channels)` with values from -1 to 1 in one grid image.
 ///
-/// One channel is grey, three are red, green and blue. Small images are enlarged, each pixel to a square.
+/// One channel is grey, three are red, green and blue. Small images are enlarged by repeating pixels.
 pub(in crate::tasks) fn sheet(values: &[f32], columns: usize, size: ImageSize) -> Image {
     let (height, width, channels) = (size.height, size.width, size.channels);
     let count = values.len() / (height * width * channels).max(1);
@@ -41,7 +41,7 @@ pub(in crate::tasks) fn sheet(values: &[f32], columns: usize, size: ImageSize) -
     }
 }
 
-/// An image `(height, width, channels)` with values from -1 to 1, pixel by pixel.
+/// Converts one image `(height, width, channels)` with values from -1 to 1, without enlarging it.
 pub(in crate::tasks) fn picture(values: &[f32], size: ImageSize) -> Image {
     let channels = size.channels;
     let colours = values.chunks(channels.max(1));
@@ -55,7 +55,7 @@ pub(in crate::tasks) fn picture(values: &[f32], size: ImageSize) -> Image {
     }
 }
 
-/// `(value + 1) · 127.5`, rounded.
+/// Maps -1 … 1 to 0 … 255: `(value + 1) · 127.5`, rounded and clipped.
 fn byte(value: f32) -> u8 {
     ((value + 1.0) * 127.5).round().clamp(0.0, 255.0) as u8
 }

@@ -1,4 +1,4 @@
-//! Runs on a GPU or its stand-in: divergence and precision.
+//! Runs whose steps the device controls, on a GPU or the device stand-in: divergence and precision.
 
 use super::*;
 use crate::device::DeviceKind;
@@ -13,7 +13,7 @@ fn on(device: DeviceKind, change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
     })
 }
 
-/// A run whose loss exceeds its limit in the middle of the first epoch.
+/// A run whose loss exceeds `limits.max-loss` in the middle of the first epoch.
 fn diverging(device: DeviceKind, change: impl FnOnce(&mut TrainSpec)) -> Recorded {
     let mut cell = on(device, |train| {
         train.batch_size = 4;

@@ -1,4 +1,4 @@
-//! `train.convolution` reaches the convolutions.
+//! `train.convolution` sets the algorithm of the convolutions.
 
 use super::*;
 use crate::ops::Convolution;
@@ -14,7 +14,7 @@ fn facts(algorithm: Convolution) -> RunFacts {
 #[test]
 fn each_way_rounds_in_its_own_manner_and_learns_the_same() {
     let direct = facts(Convolution::Direct);
-    // With so few channels, convolutions are direct.
+    // With so few channels, `auto` chooses direct convolutions.
     let auto = facts(Convolution::Auto);
     assert_eq!(auto.weight_checksum, direct.weight_checksum);
     for algorithm in [

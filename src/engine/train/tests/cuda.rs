@@ -1,4 +1,4 @@
-//! Runs on a GPU or its stand-in.
+//! Runs on a GPU or the device stand-in.
 
 use std::sync::Mutex;
 
@@ -88,13 +88,13 @@ fn memory_of_a_gpu_is_told_apart_by_its_allocator_and_its_driver() {
 fn a_gpu_is_watched_while_it_trains() {
     let told = told(on_gpu(|_| {}));
     let (facts, times) = told.finished();
-    // The stand-in's energy counter grows by 1.5 J with every sample; other tests sample, too.
+    // The stand-in's energy counter grows by 1.5 J with every reading, also with readings by other tests.
     let energy = times.gpu.energy_j.unwrap();
     assert!(energy >= 1.5 * facts.epochs as f64, "{:?}", times.gpu);
     assert!(times.gpu.samples.is_some());
     let by_epoch = times.gpu.energy_j_per_epoch.unwrap();
     assert!((by_epoch * facts.epochs as f64 - energy).abs() < 1e-9 * energy);
-    // Load and power are means over the last second: a shorter run has none.
+    // Load and power are means over a second: a shorter run has none.
     assert!(
         times.train_s > 1.0 || times.gpu.busy_share.is_none(),
         "{times:?}"
@@ -114,8 +114,8 @@ fn more_than_a_gpu_has_is_out_of_memory_with_what_was_tried() {
     assert!(device.zeros_buffer(8).is_ok());
 }
 
-/// Kernels, fills, copies, products and convolutions of one step of the U-Net, in which every block has the operations of the
-/// paper's size, and how often it sets the thread's context; and the bytes of its activations.
+/// Numbers of kernels, fills, copies, products, convolutions and switches of the thread's context in one step of a
+/// small U-Net, whose blocks have the same operations as the full-size one; and the bytes of its activations.
 fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
     let queued = |steps| {
         let cell = on_gpu(|cell| {
@@ -125,7 +125,7 @@ fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
         });
         let mut cell = of_unet(cell, 8, 0.02);
         Arc::make_mut(&mut cell.measure).phase_steps = 0;
-        // The run has a thread of its own, which has queued nothing before.
+        // The run has a thread of its own, whose counters begin at 0.
         let seen = Mutex::new([0; 6]);
         let seen_by = |_: &EpochRow| {
             let queued = operations();
@@ -143,8 +143,8 @@ fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
         (seen.into_inner().unwrap(), [bytes, launches, copies])
     };
     let (counts, told): (Vec<[u64; 6]>, Vec<[u64; 3]>) = (2..=4).map(queued).unzip();
-    // Where the stand-in's `malloc` gives a buffer another address than a step before, which differs from process to process, a table of
-    // addresses is copied once more: the smallest count is that of a step without it.
+    // If the stand-in's `malloc` gives a buffer another address than in the step before, which differs from process to
+    // process, a table of addresses is copied once more. The smallest count is that of a step without this copy.
     let least = |kind: usize| {
         counts
             .windows(2)
@@ -155,7 +155,7 @@ fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
     let [kernels, _, copies, products, convolutions, _] = step;
     let launches = kernels + products + convolutions;
     assert_eq!(told[0][1], launches, "what `work.csv` has");
-    // Tables and what cudarc copies by itself are not counted.
+    // `work.csv` counts neither copies of tables nor copies that cudarc makes by itself.
     assert!((1..=copies).contains(&told[0][2]), "{copies}: {told:?}");
     (step, told[0][0])
 }

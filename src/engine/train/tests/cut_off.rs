@@ -1,4 +1,4 @@
-//! Runs that their parent stops after an epoch.
+//! Runs that the parent process stops after an epoch.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn a_run_that_is_stopped_has_the_facts_of_one_of_so_many_epochs() {
     let stopped = cut_off(with(|train| train.epochs = 5), 2);
     let short = told(with(|train| train.epochs = 2));
     assert_eq!(stopped.curves(), short.curves());
-    // Only a complete run has test metrics.
+    // Only a run that is not stopped has test metrics.
     let mut expected = short.facts().clone();
     let is_tested = |name: &str| name.starts_with("test_") || name.starts_with("fresh_");
     expected.metrics.retain(|name, _| !is_tested(name));
@@ -45,12 +45,13 @@ fn a_run_that_is_stopped_keeps_its_last_weights_and_writes_no_checkpoint() {
     let mut cell = with(|train| {
         train.epochs = 8;
         train.save_to = Some("last".into());
-        // So large that losses oscillate.
+        // A learning rate so large that losses oscillate.
         train.optimizer = spec("kind = 'adam', lr = 0.5");
         train.early_stopping = Some(spec("restore-best = true"));
     });
     cell.checkpoint_folder = Some(folder.path().to_owned());
-    // Stops after the first epoch that is not the best so far, so that restoring the best weights would be noticed.
+    // The run is stopped after the first epoch that is worse than the one before, to see that the last weights are
+    // kept.
     let mut losses = Vec::new();
     for row in told(cell.clone()).epochs() {
         losses.push(row.validation["val_loss"].unwrap());

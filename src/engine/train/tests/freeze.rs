@@ -1,4 +1,4 @@
-//! Parameters that are not trained, and parameters that do not come from a file.
+//! Frozen parameters (`train.freeze`), and fresh ones that are not taken from a file (`train.fresh`).
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(super) const DEVICE: DeviceKind = if cfg!(feature = "cuda") {
     DeviceKind::Cpu
 };
 
-/// The tensors of the file that a run with these settings saves, the average if it has one.
+/// The tensors of the checkpoint that a run with these settings saves.
 fn trained(folder: &Path, change: impl FnOnce(&mut TrainSpec)) -> Vec<Tensor> {
     let mut cell = with(|train| {
         (train.device, train.save_to) = (DEVICE, Some("weights".into()));
@@ -84,12 +84,12 @@ fn the_memory_of_a_step_is_that_of_the_trained_parameters() {
             memory.optimizer_bytes,
         )
     };
-    // 5 → 16 → 1, and two means of Adam.
+    // The layers 5 → 16 → 1 have 113 parameters; Adam keeps two means of each.
     assert_eq!(bytes(&[]), (4 * 113, 4 * 113, 8 * 113));
     assert_eq!(bytes(&["layers.0.**"]), (4 * 113, 4 * 17, 8 * 17));
 }
 
-/// A file of an MLP with three outputs, the last layer without bias, and a layer more.
+/// A checkpoint of an MLP with three outputs, whose last layer has no bias, and with one more layer.
 fn other_head(folder: &Path) -> (Vec<Tensor>, PathBuf) {
     let mut tensors = trained(folder, |_| ());
     tensors.retain(|tensor| tensor.name != "layers.2.bias");
@@ -130,7 +130,7 @@ fn a_fresh_head_has_the_initial_values_of_its_seed_and_the_rest_those_of_the_fil
         let expected = from.iter().find(|one| one.name == begun.name && !is_fresh);
         assert_eq!(begun, expected.unwrap_or(initial), "{}", begun.name);
     }
-    // Without the patterns, the file does not fit.
+    // Without `train.fresh` the file does not fit the model.
     let reason = reason(|train| train.init_from = Some(file.clone()));
     for part in [
         "not fit the model, 3 of its tensors",

@@ -1,10 +1,10 @@
-//! Losses of numbers and of classes reach the steps and the metrics.
+//! The losses for numbers and classes are used in the steps and in the metrics.
 
 use super::*;
 use crate::base::Seed;
 use crate::losses::{ClassWeights, HuberSpec, L1Spec};
 
-/// 44 rows with one number to predict.
+/// Facts of a run on 44 rows with one number to predict.
 fn numbers(loss: LossSpec) -> RunFacts {
     let mut cell = cell();
     cell.loss = Arc::new(loss);
@@ -23,16 +23,16 @@ fn losses_of_numbers_are_other_losses_with_the_same_metrics() {
         assert!(facts.metrics["val_r2"].is_some());
     }
     let value = |facts: &RunFacts, name: &str| facts.metrics[name].unwrap();
-    // The mean of absolute values is at most the root of the mean of squares.
+    // The mean absolute error is at most the root of the mean squared error.
     let (mean, square) = (value(&absolute, "val_loss"), value(&absolute, "val_mse"));
     assert!(mean > 0.0 && mean <= square.sqrt(), "{mean}, {square}");
-    // No difference reaches the linear part.
+    // With so large a δ every error is in the quadratic part of the Huber loss, which is half the squared error.
     let wide = huber(1e6);
     let (half, square) = (value(&wide, "val_loss"), value(&wide, "val_mse"));
     assert!((half - 0.5 * square).abs() < 1e-6, "{half}, {square}");
 }
 
-/// Digits, of which a loss learns 10 classes.
+/// A run on images of digits with 10 classes.
 fn digits(loss: CrossEntropySpec) -> CellSpec {
     let cell = with(|train| (train.epochs, train.batch_size) = (1, 32));
     CellSpec {
@@ -75,7 +75,7 @@ fn smoothed_labels_cost_more_and_teach_as_well() {
     Arc::make_mut(&mut cell.train).epochs = 4;
     let facts = told(cell).facts().clone();
     assert!(facts.metrics["val_accuracy"].unwrap() > 0.85);
-    // The entropy of a smoothed target: 0.91 of one class and 0.01 of nine others.
+    // Least possible loss: the entropy of a smoothed target, 0.91 for one class and 0.01 for each of the nine others.
     let least = -(0.91 * f64::ln(0.91) + 9.0 * 0.01 * f64::ln(0.01));
     assert!(facts.metrics["val_loss"].unwrap() > least);
 }

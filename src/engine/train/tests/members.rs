@@ -5,11 +5,11 @@ use std::path::Path;
 use super::*;
 use crate::base::Seed;
 use crate::datasets::testing::read;
-use crate::event::{FailedStatus, Member, Metric};
+use crate::event::{FailedStatus, Member, Metrics};
 use crate::layers::checkpoint;
 use crate::testing::{assert_ends, assert_says};
 
-/// A trained model, and the results of its run.
+/// A trained model (a member of an ensemble), and the facts of its run.
 struct Trained {
     member: Member,
     facts: RunFacts,
@@ -46,7 +46,7 @@ fn reason_of(members: &[&Trained]) -> String {
     }
 }
 
-/// A perceptron with `hidden` ReLU units, on 44 rows of a line.
+/// An MLP with `hidden` ReLU units, on the 44 rows of [`cell`].
 fn line(hidden: usize) -> CellSpec {
     let model = format!("kind = 'mlp', hidden = {hidden}, depth = 1, activation = 'relu'");
     CellSpec {
@@ -56,7 +56,7 @@ fn line(hidden: usize) -> CellSpec {
     }
 }
 
-/// Digits with little training, by `model`.
+/// A short run of `model` on images of digits.
 fn digits(key: &str, model: &str) -> CellSpec {
     let cell = with(|train| (train.epochs, train.batch_size) = (1, 64));
     CellSpec {
@@ -86,8 +86,8 @@ fn unet(width: usize) -> CellSpec {
     }
 }
 
-/// Compares all metrics but `_90_epoch`, which depends on a run's course over its epochs.
-fn assert_near(found: &Metric, expected: &Metric) {
+/// Compares all metrics except `_90_epoch`, which depends on several epochs of a run.
+fn assert_near(found: &Metrics, expected: &Metrics) {
     assert!(expected.contains_key("val_loss"));
     let all = expected.iter();
     for (name, value) in all.filter(|(name, _)| !name.ends_with("_90_epoch")) {
@@ -130,7 +130,7 @@ fn two_equal_models_are_as_good_as_one() {
     }
 }
 
-/// `W₂ relu(W₁ x + b₁) + b₂` in f64, from the file that the run wrote.
+/// The model's output `W₂ relu(W₁ x + b₁) + b₂` in f64, with the weights of the run's checkpoint.
 fn by_hand(member: &Member, row: &[f32]) -> f64 {
     let weights = checkpoint::read(&member.weights).unwrap();
     let values = |name: &str| {
@@ -174,7 +174,7 @@ fn two_perceptrons_of_other_widths_predict_the_mean_of_what_each_does() {
         "{found} {expected}"
     );
     let own = [&small, &large].map(|one| one.facts.metrics["val_loss"].unwrap());
-    // The square is convex, and the two differ.
+    // The square is convex and the two members differ, so the error of the mean is below the mean error.
     assert!(found < f64::midpoint(own[0], own[1]), "{found} {own:?}");
 }
 
@@ -185,7 +185,7 @@ fn models_of_other_kinds_vote_with_their_probabilities() {
     let told = told_of(&[&members[0], &members[1], &members[2]]);
     let facts = told.facts();
     let loss = |facts: &RunFacts| facts.metrics["val_loss"].unwrap();
-    // `-log` is convex.
+    // `-log` is convex, so the loss of the mean is below the mean loss.
     let mean = members.iter().map(|one| loss(&one.facts)).sum::<f64>() / 3.0;
     assert!(loss(facts) < mean, "{} {mean}", loss(facts));
     assert!(facts.metrics["test_accuracy"].is_some());

@@ -30,7 +30,8 @@ fn profiled(mut cell: CellSpec) -> CellSpec {
     cell
 }
 
-/// A small U-Net that draws digits: dropout, two micro-steps a step, clipping, a weight average, two workers.
+/// A small U-Net that generates images of digits, with dropout, two micro-steps per step, clipping, a moving average of
+/// the weights and two loader workers.
 fn unet() -> CellSpec {
     let cell = with(|train| {
         (train.epochs, train.batch_size, train.accumulate) = (1, 3, 2);
@@ -44,7 +45,7 @@ fn unet() -> CellSpec {
     cell
 }
 
-/// The events of its run, computed once for all tests.
+/// The events of a profiled run of [`unet`], computed once for all tests.
 static UNET: LazyLock<Recorded> = LazyLock::new(|| told(profiled(unet())));
 
 fn of(model: &str, dataset: &str, loss: &str) -> CellSpec {
@@ -83,7 +84,7 @@ fn assert_same(found: f64, expected: f64) {
     );
 }
 
-/// Operations lie within their phases, and phases within the step: no remainder is negative.
+/// Checks that the operations of a phase take no longer than the phase, and that the phases sum to the step.
 #[track_caller]
 fn assert_sums(profile: &Profile) {
     let forward = |phase: &str| {
@@ -115,7 +116,7 @@ fn assert_sums(profile: &Profile) {
     assert!(phases.forward_ms > 0.0 && phases.backward_ms > 0.0 && phases.other_ms >= 0.0);
 }
 
-/// FLOPs and held bytes are those that the run itself counted in its first micro-step.
+/// Checks that FLOPs and held bytes equal those that the run counted in its first micro-step.
 #[track_caller]
 fn assert_counts(told: &Recorded, samples: usize, micro_steps: usize) {
     let (profile, (facts, times)) = (told.profile(), told.finished());
@@ -141,7 +142,7 @@ fn assert_counts(told: &Recorded, samples: usize, micro_steps: usize) {
     assert!(sum(&profile.ops, |row| row.allocated_bytes) >= retained);
 }
 
-/// Layers that own a parameter, from the checkpoint's names.
+/// Names of the layers that own a parameter, from the names in the checkpoint.
 fn layers(cell: &CellSpec) -> BTreeSet<String> {
     let folder = tempfile::tempdir().unwrap();
     let mut cell = cell.clone();
@@ -199,7 +200,7 @@ fn operations_make_up_95_percent_of_the_phases_of_a_paper_size_unet() {
 #[test]
 fn layers_of_a_unet_are_named_as_in_its_checkpoint() {
     let (rows, mut layers) = (&UNET.profile().ops, layers(&unet()));
-    // One operation computes the projections of all blocks.
+    // The projections of all blocks are computed by one operation, named `projections`.
     layers.retain(|layer| !layer.ends_with("_proj"));
     layers.insert("projections".to_owned());
     let found: BTreeSet<String> = rows.iter().map(|row| row.layer.clone()).collect();
@@ -227,7 +228,7 @@ fn layers_of_a_unet_are_named_as_in_its_checkpoint() {
 
 #[test]
 fn every_model_and_algorithm_can_be_profiled() {
-    // Samples of a step, and the smallest number of layers with a row under their own name.
+    // Cell, number of samples of a step, and the least number of layers that must have a row under their own name.
     let fixed = [
         (cell(), 8, 2),
         (of_paths("kind = 'canned-net'"), 4, 1),
@@ -243,7 +244,7 @@ fn every_model_and_algorithm_can_be_profiled() {
         assert_counts(&told, samples, 1);
         let (rows, layers) = (&told.profile().ops, layers(&cell));
         let found: BTreeSet<&str> = rows.iter().map(|row| &*row.layer).collect();
-        // One operation may comprise several layers (`pointwise_network`): it has the name of their parent.
+        // An operation that comprises several layers (`pointwise_network`) has the name of their common parent.
         let is_known = |name: &&str| {
             let mut rests = layers.iter().filter_map(|own| own.strip_prefix(*name));
             rests.any(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -311,7 +312,7 @@ fn spans_lie_within_each_other_and_batches_on_the_lanes_of_their_threads() {
     }
     assert!(lane("ops").any(|span| span.name == "conv2d backward"));
     let batches = |name: &'static str| lane(name).filter(|span| span.name == "batch").count();
-    // A warm-up step of two batches, and three steps.
+    // A warm-up step and three timed steps, each of two batches.
     assert!(batches("loader 0") + batches("loader 1") >= 8);
     assert_eq!(batches("loader"), 0);
     let lanes: BTreeSet<&str> = spans.iter().map(|span| &*span.lane).collect();

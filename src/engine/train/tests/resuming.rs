@@ -1,4 +1,4 @@
-//! Runs that go on from the state of an interrupted one.
+//! Runs that resume from the training state of an interrupted run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn resume(folder: &Path, from: Option<PathBuf>) -> Resume {
     }
 }
 
-/// The run, which writes its state after every step.
+/// An order whose run writes its state after every step, and resumes from the state `from`.
 fn saving(cell: CellSpec, folder: &Path, from: Option<PathBuf>) -> Order<CellSpec> {
     Order {
         resume: Some(resume(folder, from)),
@@ -28,7 +28,7 @@ fn saving(cell: CellSpec, folder: &Path, from: Option<PathBuf>) -> Order<CellSpe
     }
 }
 
-/// Interrupts a run of `cell` when it has written its state for the `writes`-th time.
+/// Interrupts a run of `cell` after it has written its state `writes` times; returns the path of that state.
 fn interrupted(cell: CellSpec, folder: &Path, writes: usize) -> PathBuf {
     let order = saving(cell, folder, None);
     let state = order.resume.as_ref().unwrap().state.clone();
@@ -55,7 +55,7 @@ fn has_resumed(recorded: &Recorded) -> Option<(usize, usize)> {
     })
 }
 
-/// Whether a run that goes on has all facts of one in one piece, wherever it was interrupted.
+/// Checks that a resumed run has the facts of an uninterrupted one, wherever it was interrupted.
 #[track_caller]
 fn assert_goes_on(cell: &CellSpec) {
     let whole = told(cell.clone());
@@ -93,7 +93,7 @@ fn averages_clipping_schedules_and_the_best_weights_go_on() {
         train.clip = Some(0.5);
         train.clip_by = ClipBy::Part;
         train.ema = Some(spec("decay = 0.9, warm-up = true"));
-        // No epoch is better, so that the weights of an early one are restored, and the rate falls.
+        // No epoch after the first is better, so its weights are restored at the end, and the learning rate falls.
         train.early_stopping = Some(spec("patience = 4, min-delta = 10.0, restore-best = true"));
         train.schedule = spec("kind = 'plateau', patience = 0");
     });
@@ -140,7 +140,7 @@ fn batches_that_are_mixed_go_on() {
 fn a_run_that_its_parent_ends_writes_its_state_first() {
     let folder = tempfile::tempdir().unwrap();
     let mut order = saving(cell(), folder.path(), None);
-    // As good as never by itself.
+    // So long a pause between writes that the run never writes its state by itself.
     order.resume.as_mut().unwrap().every_s = Some(1e9);
     let state = order.resume.as_ref().unwrap().state.clone();
     let ended = told_and_answered(order, |row| match row.epoch {
@@ -177,10 +177,10 @@ fn a_damaged_state_is_told_and_the_run_begins_anew() {
     let whole = told(cell());
     let bytes = std::fs::read(&state).unwrap();
     let mut changed = bytes.clone();
-    // In the weights.
+    // Changes a bit of the weights.
     let place = changed.len() / 4;
     changed[place] ^= 1;
-    // A file of the format that has no digest.
+    // A safetensors file without the tensor of the digest.
     let other = folder.path().join("other");
     checkpoint::write(&other, &[], &checkpoint::Metadata::new()).unwrap();
     let other = std::fs::read(&other).unwrap();

@@ -1,4 +1,4 @@
-//! Schedules of the learning rate reach the steps.
+//! Schedules set the learning rate of the steps.
 
 use super::*;
 use crate::optim::ScheduleSpec;
@@ -10,7 +10,7 @@ fn scheduled(schedule: ScheduleSpec, change: impl FnOnce(&mut TrainSpec)) -> Cel
     })
 }
 
-/// A plateau that no loss leaves: the threshold asks for a loss below 0.
+/// A plateau schedule for which no loss is ever an improvement: the threshold asks for a loss below 0.
 fn plateau(patience: usize) -> ScheduleSpec {
     let settings = "kind = 'plateau', factor = 0.5, threshold = 1e9, threshold-mode = 'abs'";
     spec(&format!("{settings}, patience = {patience}"))
@@ -46,7 +46,8 @@ fn without_a_validation_split_it_is_the_training_loss() {
 fn a_plateau_of_rare_validations_counts_epochs() {
     let mut cell = scheduled(plateau(2), |train| train.epochs = 9);
     Arc::make_mut(&mut cell.validation).every = 2;
-    // Epochs 1, 3, 5, 7 and the last are validated; after epoch 5 four are without improvement.
+    // Epochs 1, 3, 5, 7 and 8 (from 0) are validated; the rate falls after epoch 5, with four epochs without
+    // improvement.
     let falls = [0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.005, 0.005, 0.005];
     assert_eq!(rates(&told(cell)), falls);
 }
@@ -72,12 +73,13 @@ fn a_plateau_and_early_stopping_judge_by_themselves() {
 fn a_cycle_changes_the_rate_from_step_to_step() {
     let cycle = || spec("kind = 'one-cycle'");
     let told = told(scheduled(cycle(), |_| ()));
-    // 3 epochs of 4 steps: the first steps of the test with PyTorch's rates, for a tenth of them.
+    // 3 epochs of 4 steps, as in the test of `OneCycleLR`, with a tenth of its rate; the rates of the epochs' first
+    // steps.
     let expected = [4e-4, 9.330_129_698_414_118e-3, 2.830_609_982_086_992e-3];
     for (own, expected) in rates(&told).into_iter().zip(expected) {
         assert!((own - expected).abs() < 1e-14, "{own} {expected}");
     }
-    // In a single epoch too.
+    // The cycle changes the rate within a single epoch too.
     let one = |schedule| {
         let cell = scheduled(schedule, |train| train.epochs = 1);
         super::told(cell).facts().weight_checksum.clone()

@@ -1,4 +1,4 @@
-//! The algorithms of convolutions: which were used, and how large their errors may be.
+//! Which algorithms the convolutions of a model used, and how large their errors may be.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::layers::checkpoint::Tensor;
 use crate::ops::Convolution::{self, Auto, Direct, Winograd2, Winograd4, Winograd5};
 use crate::tasks::{self, ReferenceInputs, ReferenceTensor, ReferenceValues, TaskParts};
 
-/// Side of the image in pixels.
+/// Height and width of the image in pixels.
 const SIDE: usize = 8;
 
 fn inputs() -> ReferenceInputs {
@@ -35,7 +35,7 @@ fn inputs() -> ReferenceInputs {
     ]))
 }
 
-/// Algorithms used in three steps of a small U-Net with `convolution`.
+/// The algorithms that a small U-Net uses in three steps with `train.convolution` set to `convolution`.
 fn used(convolution: Convolution) -> Vec<Convolution> {
     let unet = "kind = 'ddpm-unet', base-channels = 8, channel-multipliers = [1, 2], attention = [false, false], embed = 8";
     let mut cell = cell(unet, "kind = 'noise-mse'", "kind = 'adam'");
@@ -63,7 +63,7 @@ fn used(convolution: Convolution) -> Vec<Convolution> {
     outcome.convolutions
 }
 
-/// Convolutions with other kernels or strides are direct in every U-Net.
+/// Every U-Net has some convolutions whose kernel or stride only the direct algorithm supports.
 #[test]
 fn a_unet_says_by_which_algorithms_it_was_convolved() {
     assert_eq!(used(Direct), [Direct]);
@@ -77,7 +77,7 @@ fn a_unet_says_by_which_algorithms_it_was_convolved() {
     );
 }
 
-/// Compared with a reference whose weights differ by `error`, relative to their norm.
+/// The comparison with a reference from which the weights differ by `error`, relative to their norm.
 fn held(error: f32, convolutions: &[Convolution]) -> Verification {
     let tensor = |value: f32| {
         let (name, shape) = ("norm.bias".to_owned(), vec![4]);
@@ -105,7 +105,7 @@ fn held(error: f32, convolutions: &[Convolution]) -> Verification {
     compare(&reference, own, &Untrained::default())
 }
 
-/// The error of a U-Net of 24 base channels at 28×28 with `convolution = "auto"`.
+/// `SEEN` is the error of a U-Net of 24 base channels at 28×28 with `convolution = "auto"`.
 #[test]
 fn weights_pass_with_the_tolerance_of_the_algorithm_that_computed_them() {
     const SEEN: f32 = 1.3e-4;

@@ -1,4 +1,4 @@
-//! Parameters that are not trained (`train.freeze`), beside PyTorch's `requires_grad_(False)`.
+//! Models with frozen parameters (`train.freeze`), compared with PyTorch's `requires_grad_(False)`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,8 +8,9 @@ use super::{cell, mistakes};
 use crate::plan::CellSpec;
 use crate::testing::{assert_begins, spec};
 
-/// Of `list model … cnn --format json`, `layers.py reference cnn.json --double --lr 1e-2 --weight-decay 0.1 --clip 0.1 --freeze
-/// 'layers.0.**' 'layers.1.*' 'layers.8.bias' --out tests/reference/frozen`
+/// The model of the reference files, which were made from the output of `list model … cnn --format json` by `layers.py
+/// reference cnn.json --double --lr 1e-2 --weight-decay 0.1 --clip 0.1 --freeze 'layers.0.**' 'layers.1.*'
+/// 'layers.8.bias' --out tests/reference/frozen`.
 const CNN: &str = "kind = 'layers', layers = [
   { conv = 4, kernel = 3, bias = false }, 'batch-norm', 'silu',
   { conv = 4, kernel = 3, stride = 2 }, { group-norm = 2 }, 'silu',
@@ -37,7 +38,7 @@ fn a_model_with_frozen_parameters_takes_the_steps_of_pytorchs() {
     let cell = frozen(&["layers.0.**", "layers.1.*", "layers.8.bias"]);
     let verification = verified(&cell).unwrap();
     assert!(verification.passed, "{verification:?}");
-    // The statistics of the frozen batch norm go on.
+    // The running statistics of the frozen batch norm are still updated.
     assert!(verification.statistics_relative_error.unwrap() < 1e-5);
 }
 

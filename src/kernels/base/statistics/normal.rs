@@ -2,8 +2,8 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// Returns the probability of a standard normal variable between `low` and `high`; the relative error is small in the tails
-/// too, where both ends have the same sign.
+/// Returns the probability of a standard normal variable between `low` and `high`; the relative error is small in the
+/// tails too, where both ends have the same sign.
 pub fn normal_mass(low: f64, high: f64) -> f64 {
     let above = |z: f64| 0.5 * libm::erfc(z * FRAC_1_SQRT_2);
     // Uses the tail on the side of the interval; on the other side, subtracting two numbers near 1 would lose

@@ -5,7 +5,8 @@ use std::fmt;
 
 use super::sizes::{Convolution, Key};
 
-/// The engine of cuDNN that every convolution took, or matrix products; the last call counts.
+/// By convolution, direction and arithmetic: the number of the cuDNN engine that computed the last call; `None` for
+/// matrix products (im2col).
 #[derive(Debug, Default)]
 pub(super) struct Algorithms(HashMap<Key, Option<i64>>);
 

@@ -20,7 +20,7 @@ library! { Blas:
         stride_b: c_longlong, beta: *const c_void, c: u64, type_c: c_int, ldc: c_int, stride_c: c_longlong,
         batches: c_int, compute: c_int, algorithm: c_int
     );
-    /// The version, 10000 · major + 100 · minor + patch.
+    /// The version of cuBLAS as a number: 10000 · major + 100 · minor + patch.
     version = "cublasGetVersion_v2"(handle: Pointer, version: *mut c_int);
 }
 
@@ -49,7 +49,7 @@ impl Blas {
         Ok(Self { handle })
     }
 
-    /// The version, as `13.0.2`.
+    /// The version of cuBLAS, as `13.0.2`; `None` if cuBLAS does not tell it.
     pub(super) fn version(&self) -> Option<String> {
         let mut number = 0;
         // SAFETY: the number is written through a valid pointer.

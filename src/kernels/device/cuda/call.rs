@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::libraries::{Part, find};
 
-/// Code for a function that the library, an older version, does not have.
+/// Returned instead of the function's code if the installed version of the library does not have the function.
 pub(super) const MISSING: c_int = -1;
 
 /// Declares functions of a library that return a code, or [`MISSING`] if the library does not have the function.
@@ -15,7 +15,7 @@ macro_rules! library {
         $(#[$doc])*
         ///
         /// # Safety
-        /// The rules of the library's function.
+        /// Those of the library's function.
         #[allow(clippy::too_many_arguments, reason = "the library's signature")]
         pub(in crate::device::cuda) unsafe fn $name($($argument: $kind),*) -> c_int {
             type Function = unsafe extern "C" fn($($kind),*) -> c_int;
@@ -74,7 +74,7 @@ library! { Driver:
     /// Allocates device memory outside of any pool.
     allocate = "cuMemAlloc_v2"(address: *mut u64, bytes: usize);
     free = "cuMemFree_v2"(address: u64);
-    /// Creates a second stream.
+    /// Creates a stream.
     create_queue = "cuStreamCreate"(queue: *mut Pointer, flags: c_uint);
     destroy_queue = "cuStreamDestroy_v2"(queue: Pointer);
     /// Makes later work of a stream wait for an event of another stream.
@@ -83,14 +83,14 @@ library! { Driver:
     /// Records the event in a stream.
     record_event = "cuEventRecord"(event: Pointer, stream: Pointer);
     wait_for_event = "cuEventSynchronize"(event: Pointer);
-    /// Milliseconds between two events that were reached.
+    /// Milliseconds between two recorded events that the device has reached.
     elapsed = "cuEventElapsedTime"(milliseconds: *mut f32, from: Pointer, to: Pointer);
     destroy_event = "cuEventDestroy_v2"(event: Pointer);
 }
 
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 library! { Driver:
-    /// Whether blocks and threads run in reverse order, on this thread.
+    /// Sets whether the kernels that this thread launches run their blocks and threads in reverse order.
     set_backwards = "stand_in_set_backwards"(value: c_int);
     /// Kernels, fills and copies that this thread has queued, and how often it has set its context.
     done = "stand_in_done"(counts: *mut u64);

@@ -6,19 +6,20 @@ use super::dnn::{ADDRESS, Descriptor, Dnn, FLOAT, HANDLE, INTEGER, NONE_FITS, la
 use super::sizes::{Convolution, Direction};
 use crate::device::Arithmetic;
 
-/// Bytes of workspace that an engine may always use; or, if larger, the total size of its arrays. Engines that reorder
-/// their arrays need that much; without such engines a step in `f32` at batch 512 took seven times as long as at batch
-/// 256.
+/// The workspace of an engine may have this many bytes more than its arrays (input, filter, output) have in total in
+/// `f32`. Engines that reorder their arrays need about as much as the arrays; without such engines a step in `f32` at
+/// batch 512 took seven times as long as at batch 256.
 const WORKSPACE: usize = 512 << 20;
 
 /// Largest number of engines that are considered; cuDNN proposes the fastest first, by its own estimate.
 const MOST_ENGINES: usize = 32;
 
-/// `CUDNN_HEUR_MODE_A`, the better estimate, then `CUDNN_HEUR_MODE_FALLBACK`: engines without an estimate.
+/// `CUDNN_HEUR_MODE_A` (cuDNN estimates the speed of the engines), then `CUDNN_HEUR_MODE_FALLBACK` (without an
+/// estimate).
 const ESTIMATES: [c_int; 2] = [3, 2];
 
-/// Numerical notes of an engine: it uses tensor cores, which round `f32` factors to TF32; it rounds factors to another
-/// type; it is nondeterministic.
+/// Numerical notes of an engine. `TENSOR_CORE`: tensor cores, which round `f32` factors to TF32. `ROUNDS_INPUTS`:
+/// factors are rounded to another type. `NOT_DETERMINISTIC`: results may differ between calls.
 const TENSOR_CORE: c_int = 0;
 const ROUNDS_INPUTS: c_int = 1;
 const NOT_DETERMINISTIC: c_int = 4;
@@ -35,9 +36,9 @@ pub(super) struct Choice {
     /// Descriptors that the plan refers to, kept alive.
     _parts: Vec<Descriptor>,
     direction: Direction,
-    /// cuDNN's number of the engine among those for the direction.
+    /// cuDNN's number of the engine, unique within the direction.
     pub(super) engine: i64,
-    /// Bytes.
+    /// Bytes of workspace that the plan needs.
     pub(super) workspace: usize,
 }
 
@@ -89,7 +90,7 @@ impl Choice {
         Err(NONE_FITS)
     }
 
-    /// Computes the convolution from and into the arrays at `addresses`, in the order of [`Direction`], with
+    /// Computes the convolution from and into the arrays at `addresses`, in the order of [`Direction::ordered`], with
     /// `self.workspace` bytes at the address `workspace`; returns cuDNN's code.
     pub(super) fn run(&self, library: &Dnn, addresses: [u64; 3], workspace: u64) -> c_int {
         let ids = self.direction.ordered(IDS);
@@ -107,7 +108,7 @@ impl Choice {
     }
 }
 
-/// Properties of an engine.
+/// Number and notes of an engine of cuDNN.
 struct Engine {
     number: i64,
     numerics: Vec<c_int>,
@@ -115,7 +116,7 @@ struct Engine {
 }
 
 impl Engine {
-    /// The engine of a configuration.
+    /// Reads the engine of a configuration from cuDNN.
     fn of(configuration: &Descriptor) -> Result<Self, c_int> {
         // 2 is `CUDNN_BACKEND_ENGINE_DESCRIPTOR`; 300 and the following numbers are cuDNN's names of attributes.
         let engine = [Descriptor::new(2)?];
@@ -135,7 +136,7 @@ impl Engine {
         })
     }
 
-    /// Whether the engine is deterministic, computes in the arithmetic, and needs no compiler.
+    /// Whether the engine is deterministic, rounds no more than `arithmetic` does, and needs no compiler at run time.
     fn suits(&self, arithmetic: Arithmetic) -> bool {
         let has = |note| self.numerics.contains(&note);
         !has(NOT_DETERMINISTIC)
@@ -145,9 +146,10 @@ impl Engine {
     }
 }
 
-/// Configurations of engines for a graph, the fastest first; none if cuDNN has no such estimate for it.
+/// Configurations of engines for a graph, the fastest first; empty if cuDNN has no estimate of kind `mode` for the
+/// graph.
 fn proposals(graph: &Descriptor, mode: c_int) -> Result<Vec<Descriptor>, c_int> {
-    // `CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR`with attributes: graph, mode, results.
+    // `CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR` with attributes: graph, mode, results.
     let estimate = Descriptor::new(4)?
         .set_descriptor(201, graph)?
         .set(200, 8, &[mode])?
@@ -167,7 +169,7 @@ fn proposals(graph: &Descriptor, mode: c_int) -> Result<Vec<Descriptor>, c_int> 
 
 /// The plan of a configuration, and the bytes of workspace that it needs.
 fn planned(library: &Dnn, configuration: &Descriptor) -> Result<(Descriptor, i64), c_int> {
-    // `CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR`with attributes: handle, configuration, workspace.
+    // `CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR` with attributes: handle, configuration, workspace.
     let plan = Descriptor::new(5)?
         .set(400, HANDLE, &[library.handle])?
         .set_descriptor(401, configuration)?
@@ -177,7 +179,7 @@ fn planned(library: &Dnn, configuration: &Descriptor) -> Result<(Descriptor, i64
     Ok((plan, bytes[0]))
 }
 
-/// Describes input, filter and output.
+/// Describes input, filter and output of the convolution, in this order.
 fn operands(convolution: &Convolution, arithmetic: Arithmetic) -> Result<[Descriptor; 3], c_int> {
     let (c, k) = convolution.channels_in_memory(arithmetic);
     let (batch, filter) = (convolution.batch, c / convolution.groups);
@@ -188,14 +190,14 @@ fn operands(convolution: &Convolution, arithmetic: Arithmetic) -> Result<[Descri
     ])
 }
 
-/// Describes an array `(N, H, W, C)`.
+/// Describes an array `(N, H, W, C)`, with the identifier `id` in the plan.
 fn tensor(
     id: i64,
     (n, c): (usize, usize),
     (height, width): (usize, usize),
     arithmetic: Arithmetic,
 ) -> Result<Descriptor, c_int> {
-    /// Bytes that addresses are multiples of.
+    /// Alignment of the array's address, in bytes.
     const ALIGNMENT: i64 = 16;
     let sizes = [n, c, height, width].map(|size| size as i64);
     let strides = [height * width * c, 1, width * c, c].map(|stride| stride as i64);
@@ -218,13 +220,13 @@ fn kind_of(arithmetic: Arithmetic) -> c_int {
     }
 }
 
-/// The descriptor of the convolution (padding, stride, dilation); it is not flipped (`CUDNN_CROSS_CORRELATION`), sums
-/// are `f32`. The number of groups follows from the channels of input and filter.
+/// Describes the convolution: padding, stride, dilation, sums in `f32`, and a filter that is not flipped
+/// (`CUDNN_CROSS_CORRELATION`). The number of groups follows from the channels of input and filter.
 fn moves(convolution: &Convolution) -> Result<Descriptor, c_int> {
     const CROSS_CORRELATION: c_int = 1;
     let both = |value: usize| [value as i64; 2];
-    // 1 is `CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR`: the type of sums, mode, number of axes, dilations, strides,
-    // paddings.
+    // 1 is `CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR` with attributes: type of the sums, mode, number of spatial axes,
+    // dilations, strides, paddings after and before.
     Descriptor::new(1)?
         .set(100, 1, &[kind_of(Arithmetic::Single)])?
         .set(101, 7, &[CROSS_CORRELATION])?
@@ -238,7 +240,7 @@ fn moves(convolution: &Convolution) -> Result<Descriptor, c_int> {
 
 /// Describes the operation from its parts: input, filter, output, convolution.
 fn operation(direction: Direction, parts: &[Descriptor]) -> Result<Descriptor, c_int> {
-    // The descriptor's kind, and its attributes: input, filter, output, moves, alpha, beta.
+    // The descriptor's kind, and its attributes: input, filter, output, convolution, alpha, beta.
     let (kind, [x, w, y, moves, alpha, beta]) = match direction {
         Direction::Forward => (10, [704, 703, 705, 702, 700, 701]),
         Direction::BackwardX => (12, [710, 709, 711, 708, 706, 707]),

@@ -1,8 +1,9 @@
-//! Part of `build.rs`: compiles all kernels, `ops/**/*.cu`, as one translation unit, and writes a table of their signatures,
-//! against which every launch is checked.
+//! Part of `build.rs`: compiles all kernels, `ops/**/*.cu`, as one translation unit, and writes a table of their
+//! signatures, against which every launch is checked.
 //!
-//! With the feature `cuda`: by nvcc into an image with machine code for the architectures of `FIELDTRIAL_CUDA_ARCHITECTURES`
-//! and PTX for all later ones. With `cuda-stand-in`: by the C compiler into the libraries that replace NVIDIA's.
+//! With the feature `cuda`: by nvcc into an image with machine code for the architectures of
+//! `FIELDTRIAL_CUDA_ARCHITECTURES` and PTX for all later ones. With `cuda-stand-in`: by the C compiler into the
+//! libraries that replace NVIDIA's.
 
 use std::env;
 use std::fmt::Write as _;
@@ -12,10 +13,11 @@ use std::process::Command;
 
 mod registers;
 
-/// Compute capabilities with machine code (A100; H100, H200); on others the driver compiles the first's PTX when loading.
+/// Compute capabilities that get machine code (A100; H100 and H200). PTX is built for the first one only: on other,
+/// later GPUs the driver compiles it when it loads the kernels.
 const ARCHITECTURES: &str = "80,90";
 
-/// Environment variables that affect the compilation. Sources are not listed: `build.rs` watches their modules.
+/// Environment variables that affect the compilation, for cargo to watch. `build.rs` watches the sources.
 const VARIABLES: [&str; 7] = [
     "FIELDTRIAL_NVCC",
     "FIELDTRIAL_CUDA_ARCHITECTURES",
@@ -30,7 +32,7 @@ const VARIABLES: [&str; 7] = [
 /// maximum number of registers.
 const THREADS: usize = 256;
 
-/// Functions that synchronise threads.
+/// Functions of the dialect that synchronise threads.
 const WAITS: [&str; 4] = ["block_wait", "warp_wait", "warp_xor", "warp_xor_double"];
 
 /// A function in the dialect of `dialect.h`.
@@ -39,7 +41,7 @@ struct Function {
     is_kernel: bool,
     /// For a kernel: number of threads of its largest block.
     threads: usize,
-    /// Types and names of its arguments, as written.
+    /// Types and names of the function's arguments, as written.
     arguments: Vec<String>,
     text: String,
 }
@@ -209,7 +211,7 @@ fn argument_kind(function: &Function, kind: &str) -> String {
     format!("Kind::{name}")
 }
 
-/// Builds the libraries that replace the driver and cuBLAS on the CPU.
+/// Builds the libraries of the device stand-in, which replace NVIDIA's and compute on the CPU.
 fn stand_in(sources: &Path, target: &Path, unit: &str, functions: &[Function]) {
     let folder = target.join("stand-in");
     fs::create_dir_all(&folder).expect("cargo gives a folder that can be written");
@@ -298,7 +300,7 @@ fn wanted_architectures() -> String {
     env::var("FIELDTRIAL_CUDA_ARCHITECTURES").unwrap_or_else(|_| ARCHITECTURES.into())
 }
 
-/// The version text of a compiler: another version can give different results.
+/// The version text that a compiler prints: another version can give different results.
 fn version(compiler: &Path) -> String {
     let output = Command::new(compiler).arg("--version").output();
     let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -344,7 +346,7 @@ fn nvcc(source: &Path, image: &Path, functions: &[Function]) {
     warn(said.lines().filter(|line| !is_of_ptxas(line)));
 }
 
-/// nvcc from the recipe or the user, else from the toolkit, else from PATH.
+/// The path of nvcc: from `FIELDTRIAL_NVCC` if set, else from the CUDA toolkit, else from PATH.
 fn compiler() -> PathBuf {
     if let Some(named) = env::var_os("FIELDTRIAL_NVCC") {
         return named.into();

@@ -18,7 +18,8 @@ use super::staging::Staging;
 use crate::base::tally;
 use crate::device::{Arithmetic, DeviceError};
 
-/// Environment variable: if set, waits after every launch, so that an error is reported with the work that caused it.
+/// Environment variable: if it is `1`, waits after every launch, so that an error is reported with the work that caused
+/// it.
 const SYNC: &str = "FIELDTRIAL_CUDA_SYNC";
 
 /// Machine code of all kernels, built by `compile.rs`. The driver reads its header as 64-bit numbers, so it needs their
@@ -44,8 +45,8 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<Context>>> = const { RefCell::new(None) };
 }
 
-/// Kernels, libraries and memory of the GPU that this thread has opened. dfdx's `Cuda` has no place for them; like it,
-/// they cannot move to another thread.
+/// Kernels, libraries and memory of the GPU that this thread has opened; dfdx's `Cuda` has no fields for these. Like
+/// `Cuda`, a `Context` cannot move to another thread.
 pub(super) struct Context {
     module: Pointer,
     functions: RefCell<HashMap<&'static str, Function>>,
@@ -54,7 +55,7 @@ pub(super) struct Context {
     pub(super) staging: RefCell<Staging>,
     tables: RefCell<Vec<Table>>,
     arithmetic: Cell<Arithmetic>,
-    /// Whether to wait for every launch.
+    /// Whether to wait for the device after every launch ([`SYNC`] is `1`).
     waits: Cell<bool>,
     /// dfdx's device, cloned for further uses, since opening it again would create another stream, event and workspace.
     pub(super) opened: Cuda,
@@ -82,7 +83,7 @@ impl Context {
         current.ok_or_else(|| DeviceError::Absent("this thread has opened no GPU".into()))
     }
 
-    /// Makes `opened` the GPU of this thread, and its only one.
+    /// Makes `opened` the GPU of this thread, in place of an earlier one.
     pub(super) fn enter(opened: &Cuda) -> Result<(), DeviceError> {
         let empty = <Cuda as Storage<f32>>::try_alloc_len(opened, 0)
             .map_err(DeviceError::from_dfdx::<Cuda>)?;
@@ -155,7 +156,7 @@ impl Context {
         Ok(pool)
     }
 
-    /// A kernel that may use `shared_bytes` of shared memory.
+    /// The kernel `name`, allowed to use `shared_bytes` of dynamic shared memory.
     pub(super) fn function(
         &self,
         name: &'static str,
@@ -197,7 +198,7 @@ impl Context {
         })
     }
 
-    /// `table` in device memory: uploaded now or earlier.
+    /// A copy of `table` in device memory: one that an earlier call uploaded, or a new one.
     pub(super) fn table(&self, table: Vec<u64>) -> Result<Rc<CudaSlice<u64>>, DeviceError> {
         let mut tables = self.tables.borrow_mut();
         if let Some((_, known)) = tables.iter().find(|(content, _)| *content == table) {
@@ -206,7 +207,7 @@ impl Context {
         // Not counted: whether the table was uploaded before depends on earlier steps.
         let uploaded = Rc::new(tally::uncounted(|| uploaded(&table))?);
         if tables.len() == MOST_TABLES {
-            // Memory moves with the sizes of batches; older tables are not used again.
+            // Tables contain addresses, which change with the batch size; then the older tables are not used again.
             tables.clear();
         }
         tables.push((table, Rc::clone(&uploaded)));

@@ -41,7 +41,8 @@ pub fn convolve_by(forced: Option<ConvolutionAlgorithm>) -> Result<(), DeviceErr
 }
 
 impl Convolution {
-    /// How cuDNN computes the convolution in the arithmetic of this thread's device; `None` if it does not support it.
+    /// Chooses how cuDNN computes the convolution in the arithmetic of this thread's device; `None` if cuDNN does not
+    /// support it or is not to be used.
     ///
     /// # Errors
     /// An invalid value of [`super::CONVOLUTION`]; its value `cudnn` for a size that cuDNN does not support; a failure
@@ -87,12 +88,13 @@ impl ConvolutionPlan {
         self.key.2.is_16_bit()
     }
 
-    /// Computes the result `c` from `a` and `b`, in the order of [`Direction`]. Returns false if cuDNN does not support the
-    /// convolution after all; `c` is then unchanged.
+    /// Computes the result `c` from `a` and `b`, which are the three arrays in the order that [`Direction`] lists them:
+    /// the two inputs, then the result. Returns false if cuDNN does not support the convolution after all; `c` is then
+    /// unchanged.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`] for the workspace or cuDNN's own memory; no support by cuDNN while [`super::CONVOLUTION`] is
-    /// `cudnn`; every other failure, after which the result may be partly written.
+    /// [`DeviceError::OutOfMemory`] for the workspace or cuDNN's own memory; no support by cuDNN while
+    /// [`super::CONVOLUTION`] is `cudnn`; every other failure, after which the result may be partly written.
     ///
     /// # Panics
     /// If a slice is shorter than its sizes or has another type of values: a bug of the caller.

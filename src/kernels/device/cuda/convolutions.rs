@@ -1,4 +1,4 @@
-//! [`Convolutions`]: cuDNN and the engines chosen, of one GPU.
+//! [`Convolutions`]: the opened cuDNN of one GPU and the engines that were chosen for its convolutions.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -33,7 +33,8 @@ pub(super) struct Convolutions {
 }
 
 impl Convolutions {
-    /// The algorithm that the thread or the user sets.
+    /// The algorithm that [`super::convolve_by`] set for this thread, else the one of [`CONVOLUTION`]; `None` if
+    /// neither is set.
     pub(super) fn forced(&self) -> Result<Option<ConvolutionAlgorithm>, DeviceError> {
         match self.forced.get() {
             Some(forced) => Ok(Some(forced)),
@@ -41,7 +42,7 @@ impl Convolutions {
         }
     }
 
-    /// The version of cuDNN, if convolutions may use it.
+    /// The version of cuDNN; `None` if it is not installed or convolutions may not use it.
     pub(super) fn version(&self) -> Option<String> {
         match self.forced() {
             Ok(Some(ConvolutionAlgorithm::Products)) => None,
@@ -78,7 +79,8 @@ impl Convolutions {
         }
     }
 
-    /// Caches that there is no plan, if the error code means that cuDNN does not support the convolution.
+    /// Caches that there is no plan, if the error code means that cuDNN does not support the convolution; else an
+    /// error.
     pub(super) fn refuse(&self, key: Key, code: c_int, stage: Stage) -> Result<(), DeviceError> {
         let what = format!("{:?} of {:?}", key.1, key.0);
         warn(&what, &refusal(&what, code, stage)?);
@@ -101,7 +103,7 @@ fn warn(what: &str, reason: &str) {
     });
 }
 
-/// The value of [`CONVOLUTION`].
+/// The algorithm in the environment variable [`CONVOLUTION`]; `None` if it is not set.
 fn chosen() -> Result<Option<ConvolutionAlgorithm>, DeviceError> {
     static CHOSEN: OnceLock<Result<Option<ConvolutionAlgorithm>, String>> = OnceLock::new();
     let read = || match std::env::var(CONVOLUTION).as_deref() {

@@ -24,7 +24,7 @@ library! { Dnn:
     set_attribute = "cudnnBackendSetAttribute"(
         descriptor: Pointer, name: c_int, kind: c_int, count: i64, values: *const c_void
     );
-    /// Writes at most `most` values of an attribute, and their total number.
+    /// Writes at most `most` values of an attribute to `values`, and its total number of values to `count`.
     get_attribute = "cudnnBackendGetAttribute"(
         descriptor: Pointer, name: c_int, kind: c_int, most: i64, count: *mut i64, values: *mut c_void
     );
@@ -49,7 +49,7 @@ impl Dnn {
     /// Opens cuDNN.
     ///
     /// # Errors
-    /// Every code but success: an installed library that does not work must not be ignored.
+    /// Every code but success, so that an installed library that does not work is not ignored.
     pub(super) fn open() -> Result<Self, DeviceError> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the handle is written through a valid pointer.
@@ -93,7 +93,8 @@ pub(super) const ADDRESS: c_int = 6;
 pub(super) const INTEGER: c_int = 3;
 pub(super) const FLOAT: c_int = 4;
 
-/// A descriptor of cuDNN's graph API, freed on drop. Numbers of kinds, attributes and types are those of `cudnn_graph.h`.
+/// A descriptor of cuDNN's graph API, freed on drop. Numbers of kinds, attributes and types are those of
+/// `cudnn_graph.h`.
 pub(super) struct Descriptor(Pointer);
 
 impl Descriptor {
@@ -105,8 +106,8 @@ impl Descriptor {
         Ok(Self(address))
     }
 
-    /// Sets the attribute `name` (`cudnnBackendAttributeName_t`) to values of the type `kind` (`cudnnBackendAttributeType_t`),
-    /// which has the size of `T`.
+    /// Sets the attribute `name` (`cudnnBackendAttributeName_t`) to values of the type `kind`
+    /// (`cudnnBackendAttributeType_t`), which has the size of `T`.
     pub(super) fn set<T: Copy>(
         self,
         name: c_int,
@@ -180,7 +181,7 @@ impl Drop for Descriptor {
     }
 }
 
-/// The code as an error unless it is 0.
+/// Converts a code of cuDNN: `Ok` for 0, else the code as an error.
 pub(super) fn succeeded(code: c_int) -> Result<(), c_int> {
     if code == 0 { Ok(()) } else { Err(code) }
 }

@@ -51,8 +51,8 @@ pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
 /// `CUBLAS_STATUS_ALLOC_FAILED`.
 const BLAS_OUT_OF_MEMORY: c_int = 3;
 
-/// The error of a cuBLAS call that returned `code`, like that of [`library`]; in addition, cuBLAS can run out of memory
-/// for its workspaces.
+/// Converts a code of cuBLAS as [`library`] does, but to [`DeviceError::OutOfMemory`] if cuBLAS has no memory for its
+/// workspace.
 pub(super) fn blas(what: &str, code: c_int) -> Result<(), DeviceError> {
     if code == BLAS_OUT_OF_MEMORY {
         return Err(DeviceError::out_of_memory("cuda"));
@@ -60,7 +60,7 @@ pub(super) fn blas(what: &str, code: c_int) -> Result<(), DeviceError> {
     library(what, code)
 }
 
-/// Converts an error code of a library other than the driver.
+/// Converts a code of a library other than the driver: `Ok` for 0, else [`DeviceError::Failed`].
 pub(super) fn library(what: &str, code: c_int) -> Result<(), DeviceError> {
     match code {
         0 => Ok(()),

@@ -19,7 +19,7 @@ const MULTIPROCESSORS: c_uint = 16;
 /// `CU_MEMPOOL_ATTR_USED_MEM_HIGH`: peak bytes in use of the pool since it was last reset.
 const MOST_USED: c_int = 8;
 
-/// The GPU of this thread; cuDNN is among its libraries if convolutions may use it.
+/// Properties of this thread's GPU; its libraries include cuDNN if convolutions may use it.
 ///
 /// # Errors
 /// [`DeviceError::Absent`] before the thread has opened one.

@@ -49,8 +49,8 @@ fn driver_code(code: c_int) -> c_int {
     if is_known { code } else { UNKNOWN }
 }
 
-/// Whether the driver returns this code from every later call of the process: a kernel (700, 702, 714 to 719), memory or a
-/// link (214, 220, 226) failed, or the driver is being unloaded (4, 709, 999).
+/// Whether the driver returns this code from every later call of the process: a kernel (700, 702, 714 to 719), memory
+/// or a link (214, 220, 226) failed, or the driver is being unloaded (4, 709, 999).
 fn is_sticky(code: c_int) -> bool {
     matches!(
         code,
@@ -67,7 +67,7 @@ fn released(code: c_int) -> c_int {
     }
 }
 
-/// Whether zero bytes are requested; then [`EMPTY`] is written to `address`.
+/// Whether `bytes` is zero; then [`EMPTY`] is written to `address`.
 ///
 /// # Safety
 /// `address` can be written.
@@ -161,7 +161,7 @@ forward! { released, unless address == EMPTY;
     cuMemFreeAsync(address: u64, stream: Pointer);
 }
 
-// cudarc sets the context before every allocation and release of memory.
+// cudarc sets the context before every allocation and release of memory; setting the same context again is skipped.
 forward! { released, unless CURRENT.replace(context) == context;
     cuCtxSetCurrent(context: Pointer);
 }

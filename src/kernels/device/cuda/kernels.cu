@@ -1,4 +1,4 @@
-// Kernels that the device itself needs.
+// Kernels of the device itself, not of an operation.
 
 KERNEL device_fill(float *values, float value, i64 n) {
     FOR_EACH(i, n) values[i] = value;
@@ -8,7 +8,7 @@ KERNEL device_cast_to_half(const float *restrict values, half_t *restrict half, 
     FOR_EACH(i, n) half[i] = float_to_half(values[i], is_bf16);
 }
 
-// The sum of what blocks of another kernel left, times a factor; one block.
+// total = factor * sum of the partial sums that the blocks of another kernel wrote. Launched with one block.
 KERNEL device_total(const double *restrict partials, i64 count, double factor, float *restrict total) {
     SHARED(double, scratch, [32]);
     double sum = 0.0;

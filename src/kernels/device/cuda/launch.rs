@@ -86,11 +86,11 @@ impl Value {
 /// What a launch passes as a [`Value`]: an array, an optional array, or a number. `How` distinguishes the three and is
 /// inferred.
 pub trait Argument<How> {
-    /// The value.
+    /// Converts the argument to a value.
     fn value(self) -> Value;
 }
 
-/// An array of `T`.
+/// Marks arguments that are arrays of `T`.
 #[derive(Debug)]
 pub struct Array<T>(PhantomData<T>);
 
@@ -125,7 +125,8 @@ impl From<bool> for Value {
     }
 }
 
-/// Whether 16-bit values are `bf16` (otherwise `f16`): the argument `is_bf16` of kernels that read or write such values.
+/// Whether 16-bit values are `bf16` (otherwise `f16`): the argument `is_bf16` of kernels that read or write such
+/// values.
 impl From<Arithmetic> for Value {
     fn from(value: Arithmetic) -> Self {
         (value == Arithmetic::Bfloat).into()
@@ -288,8 +289,8 @@ impl Launch {
             .map(|value| std::ptr::from_mut(value).cast())
             .collect();
         let [x, y, z] = self.grid.map(|blocks| blocks as c_uint);
-        // SAFETY: the function is the kernel of this name, its arguments have the kinds of its signature, and the slots hold
-        // addresses of live device memory. The calling operation ensures that the kernel stays within it.
+        // SAFETY: the function is the kernel of this name, its arguments have the kinds of its signature, and the slots
+        // hold addresses of live device memory. The calling operation ensures that the kernel stays within that memory.
         let code = unsafe {
             call::launch(
                 function,

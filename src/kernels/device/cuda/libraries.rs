@@ -44,7 +44,7 @@ impl Part {
         }
     }
 
-    /// File names, newest version first.
+    /// File names of the library, newest version first.
     const fn files(self) -> &'static [&'static str] {
         match self {
             Self::Driver => &["libcuda.so.1", "libcuda.so"],
@@ -113,7 +113,7 @@ fn load(file: &Path) -> Option<Library> {
     unsafe { Library::new(file) }.ok()
 }
 
-/// The folders in [`FOLDERS`].
+/// The folders in the environment variable [`FOLDERS`].
 fn chosen() -> impl Iterator<Item = PathBuf> {
     let value = if cfg!(feature = "cuda-stand-in") {
         None

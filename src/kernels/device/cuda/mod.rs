@@ -108,7 +108,7 @@ impl Backend for Cuda {
     }
 
     fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError> {
-        let mut buffer = self.spare_buffer(values.len())?;
+        let mut buffer = self.uninit_buffer(values.len())?;
         let address = *buffer.device_ptr_mut();
         let context = Context::current()?;
         // SAFETY: the buffer was allocated just above with this number of values; memory is freed in stream order.
@@ -130,7 +130,7 @@ impl Backend for Cuda {
 
     fn download_firsts(&self, buffers: &[&Buffer<Self>]) -> Result<Vec<f32>, DeviceError> {
         let addresses: Vec<u64> = buffers.iter().map(|buffer| *buffer.device_ptr()).collect();
-        let mut values = self.spare_buffer(addresses.len())?;
+        let mut values = self.uninit_buffer(addresses.len())?;
         Launch::new("device_gather_firsts")
             .over(addresses.len())
             .args((&uploaded(&addresses)?, &mut values, addresses.len()))
@@ -171,12 +171,12 @@ impl Backend for Cuda {
         )
     }
 
-    fn spare_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
+    fn uninit_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
         forward::unfilled(|| self.zeros_buffer(len))
     }
 
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
-        let mut buffer = self.spare_buffer(len)?;
+        let mut buffer = self.uninit_buffer(len)?;
         Launch::new("device_fill")
             .over(len)
             .args((&mut buffer, value, len))
@@ -201,7 +201,8 @@ pub fn arithmetic() -> Result<Arithmetic, DeviceError> {
     Ok(Context::current()?.arithmetic())
 }
 
-/// Numbers and addresses in device memory, for a kernel that reads them: most are the same in every step and are uploaded once.
+/// A copy of `values` (numbers and addresses) in device memory, for a kernel to read. Copies are cached, because most
+/// tables are the same in every step.
 ///
 /// # Errors
 /// [`DeviceError::OutOfMemory`].
@@ -253,7 +254,7 @@ pub fn operations() -> Operations {
     }
 }
 
-/// Makes the stand-in run this thread's launches in reverse order of blocks and threads: so that a missing barrier
+/// Makes the stand-in run this thread's launches in reverse order of blocks and threads, so that a missing barrier
 /// changes the result.
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 pub(crate) fn order_backwards(backwards: bool) {

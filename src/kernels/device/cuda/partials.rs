@@ -17,8 +17,8 @@ pub struct Partials {
 }
 
 impl Partials {
-    /// Memory for the partial sums over `items`. A block takes `items_per_block` at a time, and loops if all blocks together
-    /// do not cover the items.
+    /// Memory for the partial sums over `items`, for one block per `items_per_block` up to `MOST_BLOCKS` blocks; the
+    /// kernel must loop if the blocks do not cover all items.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
@@ -30,7 +30,8 @@ impl Partials {
         })
     }
 
-    /// A grid for a kernel whose threads take one value each; a thread gets at least two values before another block is added.
+    /// As [`Partials::new`], for a kernel whose threads take one value at a time: one block for every `2 * THREADS`
+    /// values.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
@@ -53,7 +54,7 @@ impl Partials {
     /// # Errors
     /// Errors of the driver.
     pub fn total(self, device: &Cuda, factor: f64) -> Result<Buffer<Cuda>, DeviceError> {
-        let mut total = device.spare_buffer(1)?;
+        let mut total = device.uninit_buffer(1)?;
         Launch::new("device_total")
             .args((&self.values, self.blocks, factor, &mut total))
             .run()?;

@@ -1,5 +1,5 @@
-//! Part of `build.rs`: checks the register use of the kernels (`ptxas -v`) against their largest blocks. A kernel that uses
-//! too many registers compiles, but its launch fails.
+//! Part of `build.rs`: checks the register use of the kernels (`ptxas -v`) against their largest blocks. A kernel that
+//! uses too many registers compiles, but its launch fails.
 
 use std::collections::BTreeMap;
 

@@ -10,15 +10,15 @@ use super::context::Context;
 use super::launch::{Launch, Value};
 use crate::device::{Arithmetic, DeviceError};
 
-/// Cached conversions of one buffer's values for matrix products. After writing to the buffer it must be replaced by
-/// the empty default.
+/// Cached conversions of one buffer's values for matrix products. After a write to the buffer, this cache must be
+/// replaced by an empty one (`default`).
 #[derive(Debug, Default)]
 pub struct Rounded {
-    /// The buffer's values in 16 bits, of this arithmetic.
+    /// The buffer's values in 16 bits; the key is the arithmetic (`f16` or `bf16`).
     pub half: Cached<Arithmetic, u16>,
-    /// The values as a filter of these rows and padded channels for cuDNN, in `f32`.
+    /// The values in `f32`, reordered as a filter for cuDNN; the key is its number of rows and of padded channels.
     pub filter: Cached<[usize; 2], f32>,
-    /// The values as a cuDNN filter in 16 bits, by arithmetic (`f16` or `bf16`) and sizes.
+    /// The values in 16 bits, reordered as a filter for cuDNN; the key is the arithmetic and the sizes, as above.
     pub half_filter: Cached<(Arithmetic, [usize; 2]), u16>,
 }
 
@@ -55,7 +55,7 @@ impl<K: PartialEq, T> Cached<K, T> {
         *self.0.borrow_mut() = Some((key, array));
     }
 
-    /// The array for `key`, if it is cached.
+    /// The array for `key`; `None` if it is not cached.
     pub fn known(&self, key: &K) -> Option<Rc<CudaSlice<T>>> {
         let kept = self.0.borrow();
         let (known, array) = kept.as_ref()?;

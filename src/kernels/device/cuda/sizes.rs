@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::device::Arithmetic;
 
-/// `f16` channels are padded to a multiple of this: tensor cores process eight at a time.
+/// 16-bit channels are padded to a multiple of this: tensor cores process eight values at a time.
 const HALF_CHANNELS: usize = 8;
 
 /// Which result of a convolution `y = conv(x, w)` is computed.
@@ -30,7 +30,8 @@ impl Direction {
     }
 }
 
-/// The sizes of a convolution of images `(B, H, W, C)` by a filter `(K, kh, kw, C/groups)`, with results `(B, H', W', K)`.
+/// The sizes of a convolution of images `(B, H, W, C)` by a filter `(K, kh, kw, C/groups)`, with results
+/// `(B, H', W', K)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Convolution {
     /// Batch size.
@@ -57,8 +58,8 @@ pub struct Convolution {
 pub(super) type Key = (Convolution, Direction, Arithmetic);
 
 impl Convolution {
-    /// Channels of `x` and `y` in memory. Groups are not padded; [`Convolution::is_held_by`] tells whether padding
-    /// would be needed.
+    /// Channels of `x` and `y` in memory: in 16 bits padded to a multiple of eight, except with several groups, for
+    /// which [`Convolution::is_held_by`] tells whether padding would be needed.
     pub(super) fn channels_in_memory(&self, arithmetic: Arithmetic) -> (usize, usize) {
         let (c, k) = self.channels;
         match arithmetic {

@@ -1,10 +1,10 @@
-//! [`Staging`]: pinned host memory from which the device copies asynchronously, so that an upload does not wait for earlier
-//! work of the device.
+//! [`Staging`]: pinned host memory from which the device copies asynchronously, so that an upload does not wait for
+//! earlier work of the device.
 //!
-//! Small uploads go into the default stream, in order. A batch is copied in a second stream into the device memory (landing)
-//! of its staging buffer, so that the copy over the bus overlaps with computation; the default stream then copies it within
-//! the device to the tensor. The second stream must not write the tensor itself, because the tensor's memory is allocated
-//! and freed in the order of the default stream.
+//! Small uploads go into the default stream, in order. A batch is copied in a second stream into the device memory
+//! (landing) of its staging buffer, so that the copy over the bus overlaps with computation; the default stream then
+//! copies it within the device to the tensor. The second stream must not write the tensor itself, because the tensor's
+//! memory is allocated and freed in the order of the default stream.
 #![expect(
     unsafe_code,
     reason = "pinned memory and queues are raw in the driver's interface"
@@ -36,7 +36,8 @@ const SMALL: usize = 4 << 10;
 /// Number of staging buffers for small uploads.
 const SMALL_PLACES: usize = 64;
 
-/// Smallest size in bytes for which the second stream is used: copying takes 10 µs, as long as the additional calls.
+/// Smallest size in bytes for which the second stream is used: below it, the copy would take less than the 10 µs of the
+/// additional calls.
 const BESIDE: usize = 256 << 10;
 
 /// Pinned staging buffers.
@@ -189,8 +190,8 @@ impl Place {
             check("memory for copies", code)?;
         }
         tally::copy();
-        // SAFETY: the landing is as long as the buffer. It is written after the last copy from it (`read`; an event that was
-        // never recorded counts as reached), and read after this copy to it (`copied`).
+        // SAFETY: the landing is as long as the buffer. It is written after the last copy from it (`read`; an event
+        // that was never recorded counts as reached), and read after this copy to it (`copied`).
         unsafe {
             check(
                 "an order of queues",

@@ -1,4 +1,4 @@
-// Kernels that only tests launch: what the stand-in has to find out.
+// Kernels that only tests launch; most have a mistake that the stand-in must detect.
 
 KERNEL test_block_sum(const float *restrict values, float *restrict sums, i64 n) {
     SHARED(float, scratch, [32]);
@@ -7,7 +7,7 @@ KERNEL test_block_sum(const float *restrict values, float *restrict sums, i64 n)
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// Every thread reads its neighbour's value; with `waits` after the neighbour has written it.
+// Every thread reads its neighbour's value: after a barrier if `waits`, else in a race with the neighbour's write.
 KERNEL test_neighbour(float *restrict result, int waits) {
     SHARED(float, scratch, [64]);
     scratch[threadIdx.x] = -1.0f;
@@ -17,14 +17,15 @@ KERNEL test_neighbour(float *restrict result, int waits) {
     result[threadIdx.x] = scratch[threadIdx.x ^ 1];
 }
 
-// Half of the threads wait for the others, which never come.
+// A deadlock: half of the threads wait for their warp, the others for the block.
 KERNEL test_hang(float *restrict result) {
     if (threadIdx.x % 2 == 0) warp_wait();
     else block_wait();
     result[threadIdx.x] = 1.0f;
 }
 
-// Every block tells what it finds in shared memory, static and dynamic, and leaves its mark there.
+// Every block writes the initial content of its shared memory, static and dynamic, to `found`, then overwrites that
+// memory.
 KERNEL test_leftover(float *restrict found) {
     SHARED(float, scratch, [32]);
     SHARED_DYNAMIC(float, more);
@@ -34,13 +35,13 @@ KERNEL test_leftover(float *restrict found) {
     scratch[0] = more[0] = 1.0f;
 }
 
-// Half of the lanes have ended when the others ask them for a value.
+// Half of a warp's lanes have ended when the other half reads their values by a shuffle.
 KERNEL test_shuffle_of_half(float *restrict result) {
     if (threadIdx.x >= 16) return;
     result[threadIdx.x] = warp_xor(1.0f, 16);
 }
 
-// As many threads as the launch says, of which only some compilers find the registers.
+// A kernel without `BLOCK_OF`: whether a block of more than 256 threads has enough registers depends on the compiler.
 KERNEL test_unbounded(float *restrict result) {
     if (threadIdx.x == 0) result[0] = 1.0f;
 }

@@ -317,7 +317,7 @@ fn values_of_16_bits_are_rounded_as_by_pytorch() {
     ];
     for (arithmetic, expected) in [(Arithmetic::Half, half), (Arithmetic::Bfloat, bfloat)] {
         let [x, one] = [x.clone(), vec![1.0]].map(|values| device.upload(values).unwrap());
-        let mut y = device.spare_buffer(8).unwrap();
+        let mut y = device.uninit_buffer(8).unwrap();
         device.set_arithmetic(arithmetic).unwrap();
         Product::new(8, 1, 1).run(&x, &one, &mut y).unwrap();
         device.set_arithmetic(Arithmetic::Single).unwrap();

@@ -5,7 +5,7 @@
 pub struct Inventory {
     /// Version of the driver, `580.159.03`.
     pub driver: Option<String>,
-    /// In NVML's order: by PCI address.
+    /// The GPUs in NVML's order: by PCI address.
     pub gpus: Vec<ListedGpu>,
 }
 
@@ -14,13 +14,13 @@ pub struct Inventory {
 pub struct ListedGpu {
     /// Product name: `NVIDIA H200`.
     pub name: Option<String>,
-    /// PCI address.
+    /// PCI address: `00000000:18:00.0`.
     pub bus_id: Option<String>,
     /// Compute capability: `(9, 0)` for an H200.
     pub capability: Option<(i32, i32)>,
-    /// Total memory.
+    /// Total memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Memory in use, by all processes.
+    /// Memory in use by all processes, in bytes.
     pub used_bytes: Option<u64>,
     /// Temperature of the chip, in °C.
     pub temperature_c: Option<u32>,
@@ -28,8 +28,8 @@ pub struct ListedGpu {
     pub max_clock_mhz: Option<u32>,
     /// Highest memory clock in MHz.
     pub max_memory_clock_mhz: Option<u32>,
-    /// Power limit.
+    /// Power limit in milliwatts.
     pub power_limit_mw: Option<u32>,
-    /// Ids of the processes that compute on it.
+    /// Ids of the processes that compute on the GPU.
     pub processes: Option<Vec<u32>>,
 }

@@ -158,7 +158,7 @@ mod tests {
     use super::super::Reading;
     use super::*;
 
-    /// Counts its reads; clones share the count with the test.
+    /// Counters that count how often they are read; clones share the counts with the test.
     #[derive(Clone, Default)]
     struct Scripted {
         looks: Arc<AtomicU64>,
@@ -174,7 +174,7 @@ mod tests {
             }
         }
 
-        /// Read at the beginning and at the end of an epoch.
+        /// Called at the beginning and at the end of an epoch; every call returns 500 mJ more than the last.
         fn energy_mj(&self) -> Option<u64> {
             Some(500 * (1 + self.marks.fetch_add(1, Ordering::SeqCst)))
         }
@@ -185,7 +185,7 @@ mod tests {
         GpuMeter::every(pace, move |sampler| Ok(sampler.run(&counters)))
     }
 
-    /// Without a time limit.
+    /// Waits until `count` is at least `least`, without a time limit.
     fn wait_for(count: &AtomicU64, least: u64) {
         while count.load(Ordering::SeqCst) < least {
             std::thread::sleep(Duration::from_millis(1));
@@ -210,7 +210,7 @@ mod tests {
         let seen = meter.finish().unwrap();
         assert_eq!(seen.samples, Some(looks()));
         assert_eq!(seen.busy_share, Some(75.0));
-        // Two epochs, each from one reading of the energy to the next.
+        // Two epochs of 500 mJ each.
         assert_eq!(seen.energy_j, Some(1.0));
     }
 

@@ -1,7 +1,7 @@
 //! Measurements of a GPU during training, from its counters: load, clocks, temperature, power, energy, throttling.
 //!
-//! [`GpuMeter`] is a thread that takes samples ([`Reading`]) during training, [`GpuUsage`] their summary. `nvml.rs` reads
-//! NVIDIA's counters; without the feature `cuda` there are none.
+//! [`GpuMeter`] is a thread that takes samples ([`Reading`]) during training, [`GpuUsage`] their summary. `nvml.rs`
+//! reads NVIDIA's counters; without the feature `cuda` there are none.
 
 mod inventory;
 mod meter;
@@ -20,7 +20,7 @@ pub trait Counters {
     /// Takes a sample.
     fn read(&self) -> Reading;
 
-    /// Millijoules used since the driver was loaded.
+    /// Millijoules used since the driver was loaded; `None` if the GPU has no such counter.
     fn energy_mj(&self) -> Option<u64>;
 }
 
@@ -31,7 +31,7 @@ pub struct Reading {
     pub busy_percent: Option<u32>,
     /// Clock of the multiprocessors in MHz.
     pub clock_mhz: Option<u32>,
-    /// Memory clock.
+    /// Clock of the memory in MHz.
     pub memory_clock_mhz: Option<u32>,
     /// Temperature of the chip in °C.
     pub temperature_c: Option<u32>,
@@ -56,7 +56,7 @@ impl GpuMeter {
 /// Lists all GPUs, with NVML from the file `library`.
 ///
 /// # Errors
-/// A sentence why that is impossible.
+/// A sentence why the GPUs cannot be listed.
 #[cfg(not(feature = "cuda"))]
 pub fn inventory(_library: &std::path::Path) -> Result<Inventory, String> {
     Err(NO_CUDA.to_owned())

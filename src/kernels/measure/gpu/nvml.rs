@@ -8,7 +8,7 @@ use nvml_wrapper::{Device, Nvml};
 
 use super::{Counters, GpuMeter, Inventory, ListedGpu, Reading};
 
-/// Reasons that count as throttling. Idling, and clocks set by the user, do not.
+/// Reasons that count as throttling. Idling, and clocks set by the user, do not count.
 const THROTTLES: [(ThrottleReasons, &str); 6] = [
     (ThrottleReasons::SW_POWER_CAP, "power-cap"),
     (ThrottleReasons::SW_THERMAL_SLOWDOWN, "thermal"),
@@ -61,7 +61,7 @@ fn throttles(reasons: ThrottleReasons) -> Vec<&'static str> {
 /// Lists all GPUs, with NVML from the file `library`.
 ///
 /// # Errors
-/// A sentence why that is impossible.
+/// A sentence why the GPUs cannot be listed.
 pub fn inventory(library: &Path) -> Result<Inventory, String> {
     let nvml = open(library)?;
     let count = nvml.device_count();

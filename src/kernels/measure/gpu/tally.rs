@@ -19,13 +19,13 @@ pub struct GpuUsage {
     pub memory_clock_mhz: Option<f64>,
     /// Highest temperature of the chip in °C.
     pub temperature_c: Option<f64>,
-    /// Mean power of the board, from the second second of training on.
+    /// Mean power of the board in watts, from the second second of training on.
     pub power_w: Option<f64>,
     /// Energy of the board during training in joules: from its counter, else mean power × seconds.
     pub energy_j: Option<f64>,
     /// Energy per epoch in joules; `None` if an epoch was incomplete, or the number of epochs is not known yet.
     pub energy_j_per_epoch: Option<f64>,
-    /// Share of the samples at which the clocks were throttled, 0 to 100.
+    /// Percentage of the samples at which the clocks were throttled, 0 to 100.
     pub throttled_share: Option<f64>,
     /// The reasons for throttling in alphabetical order, separated by blanks: `power-cap thermal`.
     pub throttle_reasons: String,
@@ -43,7 +43,7 @@ pub(super) struct Tally {
     settle: Duration,
     /// Training time of the finished epochs.
     trained: Duration,
-    /// Start of the current epoch, and the energy counter at that time.
+    /// Start of the current epoch, and the energy counter at that time; `None` between epochs.
     since: Option<(Instant, Option<u64>)>,
     busy: Mean,
     clock: Mean,
@@ -53,7 +53,7 @@ pub(super) struct Tally {
     /// Mean of 1 for samples with throttled clocks, 0 for others.
     throttled: Mean,
     reasons: BTreeSet<&'static str>,
-    /// Millijoules from the counter; `None` once it could not be read.
+    /// Millijoules used in the finished epochs, from the counter; `None` if it could not be read.
     energy_mj: Option<u64>,
     seconds: Mean,
 }
@@ -78,7 +78,7 @@ impl Mean {
 }
 
 impl Tally {
-    /// Load and power are used only after the duration `settle` of training.
+    /// A tally without samples, which ignores load and power during the first `settle` of training.
     pub(super) fn new(settle: Duration) -> Self {
         Self {
             settle,

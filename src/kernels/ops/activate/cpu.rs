@@ -11,7 +11,7 @@ use crate::ops::{Activation, Result};
 
 impl ActivateKernel for Cpu {
     fn activate(&self, x: &Buffer<Self>, activation: Activation) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(x.len())?;
+        let mut y = self.uninit_buffer(x.len())?;
         for_each_chunk(&mut y, CHUNK, |start, y| {
             let x = &x[start..start + y.len()];
             activated!(activation, |act| simd!({
@@ -33,7 +33,7 @@ impl ActivateKernel for Cpu {
             let kept = &kept[start..start + grad.len()];
             activated!(activation, |act| simd!({
                 for (grad, kept) in grad.iter_mut().zip(kept) {
-                    // The sum turns −0 into 0, as adding to a gradient of zeros would.
+                    // Adding 0 turns −0 into 0, as adding to a gradient of zeros would.
                     *grad = *grad * act.slope_from_kept(*kept) + 0.0;
                 }
             }));

@@ -10,7 +10,7 @@ use crate::ops::{Activation, Result};
 impl ActivateKernel for Cuda {
     fn activate(&self, x: &Buffer<Self>, activation: Activation) -> Result<Buffer<Self>> {
         let n = self.buffer_len(x);
-        let mut y = self.spare_buffer(n)?;
+        let mut y = self.uninit_buffer(n)?;
         Launch::new("activate_forward")
             .over_tiles(n)
             .args((x, &mut y, n, activation))

@@ -12,8 +12,8 @@ KERNEL activate_forward(const float *restrict x, float *restrict y, i64 n, int a
     }
 }
 
-// The derivative from what is kept for backward: the result of tanh and sigmoid, and of the functions whose formula is the
-// same for their input and their result; else the input.
+// The derivative from the value that is kept for backward: the function's result for TANH, SIGMOID, RELU and LEAKY_RELU
+// (for the last two the formula is the same for `x` and for the result), and `x` for the others.
 DEVICE float activate_slope_from_kept(int activation, float kept) {
     switch (activation) {
     case TANH: return 1.0f - kept * kept;
@@ -32,7 +32,7 @@ KERNEL activate_backward(const float *restrict kept, float *restrict grad, i64 n
         }
         for (int j = 0; j < TILE; j++) {
             i64 i = start + (i64)j * blockDim.x;
-            // The sum makes 0 of -0, as it would be added to a gradient of zeros.
+            // Adding 0 turns -0 into 0, as adding to a gradient of zeros would.
             if (i < n) grad[i] = values[j] * activate_slope_from_kept(activation, slopes[j]) + 0.0f;
         }
     }

@@ -21,8 +21,8 @@ pub trait ActivateKernel: Backend {
     /// `f(x)`.
     fn activate(&self, x: &Buffer<Self>, activation: Activation) -> Result<Buffer<Self>>;
 
-    /// Multiplies `grad`, the gradient of the result, by `f'(x)`. `kept` is the result for `Relu`, `Tanh`, `Sigmoid` and
-    /// `LeakyRelu`, and `x` for the others.
+    /// Multiplies `grad`, the gradient of the result, by `f'(x)`. `kept` is the result for `Relu`, `Tanh`, `Sigmoid`
+    /// and `LeakyRelu`, and `x` for the others.
     fn activate_backward(
         &self,
         kept: &Buffer<Self>,
@@ -31,13 +31,14 @@ pub trait ActivateKernel: Backend {
     ) -> Result<()>;
 }
 
-/// `y = f(x)`, elementwise, for any shape; recorded under [`Activation::name`]. `Identity` is `x` itself and records nothing.
+/// `y = f(x)`, elementwise, for any shape; recorded under [`Activation::name`]. `Identity` returns `x` itself and
+/// records nothing.
 ///
-/// Where the derivative follows from the result (`Relu`, `Tanh`, `Sigmoid`, `LeakyRelu`), backward holds the result, which the
-/// next operation usually holds too, and `x` can be freed; for the others it holds `x`.
+/// Where the derivative follows from the result (`Relu`, `Tanh`, `Sigmoid`, `LeakyRelu`), the result is kept for
+/// backward, which the next operation usually keeps too, and `x` can be freed; for the others `x` is kept.
 ///
 /// # Errors
-/// As the device: no shape is wrong.
+/// Errors of the device only: every shape is valid.
 pub fn activate<D: Kernels>(
     pass: &mut Pass<D>,
     x: &Var<D>,

@@ -60,7 +60,7 @@ const EXPECTED: [(Activation, &str, &str); 7] = [
 fn assert_near(activation: Activation, actual: &[f32], expected: &[f32]) {
     for (actual, expected) in actual.iter().zip(expected) {
         let error = (actual - expected).abs();
-        // GELU is a difference of numbers near 1 at -3, where PyTorch is 5e-7 off, and far below underflows to 0.
+        // PyTorch's GELU at -3 is off by 5e-7, because it computes a difference of numbers near 1; far below it is 0.
         let tolerance = match expected.abs() {
             size if size > 1e-3 => 6e-7_f32.max(1e-6 * size),
             size if size > 0.0 => 1e-6 * size,
@@ -133,7 +133,7 @@ fn a_value_that_is_used_twice_gets_the_gradients_of_both() {
     }
 }
 
-/// Bytes that a pass holds after `activate(x + x)`, nothing else holding the sum.
+/// Bytes that a pass holds after `activate(x + x)` if nothing else holds the sum.
 fn held(activation: Activation, len: usize) -> u64 {
     let device = testing::device();
     let x = Var::<TestDevice>::constant(&device, testing::filled(len, 1), [len]).unwrap();

@@ -18,7 +18,7 @@ impl AddKernel for Cpu {
         activation: Activation,
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
-        let mut y = self.spare_buffer(a.len())?;
+        let mut y = self.uninit_buffer(a.len())?;
         if !keep {
             for_each_chunk(&mut y, CHUNK, |start, y| {
                 let range = start..start + y.len();
@@ -27,7 +27,7 @@ impl AddKernel for Cpu {
             });
             return Ok((y, None));
         }
-        let mut before = self.spare_buffer(a.len())?;
+        let mut before = self.uninit_buffer(a.len())?;
         for_each_chunk_pair(&mut y, &mut before, CHUNK, |start, y, before| {
             let range = start..start + y.len();
             let (a, b) = (&a[range.clone()], &b[range]);

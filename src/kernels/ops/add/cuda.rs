@@ -16,8 +16,8 @@ impl AddKernel for Cuda {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let n = self.buffer_len(a);
-        let mut y = self.spare_buffer(n)?;
-        let mut before = keep.then(|| self.spare_buffer(n)).transpose()?;
+        let mut y = self.uninit_buffer(n)?;
+        let mut before = keep.then(|| self.uninit_buffer(n)).transpose()?;
         Launch::new("add_forward")
             .over_tiles(n)
             .args((a, b, before.as_mut(), &mut y, n, activation))

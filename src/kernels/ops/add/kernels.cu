@@ -1,4 +1,4 @@
-// `y = act(a + b)`, and the sum itself into `before` where that is kept.
+// `y = act(a + b)`; the sum before the activation is also written to `before` unless that is null.
 KERNEL add_forward(const float *restrict a, const float *restrict b, float *restrict before, float *restrict y, i64 n,
                    int activation) {
     FOR_EACH_TILE(start, n) {
@@ -17,8 +17,8 @@ KERNEL add_forward(const float *restrict a, const float *restrict b, float *rest
     }
 }
 
-// Writes or adds `grad_output * act'(before)` to the gradients that are not null; both may be one array, to which
-// `adds_a` applies. Without `before` the derivative is 1.
+// Writes `grad_output * act'(before)` to the gradients that are not null, or adds it. `grad_a` and `grad_b` may be one
+// array: it then gets the value twice, and `adds_a` applies. Without `before` the derivative is 1.
 KERNEL add_backward(const float *restrict before, const float *restrict grad_output, float *grad_a, int adds_a,
                     float *grad_b, int adds_b, i64 n, int activation) {
     int is_one = grad_a == grad_b;

@@ -25,8 +25,8 @@ pub trait AddKernel: Backend {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)>;
 
-    /// Adds `grad_output · act'(before)` to the gradients of the `inputs` that need one; `before` is what [`AddKernel::add`]
-    /// kept, `None` for a plain sum.
+    /// Adds `grad_output · act'(before)` to the gradients of the `inputs` that need one; `before` is what
+    /// [`AddKernel::add`] kept, `None` for a plain sum.
     fn add_backward(
         &self,
         before: Option<&Buffer<Self>>,
@@ -66,7 +66,7 @@ impl<D: AddKernel> GradSlots<'_, D> {
 /// `a + b`, elementwise, without broadcasting.
 ///
 /// # Errors
-/// [`OpError::Shape`] when they differ.
+/// [`OpError::Shape`] when the shapes differ.
 pub fn add<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>> {
     activated_sum(pass, a, b, Activation::Identity)
 }
@@ -74,7 +74,7 @@ pub fn add<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var
 /// `silu(a + b)`, elementwise, without broadcasting.
 ///
 /// # Errors
-/// [`OpError::Shape`] when they differ.
+/// [`OpError::Shape`] when the shapes differ.
 pub fn add_silu<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>> {
     activated_sum(pass, a, b, Activation::Silu)
 }
@@ -82,7 +82,7 @@ pub fn add_silu<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Resul
 /// `tanh(a + b)`, elementwise, without broadcasting.
 ///
 /// # Errors
-/// [`OpError::Shape`] when they differ.
+/// [`OpError::Shape`] when the shapes differ.
 pub fn add_tanh<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>> {
     activated_sum(pass, a, b, Activation::Tanh)
 }

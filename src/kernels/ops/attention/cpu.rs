@@ -1,15 +1,16 @@
-//! Attention on the CPU: one task per chunk of a sequence's rows forward, one per sequence and head backward,
-//! independent of the number of threads.
+//! Attention on the CPU. Forward has one task per chunk of a sequence's rows, backward one per sequence and head; the
+//! tasks do not depend on the number of threads.
 //!
 //! A task holds the scores of one chunk of rows, or of one head, at a time. Backward recomputes the probabilities, so
-//! that no `T²` values per head are kept between the passes. Keys, and in backward values, are transposed once per
-//! sequence; all else is read in place through strides.
+//! that the `T²` values per head need not be kept between the passes. Keys, and in backward values too, are transposed
+//! once per sequence; all other operands are read in place, with strides.
 //!
-//! Backward: `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, with `drop(p)` in the first
-//! and `drop(dp)` for dp in the third.
+//! Backward, with the probabilities p:
+//! `dv = drop(p)ᵀ dy; dp = drop(dy vᵀ); ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`.
 //!
-//! Causal: a chunk of rows ends at the column of its last row, and a chunk of columns begins at the row of its first
-//! one. Above the diagonal only the parts inside diagonal chunks are computed; their probabilities are zero.
+//! If causal, a chunk of rows is computed only up to the column of its last row, and a chunk of columns only from the
+//! row of its first column on. Of the scores above the diagonal only those inside diagonal chunks are computed; their
+//! probabilities are zero.
 
 use std::ops::Range;
 
@@ -26,7 +27,7 @@ use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{simd, simd_vectors};
 use crate::ops::{Mask, PooledBuffer, Result};
 
-/// Number of positions up to which keys and values are not transposed but read in place.
+/// Largest number of positions for which keys and values are read in place instead of being transposed.
 const FEW: usize = 16;
 
 impl AttentionKernel for Cpu {
@@ -38,7 +39,7 @@ impl AttentionKernel for Cpu {
     ) -> Result<(Buffer<Self>, PooledBuffer<Self>)> {
         let (large, c, len) = (size.is_large(), size.features, size.len());
         let arithmetic = cpu_arithmetic();
-        let mut y = self.spare_buffer(size.batch * len)?;
+        let mut y = self.uninit_buffer(size.batch * len)?;
         for_each_chunk_if(large, &mut y, len, |start, y| {
             let sequence = Sequence::new(qkv, size, start / len, mask, arithmetic);
             sequence.with_transposed(1, |keys| {
@@ -48,7 +49,7 @@ impl AttentionKernel for Cpu {
                 });
             });
         });
-        Ok((y, PooledBuffer::new(self.spare_buffer(0)?)))
+        Ok((y, PooledBuffer::new(self.uninit_buffer(0)?)))
     }
 
     fn attention_backward(
@@ -66,7 +67,8 @@ impl AttentionKernel for Cpu {
             let sequence = Sequence::new(qkv, size, start / (3 * len), mask, arithmetic);
             let dy = &grad_output[start / 3..start / 3 + len];
             sequence.with_transposed(2, |transposed| {
-                // Gradients are first stored by head: each task has its own memory, with rows close together.
+                // Gradients are first stored head by head: each task has memory of its own, whose rows are close
+                // together.
                 with_scratch(3 * len, |apart| {
                     for_each_chunk_if(large, apart, 3 * head_len, |start, grads| {
                         let head = start / (3 * head_len);
@@ -124,7 +126,8 @@ impl<'a> Sequence<'a> {
         Matrix::strided(values, self.size.positions, d, 3 * c)
     }
 
-    /// Calls `task` with the keys, and the values if `parts` is 2, of all heads, as needed by [`Sequence::across`].
+    /// Calls `task` with the transposed keys of all heads and, if `parts` is 2, values, as [`Sequence::across`] reads
+    /// them; with an empty slice if they are read in place.
     fn with_transposed(&self, parts: usize, task: impl FnOnce(&[f32])) {
         let (t, c) = (self.size.positions, self.size.features);
         if t <= FEW {
@@ -136,7 +139,7 @@ impl<'a> Sequence<'a> {
         });
     }
 
-    /// One head's keys (part 1) or values (2), `(d, T)`.
+    /// One head's keys (part 1) or values (2) transposed, `(d, T)`; `transposed` is from [`Sequence::with_transposed`].
     fn across<'b>(&self, part: usize, head: usize, transposed: &'b [f32]) -> Matrix<'b>
     where
         'a: 'b,
@@ -152,7 +155,7 @@ impl<'a> Sequence<'a> {
         Matrix::new(&transposed[((part - 1) * c + head * d) * t..], d, t)
     }
 
-    /// Computes the attention results of some rows.
+    /// Computes the attention results of the positions `rows`, for all heads.
     fn attend(&self, rows: Range<usize>, keys: &[f32], y: &mut [f32]) {
         let (size, stride) = (self.size, self.size.stride());
         let (c, d) = (size.features, size.head_width());
@@ -176,7 +179,7 @@ impl<'a> Sequence<'a> {
         });
     }
 
-    /// Gradients `(3, T, d)` of one head's queries, keys and values.
+    /// The gradients of one head's queries, keys and values, `(3, T, d)`.
     fn gradients(
         &self,
         head: usize,
@@ -223,7 +226,7 @@ impl<'a> Sequence<'a> {
                 );
             }
             for columns in size.chunks() {
-                // The first row that attends to `columns`.
+                // The first row (query position) that attends to one of `columns`.
                 let first = if size.causal { columns.start } else { 0 };
                 for (grad, scores, values) in [(&mut *dk, &*ds, q), (&mut *dv, &*p, dy)] {
                     let scores = Matrix::strided(scores, t, t, stride)
@@ -242,7 +245,7 @@ impl<'a> Sequence<'a> {
         });
     }
 
-    /// Products of the queries of some rows with all keys that the last of them attends to.
+    /// Unscaled scores: products of the queries of `rows` with all keys to which the last of these rows attends.
     fn scores(&self, head: usize, rows: &Range<usize>, transposed: &[f32], scores: &mut [f32]) {
         let (count, columns) = (rows.len(), self.size.attended(rows.end - 1));
         product_in(
@@ -254,7 +257,7 @@ impl<'a> Sequence<'a> {
         );
     }
 
-    /// Factors of the mask for some columns, from the first on, for the rows from `first` on.
+    /// Dropout factors (0 or `1 / (1 - p)`) of the first `columns` columns of scores, for the rows from `first` on.
     #[inline(always)]
     fn factors(
         &self,
@@ -270,7 +273,7 @@ impl<'a> Sequence<'a> {
     }
 }
 
-/// Converts scores of some rows to probabilities, with dropout.
+/// Converts scores of some rows to probabilities and applies dropout to them.
 struct Probabilities<'a> {
     sequence: &'a Sequence<'a>,
     head: usize,
@@ -302,7 +305,7 @@ impl WithSimd for Probabilities<'_> {
     }
 }
 
-/// Converts scores of some rows to probabilities, with dropout, and gradients of probabilities to gradients of scores.
+/// For some rows, converts scores to probabilities with dropout, and gradients of probabilities to gradients of scores.
 struct Gradients<'a> {
     sequence: &'a Sequence<'a>,
     head: usize,

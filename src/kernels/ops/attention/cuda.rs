@@ -1,9 +1,9 @@
-//! Attention on CUDA: batched products by cuBLAS, softmax in one launch forward and one backward, and dropout in one more
-//! forward and two backward. If causal, the products are those of whole matrices, with zeros behind the diagonal.
+//! Attention on CUDA: batched products by cuBLAS; softmax in one launch forward and one backward; dropout in one more
+//! launch forward and two backward. If causal, the products are those of whole matrices, with zeros above the diagonal.
 //!
-//! Batched products need a constant stride between matrices. With one head, or one sequence, `qkv` has it; otherwise the
-//! heads are first copied into separate matrices: one batched product saves more than the two copies cost, each of which is
-//! smaller than a matrix of scores.
+//! cuBLAS's batched products need a constant distance between matrices. With one head or one sequence, the heads in
+//! `qkv` have it. Otherwise the heads are first copied into separate matrices: one batched product saves more time than
+//! the two copies cost, each of which is smaller than a matrix of scores.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -30,7 +30,7 @@ impl AttentionKernel for Cuda {
             .transpose()?;
         let source = apart.as_ref().unwrap_or(qkv);
         let [q, k, v] = [0, 1, 2].map(|part| (source, places.part(part, 3)));
-        let mut p = self.spare_buffer(places.scores_len())?;
+        let mut p = self.uninit_buffer(places.scores_len())?;
         let scores = Product::new(t, t, d).transposed_b().scaled(size.scale());
         places.multiply(scores, q, k, (&mut p, places.scores()))?;
         let mut p = PooledBuffer::<Self>::new(p);
@@ -44,7 +44,7 @@ impl AttentionKernel for Cuda {
         let dropped = mask
             .map(|mask| dropped(self, &places, &p, mask))
             .transpose()?;
-        let mut y = self.spare_buffer(places.part_len())?;
+        let mut y = self.uninit_buffer(places.part_len())?;
         let (product, probabilities) = (
             Product::new(t, d, t),
             (dropped.as_ref().unwrap_or(&p), places.scores()),
@@ -103,14 +103,13 @@ fn dropped(
     p: &PooledBuffer<Cuda>,
     mask: Mask,
 ) -> Result<PooledBuffer<Cuda>> {
-    let mut dropped = device.spare_buffer(places.scores_len())?;
+    let mut dropped = device.uninit_buffer(places.scores_len())?;
     drop_some(Some(p), p.only_half()?.as_deref(), &mut dropped, mask)?;
     Ok(PooledBuffer::new(dropped))
 }
 
-/// `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, with `drop(p)` in the first and `drop(dp)`
-/// for dp in the third, replacing the content of `grads` or, with `adds`, added to it. The probabilities are those that
-/// forward saved.
+/// The gradients of q, k and v, written to `grads` or, with `adds`, added to it. With the probabilities p that forward
+/// saved: `dv = drop(p)ᵀ dy; dp = drop(dy vᵀ); ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`.
 fn gradients(
     device: &Cuda,
     places: &Places,
@@ -131,9 +130,9 @@ fn gradients(
     let p = (dropped.as_ref().unwrap_or(probabilities), places.scores());
     places.multiply(rows.transposed_a(), p, dy, (&mut *grads, v))?;
     let mut scores = match dropped {
-        // The memory's content is no longer needed, so it is reused.
+        // The probabilities after dropout are no longer needed: their memory is reused.
         Some(memory) => memory.into_buffer(device)?,
-        None => device.spare_buffer(places.scores_len())?,
+        None => device.uninit_buffer(places.scores_len())?,
     };
     let product = Product::new(t, t, d).transposed_b();
     places.multiply(product, dy, (qkv, v), (&mut scores, places.scores()))?;
@@ -152,17 +151,18 @@ fn gradients(
     places.multiply(rows.transposed_a(), scores, (qkv, q), (grads, k))
 }
 
-/// Layout of a batch of matrices `(T, d)`.
+/// Place of a batch of matrices in an array: `start`, and the distances between rows (`row`) and matrices (`stride`).
 #[derive(Clone, Copy)]
 struct Matrices {
-    /// Offset of the first value.
+    /// Index of the first value.
     start: usize,
     row: usize,
-    /// Matrix stride.
+    /// Distance between matrices, in values.
     stride: usize,
 }
 
-/// Layout of queries, keys, values and results.
+/// Where the matrices of queries, keys, values and results of every head are; `count` is the number of heads of all
+/// sequences.
 struct Places {
     size: AttentionSize,
     count: usize,
@@ -179,12 +179,13 @@ impl Places {
         }
     }
 
-    /// Number of values of one part, over all sequences.
+    /// Number of values of all queries (or keys, values, results), over all sequences.
     fn part_len(&self) -> usize {
         self.size.batch * self.size.positions * self.size.features
     }
 
-    /// Part `index` of an array of `parts` parts: queries, keys, values; results are a single part.
+    /// Place of part `index` of an array of `parts` parts: queries, keys and values of `qkv`; results are a single
+    /// part.
     fn part(&self, index: usize, parts: usize) -> Matrices {
         let AttentionSize {
             positions,
@@ -212,7 +213,7 @@ impl Places {
         self.count * self.size.positions * self.size.positions
     }
 
-    /// The scores, `(T, T)` each.
+    /// Place of the matrices of scores, `(T, T)` for each head.
     fn scores(&self) -> Matrices {
         let t = self.size.positions;
         Matrices {
@@ -222,7 +223,7 @@ impl Places {
         }
     }
 
-    /// A batched product of matrices in arrays.
+    /// Computes `product` for every head, with matrices at the given places.
     fn multiply(
         &self,
         product: Product,
@@ -239,7 +240,7 @@ impl Places {
         Ok(product.run_with_offsets((a, at_a.start), (b, at_b.start), (c, at_c.start))?)
     }
 
-    /// Separate heads: `(3, B, heads, T, d)`, or with `dy` as a fourth part.
+    /// Copies the heads into separate matrices, `(3, B, heads, T, d)`; `dy`, if given, is a fourth part.
     fn split(
         &self,
         device: &Cuda,
@@ -247,7 +248,7 @@ impl Places {
         dy: Option<&PooledBuffer<Cuda>>,
     ) -> Result<PooledBuffer<Cuda>> {
         let n = (3 + usize::from(dy.is_some())) * self.part_len();
-        let mut apart = device.spare_buffer(n)?;
+        let mut apart = device.uninit_buffer(n)?;
         Launch::new("attention_split")
             .over_tiles(n)
             .args((&**qkv, dy.map(|dy| &**dy), &mut apart, n, self.size.batch))
@@ -257,7 +258,7 @@ impl Places {
         Ok(PooledBuffer::new(apart))
     }
 
-    /// Merges the heads into `joined`, replacing its content or adding to it.
+    /// Merges separate heads into `joined`, `(B, T, parts, heads, d)`; written or, with `adds`, added.
     fn join(
         &self,
         apart: &CudaSlice<f32>,
@@ -273,7 +274,7 @@ impl Places {
             .run()?)
     }
 
-    /// A kernel over rows of scores.
+    /// A launch of kernel `name` with one block per row of scores.
     fn over_rows(&self, name: &'static str) -> Launch {
         let t = self.size.positions;
         Launch::new(name)

@@ -1,7 +1,7 @@
-// Attention beside its products: heads apart and together again, softmax and its gradient.
+// Attention without its products: splitting and merging heads, softmax and its gradient.
 
-// Heads apart: from `qkv`, (batch, length, 3, heads, width), to `apart`, (3, batch, heads, length, width); with `dy`,
-// (batch, length, heads, width), as a fourth part where it is not null.
+// Splits heads: copies `qkv`, (batch, length, 3, heads, width), to `apart`, (3, batch, heads, length, width). If `dy`,
+// (batch, length, heads, width), is not null, it becomes a fourth part.
 KERNEL attention_split(const float *restrict qkv, const float *restrict dy, float *restrict apart, i64 n, u32 batch,
                        u32 length, u32 heads, u32 width) {
     FOR_EACH_TILE(start, n) {
@@ -23,8 +23,8 @@ KERNEL attention_split(const float *restrict qkv, const float *restrict dy, floa
     }
 }
 
-// Heads together: adds `apart`, (parts, batch, heads, length, width), to `joined`, (batch, length, parts, heads, width),
-// or writes it there.
+// Merges heads: writes `apart`, (parts, batch, heads, length, width), to `joined`, (batch, length, parts, heads, width)
+// or, with `adds`, adds it.
 KERNEL attention_join(const float *restrict apart, float *restrict joined, i64 n, u32 batch, u32 length, u32 parts,
                       u32 heads, u32 width, int adds) {
     FOR_EACH_TILE(start, n) {
@@ -45,11 +45,12 @@ KERNEL attention_join(const float *restrict apart, float *restrict joined, i64 n
     }
 }
 
-// Values of a row that a thread keeps in registers; the rest of a long row is read again.
+// Number of values of a row that each thread keeps in registers; further values of a long row are read again from
+// memory.
 enum { ATTENTION_KEPT = 8 };
 
-// Softmax of a row of scores for each block, in place, and in 16 bits to `half` where that is not null; if causal, of those up
-// to the diagonal, and zeros behind it.
+// Softmax of a row of scores for each block, in place; also written to `half` in 16 bits unless that is null. If
+// causal, the softmax is over the values up to the diagonal, and the rest of the row becomes zeros.
 KERNEL attention_softmax(float *restrict scores, half_t *restrict half, int length, int causal, int is_bf16) {
     SHARED(float, scratch, [32]);
     i64 first = (i64)blockIdx.x * length;
@@ -88,8 +89,9 @@ KERNEL attention_softmax(float *restrict scores, half_t *restrict half, int leng
     }
 }
 
-// From the gradient of a row of probabilities p, in f32 or in 16 bits (`half`), to that of the unscaled scores, in place:
-// `p (g - sum of g p) scale`; if causal, zeros behind the diagonal.
+// Converts the gradient g of a row of probabilities p to the gradient of the unscaled scores, in place:
+// `p (g - sum of g p) scale`. p is in f32, or in 16 bits if `half` is not null. If causal, the values after the
+// diagonal become zeros.
 KERNEL attention_softmax_backward(const float *restrict p, const half_t *restrict half, float *restrict grads, int length,
                                   int causal, float scale, int is_bf16) {
     SHARED(float, scratch, [32]);

@@ -10,23 +10,24 @@ use super::gemm::Accumulate;
 use super::{Kernels, Mask, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// How a sequence attends to itself.
+/// Hyperparameters of self-attention, that is, attention within one sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AttentionOptions {
     /// Number of heads, which must divide the features of q, k and v.
     pub heads: usize,
     /// Whether a position attends only to itself and those before it.
     pub causal: bool,
-    /// Probability p with which a weight becomes 0 in a pass with dropout; the others are multiplied by `1 / (1 - p)`.
+    /// Probability p with which an attention weight is set to 0 in a pass with dropout; the others are multiplied by
+    /// `1 / (1 - p)`.
     pub dropout: f32,
 }
 
-/// The sizes of an attention.
+/// The sizes of a self-attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttentionSize {
-    /// Sequences B.
+    /// Number of sequences B.
     pub batch: usize,
-    /// Positions T.
+    /// Number of positions T per sequence.
     pub positions: usize,
     /// Number of features C of queries, of keys, and of values.
     pub features: usize,
@@ -42,13 +43,13 @@ impl AttentionSize {
         self.features / self.heads
     }
 
-    /// Factor of the scores: `1 / √(C / heads)`.
+    /// Factor by which products of queries and keys are multiplied: `1 / √(C / heads)`.
     pub fn scale(self) -> f32 {
         1.0 / (self.head_width() as f32).sqrt()
     }
 
-    /// FLOPs: forward two products with 2 per pair and feature, backward four; 5 per score forward (scale, shift, exp,
-    /// sum, quotient) and 5 backward; with dropout 1 more per score in both.
+    /// FLOPs. Products: forward two, backward four, each with 2 FLOPs per pair of positions and feature. Softmax: 5 per
+    /// score forward (scale, shift, exp, sum, quotient) and 5 backward. Dropout: 1 more per score in both.
     fn work(self, drops: bool) -> Work {
         let t = self.positions;
         let pairs = self.batch * if self.causal { t * (t + 1) / 2 } else { t * t };
@@ -60,10 +61,11 @@ impl AttentionSize {
 
 /// Kernels of [`attention`] on one device.
 pub trait AttentionKernel: Backend {
-    /// The result `(B, T, C)`, and what backward needs in addition to `qkv`: on CUDA the probabilities `(B, heads, T,
-    /// T)` before dropout, in mixed precision in 16 bits only; on the CPU nothing.
+    /// The result `(B, T, C)`, and what backward needs in addition to `qkv`: on CUDA the probabilities
+    /// `(B, heads, T, T)` before dropout (in mixed precision only in 16 bits); on the CPU nothing.
     ///
-    /// Word `((b · heads + head) T + i) T + j` of `mask` drops the weight of position j for position i.
+    /// Word `((b · heads + head) T + i) T + j` of `mask` decides whether the weight of position j for position i is
+    /// dropped.
     fn attention(
         &self,
         qkv: &PooledBuffer<Self>,
@@ -71,7 +73,8 @@ pub trait AttentionKernel: Backend {
         mask: Option<Mask>,
     ) -> Result<(Buffer<Self>, PooledBuffer<Self>)>;
 
-    /// Adds the gradient of `qkv` to `grad_qkv`, or replaces it.
+    /// The gradient of `qkv`; the [`Accumulate`] says whether it overwrites `grad_qkv` or is
+    /// added.
     fn attention_backward(
         &self,
         qkv: &PooledBuffer<Self>,
@@ -85,12 +88,12 @@ pub trait AttentionKernel: Backend {
 
 /// Attention within each sequence: per head `drop(softmax(q kᵀ / √d)) v`, with `d = C / heads`.
 ///
-/// With `causal`, position i attends to positions 0 to i: other scores are excluded from the softmax. `drop` is
-/// [`super::dropout()`] of the probabilities, the identity in a pass without dropout.
+/// With `causal`, position i attends to positions 0 to i: all other scores are excluded from the softmax. `drop` is
+/// [`super::dropout()`] of the probabilities, which changes nothing in a pass without dropout.
 ///
-/// Work: `4 B P C` for the two products and 5 per score forward, `8 B P C` and 5 per score backward, where P, the pairs
-/// of positions, is `T²` or, with `causal`, `T (T + 1) / 2`; with dropout 1 more per score in both. The CPU computes
-/// the probabilities a second time in backward instead of storing them; that is not counted.
+/// Work: `4 B P C` for the two products and 5 per score forward, `8 B P C` and 5 per score backward, where P, the
+/// number of pairs of positions, is `T²` or, with `causal`, `T (T + 1) / 2`; with dropout 1 more per score in both. The
+/// CPU's second computation of the probabilities, in backward, is not counted.
 ///
 /// # Shapes
 /// `(B, T, C)` from `qkv: (B, T, 3C)`: q, k, v in this order; inside each, head i owns features `i d .. (i + 1) d`.

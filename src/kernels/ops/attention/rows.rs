@@ -1,8 +1,8 @@
 //! Softmax of rows of scores and its gradient on the CPU, and how a sequence is cut into rows.
 //!
-//! Only the first values of a row are used. The padding up to a multiple of [`LANES`] has arbitrary content before and
-//! zeros afterwards, so that only whole vectors are processed. Several rows are processed together: sums have a fixed
-//! order, in which each addition waits for the previous one, so several rows keep the processor busy.
+//! Only the first values of a row are used. The padding up to a multiple of [`LANES`] is arbitrary before and zero
+//! afterwards, so that whole vectors can be processed. Several rows are processed together: a sum has a fixed order, so
+//! each of its additions waits for the previous one, and sums of other rows keep the processor busy meanwhile.
 
 use std::ops::Range;
 
@@ -18,10 +18,10 @@ pub(super) const LANES: usize = 16;
 /// Largest number of rows processed together.
 pub(super) const GROUP: usize = 12;
 
-/// Approximate number of positions in a chunk.
+/// Approximate number of positions (rows) of a chunk.
 const ROWS: usize = 128;
-/// Number of positions in a chunk if causal: few, so that little is computed above the diagonal; a multiple of the
-/// matrix product's tile.
+/// Number of positions of a chunk if causal: few, so that little is computed above the diagonal; a multiple of the rows
+/// of the matrix product's tile.
 const CAUSAL_ROWS: usize = 30;
 
 impl AttentionSize {
@@ -29,12 +29,12 @@ impl AttentionSize {
         self.work(false).forward >= PRODUCT_FLOP as u64
     }
 
-    /// Number of values of a sequence's queries.
+    /// Number of values of a sequence's queries, `T · C`.
     pub(super) fn len(self) -> usize {
         self.positions * self.features
     }
 
-    /// Number of positions in a chunk.
+    /// Number of positions (rows) of a chunk.
     pub(super) fn chunk(self) -> usize {
         if self.causal {
             CAUSAL_ROWS
@@ -53,13 +53,13 @@ impl AttentionSize {
         if self.causal { i + 1 } else { self.positions }
     }
 
-    /// Distance in values between rows of scores: an odd number of cache lines, so that a column is spread over the
-    /// sets of a cache.
+    /// Distance in values between rows of scores: an odd number of cache lines, so that the values of a column fall
+    /// into different sets of a cache.
     pub(super) fn stride(self) -> usize {
         (self.positions.div_ceil(LANES) | 1) * LANES
     }
 
-    /// Rows of scores from `first` on.
+    /// Describes the rows of scores from position `first` on.
     #[inline(always)]
     pub(super) fn rows<S>(self, simd: S, first: usize, columns: usize) -> Rows<S> {
         Rows {
@@ -71,8 +71,8 @@ impl AttentionSize {
         }
     }
 
-    /// The rows of one head's gradients `(3, T, d)`, each with its position in the gradients of the sequence, `(T,
-    /// 3C)`.
+    /// Yields the rows of one head's gradients `(3, T, d)`, each with the index of its first value in the gradients of
+    /// the sequence, `(T, 3C)`.
     pub(super) fn gradient_rows(
         self,
         grads: &mut [f32],
@@ -91,13 +91,13 @@ impl AttentionSize {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<S> {
     pub(super) simd: S,
-    /// Distance between rows, a multiple of [`LANES`].
+    /// Distance between rows in values, a multiple of [`LANES`].
     pub(super) stride: usize,
-    /// Length of the part of a row that is computed.
+    /// Number of values of a row that are written; values after the used ones become zero.
     pub(super) columns: usize,
-    /// Number of used values of the first row, and how many more each next row has.
+    /// Number of used values of the first row, and by how many it grows from row to row (1 if causal, otherwise 0).
     pub(super) len: (usize, usize),
-    /// Factor of the scores.
+    /// Factor by which scores are multiplied before the softmax.
     pub(super) scale: f32,
 }
 
@@ -112,7 +112,7 @@ impl<S: Simd> Rows<S> {
             self.end_with(f32::NEG_INFINITY, i, row);
             let mut most = simd.splat_f32s(f32::NEG_INFINITY);
             for vector in &row[..used] {
-                // The maximum ignores NaN; a NaN in the row makes the sum NaN.
+                // This maximum ignores NaN, but a NaN in the row makes the sum, and so the results, NaN.
                 most = simd.max_f32s(*vector, most);
             }
             *highest = simd.reduce_max_f32s(most) * self.scale;
@@ -134,7 +134,8 @@ impl<S: Simd> Rows<S> {
         }
     }
 
-    /// Converts gradients of probabilities `p`, the results of [`Rows::softmax`], to gradients of unscaled scores, in place.
+    /// Converts gradients of the probabilities `p`, which [`Rows::softmax`] computed, to gradients of unscaled scores,
+    /// in place.
     #[inline(always)]
     pub(super) fn softmax_backward(self, rows: &mut [f32], p: &[f32]) {
         let (simd, count) = (self.simd, rows.len() / self.stride);
@@ -157,7 +158,7 @@ impl<S: Simd> Rows<S> {
         }
     }
 
-    /// The vectors of row `i`, and how many of them contain used values.
+    /// The vectors of row `i`, and how many of them contain at least one used value.
     #[inline(always)]
     fn row(self, rows: &mut [f32], i: usize) -> (&mut [S::f32s], usize) {
         let row = &mut rows[i * self.stride..][..self.columns.next_multiple_of(LANES)];
@@ -172,7 +173,7 @@ impl<S: Simd> Rows<S> {
         self.len.0 + i * self.len.1
     }
 
-    /// Sets the values of row `i` that do not count.
+    /// Sets the values of row `i` that are not used to `filler`.
     #[inline(always)]
     fn end_with(self, filler: f32, i: usize, row: &mut [S::f32s]) {
         let (simd, rest) = (self.simd, self.len(i) % S::F32_LANES);
@@ -186,7 +187,7 @@ impl<S: Simd> Rows<S> {
         }
     }
 
-    /// The partial sums of `count` vectors.
+    /// Sums `count` vectors into [`LANES`] partial sums.
     #[inline(always)]
     fn in_lanes(self, count: usize, vector: impl Fn(usize) -> S::f32s) -> [f32; LANES] {
         let each = LANES / S::F32_LANES;
@@ -204,13 +205,13 @@ impl<S: Simd> Rows<S> {
     }
 }
 
-/// The sum of the lanes in order.
+/// The sum of all lanes, in order.
 #[inline(always)]
 fn total(lanes: &[f32; LANES]) -> f32 {
     lanes.iter().fold(0.0, |sum, lane| sum + lane)
 }
 
-/// `row *= factors`, elementwise, for all factors.
+/// `row[i] *= factors[i]` for as many values as there are factors.
 #[inline(always)]
 pub(super) fn multiply(row: &mut [f32], factors: &[f32]) {
     for (value, factor) in row.iter_mut().zip(factors) {
@@ -218,7 +219,7 @@ pub(super) fn multiply(row: &mut [f32], factors: &[f32]) {
     }
 }
 
-/// Writes columns of `from: (rows, row_stride)`, from the first on, as rows of `to`, as many as fit.
+/// Transposes: writes the first columns of `from: (rows, row_stride)` as the rows of `to`, as many as fit.
 #[inline(always)]
 pub(super) fn transpose(to: &mut [f32], from: &[f32], rows: usize, row_stride: usize) {
     for (block, to) in to.chunks_mut(LANES * rows).enumerate() {
@@ -246,8 +247,8 @@ pub(super) fn transpose(to: &mut [f32], from: &[f32], rows: usize, row_stride: u
     }
 }
 
-/// Interleaves the two halves. Four times this transposes a 16 × 16 matrix, since each time rotates the bits of the
-/// indices by one.
+/// Interleaves the two halves of `values`, which rotates the bits of the indices by one. Done four times, it transposes
+/// a 16 × 16 matrix.
 #[inline(always)]
 fn shuffle(values: &[f32; LANES * LANES]) -> [f32; LANES * LANES] {
     let (first, second) = values.split_at(LANES * LANES / 2);

@@ -5,7 +5,7 @@ use super::*;
 use crate::ops::dropout;
 use crate::ops::testing::{self, TestDevice, assert_close, numbers};
 
-/// Attention of some heads; with `causal`; with dropout of probability `p`, whose generator begins at 3.
+/// Attention with some heads, causal or not, and with dropout of probability `p` from a generator with seed 3.
 fn attend(
     heads: usize,
     causal: bool,
@@ -141,7 +141,7 @@ fn a_causal_row_does_not_depend_on_later_positions() {
 
 #[test]
 fn dropout_keeps_the_mean_and_is_off_in_evaluation() {
-    // With values of 1 a result is the sum of its weights, which is 1 without dropout.
+    // With values of 1 a result is the sum of its attention weights, which is 1 without dropout.
     let mut x = testing::filled(4 * 64 * 48, 1);
     for row in x.chunks_exact_mut(48) {
         row[32..].fill(1.0);
@@ -162,7 +162,7 @@ fn dropout_keeps_the_mean_and_is_off_in_evaluation() {
     }
 }
 
-/// Reference values and gradient of attention, pair by pair in double precision; `factors` are those of dropout.
+/// Reference results and gradient of attention, pair by pair in double precision; `factors` are those of dropout.
 fn on_host(
     x: &[f32],
     weights: &[f32],
@@ -206,8 +206,8 @@ fn on_host(
 
 #[test]
 fn all_sizes_give_what_the_host_does() {
-    // One sequence of many heads, one head of many sequences, many of both, one position, and rows longer than the threads
-    // of a GPU hold; without and with dropout, causal and not.
+    // One sequence of many heads, one head of many sequences, many heads and sequences, one position, and rows longer
+    // than a GPU's threads keep in registers; without and with dropout, causal and not.
     for (batch, positions, heads, width) in [
         (1, 33, 3, 5),
         (3, 31, 1, 7),
@@ -225,7 +225,7 @@ fn all_sizes_give_what_the_host_does() {
             };
             let x = testing::filled(3 * batch * positions * size.features, 1);
             let weights = testing::filled(x.len() / 3, 2);
-            // The mask of the operation is that of dropout of all its probabilities.
+            // The operation uses the mask that dropout would use on an array of all its probabilities.
             let ones = vec![1.0; batch * heads * positions * positions];
             let factors = testing::forward(&[(&ones, [ones.len()].into())], |pass, x| {
                 switch_on(pass);
@@ -246,7 +246,7 @@ fn in_mixed_precision_probabilities_are_kept_in_half_their_memory() {
     use crate::device::Arithmetic;
 
     let device = testing::device();
-    // The second size has rows longer than the threads of a GPU hold.
+    // The second size has rows longer than a GPU's threads keep in registers.
     for (batch, positions, heads, width) in [(2, 5, 2, 4), (1, 1025, 1, 1)] {
         let size = AttentionSize {
             batch,

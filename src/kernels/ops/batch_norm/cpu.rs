@@ -1,4 +1,5 @@
-//! Batch norm on the CPU: chunks of rows; one pass over memory for moments, one for the result; backward two.
+//! Batch norm on the CPU, in chunks of rows. Forward has one pass over memory for the moments and one for the result;
+//! backward has two.
 
 use dfdx::tensor::Cpu;
 
@@ -21,7 +22,7 @@ impl BatchNormKernel for Cpu {
         let parts = map_chunks(rows, chunk, x.len(), |range| {
             moments_of(&x[range.start * channels..range.end * channels], channels)
         });
-        // Merges the chunks' moments in order (Chan et al. 1983).
+        // Combines the chunks' moments in order (Chan et al. 1983).
         let (mut mean, mut squares) = (vec![0.0_f64; channels], vec![0.0_f64; channels]);
         let mut seen = 0.0_f64;
         for (index, (means, deviations)) in parts.iter().enumerate() {
@@ -57,7 +58,7 @@ impl BatchNormKernel for Cpu {
 
     fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>, _: bool) -> Result<Buffer<Self>> {
         let channels = inputs.size.channels;
-        let mut y = self.spare_buffer(inputs.x.len())?;
+        let mut y = self.uninit_buffer(inputs.x.len())?;
         let affine = Affine::new(inputs);
         for_rows(&mut y, channels, |first, y| {
             let start = first * channels;
@@ -79,7 +80,7 @@ impl BatchNormKernel for Cpu {
         let (BatchNormSize { rows, channels }, activation) = (inputs.size, inputs.activation);
         let chunk = rows_per_chunk(channels);
         let affine = Affine::new(inputs);
-        // For every chunk Σ dz, then Σ dz (x − m).
+        // For every chunk the sums Σ dz of all channels, then Σ dz (x − m).
         let mut partial = vec![0.0; 2 * channels * rows.div_ceil(chunk)];
         let beside = (partial.as_mut_slice(), 2 * channels);
         for_rows_beside(grad, (chunk, channels), beside, |first, grad, sums| {
@@ -113,7 +114,7 @@ impl BatchNormKernel for Cpu {
         into: Option<&mut Buffer<Self>>,
     ) -> Result<()> {
         let (BatchNormSize { rows, channels }, x) = (inputs.size, inputs.x);
-        // dx = a dz + b + k (x − m), channel by channel.
+        // Per channel, dx = a dz + b + k (x − m).
         let a = factors(inputs);
         let share = 1.0 / rows as f32;
         let (mut b, mut k) = (vec![0.0; channels], vec![0.0; channels]);
@@ -137,21 +138,22 @@ impl BatchNormKernel for Cpu {
     }
 }
 
-/// `γ / √(v + ε)`.
+/// `γ / √(v + ε)` of every channel.
 fn factors(inputs: &BatchNormInputs<'_, Cpu>) -> Vec<f32> {
     let pairs = inputs.gamma.iter().zip(inputs.rstd.iter());
     pairs.map(|(gamma, rstd)| gamma * rstd).collect()
 }
 
-/// Number of values processed together: several rows if there are few channels, so that the inner loop is long.
+/// Approximate number of values processed together: several rows if there are few channels, so that the inner loop is
+/// long.
 const WIDE: usize = 256;
 
-/// `values` of one row, repeated for the rows that are processed together.
+/// `values`, one per channel, repeated for as many rows as are processed together.
 fn repeated(values: &[f32]) -> Vec<f32> {
     values.repeat((WIDE / values.len()).max(1))
 }
 
-/// The sum of every channel over the rows of [`repeated`].
+/// Adds up `wide`, which has a value for every channel of the rows that are processed together, to one sum per channel.
 fn folded(wide: &[f32], sums: &mut [f32]) {
     for row in wide.chunks_exact(sums.len()) {
         for (sum, value) in sums.iter_mut().zip(row) {
@@ -160,7 +162,7 @@ fn folded(wide: &[f32], sums: &mut [f32]) {
     }
 }
 
-/// The affine map before the activation: `(x − mean) · factor + β`, [`repeated`].
+/// The affine map before the activation, `(x − mean) · factor + β`, with parameters as from [`repeated`].
 struct Affine {
     mean: Vec<f32>,
     factors: Vec<f32>,
@@ -176,18 +178,18 @@ impl Affine {
         }
     }
 
-    /// The parameters for the first `len` values of those that are processed together.
+    /// The parameters for the first `len` of the values that are processed together.
     #[inline(always)]
     fn part(&self, len: usize) -> [&[f32]; 3] {
         [&self.mean[..len], &self.factors[..len], &self.beta[..len]]
     }
 }
 
-/// Mean, and sum of squared distances from the mean, of every channel of a chunk, in two passes over a chunk that fits
-/// into the cache.
+/// Mean of every channel of a chunk, and sum of squared deviations from it, in two passes over a chunk that fits into
+/// the cache.
 fn moments_of(x: &[f32], channels: usize) -> (Vec<f32>, Vec<f32>) {
     let share = channels as f32 / x.len() as f32;
-    // Distances from the first row are summed, since they are small even if the mean is large.
+    // Sums differences from the first row, which are small even if the mean is large.
     let first = repeated(&x[..channels]);
     let (mut wide, mut mean) = (vec![0.0; first.len()], x[..channels].to_vec());
     simd!({
@@ -220,7 +222,7 @@ fn moments_of(x: &[f32], channels: usize) -> (Vec<f32>, Vec<f32>) {
 fn forward(y: &mut [f32], x: &[f32], affine: &Affine, shift: Option<&[f32]>, act: impl Activate) {
     let wide = affine.mean.len();
     let parts = y.chunks_mut(wide).zip(x.chunks(wide));
-    // Two loops, so that neither has a branch inside.
+    // Two separate loops, so that there is no branch inside a loop.
     match shift {
         None => {
             for (y, x) in parts {
@@ -242,8 +244,8 @@ fn forward(y: &mut [f32], x: &[f32], affine: &Affine, shift: Option<&[f32]>, act
     }
 }
 
-/// Multiplies by the activation's derivative, `grad *= act'`, computed from the result or from the value before the
-/// activation.
+/// Multiplies `grad` by the activation's derivative, computed from the result `y` if given, else from the value before
+/// the activation.
 #[inline(always)]
 fn before_activation(
     grad: &mut [f32],
@@ -286,7 +288,7 @@ fn before_activation(
     }
 }
 
-/// `dx = a dz + b + k (x − m)`; without `dz`, `dx` contains dz.
+/// `dx = a dz + b + k (x − m)`; if `dz` is `None`, `dx` has dz at first.
 #[inline(always)]
 fn backward(dx: &mut [f32], dz: Option<&[f32]>, x: &[f32], wide: &[Vec<f32>; 4]) {
     let len = wide[0].len();
@@ -315,7 +317,7 @@ fn backward(dx: &mut [f32], dz: Option<&[f32]>, x: &[f32], wide: &[Vec<f32>; 4])
     }
 }
 
-/// Adds Σ dz and Σ dz (x − m) of a chunk to `sums`, which are initially zero.
+/// Adds Σ dz and Σ dz (x − m) of a chunk, per channel, to `sums`.
 #[inline(always)]
 fn add_sums(dz: &[f32], x: &[f32], mean: &[f32], sums: &mut [f32]) {
     let (plain, centred) = sums.split_at_mut(sums.len() / 2);

@@ -1,5 +1,5 @@
-//! Batch norm on CUDA. Sums over rows take two launches: partial sums over pieces of the rows, where neighbouring threads read
-//! neighbouring channels, then one block for each channel, which adds its partial sums.
+//! Batch norm on CUDA. Sums over rows take two launches: the first sums pieces of the rows, with neighbouring threads
+//! on neighbouring channels; the second has a block for each channel, which adds the sums of the pieces.
 
 use std::rc::Rc;
 
@@ -11,11 +11,11 @@ use crate::device::cuda::{Launch, arithmetic};
 use crate::device::{Backend, Buffer};
 use crate::ops::{PooledBuffer, Result};
 
-/// Smallest number of rows of a piece, and largest number of pieces.
+/// Smallest number of rows per piece, and largest number of pieces.
 const PIECE: usize = 32;
 const MOST_PIECES: usize = 1024;
 
-/// Number of rows of a piece.
+/// Number of rows per piece of an array with `rows` rows.
 fn piece(rows: usize) -> usize {
     PIECE.max(rows.div_ceil(MOST_PIECES))
 }
@@ -29,14 +29,14 @@ impl BatchNormKernel for Cuda {
     ) -> Result<[Buffer<Self>; 3]> {
         let piece = piece(rows);
         let pieces = rows.div_ceil(piece);
-        let mut partial = self.spare_buffer(2 * pieces * channels)?;
+        let mut partial = self.uninit_buffer(2 * pieces * channels)?;
         Launch::new("batch_norm_partial_moments")
             .over(pieces * channels)
             .args((x, &mut partial, rows, channels, piece, pieces))
             .run()?;
-        let mut mean = self.spare_buffer(channels)?;
-        let mut rstd = self.spare_buffer(channels)?;
-        let mut variance = self.spare_buffer(channels)?;
+        let mut mean = self.uninit_buffer(channels)?;
+        let mut rstd = self.uninit_buffer(channels)?;
+        let mut variance = self.uninit_buffer(channels)?;
         Launch::new("batch_norm_moments")
             .blocks(channels)
             .args((&partial, &mut mean, &mut rstd, &mut variance, rows))
@@ -47,7 +47,7 @@ impl BatchNormKernel for Cuda {
 
     fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32) -> Result<Buffer<Self>> {
         let n = self.buffer_len(variance);
-        let mut rstd = self.spare_buffer(n)?;
+        let mut rstd = self.uninit_buffer(n)?;
         Launch::new("batch_norm_rstd")
             .over(n)
             .args((variance, &mut rstd, n, eps))
@@ -57,7 +57,7 @@ impl BatchNormKernel for Cuda {
 
     fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>, keeps: bool) -> Result<Buffer<Self>> {
         let (n, channels) = (self.buffer_len(inputs.x), inputs.size.channels);
-        let mut y = self.spare_buffer(n)?;
+        let mut y = self.uninit_buffer(n)?;
         let mut half = inputs.x.half_to_keep(keeps, channels)?;
         Launch::new("batch_norm_forward")
             .over_tiles(n)
@@ -82,7 +82,7 @@ impl BatchNormKernel for Cuda {
         let BatchNormSize { rows, channels } = inputs.size;
         let piece = piece(rows);
         let pieces = rows.div_ceil(piece);
-        let mut partial = self.spare_buffer(2 * pieces * channels)?;
+        let mut partial = self.uninit_buffer(2 * pieces * channels)?;
         let half = inputs.x.only_half()?;
         let [y_half, shift_half] = [only_half(y)?, only_half(inputs.shift)?];
         Launch::new("batch_norm_partial_sums")
@@ -94,8 +94,8 @@ impl BatchNormKernel for Cuda {
             .args((shift_half.as_deref(), &mut partial, rows, channels))
             .args((piece, pieces, inputs.activation, arithmetic()?))
             .run()?;
-        let mut of_beta = self.spare_buffer(channels)?;
-        let mut of_gamma = self.spare_buffer(channels)?;
+        let mut of_beta = self.uninit_buffer(channels)?;
+        let mut of_gamma = self.uninit_buffer(channels)?;
         Launch::new("batch_norm_sums")
             .blocks(channels)
             .args((&partial, inputs.rstd, &mut of_beta, &mut of_gamma))
@@ -124,7 +124,7 @@ impl BatchNormKernel for Cuda {
     }
 }
 
-/// [`PooledBuffer::only_half`] of an optional array.
+/// [`PooledBuffer::only_half`] of an optional array; `None` if there is no array, or if it is not kept only in 16 bits.
 fn only_half(values: Option<&PooledBuffer<Cuda>>) -> Result<Option<Rc<CudaSlice<u16>>>> {
     values.map_or(Ok(None), PooledBuffer::only_half)
 }

@@ -1,13 +1,14 @@
-// Batch norm: rows of `channels` values; every channel has its own mean, deviation, weight and bias.
+// Batch norm of rows of `channels` values; every channel has its own mean, deviation, weight and bias.
 
-// Mean and sum of squared distances of one channel in one piece of rows. One thread for each pair of them, channels first.
+// Mean and sum of squared deviations of each channel in each piece of rows. A thread computes one channel of one piece;
+// neighbouring threads have neighbouring channels.
 KERNEL batch_norm_partial_moments(const float *restrict x, float *restrict partial, i64 rows, u32 channels, u32 piece,
                                   u32 pieces) {
     FOR_EACH(i, (i64)pieces * channels) {
         i64 index = quotient_of(i, channels);
         u32 channel = (u32)(i - index * channels);
         i64 first = index * piece, end = first + piece < rows ? first + piece : rows;
-        // Distances from the first value are small where the mean is large.
+        // Differences from the first value are small even if the mean is large.
         float start = x[first * channels + channel], sum = 0.0f, squares = 0.0f;
         for (i64 row = first; row < end; row++) {
             float distance = x[row * channels + channel] - start;
@@ -20,15 +21,16 @@ KERNEL batch_norm_partial_moments(const float *restrict x, float *restrict parti
     }
 }
 
-// Rows of piece `index`, of which the last may have fewer.
+// Number of rows of piece `index`; the last piece may be shorter.
 DEVICE double batch_norm_rows_of(u32 index, i64 rows, u32 piece) {
     i64 left = rows - (i64)index * piece;
     return (double)(left < piece ? left : piece);
 }
 
-// Mean and variance of a channel from those of its pieces (Chan et al. 1983), in double precision: the mean of the means, and the
-// sum of squared distances within pieces plus, for every piece, its rows times the squared distance of its mean. One block for
-// each channel, whose threads share the pieces: with one thread for each channel, this took longer than everything else.
+// Mean and variance of a channel from those of its pieces (Chan et al. 1983), in double precision: the weighted mean of
+// the pieces' means, and the pieces' sums of squared deviations plus, for every piece, its rows times the squared
+// deviation of its mean. One block per channel, whose threads share the pieces: with one thread per channel, this
+// kernel took longer than everything else.
 KERNEL batch_norm_moments(const float *restrict partial, float *restrict mean, float *restrict rstd,
                           float *restrict variance, i64 rows, u32 channels, u32 piece, u32 pieces, float eps) {
     SHARED(double, scratch, [32]);
@@ -56,7 +58,7 @@ KERNEL batch_norm_rstd(const float *restrict variance, float *restrict rstd, i64
     FOR_EACH(i, n) rstd[i] = (float)(1.0 / sqrt((double)variance[i] + (double)eps));
 }
 
-// x goes to `half` in 16 bits where that is not null; the backward pass reads it from there.
+// `y = act(norm(x) + shift)`. Unless `half` is null, also stores x in 16 bits there, for the backward pass.
 KERNEL batch_norm_forward(const float *restrict x, half_t *restrict half, const float *restrict mean,
                           const float *restrict rstd, const float *restrict gamma, const float *restrict beta,
                           const float *restrict shift, float *restrict y, i64 n, u32 channels, int activation,
@@ -81,7 +83,7 @@ KERNEL batch_norm_forward(const float *restrict x, half_t *restrict half, const 
     }
 }
 
-// The activation's derivative from its result.
+// The activation's derivative, computed from the activation's result y.
 DEVICE float batch_norm_slope(int activation, float y) {
     switch (activation) {
     case TANH: return 1.0f - y * y;
@@ -90,8 +92,8 @@ DEVICE float batch_norm_slope(int activation, float y) {
     }
 }
 
-// Makes `grad` the gradient before the activation, and sums it and its products with `x - mean` over one piece of rows. x, y
-// and shift are in f32 or in 16 bits (`half` is that of x).
+// Multiplies `grad` by the activation's derivative; sums the products, dz, and `dz * (x - mean)` over one piece of
+// rows. x, y and shift are each read in f32, or in 16 bits if `half`, `y_half` or `shift_half` is not null.
 KERNEL batch_norm_partial_sums(float *restrict grad, const float *restrict x, const half_t *restrict half,
                                const float *restrict y, const half_t *restrict y_half, const float *restrict mean,
                                const float *restrict rstd, const float *restrict gamma, const float *restrict beta,
@@ -122,7 +124,7 @@ KERNEL batch_norm_partial_sums(float *restrict grad, const float *restrict x, co
     }
 }
 
-// Adds the sums of all pieces: one block for each channel, whose threads share the pieces.
+// Adds the sums of all pieces. One block per channel, whose threads share the pieces.
 KERNEL batch_norm_sums(const float *restrict partial, const float *restrict rstd, float *restrict of_beta,
                        float *restrict of_gamma, u32 channels, u32 pieces) {
     SHARED(double, scratch, [32]);
@@ -141,7 +143,8 @@ KERNEL batch_norm_sums(const float *restrict partial, const float *restrict rstd
     }
 }
 
-// `dx = gamma rstd (dz - sum / rows - (x - mean) rstd products / rows)`, into `grad` itself if `into` is null.
+// `dx = gamma rstd (dz - of_beta / rows - (x - mean) rstd of_gamma / rows)`, without the last two terms if `of_beta` is
+// null. Written to `into`, or over `grad` (dz) if `into` is null.
 KERNEL batch_norm_backward(float *grad, float *into, const float *restrict x, const half_t *restrict half,
                            const float *restrict mean, const float *restrict rstd, const float *restrict gamma,
                            const float *restrict of_beta, const float *restrict of_gamma, i64 n, i64 rows, u32 channels,

@@ -1,13 +1,14 @@
-//! Batch norm over channels, with a residual and an activation in the same pass: `y = act(norm(x) + shift)`.
+//! Batch norm over channels, with a residual (the "shift") and an activation in the same pass:
+//! `y = act(norm(x) + shift)`.
 //!
 //! # Formula
-//! `norm(x) = (x − m) / √(v + ε) · γ + β`, with mean m and variance v of every channel over all other dimensions: of
-//! the batch (biased, [`batch_norm`]) or given ones ([`batch_norm_frozen`]). `ẋ = (x − m) / √(v + ε)`.
+//! `norm(x) = (x − m) / √(v + ε) · γ + β`, where mean m and variance v of every channel are over all other dimensions
+//! of the batch (biased, [`batch_norm`]) or are given ([`batch_norm_frozen`]). `ẋ = (x − m) / √(v + ε)`.
 //!
-//! Backward, with `dz = dy · act'` and N values per channel: `dβ = Σ dz`, `dγ = Σ dz ẋ`, `dshift = dz` and `dx = γ /
-//! √(v + ε) · (dz − dβ / N − ẋ dγ / N)`; with given statistics the last two terms are missing.
+//! Backward, with `dz = dy · act'` and N values per channel: `dβ = Σ dz`, `dγ = Σ dz ẋ`, `dshift = dz` and
+//! `dx = γ / √(v + ε) · (dz − dβ / N − ẋ dγ / N)`, without the last two terms if m and v are given.
 //!
-//! Backward keeps x, and y or the shift if the activation's derivative needs it, in the precision of
+//! For backward, x is kept, and y or the shift if the activation's derivative needs it, each in the precision of
 //! [`super::KeepFactors::kept`].
 //! # Source
 //! Ioffe & Szegedy 2015; PyTorch `F.batch_norm`.
@@ -19,33 +20,33 @@ mod cuda;
 use super::{Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// Values and channels of a batch norm.
+/// The size of a batch norm's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchNormSize {
     /// Number of values per channel: B · H · W for images, B for rows.
     pub rows: usize,
-    /// Channels.
+    /// Number of channels.
     pub channels: usize,
 }
 
 /// Inputs of a batch norm; mean, `1 / √(variance + ε)`, weight and bias have one value per channel.
 #[derive(Debug)]
 pub struct BatchNormInputs<'a, D: Backend> {
-    /// x.
+    /// The input x.
     pub x: &'a PooledBuffer<D>,
-    /// m.
+    /// Mean m of every channel.
     pub mean: &'a Buffer<D>,
-    /// `1 / √(v + ε)`.
+    /// `1 / √(v + ε)` of every channel.
     pub rstd: &'a Buffer<D>,
-    /// γ.
+    /// Factor γ of every channel.
     pub gamma: &'a Buffer<D>,
-    /// β.
+    /// Summand β of every channel.
     pub beta: &'a Buffer<D>,
-    /// Added before the activation.
+    /// Residual that is added before the activation, of the shape of x; `None` for no residual.
     pub shift: Option<&'a PooledBuffer<D>>,
-    /// Applied to the result.
+    /// Activation that is applied to the result.
     pub activation: Activation,
-    /// The sizes.
+    /// The size of x.
     pub size: BatchNormSize,
 }
 
@@ -69,7 +70,7 @@ impl<'a, D: Backend> BatchNormInputs<'a, D> {
     }
 }
 
-/// Moments of a batch, for running statistics.
+/// Mean and variance of a batch, from which running statistics are updated.
 #[derive(Debug, Clone)]
 pub struct BatchMoments<D: Backend> {
     /// Mean of every channel.
@@ -78,9 +79,9 @@ pub struct BatchMoments<D: Backend> {
     pub variance: Buffer<D>,
 }
 
-/// Batch norm on one device.
+/// Kernels of [`batch_norm`] on one device.
 pub trait BatchNormKernel: Backend {
-    /// Mean, `1 / √(biased variance + ε)` and unbiased variance of every channel.
+    /// For every channel the mean, `1 / √(biased variance + ε)` and the unbiased variance.
     fn batch_moments(
         &self,
         x: &Buffer<Self>,
@@ -88,15 +89,15 @@ pub trait BatchNormKernel: Backend {
         eps: f32,
     ) -> Result<[Buffer<Self>; 3]>;
 
-    /// `1 / √(variance + ε)`.
+    /// `1 / √(variance + ε)` of every channel.
     fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32) -> Result<Buffer<Self>>;
 
-    /// `act(norm(x) + shift)`. With `keeps` a backward pass will follow, which uses x in the precision of
+    /// `act(norm(x) + shift)`. With `keeps`, a backward pass will follow, which reads x in the precision of
     /// [`super::KeepFactors::kept`].
     fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>, keeps: bool) -> Result<Buffer<Self>>;
 
-    /// Converts `grad`, the gradient of the result, to the gradient before the activation, and returns dβ and dγ. `y`
-    /// is the result if the activation's derivative follows from it, else `None`.
+    /// Replaces `grad`, the gradient of the result, by dz, the gradient before the activation; returns dβ and dγ. `y`
+    /// is the result if the activation's derivative is computed from it, else `None`.
     fn batch_norm_sums(
         &self,
         inputs: &BatchNormInputs<'_, Self>,
@@ -104,8 +105,8 @@ pub trait BatchNormKernel: Backend {
         grad: &mut Buffer<Self>,
     ) -> Result<[Buffer<Self>; 2]>;
 
-    /// Computes dx from `grad` (dz), in the memory of `grad` or in `into`; `sums` are dβ and dγ, `None` with given
-    /// statistics.
+    /// Computes dx from `grad`, which is dz; writes it to `into`, or over `grad` if that is `None`. `sums` are dβ and
+    /// dγ, `None` if mean and variance were given.
     fn batch_norm_backward(
         &self,
         inputs: &BatchNormInputs<'_, Self>,
@@ -115,12 +116,13 @@ pub trait BatchNormKernel: Backend {
     ) -> Result<()>;
 }
 
-/// `act((x − m) / √(v + ε) · γ + β + shift)` with mean and biased variance of the batch, and these moments.
+/// `act((x − m) / √(v + ε) · γ + β + shift)` with mean m and biased variance v of the batch; also returns the batch's
+/// moments.
 ///
-/// Work: 8 per value forward and 10 backward, 1 more each for `shift`, and the activation's.
+/// Work: 8 per value forward and 10 backward, 1 more in both for `shift`, and the activation's.
 ///
 /// # Shapes
-/// That of `x: (…, C)`; `gamma`, `beta: (C)`; `shift` as `x`.
+/// Result as `x: (…, C)`; `gamma`, `beta: (C)`; `shift` as `x`.
 /// # Errors
 /// [`OpError::Shape`] when shapes do not fit, or there is one value per channel only, whose variance is 0.
 /// # Source
@@ -152,10 +154,10 @@ pub fn batch_norm<D: Kernels>(
     Ok((y, moments))
 }
 
-/// Like [`batch_norm`], with given statistics, for evaluation.
+/// As [`batch_norm`], with given mean and variance, for evaluation; there is no shift.
 ///
 /// # Shapes
-/// That of `x: (…, C)`; all others `(C)`.
+/// Result as `x: (…, C)`; all other inputs `(C)`.
 /// # Errors
 /// [`OpError::Shape`] when shapes do not fit.
 /// # Source
@@ -200,7 +202,8 @@ fn normalised<D: Kernels>(
     let work = Work::new((8 + more + forward) * n, (10 + more + backward) * n);
     let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
     let by_result = activation.has_slope_from_result();
-    // The derivatives of other activations are computed from the value before the activation, which includes the shift.
+    // The derivatives of the other activations are computed from the value before the activation, which includes the
+    // shift.
     let needs_shift = !by_result && activation != Activation::Identity;
     let (shape, gamma, beta) = (x.shape(), gamma.clone(), beta.clone());
     let x = pass.keep(x, &gamma)?;
@@ -222,7 +225,7 @@ fn normalised<D: Kernels>(
             let of_batch = (!is_frozen).then_some(&sums);
             match shift.filter(|shift| shift.needs_grad()) {
                 Some(shift) if x.needs_grad() => {
-                    let mut dx = device.spare_buffer(device.buffer_len(&grad))?;
+                    let mut dx = device.uninit_buffer(device.buffer_len(&grad))?;
                     device.batch_norm_backward(&values, of_batch, &mut grad, Some(&mut dx))?;
                     slots.put(&x, dx)?;
                     slots.put(shift, grad)?;

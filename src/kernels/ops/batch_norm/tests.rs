@@ -7,7 +7,7 @@ const BETA: [f32; 2] = [0.25, 1.0];
 const SHIFT: [f32; 8] = [0.5, -1.0, 0.0, 1.0, -3.0, 2.0, 1.0, -0.5];
 const SEED: [f32; 8] = [1.0, 2.0, -1.0, 0.5, 3.0, 1.0, -2.0, 1.0];
 
-/// Value and gradients of X, GAMMA, BETA and, if it is used, SHIFT.
+/// Result, and gradients of X, GAMMA, BETA and, if `is_shifted`, SHIFT.
 fn trained(activation: Activation, is_shifted: bool) -> (Vec<f32>, Vec<Vec<f32>>) {
     let mut inputs: Vec<(&[f32], _)> = vec![
         (&X, [4, 2].into()),
@@ -112,7 +112,7 @@ fn moments(values: Vec<f32>, channels: usize) -> [Vec<f32>; 2] {
 
 #[test]
 fn moments_for_running_statistics_are_those_of_pytorch() {
-    // with momentum 1: running_mean, running_var
+    // In PyTorch: running_mean and running_var with momentum 1.
     let [mean, variance] = moments(X.to_vec(), 2);
     assert_close(&mean, &[2.5, -0.125], 1e-6);
     assert_close(&variance, &[1.666_666_6, 3.062_5], 1e-6);
@@ -141,8 +141,8 @@ fn a_large_mean_does_not_hide_the_variance() {
     }
 }
 
-/// With weight 1 and bias 0, the bias's gradient is the sum of the output's gradient over all rows, and the weight's the sum of
-/// its products with the output.
+/// With weight 1 and bias 0, the bias's gradient is the sum of the output's gradient over all rows, and the weight's
+/// gradient is the sum of its products with the output.
 #[test]
 fn gradients_over_many_rows_are_their_sums() {
     let (rows, channels) = (20_000, 2);
@@ -204,7 +204,7 @@ mod in_16_bits {
 
     const SHAPE: [usize; 2] = [12, 8];
 
-    /// Bytes that a batch norm with a shift keeps for its backward pass.
+    /// Bytes that a batch norm with a shift keeps for backward.
     fn kept_bytes(device: &TestDevice, activation: Activation) -> u64 {
         let mut pass = Pass::recording(device);
         let leaf = |values, shape: Shape| {
@@ -213,7 +213,7 @@ mod in_16_bits {
         };
         let own = leaf(testing::filled(96, 1), SHAPE.into());
         let row = leaf(vec![1.0; 8], [8].into());
-        // Results of operations, which are counted as long as they are held.
+        // Results of operations, whose memory is counted as long as something holds them.
         let x = add(&mut pass, &own, &own).unwrap();
         let shift = add(&mut pass, &own, &own).unwrap();
         let y = batch_norm(&mut pass, &x, &row, &row, Some(&shift), 1e-5, activation).unwrap();

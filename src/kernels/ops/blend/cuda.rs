@@ -10,7 +10,7 @@ use crate::ops::Result;
 impl BlendKernel for Cuda {
     fn blend(&self, x: &Buffer<Self>, a: f32, z: &Buffer<Self>, b: f32) -> Result<Buffer<Self>> {
         let n = self.buffer_len(x);
-        let mut y = self.spare_buffer(n)?;
+        let mut y = self.uninit_buffer(n)?;
         Launch::new("blend_forward")
             .over(n)
             .args((x, a, z, b, &mut y, n))

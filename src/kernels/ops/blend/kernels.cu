@@ -2,7 +2,7 @@ KERNEL blend_forward(const float *restrict x, float a, const float *restrict z, 
     FOR_EACH(i, n) y[i] = a * x[i] + b * z[i];
 }
 
-// Squares of differences, a sum for each block; the differences in f32 and their squares in f64, as on the CPU.
+// Sum of `(x - z)^2` per block; differences in f32, squares and sums in f64, as on the CPU.
 KERNEL blend_distance(const float *restrict x, const float *restrict z, double *restrict partials, i64 n) {
     SHARED(double, scratch, [32]);
     double sum = 0.0;

@@ -18,10 +18,10 @@ pub trait BlendKernel: Backend {
 
 /// `a x + b z`, elementwise.
 ///
-/// Work: 3 per value forward; 2 backward for each of the two that needs a gradient.
+/// Work: 3 per value forward; 2 backward for each input that needs a gradient.
 ///
 /// # Shapes
-/// As `x`; `z` has the same.
+/// That of `x`, which `z` must have too.
 /// # Errors
 /// [`OpError::Shape`] when the shapes differ.
 pub fn blend<D: Kernels>(

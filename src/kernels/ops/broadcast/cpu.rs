@@ -1,4 +1,4 @@
-//! Rows at every position, on the CPU.
+//! Sums and products of values with rows that are the same at every position, on the CPU.
 
 use dfdx::tensor::Cpu;
 
@@ -26,7 +26,7 @@ impl BroadcastKernel for Cpu {
         [_, positions, inner]: [usize; 3],
         how: Combine,
     ) -> Result<Buffer<Self>> {
-        let mut z = self.spare_buffer(x.len())?;
+        let mut z = self.uninit_buffer(x.len())?;
         each_part(&mut z, (positions, inner), |at, from, z| {
             let (x, y) = (&x[at..at + z.len()], &y[from..from + z.len()]);
             let values = z.iter_mut().zip(x.iter().zip(y));
@@ -110,8 +110,8 @@ impl BroadcastKernel for Cpu {
     }
 }
 
-/// Calls `kernel` with pieces of `values`, none longer than a row: with the start of the piece in `values`, and the
-/// index of its first value's counterpart in the rows.
+/// Calls `kernel` with pieces of `values`, none longer than a row of `inner` values, each with the index of its first
+/// value in `values` and with the index of the matching value in the rows.
 fn each_part(
     values: &mut [f32],
     (positions, inner): (usize, usize),

@@ -17,7 +17,7 @@ impl BroadcastKernel for Cuda {
         how: Combine,
     ) -> Result<Buffer<Self>> {
         let n = self.buffer_len(x);
-        let mut z = self.spare_buffer(n)?;
+        let mut z = self.uninit_buffer(n)?;
         Launch::new("broadcast_forward")
             .over_tiles(n)
             .args((x, y, &mut z, n, positions, inner, how == Combine::Multiply))

@@ -1,6 +1,6 @@
-// Rows `y[o, i]` at every position of values `x[o, p, i]`.
+// Kernels for values `x[o, p, i]` and rows `y[o, i]` that are the same at every position p.
 
-// The row's value for value `i`.
+// Index in `y` of the value that belongs to value `i` of `x`.
 DEVICE i64 broadcast_row(i64 i, u32 positions, u32 inner) {
     i64 row = quotient_of(i, inner);
     return quotient_of(row, positions) * inner + (i - row * inner);
@@ -25,7 +25,8 @@ KERNEL broadcast_forward(const float *restrict x, const float *restrict y, float
     }
 }
 
-// Sums over positions, of products where b is not null: one thread for each sum, in blocks of 64 positions.
+// `sums[o, i] = factor * sum over p of a[o, p, i]`, or of `a * b` if `b` is not null; written or added. One thread per
+// sum, which adds blocks of 64 positions.
 KERNEL broadcast_sums(const float *restrict a, const float *restrict b, float *restrict sums, i64 n, u32 positions,
                       u32 inner, float factor, int adds) {
     FOR_EACH(i, n) {

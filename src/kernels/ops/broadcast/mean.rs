@@ -1,4 +1,4 @@
-//! [`mean_positions`].
+//! [`mean_positions`]: the mean over pixels or tokens.
 
 use crate::ops::gemm::Accumulate;
 use crate::ops::{Kernels, Op, OpError, Pass, Result, Var, Work};
@@ -23,7 +23,7 @@ pub fn mean_positions<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<
     let positions = shape.len() / (batch * channels);
     let (dims, factor) = ([batch, positions, channels], 1.0 / positions as f32);
     let device = pass.device().clone();
-    let mut y = device.spare_buffer(batch * channels)?;
+    let mut y = device.uninit_buffer(batch * channels)?;
     device.sum_positions(x.data(), None, dims, factor, (&mut y, Accumulate::Replace))?;
     let token = x.clone();
     let op = Op::new("mean", Work::new(shape.len(), shape.len()), [x]);

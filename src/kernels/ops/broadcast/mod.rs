@@ -24,7 +24,7 @@ pub enum Combine {
 
 /// Kernels of [`broadcast`] on one device. `dims` are the numbers `[outer, positions, inner]`.
 pub trait BroadcastKernel: Backend {
-    /// `x[o, p, i] ∘ y[o, i]`.
+    /// `x[o, p, i] ∘ y[o, i]`, where ∘ is the sum or product that [`Combine`] names.
     fn broadcast(
         &self,
         x: &Buffer<Self>,
@@ -33,7 +33,8 @@ pub trait BroadcastKernel: Backend {
         how: Combine,
     ) -> Result<Buffer<Self>>;
 
-    /// `factor · Σ_p a[o, p, i]`, or of `a · b`, written to `sums` or added to it.
+    /// `factor · Σ_p a[o, p, i]`, or `factor · Σ_p a[o, p, i] b[o, p, i]` if `b` is given, written to `sums` or added
+    /// to it.
     fn sum_positions(
         &self,
         a: &Buffer<Self>,
@@ -55,10 +56,11 @@ pub trait BroadcastKernel: Backend {
 
 /// `x ∘ y`, where `y` is the same at every position of `x`.
 ///
-/// A row of C values over all pixels of an image `(B, H, W, C)`: `dims = [B, H · W, C]`. One table for every sample of a batch:
-/// `[1, B, values]`. Two equal shapes: `[1, 1, values]`.
+/// A row of C values over all pixels of an image `(B, H, W, C)`: `dims = [B, H · W, C]`. One table for every sample of
+/// a batch: `[1, B, values]`. Two equal shapes: `[1, 1, values]`.
 ///
-/// Work: 1 per value forward; backward 1 per value for each input that needs a gradient, and for a product 1 more for `y`.
+/// Work: 1 per value forward; backward 1 per value for each input that needs a gradient, and for a product 1 more for
+/// `y`.
 ///
 /// # Shapes
 /// That of `x`, of `outer · positions · inner` values; `y` has `outer · inner`.

@@ -18,7 +18,7 @@ impl ConcatKernel for Cpu {
         (wa, wb): (usize, usize),
     ) -> Result<Buffer<Self>> {
         let total = wa + wb;
-        let mut y = self.spare_buffer(a.len() + b.len())?;
+        let mut y = self.uninit_buffer(a.len() + b.len())?;
         for_rows(&mut y, total, |first, y| {
             let rows = a[first * wa..]
                 .chunks_exact(wa)

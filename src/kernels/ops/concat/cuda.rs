@@ -16,7 +16,7 @@ impl ConcatKernel for Cuda {
         (wa, wb): (usize, usize),
     ) -> Result<Buffer<Self>> {
         let n = self.buffer_len(a) + self.buffer_len(b);
-        let mut y = self.spare_buffer(n)?;
+        let mut y = self.uninit_buffer(n)?;
         Launch::new("concat_forward")
             .over_tiles(n)
             .args((a, b, &mut y, n, wa, wb))

@@ -19,7 +19,8 @@ KERNEL concat_forward(const float *restrict a, const float *restrict b, float *r
     }
 }
 
-// Writes or adds the columns of `grad_output`, rows of `total` values, from `offset` on to `grad`, rows of `width` values.
+// Writes to `grad` (rows of `width` values), or adds, the columns of `grad_output` (rows of `total` values) from
+// `offset` on.
 KERNEL concat_backward(const float *restrict grad_output, float *restrict grad, i64 n, u32 total, u32 offset,
                        u32 width, int adds) {
     FOR_EACH_TILE(start, n) {

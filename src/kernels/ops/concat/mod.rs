@@ -39,7 +39,7 @@ pub trait ConcatKernel: Backend {
 /// `a` and `b` side by side along the last dimension.
 ///
 /// # Errors
-/// [`OpError::Shape`] when another dimension differs.
+/// [`OpError::Shape`] when a dimension other than the last differs.
 pub fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>> {
     let (wa, wb) = (a.shape().last(), b.shape().last());
     if a.shape().with_last(1) != b.shape().with_last(1) {

@@ -1,4 +1,4 @@
-//! The list of cases, but for those of paths, fixed points and in-place updates.
+//! The list of all cases; those of images, paths, fixed points and in-place updates are in modules of their own.
 
 use super::fixed_points::fixed_points;
 use super::images::images;
@@ -13,7 +13,7 @@ use crate::ops::{
     physics, prepend, projections, rms_norm, slice, transpose,
 };
 
-/// Every operation with its inputs.
+/// All operations with their inputs.
 pub fn cases<D: Kernels>() -> Vec<Case<D>> {
     let mut cases = memory();
     cases.extend(elementwise());
@@ -38,7 +38,7 @@ fn activated<D: Kernels>(t: &Trial<'_, D>, activation: Activation) -> Result<Ans
     })
 }
 
-/// An operation on two tensors of one shape.
+/// Values and gradients of `f`, an operation on two tensors of one shape.
 fn combined<D: Kernels>(
     t: &Trial<'_, D>,
     f: impl Fn(&mut Pass<D>, &Var<D>, &Var<D>) -> Result<Var<D>>,
@@ -140,7 +140,7 @@ fn products<D: Kernels>() -> Vec<Case<D>> {
     ]
 }
 
-/// Two layers over two inputs.
+/// Values and gradients of `projections` with two inputs and two layers.
 fn projected<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
     let (rows, outputs) = t.pick((3, [4, 5]), (129, [65, 97]), (700, [131, 65]));
     let mut leaves = vec![batch([rows, 7]), batch([rows, 33])];
@@ -157,7 +157,8 @@ fn projected<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
     })
 }
 
-/// A convolution of `count` square images with so many channels by a square kernel, with a bias.
+/// Values and gradients of a convolution with bias: `count` images of `side × side` pixels and `channels` channels, a
+/// filter of `kernel × kernel` and `outputs` channels.
 fn convolution<D: Kernels>(
     t: &Trial<'_, D>,
     [count, side, channels]: [usize; 3],
@@ -175,7 +176,8 @@ fn convolution<D: Kernels>(
     })
 }
 
-/// A convolution that keeps the size, or halves it.
+/// Options of a convolution with a 3 × 3 filter that keeps the image size, or halves it for
+/// [`Size::Middle`](super::Size).
 fn strided<D: Kernels>(t: &Trial<'_, D>) -> Conv2dOptions {
     Conv2dOptions {
         stride: t.pick(1, 2, 1),
@@ -246,7 +248,8 @@ fn attend<D: Kernels>(t: &Trial<'_, D>, causal: bool, dropout: f32) -> Result<An
     t.gradients(&[batch(shape)], |pass, x| attention(pass, &x[0], options))
 }
 
-/// Numbers of samples, queries, keys and features.
+/// Values and gradients of cross-attention with two heads; the numbers are those of samples, queries, keys and
+/// features.
 fn attend_across<D: Kernels>(
     t: &Trial<'_, D>,
     [count, queries, keys, features]: [usize; 4],

@@ -1,4 +1,5 @@
-//! The fixed point of an attention block, compared with its parts where a device has no kernel for the whole.
+//! The fixed point of an attention block. On a device without a kernel for the whole block, it is composed of its
+//! parts.
 
 use super::{Case, batch, leaf, weight};
 use crate::ops::{
@@ -35,8 +36,8 @@ fn once<D: Kernels>(pass: &mut Pass<D>, x: &[Var<D>]) -> Result<Var<D>> {
         heads: 2,
         kind: AttentionKind::Linear,
     };
-    // With one key the weight of linear attention is s / (s + ε): only a small s gives queries a gradient that `amp` can
-    // represent.
+    // With one key the weight of linear attention is s / (s + ε): only a small s gives queries a gradient that `amp`
+    // can represent.
     let far = vec![-10.0; x[1].shape().len()];
     let far = Var::constant(pass.device(), far, x[1].shape())?;
     let keys = add(pass, &x[1], &far)?;

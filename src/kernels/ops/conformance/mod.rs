@@ -1,5 +1,5 @@
-//! Every operation with its inputs, in one list, and the properties that are checked of each: the values and gradients of
-//! the CPU on every device ([`Property::Gradients`]; `fieldtrial doctor`), and in tests also gradients by finite
+//! Every operation with its inputs, in one list, and the properties that are checked of each: the values and gradients
+//! of the CPU on every device ([`Property::Gradients`]; `fieldtrial doctor`), and in tests also gradients by finite
 //! differences, a batch against its samples, and equal bits with one thread and with two.
 
 mod cases;
@@ -24,11 +24,11 @@ pub type Answer = Vec<(String, Vec<f32>)>;
 /// Size of the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// A few values, no tails.
+    /// A few values: less than one block of threads.
     Small,
-    /// Several blocks of threads and tails of all kinds.
+    /// Several blocks of threads, with incomplete last blocks, tiles and vectors.
     Middle,
-    /// Enough that the CPU uses several threads.
+    /// So many values that the CPU uses several threads.
     Large,
 }
 
@@ -43,7 +43,7 @@ impl Size {
     }
 }
 
-/// Computation on a case. For a correct operation all three give the same answer but for rounding.
+/// What is computed for a case. For a correct operation all three properties give the same answer up to rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
     /// Values, and gradients by the backward pass.
@@ -57,9 +57,9 @@ pub enum Property {
 /// An operation with its inputs, on a device.
 #[derive(Debug)]
 pub struct Case<D: Kernels> {
-    /// The operation.
+    /// Name of the operation.
     pub name: &'static str,
-    /// The trait of `ops/mod.rs` whose kernels it runs.
+    /// The trait of `ops/mod.rs` whose kernels the operation runs.
     pub kernel: &'static str,
     run: fn(&Trial<'_, D>) -> Result<Answer>,
 }
@@ -103,7 +103,7 @@ struct Leaf {
     is_batch: bool,
 }
 
-/// An input with values in (-1, 1) that all samples share.
+/// An input with values in (-1, 1) that is shared by all samples of a batch.
 fn leaf(shape: impl Into<Shape>) -> Leaf {
     Leaf {
         shape: shape.into(),
@@ -112,7 +112,7 @@ fn leaf(shape: impl Into<Shape>) -> Leaf {
     }
 }
 
-/// An input with values in (-1, 1), sample by sample.
+/// An input with values in (-1, 1) whose first dimension is the batch.
 fn batch(shape: impl Into<Shape>) -> Leaf {
     Leaf {
         is_batch: true,
@@ -120,7 +120,8 @@ fn batch(shape: impl Into<Shape>) -> Leaf {
     }
 }
 
-/// A weight of sums of `terms` products, scaled as layers begin: activations stay where they are not flat.
+/// A weight that is used in sums of `terms` products, scaled by `1 / √terms` like a new layer, so that activations do
+/// not saturate.
 fn weight(shape: impl Into<Shape>, terms: usize) -> Leaf {
     Leaf {
         scale: 1.0 / (terms as f32).sqrt(),
@@ -136,7 +137,7 @@ impl Leaf {
 }
 
 impl<D: Kernels> Trial<'_, D> {
-    /// One of the three, by the trial's size.
+    /// The argument that belongs to the trial's size.
     fn pick<T>(&self, small: T, middle: T, large: T) -> T {
         match self.size {
             Size::Small => small,
@@ -145,7 +146,8 @@ impl<D: Kernels> Trial<'_, D> {
         }
     }
 
-    /// A probability of dropout; 0 sample by sample, since masks follow the place in the batch.
+    /// The dropout probability `p`, or 0 if samples are computed one by one, because a mask depends on the place in the
+    /// batch.
     fn dropout(&self, p: f32) -> f32 {
         if self.property == Property::Samples {
             0.0
@@ -154,7 +156,8 @@ impl<D: Kernels> Trial<'_, D> {
         }
     }
 
-    /// Values of `f` at random leaves, and the gradients of all of them for a random gradient of the result.
+    /// Values of `f` at random leaves, and the gradients of all leaves for a random gradient of the result, as the
+    /// trial's property computes them.
     fn gradients<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer>
     where
         F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>>,
@@ -205,7 +208,8 @@ impl<D: Kernels> Trial<'_, D> {
         vars.collect()
     }
 
-    /// Values and gradients by the backward pass; random weights of the result unless `weights` gives them.
+    /// Values of `f`, and gradients by the backward pass. `weights` is the gradient of the result; `None` for a random
+    /// one.
     fn backward<F>(
         &self,
         inputs: &[(Vec<f32>, Shape)],
@@ -228,7 +232,7 @@ impl<D: Kernels> Trial<'_, D> {
         Ok((values, gradients.collect::<Result<_>>()?))
     }
 
-    /// Values, and central differences of their weighted sum.
+    /// Values of `f`, and gradients of their randomly weighted sum by central differences.
     fn differences<F>(
         &self,
         mut inputs: Vec<(Vec<f32>, Shape)>,
@@ -265,7 +269,7 @@ impl<D: Kernels> Trial<'_, D> {
         Ok((values, gradients))
     }
 
-    /// Values and gradients sample by sample; the gradients of shared inputs add up.
+    /// Values and gradients of `f` computed sample by sample; the gradients of shared inputs are summed.
     fn samples<F>(
         &self,
         leaves: &[Leaf],
@@ -306,7 +310,7 @@ impl<D: Kernels> Trial<'_, D> {
     }
 }
 
-/// Seed of the weights of a result.
+/// Seed of the random gradient of a result.
 const WEIGHTS: u64 = 99;
 
 /// `len` values, uniform in (-1, 1).

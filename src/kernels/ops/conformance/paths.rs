@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use super::{Answer, Case, Leaf, Trial, batch, leaf, random, weight};
 use crate::ops::{
-    KernelLoss, KernelOptions, KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result,
-    SignatureLoss, SignatureSize, Var, add, euler_maruyama, kernel_loss, pointwise_network,
-    signature_loss, signature_projection,
+    KernelOptions, KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result,
+    SignatureKernelLoss, SignatureLoss, SignatureSize, Var, add, euler_maruyama, kernel_loss,
+    pointwise_network, signature_loss, signature_projection,
 };
 
-/// Points of a path of the losses.
+/// Number of points of a path in the losses, for the three sizes.
 const POINTS: [usize; 3] = [4, 17, 17];
 
 pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
@@ -55,7 +55,8 @@ fn generators<D: Kernels>() -> Vec<Case<D>> {
             for (inputs, outputs) in [(2, hidden), (hidden, hidden), (hidden, 3)] {
                 leaves.extend([weight([inputs, outputs], inputs), leaf([outputs])]);
             }
-            // A value near 0 is on one side of it in one arithmetic and on the other in another: of many, none may be there.
+            // Biases are shifted so that no value before a ReLU is near 0: rounding could make it positive on one
+            // device only.
             let distances = t.pick([3.0, 8.0], [3.0, 8.0], [3.0, 8.0]);
             t.gradients(&leaves, |pass, x| {
                 let point = x[0].detach(pass.device())?;
@@ -71,7 +72,7 @@ fn generators<D: Kernels>() -> Vec<Case<D>> {
 
 fn losses<D: Kernels>() -> Vec<Case<D>> {
     vec![
-        Case::new("kernel_loss", "KernelLossKernel", |t| {
+        Case::new("kernel_loss", "SignatureKernelLossKernel", |t| {
             let (count, points) = (t.pick(3, 9, 9), t.pick(POINTS[0], POINTS[1], POINTS[2]));
             let statistic = t.pick(
                 KernelStatistic::Scoring,
@@ -85,7 +86,7 @@ fn losses<D: Kernels>() -> Vec<Case<D>> {
                 paths: count,
             };
             t.gradients(&[generated(count, points)], |pass, x| {
-                let loss = KernelLoss::new(statistic, options, &real(count, points));
+                let loss = SignatureKernelLoss::new(statistic, options, &real(count, points));
                 kernel_loss(pass, &x[0], &Rc::new(loss))
             })
         }),
@@ -111,7 +112,7 @@ fn on_signatures<D: Kernels>(
     })
 }
 
-/// Drift or diffusion.
+/// Inputs of one field (drift or diffusion) of Euler–Maruyama: weight and bias of every layer.
 fn field(hidden: usize) -> [Leaf; 6] {
     [
         weight([2, hidden], 2),
@@ -135,7 +136,7 @@ fn generated(count: usize, points: usize) -> Leaf {
     leaf([count, points - 1])
 }
 
-/// Paths to compare to.
+/// Reference paths for the losses.
 fn real(count: usize, points: usize) -> PathBatch {
     let steps = points - 1;
     PathBatch::generated(&random(count * steps, 77), steps)

@@ -11,7 +11,7 @@ fn answer(case: &Case<TestDevice>, size: Size, property: Property) -> Answer {
     answer.unwrap_or_else(|error| panic!("{}: {error}", case.name))
 }
 
-/// Panics unless all values are as expected, to `tolerance` of the greatest of a part.
+/// Panics unless all values are as expected, up to `tolerance` times the largest expected value of each part.
 #[track_caller]
 fn assert_near(case: &str, found: &Answer, expected: &Answer, tolerance: f32) {
     for ((part, found), (_, expected)) in found.iter().zip(expected) {
@@ -29,7 +29,7 @@ fn assert_near(case: &str, found: &Answer, expected: &Answer, tolerance: f32) {
     }
 }
 
-/// Says what was checked: `--nocapture` lists every operation, property and device.
+/// Prints what was checked: `--nocapture` lists every operation, property and device.
 fn tell(case: &Case<TestDevice>, property: &str) {
     let device = std::any::type_name::<TestDevice>();
     let device = device.rsplit("::").next().unwrap_or(device);
@@ -40,7 +40,8 @@ fn has_gradient(answer: &Answer) -> bool {
     answer.iter().any(|(part, _)| part.starts_with("gradient"))
 }
 
-/// Operations that hold an input constant (the noise, x, a dilation) or jump; their own tests check their gradients.
+/// Operations that treat an input (the noise, x, a dilation) as a constant, or are not continuous; their own tests
+/// check their gradients.
 const WITHOUT_DIFFERENCES: [&str; 4] = [
     "euler_maruyama",
     "physics",
@@ -86,7 +87,7 @@ fn a_batch_is_its_samples() {
     assert!(checked > 30, "{checked} operations");
 }
 
-/// On the stand-in for a GPU, also with its blocks and threads in the other order.
+/// On the stand-in for a GPU, the run with two threads also reverses the order of blocks and threads.
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
     let arithmetics = [Arithmetic::Single, Arithmetic::Bfloat];

@@ -169,7 +169,7 @@ fn part(name: &str, values: Vec<f32>) -> (String, Vec<f32>) {
     (name.to_owned(), values)
 }
 
-/// Number of values with other bits: 0 on every device that keeps them.
+/// Number of values whose bits differ between `before` and `after`.
 fn changed(before: &[f32], after: &[f32]) -> f32 {
     let pairs = before.iter().zip(after);
     pairs.filter(|(b, a)| b.to_bits() != a.to_bits()).count() as f32

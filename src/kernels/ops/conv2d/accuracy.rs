@@ -1,4 +1,4 @@
-//! The CPU's algorithms against sums in f64, on odd sizes and on the shapes of models.
+//! Errors of the CPU's convolution algorithms against sums in f64, on odd sizes and on the shapes of models.
 
 use super::*;
 use crate::ops::testing::{self, filled};
@@ -10,7 +10,7 @@ const ALGORITHMS: [Convolution; 4] = [
     Convolution::Winograd5,
 ];
 
-/// Result, input's gradient and filter's gradient.
+/// Result, gradient of the input, and gradient of the filter.
 type Results<T> = [Vec<T>; 3];
 
 /// Batch, height and width, channels in and out, padding of a 3×3 convolution with stride 1.
@@ -23,7 +23,7 @@ impl Case {
         (h + 2 * padding - 2, w + 2 * padding - 2)
     }
 
-    /// Data, filter, and gradient of the result.
+    /// Input, filter, and gradient of the result; deterministic test values.
     fn values(self) -> [Vec<f32>; 3] {
         let (Self(batch, (h, w), (c, k), _), (ho, wo)) = (self, self.output());
         [
@@ -93,7 +93,7 @@ impl Case {
         })
     }
 
-    /// Prints the errors, and fails if one is not below the algorithm's bound.
+    /// Prints the three errors of an algorithm; panics if one of them is not below the algorithm's bound.
     fn check(self, algorithm: Convolution) {
         let (errors, bound) = (self.errors(algorithm), bound(algorithm));
         println!("{self:?}, {algorithm:?}: {}", told(errors));
@@ -109,7 +109,7 @@ fn told([y, grad_x, grad_weight]: [f64; 3]) -> String {
     format!("{y:.1e} / {grad_x:.1e} / {grad_weight:.1e}")
 }
 
-/// Bound of the relative error of each algorithm.
+/// Upper bound of an algorithm's error relative to the largest value, as [`Case::errors`] measures it.
 fn bound(algorithm: Convolution) -> f64 {
     match algorithm {
         Convolution::Auto | Convolution::Direct | Convolution::Winograd2 => 1e-6,
@@ -138,7 +138,7 @@ fn odd_sizes_are_as_accurate_as_any() {
     }
 }
 
-/// Filters transformed block by block, with partial blocks of channels and every padding.
+/// Shapes with few tiles and many channels, which transform the filter block by block: partial blocks, every padding.
 #[test]
 fn few_tiles_of_many_channels_are_as_accurate_as_any() {
     let cases = [
@@ -153,7 +153,7 @@ fn few_tiles_of_many_channels_are_as_accurate_as_any() {
     }
 }
 
-/// The figures of `winograd`'s documentation: `cargo test --lib accuracy -- --nocapture` prints them.
+/// Prints the table of `winograd`'s documentation (`cargo test --lib accuracy -- --nocapture`) and checks its bounds.
 #[test]
 fn errors_of_the_shapes_of_models_are_bounded() {
     let cases = [

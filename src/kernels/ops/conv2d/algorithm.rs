@@ -1,4 +1,4 @@
-//! [`Convolution`]: how the CPU convolves, and the choice by shape.
+//! [`Convolution`]: the algorithm of convolutions on the CPU, and its automatic choice by shape.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -36,9 +36,9 @@ pub enum Convolution {
     Winograd5,
 }
 
-/// Costs in units of one multiply-add of a large product on one core: measured (AVX-512, 2 MiB of L2 cache per core,
-/// 110 GFLOP/s, so a unit is 18 ps) on the shapes of the U-Net, caches cold. They need not be exact: where the decision is
-/// close, the algorithms differ little.
+/// Costs in units of one multiply-add of a large product on one core. Measured with AVX-512, 2 MiB of L2 cache per
+/// core, 110 GFLOP/s (a unit is 18 ps) and cold caches, on the shapes of the U-Net. They need not be exact: where two
+/// costs are close, the algorithms take about the same time.
 mod cost {
     /// Cost of a multiply-add of a direct convolution, including losses at row ends and to the memory layout.
     pub(super) const DIRECT: f64 = 1.15;
@@ -46,21 +46,22 @@ mod cost {
     pub(super) const DIRECT_BF16: f64 = 0.65;
     /// Cost of a multiply-add of a direct convolution in bf16 by AMX.
     pub(super) const DIRECT_AMX: f64 = 0.15;
-    /// Cost of copying one channel of a pixel of input or result to the layout for direct products.
+    /// Cost of copying one channel of a pixel of input or result to or from the memory layout of direct products.
     pub(super) const PIXEL: f64 = 25.0;
-    /// Cost of transforming one channel of a point of data or results.
+    /// Cost of transforming one channel of one point of a Winograd tile, of the data or of the results.
     pub(super) const POINT: f64 = 25.0;
-    /// Cost of transforming a point of a filter, and reading it again from outside the L2 cache.
+    /// Cost of transforming one point of a filter for one pair of channels and reading it again from outside the L2
+    /// cache.
     pub(super) const FILTER: f64 = 65.0;
-    /// Cost of transforming a point of a filter that stays in the L2 cache, when tiles are few.
+    /// As [`FILTER`], if the transformed filter stays in the L2 cache, as it does with few tiles.
     pub(super) const FILTER_NEAR: f64 = 25.0;
     pub(super) const CALL: f64 = 20_000.0;
-    /// Products with fewer channels take as long as with this number.
+    /// A product with fewer channels takes as long as one with this number of channels.
     pub(super) const CHANNELS: usize = 16;
 }
 
 impl Convolution {
-    /// The name in a manifest.
+    /// Name of the algorithm in a manifest.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -71,13 +72,13 @@ impl Convolution {
         }
     }
 
-    /// Whether the shape decides.
+    /// Whether the algorithm is chosen by the convolution's shape.
     pub fn is_auto(self) -> bool {
         self == Self::Auto
     }
 
-    /// The Winograd algorithm for a convolution of this size, `None` for direct. It takes stride 1, dilation 1 and one
-    /// group.
+    /// The Winograd tile with which this choice computes a convolution of this size; `None` for the direct algorithm.
+    /// Winograd's algorithms take 3×3 kernels with stride 1, dilation 1 and one group only.
     pub(super) fn tile(self, size: &Conv2dSize) -> Option<Tile> {
         let is_plain = Conv2dOptions {
             padding: 0,
@@ -100,7 +101,7 @@ thread_local! {
     static USED: RefCell<BTreeSet<Convolution>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Records that the CPU used `tile` on this thread.
+/// Records that this thread computed a convolution on the CPU with the Winograd tile `tile`, or directly if `None`.
 pub(super) fn note_use(tile: Option<Tile>) {
     let algorithm = match tile {
         None => Convolution::Direct,
@@ -111,7 +112,7 @@ pub(super) fn note_use(tile: Option<Tile>) {
     USED.with_borrow_mut(|used| used.insert(algorithm));
 }
 
-/// Algorithms that the CPU used for convolutions and gradients on this thread since the last call, most accurate first.
+/// The algorithms of the CPU's convolutions on this thread since the last call, most accurate first, each once.
 pub fn take_convolutions() -> Vec<Convolution> {
     USED.take().into_iter().collect()
 }
@@ -129,8 +130,8 @@ fn channels(size: &Conv2dSize) -> (f64, f64) {
 }
 
 fn direct(size: &Conv2dSize) -> f64 {
-    // With few channels the direct product is less affected than Winograd's, since its rows contain the values of three
-    // pixels.
+    // A row of a direct product has the channels of three neighbouring pixels, so that few channels cost it less than
+    // Winograd's products: the channels are not raised to `cost::CHANNELS`.
     let (c, k) = (size.channels.0 as f64, channels(size).1);
     let pixels = (size.batch * size.output.0 * size.output.1) as f64;
     let bf16 = bf16_products().filter(|_| size.arithmetic == Arithmetic::Bfloat);
@@ -142,7 +143,7 @@ fn direct(size: &Conv2dSize) -> f64 {
     pixels * (9.0 * c * k * product + (c + k) * cost::PIXEL) + 3.0 * cost::CALL
 }
 
-/// The cost with tiles of `side × side` results.
+/// Cost of Winograd's algorithm with tiles of `side × side` results.
 fn winograd(size: &Conv2dSize, side: usize) -> f64 {
     let (c, k) = channels(size);
     let tiles = size.batch * size.output.0.div_ceil(side) * size.output.1.div_ceil(side);
@@ -190,15 +191,15 @@ mod tests {
             let size = size(8, side, (c, k), 1);
             assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Five), "{size:?}");
         }
-        // Few tiles: filters are transformed just before use.
+        // With few tiles the filters are transformed block by block, just before use.
         for (side, c, k) in [(10, 256, 256), (10, 512, 256)] {
             let size = size(8, side, (c, k), 1);
             assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Five), "{size:?}");
         }
-        // More images share the cost of the filters.
+        // With more images the cost of transforming the filters is shared by more results.
         let many = size(32, 10, (256, 256), 1);
         assert_eq!(Convolution::Auto.tile(&many), Some(Tile::Five));
-        // Tiles of 4 fit exactly, tiles of 5 do not.
+        // 32 pixels are covered exactly by tiles of 4, but not by tiles of 5.
         let whole = size(8, 32, (64, 64), 1);
         assert_eq!(Convolution::Auto.tile(&whole), Some(Tile::Four));
         for (batch, side, c, k) in [(8, 40, 3, 64), (1, 5, 8, 8), (2, 8, 16, 16)] {

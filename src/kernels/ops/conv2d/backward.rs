@@ -1,4 +1,5 @@
-//! The gradient of a convolution's input on the CPU: convolutions of the result's gradient, one per phase of the stride.
+//! The gradient of a convolution's input on the CPU, as convolutions of the result's gradient. With stride s there is
+//! one for each of the s² remainders ("phases") of a pixel's row and column modulo s.
 
 use super::direct::{POSITIONS, convolve, convolve_chunk};
 use super::windows::{Chunk, Windows};
@@ -6,8 +7,9 @@ use super::{Conv2dOptions, Conv2dSize};
 use crate::ops::gemm::{Accumulate, Matrix, even_chunk, with_stacked};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 
-/// The taps along one axis that reach padded pixels ≡ phase modulo the stride: `first + n · step` for n from 0 to `count`.
-/// The pixel `phase + stride · v` meets tap n of the result `v − shift − n · dilation`.
+/// The taps of the kernel along one axis that meet the padded pixels whose index is `phase` modulo the stride: taps
+/// `first + n · step` for n from 0 to `count`. Tap n of the result `v − shift − n · dilation` reads the pixel
+/// `phase + stride · v`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Taps {
     first: usize,
@@ -27,7 +29,8 @@ impl Taps {
             .find(|d| stride % d == 0 && dilation % d == 0)
             .unwrap_or(1);
         let step = stride / common;
-        // Tap r lies r · dilation pixels after the first; the remainders repeat after `step` taps.
+        // Tap r reads the pixel r · dilation after that of tap 0; these distances modulo the stride repeat after `step`
+        // taps.
         let first = (0..step)
             .find(|r| r * dilation % stride == phase)
             .unwrap_or(kernel);
@@ -41,8 +44,8 @@ impl Taps {
     }
 }
 
-/// The gradient of the input at padded rows and columns ≡ `at` modulo the stride: a stride-1 convolution of the result's
-/// gradient with the taps of that phase, turned by 180° and with their channels exchanged.
+/// The gradient of the input pixels whose padded row and column are `at` modulo the stride: a stride-1 convolution of
+/// the result's gradient with the taps of that phase, rotated by 180° and with input and output channels exchanged.
 struct Phase {
     at: (usize, usize),
     taps: (Taps, Taps),
@@ -50,7 +53,7 @@ struct Phase {
 }
 
 impl Phase {
-    /// The phase at `at`; `None` if it has no taps or pixels.
+    /// The phase of the pixels whose row and column are `at` modulo the stride; `None` if it has no taps or no pixels.
     fn new(size: &Conv2dSize, at: (usize, usize)) -> Option<Self> {
         let (stride, padding) = (size.options.stride, size.options.padding);
         let (down, across) = (
@@ -58,7 +61,7 @@ impl Phase {
             Taps::new(size.kernel.1, at.1, size.options),
         );
         let kernel = (down.count, across.count);
-        // With stride 1 the first `padding` results would be gradients of the padding: they are skipped.
+        // With stride 1 the first `padding` results would be gradients of padding pixels: they are not computed.
         let skipped = if stride == 1 { padding } else { 0 };
         let results = |input: usize, at: usize| {
             (input + padding - skipped)
@@ -87,13 +90,14 @@ impl Phase {
         })
     }
 
-    /// Number of rows of this phase's weights, `(kh · kw · K, C)`.
+    /// Number of rows of the matrix of this phase's weights, which is `(kh · kw · K, C)`.
     fn rows(&self, size: &Conv2dSize) -> usize {
         self.windows.kernel.0 * self.windows.kernel.1 * size.channels.1
     }
 }
 
-/// The taps of one phase, turned by 180° and with their channels exchanged: each `(K, C)`, the last one first.
+/// The weight matrices of the taps of one phase, `(K, C)` each, from the last tap to the first: the kernel rotated by
+/// 180°, with input and output channels exchanged.
 fn turned_taps<'w>(
     weight: &'w [f32],
     size: &Conv2dSize,
@@ -112,13 +116,14 @@ fn turned_taps<'w>(
     })
 }
 
-/// The weights of a convolution with stride 1 turned by 180° and with their channels exchanged, `(kh, kw, K, C)`.
+/// The weights for the gradient of the input, with stride 1: `kh · kw` matrices `(K, C)`, the kernel rotated by 180°
+/// and with input and output channels exchanged.
 pub(super) fn turned<'w>(weight: &'w [f32], size: &Conv2dSize) -> Vec<Matrix<'w>> {
     let taps = |kernel| Taps::new(kernel, 0, size.options);
     turned_taps(weight, size, (taps(size.kernel.0), taps(size.kernel.1))).collect()
 }
 
-/// Adds to `grad_x`, or replaces it, for a convolution with stride 1.
+/// The input's gradient with stride 1: overwrites `grad_x` or is added to it, as `accumulate` says.
 pub(super) fn backward_plain(
     grad: &[f32],
     weight: &[f32],
@@ -144,8 +149,8 @@ pub(super) fn backward_plain(
     });
 }
 
-/// Adds to `grad_x`, or replaces it, for a convolution with a stride above 1: all phases of a few images, which stay in the
-/// cache meanwhile.
+/// The input's gradient with a stride above 1: overwrites `grad_x` or is added to it, as `accumulate` says. All phases
+/// of a few images are computed before the next images, so that these images stay in the cache.
 pub(super) fn backward_strided(
     grad: &[f32],
     weight: &[f32],
@@ -155,7 +160,7 @@ pub(super) fn backward_strided(
     let stride = size.options.stride;
     let all = (0..stride * stride).map(|i| (i / stride, i % stride));
     let phases: Vec<Phase> = all.filter_map(|at| Phase::new(size, at)).collect();
-    // Every pixel belongs to one phase; if some phases are missing, some pixels are not written.
+    // Every pixel belongs to exactly one phase. If phases without taps are missing, their pixels are not written below.
     let is_whole = phases.len() == stride * stride;
     let writes = accumulate == Accumulate::Replace && is_whole;
     let image = size.input.0 * size.input.1 * size.channels.0;
@@ -199,7 +204,8 @@ fn add_row(target: &mut [f32], values: &[f32]) {
     }
 }
 
-/// Writes or adds the results `values: (W', C)` of row `row` of a phase to every `stride`-th pixel of their row of `grad_x`.
+/// Writes the results `values: (W', C)` of row `row` of a phase to every `stride`-th pixel of one row of `grad_x`, or
+/// adds them if `writes` is false.
 #[inline(always)]
 fn scatter_row(
     grad_x: &mut [f32],
@@ -211,7 +217,7 @@ fn scatter_row(
 ) {
     let (stride, padding) = (size.options.stride, size.options.padding);
     let ((h, w), c) = (size.input, size.channels.0);
-    // Results of padded pixels are left out.
+    // Gradients of padding pixels are discarded.
     let Some(y) = (at.0 + stride * row)
         .checked_sub(padding)
         .filter(|y| *y < h)

@@ -1,4 +1,4 @@
-//! Convolution on the CPU: selects the algorithm.
+//! Convolution on the CPU: selects the algorithm by [`super::Convolution`] and shape, and calls its implementation.
 
 use dfdx::tensor::Cpu;
 
@@ -11,7 +11,7 @@ use crate::ops::gemm::{Accumulate, Matrix, with_right};
 use crate::ops::parallel::PRODUCT_FLOP;
 use crate::ops::{PooledBuffer, Result};
 
-/// The largest number of partial weight gradients.
+/// The largest number of parts of a batch whose weight gradients are computed separately and then summed.
 const SEGMENTS: usize = 8;
 impl Conv2dKernel for Cpu {
     fn conv2d(
@@ -21,7 +21,7 @@ impl Conv2dKernel for Cpu {
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(size.output_shape().len())?;
+        let mut y = self.uninit_buffer(size.output_shape().len())?;
         note_use(if size.is_depthwise() {
             None
         } else {
@@ -54,7 +54,7 @@ impl Conv2dKernel for Cpu {
     }
 }
 
-/// The convolution, plus the bias.
+/// `y = conv(x, weight) + bias`.
 fn forward(size: &Conv2dSize, x: &[f32], weight: &[f32], bias: Option<&[f32]>, y: &mut [f32]) {
     if size.is_depthwise() {
         return depthwise::forward(size, x, weight, bias, y);
@@ -88,7 +88,7 @@ fn forward(size: &Conv2dSize, x: &[f32], weight: &[f32], bias: Option<&[f32]>, y
     });
 }
 
-/// Adds the gradient of the input to `grad_x`, or replaces it.
+/// The input's gradient: overwrites `grad_x` or is added to it, as `accumulate` says.
 fn backward_x(
     size: &Conv2dSize,
     grad: &[f32],
@@ -117,7 +117,7 @@ fn backward_x(
     }
 }
 
-/// Adds the gradient of the weight to `grad_weight`, or replaces it.
+/// The weight's gradient: overwrites `grad_weight` or is added to it, as `accumulate` says.
 fn backward_weight(
     size: &Conv2dSize,
     x: &[f32],
@@ -146,7 +146,8 @@ fn backward_weight(
     } else {
         1
     };
-    // Partial results are worthwhile if they are small compared with the factors.
+    // Partial weight gradients, which must be stored and summed, pay off only if they are smaller than input and
+    // result.
     let values = size.batch * size.output.0 * size.output.1 * (c + k);
     if parallel && (segments == 1 || 2 * segments * grad_weight.len() > values) {
         by_rows(&windows, x, grad, k, (grad_weight, accumulate));

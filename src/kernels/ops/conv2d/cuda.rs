@@ -1,5 +1,5 @@
-//! Convolution on CUDA: by cuDNN if it is installed and supports the size, otherwise by im2col and matrix products; depthwise
-//! by own kernels.
+//! Convolution on CUDA: by cuDNN if it is installed and supports the size, otherwise by im2col and matrix products.
+//! Depthwise convolutions are computed by Fieldtrial's own kernels.
 
 mod depthwise;
 mod library;
@@ -21,7 +21,7 @@ impl Conv2dKernel for Cuda {
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(size.output_shape().len())?;
+        let mut y = self.uninit_buffer(size.output_shape().len())?;
         if size.is_depthwise() {
             depthwise::forward(x, weight, bias, size, &mut y)?;
         } else if !library::forward(x, weight, bias, size, &mut y)? {

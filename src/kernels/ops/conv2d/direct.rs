@@ -1,5 +1,6 @@
-//! The direct convolution on the CPU: one matrix product per filter row (with a dilation per tap) and chunk of result rows, on the
-//! layout of [`super::windows`]. No im2col: the windows overlap in memory.
+//! The direct convolution on the CPU: for each chunk of result rows one matrix product per filter row (with a dilation,
+//! one per tap), on the memory layout of [`super::windows`]. Unlike im2col it copies no windows: they overlap in
+//! memory.
 
 use super::windows::{Chunk, Factor, Windows};
 use crate::ops::gemm::{
@@ -10,13 +11,14 @@ use crate::ops::parallel::for_each_chunk_if;
 use crate::ops::scratch::{with_half_scratch, with_scratch};
 use crate::ops::simd::simd;
 
-/// Approximate positions of a chunk of results: its windows and results stay in the L2 cache.
+/// Approximate number of result pixels of a chunk, so that its input and results stay in the L2 cache.
 pub(super) const POSITIONS: usize = 320;
 
-/// Approximate rows of a block of the weight gradient.
+/// Approximate number of rows of the weight gradient that one task of [`by_rows`] computes.
 const BLOCK: usize = 192;
 
-/// Convolves x, on several threads if it is `large`, and calls `store` with every row of results, `(W', K)`, and its slice of `y`.
+/// Convolves x, on several threads if `large`. Calls `store` with the slice of `y` that belongs to a row of results,
+/// and with that row's values, `(W', K)`.
 pub(super) fn convolve(
     windows: &Windows,
     x: &[f32],
@@ -56,7 +58,8 @@ pub(super) fn convolve(
     });
 }
 
-/// Convolves the input of a chunk and calls `store` with the position and the values of every row of results.
+/// Convolves the input of a chunk; calls `store` with the index of every row of results in the chunk and the row's
+/// values.
 pub(super) fn convolve_chunk(
     chunk: &Chunk<'_>,
     x: &[f32],
@@ -75,7 +78,7 @@ pub(super) fn convolve_chunk(
     });
 }
 
-/// The products of a chunk, one for each filter row or tap.
+/// Sums the products of a chunk, one for each filter row or, with a dilation, each tap, in `results`.
 fn multiply(chunk: &Chunk<'_>, x: &[f32], weight: Right<'_>, results: &mut MatrixMut<'_>) {
     let Factor { columns, step, .. } = chunk.factor_at(0);
     if let Some(tiles) = weight.tiles(columns, step) {
@@ -106,7 +109,7 @@ fn multiply(chunk: &Chunk<'_>, x: &[f32], weight: Right<'_>, results: &mut Matri
     });
 }
 
-/// The weight gradient as a sum of partial results, each over `images` images.
+/// The weight's gradient as a sum of partial gradients, each over `images` images; all of them are in memory at once.
 pub(super) fn by_segments(
     windows: &Windows,
     x: &[f32],
@@ -144,7 +147,7 @@ pub(super) fn by_segments(
     });
 }
 
-/// The weight gradient in blocks of its rows, each over the whole batch.
+/// The weight's gradient in blocks of its rows; each block is summed over the whole batch by one task.
 pub(super) fn by_rows(
     windows: &Windows,
     x: &[f32],
@@ -172,7 +175,8 @@ pub(super) fn by_rows(
     });
 }
 
-/// Calls `work` with the layout of a chunk's input and its gradient, one row per position.
+/// Calls `work` with a chunk's input and its results' gradient, both laid out as in [`super::windows`]; one row per
+/// position.
 fn with_factors<R>(
     chunk: &Chunk<'_>,
     x: &[f32],

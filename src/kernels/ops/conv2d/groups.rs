@@ -1,5 +1,5 @@
-//! Convolutions on the CPU whose channels are cut into groups: the channels of each group are copied together, and every
-//! group is convolved as if it were alone.
+//! Convolutions on the CPU whose channels are in groups: the channels of each group are copied to contiguous memory,
+//! and every group is convolved separately.
 
 use super::Conv2dSize;
 use crate::ops::chunks::for_rows;
@@ -10,8 +10,8 @@ use crate::ops::scratch::with_scratch;
 /// Number of values that one task copies at a time; they stay in the L2 cache while the groups read their channels.
 const BLOCK: usize = 1 << 15;
 
-/// Calls `convolve` with the number of every group, the size of its convolution, both of its inputs and its result.
-/// Each of the three is given with its number of channels per group.
+/// Calls `convolve` for every group with its index, the size of one group's convolution, the group's part of both
+/// inputs and of the result. Each of the three slices is given with its number of channels per group.
 pub(super) fn for_each_group(
     size: &Conv2dSize,
     [(a, a_channels), (b, b_channels)]: [(&[f32], usize); 2],
@@ -83,7 +83,7 @@ fn scatter(
     });
 }
 
-/// Copies the first values of `from`; for a few values a loop is faster than a call.
+/// Copies the first `to.len()` values of `from`. A loop, since for few values it is faster than a call of `memcpy`.
 #[inline(always)]
 fn copy_few(to: &mut [f32], from: &[f32]) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);

@@ -1,8 +1,9 @@
 // Convolution. Images are (B, H, W, C), weights (kh, kw, C/groups, K), windows as rows of a matrix
 // (B H' W', groups kh kw C/groups).
 
-// The windows of result row `blockIdx.x` (image by image) in filter row `blockIdx.y`. A window's tap is contiguous in the
-// image and, group by group, in the matrix, so that neighbouring threads touch neighbouring values of both.
+// Copies the windows (im2col) of result row `blockIdx.x`, counted over all images, in filter row `blockIdx.y`. The
+// channels of a tap are contiguous in the image and, within a group, in the matrix, so that neighbouring threads access
+// neighbouring values of both.
 KERNEL conv2d_windows(const float *restrict x, float *restrict windows, int height, int width, int channels,
                       int out_height, int out_width, int kernel_height, int kernel_width, int stride, int padding,
                       int dilation, int groups) {
@@ -23,8 +24,9 @@ KERNEL conv2d_windows(const float *restrict x, float *restrict windows, int heig
     }
 }
 
-// Writes or adds to the pixels of input row `blockIdx.x` what all windows that they lie in have for them, in the order of
-// the windows' rows and columns. `grad_x` begins at the first image whose windows these are.
+// The gradient of the pixels of input row `blockIdx.x`: the sum over all windows that contain a pixel, in the order of
+// the windows' rows and columns; written or, with `adds`, added. `windows` are those of the images from `first_image`
+// on.
 KERNEL conv2d_gather(const float *restrict windows, float *restrict grad_x, i64 first_image, int height, int width,
                      int channels, int out_height, int out_width, int kernel_height, int kernel_width, int stride,
                      int padding, int dilation, int groups, int adds) {
@@ -49,10 +51,9 @@ KERNEL conv2d_gather(const float *restrict windows, float *restrict grad_x, i64 
     }
 }
 
-// Depthwise: every channel is a group. The number of results of a channel is `each`, so that result k reads channel
-// k / each.
+// Depthwise: every input channel is a group with `each` results, so that result channel k reads input channel k / each.
 
-// Results of row `blockIdx.x` of all images, with their bias (or null).
+// The results of row `blockIdx.x`, counted over all images, plus the bias unless it is null.
 KERNEL conv2d_depthwise(const float *restrict x, const float *restrict weight, const float *restrict bias,
                         float *restrict y, int height, int width, int channels, int out_height, int out_width,
                         int kernel_height, int kernel_width, int stride, int padding, int dilation, int outputs) {
@@ -76,7 +77,7 @@ KERNEL conv2d_depthwise(const float *restrict x, const float *restrict weight, c
     }
 }
 
-// Writes or adds the gradients of the pixels of row `blockIdx.x` of all images.
+// The gradients of the pixels of row `blockIdx.x`, counted over all images; written or, with `adds`, added.
 KERNEL conv2d_depthwise_x(const float *restrict grad, const float *restrict weight, float *restrict grad_x, int height,
                           int width, int channels, int out_height, int out_width, int kernel_height, int kernel_width,
                           int stride, int padding, int dilation, int outputs, int adds) {
@@ -101,8 +102,9 @@ KERNEL conv2d_depthwise_x(const float *restrict grad, const float *restrict weig
     }
 }
 
-// Partial gradients of the weight: of tap `blockIdx.z` for 32 results from 32 `blockIdx.y` on, over the `rows_of_piece`
-// rows of results of all images from piece `blockIdx.x` on. Eight warps share the columns; their sums are added in order.
+// Partial gradients of the weight: of tap `blockIdx.z` for the 32 result channels from 32 `blockIdx.y` on, summed over
+// piece `blockIdx.x`, which has `rows_of_piece` of the result rows of all images. The columns of a row are shared by
+// eight warps, whose sums are added in order.
 KERNEL conv2d_depthwise_weight(const float *restrict x, const float *restrict grad, float *restrict partials, int rows,
                                int rows_of_piece, int height, int width, int channels, int out_height, int out_width,
                                int kernel_height, int kernel_width, int stride, int padding, int dilation,
@@ -129,7 +131,7 @@ KERNEL conv2d_depthwise_weight(const float *restrict x, const float *restrict gr
     partials[((i64)blockIdx.x * gridDim.z + blockIdx.z) * outputs + k] = sum;
 }
 
-// The sum of `pieces` partial gradients of `n` values each.
+// The sum of `pieces` partial gradients of `n` values each; written or, with `adds`, added.
 KERNEL conv2d_depthwise_sum(const float *restrict partials, float *restrict grad_weight, i64 n, int pieces, int adds) {
     FOR_EACH(i, n) {
         float sum = 0.0f;
@@ -157,9 +159,9 @@ KERNEL conv2d_add_bias(const float *restrict bias, float *restrict y, i64 n, u32
     }
 }
 
-// Weights for cuDNN are (K', kh, kw, C'), with zeros for channels from C and K on: the transposed matrix of ours, by tiles
-// of 32 x 32. Tile (x, y) of (kh kw C', K') by the blocks of 256 threads; `tile` has rows of 33, so that columns lie in
-// banks of their own.
+// cuDNN's weights are (K', kh, kw, C'): the transpose of our matrix (kh kw C, K), with zeros for channels from C and K
+// on. Each block of 256 threads loads one 32 x 32 part, (x, y) of the grid, of (kh kw C', K'). The rows of `tile` are
+// 33 values apart, so that the values of a column lie in different banks of shared memory.
 DEVICE void conv2d_load_weight(const float *weight, float *tile, int channels, int outputs, int padded_channels,
                                int rows) {
     int k = blockIdx.y * 32 + threadIdx.x % 32;
@@ -194,7 +196,8 @@ KERNEL conv2d_filter_half(const float *restrict weight, half_t *restrict filter,
     }
 }
 
-// The inverse transform for the gradient of such weights, which replaces the gradient in our layout or is added to it.
+// The inverse of `conv2d_load_weight`, for the gradient in cuDNN's layout: writes `tile` to the gradient in our layout
+// or, with `adds`, adds it.
 DEVICE void conv2d_store_weight(const float *tile, float *grad_weight, int channels, int outputs, int padded_channels,
                                 int rows, int adds) {
     block_wait();
@@ -230,7 +233,8 @@ KERNEL conv2d_add_filter_half(const half_t *restrict grad, float *restrict grad_
     conv2d_store_weight(tile, grad_weight, channels, outputs, padded_channels, rows, adds);
 }
 
-// Pixels rounded to 16 bits, with zeros for channels from `channels` to `padded`; `n` values of the result.
+// Rounds pixels to 16 bits and pads them with zeros from `channels` to `padded` channels; `n` is the number of values
+// of `half`.
 KERNEL conv2d_halve(const float *restrict x, half_t *restrict half, i64 n, u32 channels, u32 padded, int is_bf16) {
     u32 step = blockDim.x % padded, pixels = blockDim.x / padded;
     FOR_EACH_TILE(start, n) {
@@ -254,7 +258,8 @@ KERNEL conv2d_halve(const float *restrict x, half_t *restrict half, i64 n, u32 c
     }
 }
 
-// The inverse, `n` values of the result: with a bias (or null) instead of what stands in `y`, or added to it.
+// The inverse of `conv2d_halve`, plus the bias unless it is null; written to `y` or, with `adds`, added. `n` is the
+// number of values of `y`.
 KERNEL conv2d_widen(const half_t *restrict half, const float *restrict bias, float *restrict y, i64 n, u32 channels,
                     u32 padded, int adds, int is_bf16) {
     u32 step = blockDim.x % channels, pixels = blockDim.x / channels;

@@ -8,14 +8,13 @@
 //! # Shapes
 //! `x: (B, H, W, C)`, `weight: (kh, kw, C/groups, K)` ([`super::Layout::Convolution`]), `bias: (K)`, result
 //! `(B, H', W', K)` with `H' = ⌊(H + 2 padding − dilation (kh − 1) − 1) / stride⌋ + 1`.
-//! # Algorithms
-//! CPU: direct, on the layout of `windows`, or `winograd` for 3×3 kernels with stride 1 and dilation 1; [`Convolution`]
-//! selects one. Channels in groups are copied group by group (`groups`) and convolved so; depthwise convolutions have
-//! kernels of their own (`depthwise`).
-//! CUDA: cuDNN; depthwise by own kernels, in `f32` in every arithmetic.
+//! CPU: direct, on the memory layout of `windows`, or `winograd` for 3×3 kernels with stride 1 and dilation 1;
+//! [`Convolution`] selects the algorithm. Groups of channels are copied to separate memory and convolved one by one
+//! (`groups`); depthwise convolutions have kernels of their own (`depthwise`).
+//! CUDA: cuDNN, or im2col where cuDNN does not support the size; depthwise by own kernels, always in `f32`.
 //! # Work
-//! `2 B H' W' K C/groups kh kw` forward (padding counts as data, and every algorithm as the direct one), plus `B H' W' K`
-//! for a bias; backward the same again for each of x and weight that needs a gradient, and for the bias.
+//! Forward `2 B H' W' K C/groups kh kw` (padding counts as data; every algorithm is counted as the direct one), plus
+//! `B H' W' K` for a bias; backward the same again for each of x and weight that needs a gradient, and for the bias.
 //! # Source
 //! PyTorch `torch.nn.functional.conv2d`, channels last.
 
@@ -38,7 +37,7 @@ use super::{
 };
 use crate::device::{Arithmetic, Backend, Buffer, cpu_arithmetic};
 
-/// How a convolution moves over its input.
+/// Hyperparameters of a convolution, as in PyTorch's `conv2d`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conv2dOptions {
     /// Stride in pixels, in both directions.
@@ -65,7 +64,7 @@ impl Default for Conv2dOptions {
 }
 
 impl Conv2dOptions {
-    /// Pixels from the first tap of a kernel of `taps` taps to its last, both included.
+    /// Number of pixels that a dilated kernel of `taps` taps covers along one axis.
     fn extent(&self, taps: usize) -> usize {
         self.dilation * (taps - 1) + 1
     }
@@ -74,7 +73,7 @@ impl Conv2dOptions {
 /// All sizes of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conv2dSize {
-    /// Images.
+    /// Number of images.
     pub batch: usize,
     /// Height and width of the input.
     pub input: (usize, usize),
@@ -86,9 +85,9 @@ pub struct Conv2dSize {
     pub channels: (usize, usize),
     /// Stride, padding, dilation and groups.
     pub options: Conv2dOptions,
-    /// The CPU's algorithm.
+    /// Algorithm on the CPU; CUDA ignores it.
     pub algorithm: Convolution,
-    /// The CPU's arithmetic.
+    /// Arithmetic of the products on the CPU; CUDA ignores it.
     pub arithmetic: Arithmetic,
 }
 
@@ -109,7 +108,7 @@ impl Conv2dSize {
         (self.channels.0 / groups, self.channels.1 / groups)
     }
 
-    /// The convolution of one group.
+    /// The sizes of the convolution of a single group.
     fn of_group(&self) -> Self {
         Self {
             channels: self.group_channels(),
@@ -129,7 +128,7 @@ impl Conv2dSize {
 
 /// Kernels of [`conv2d`] on one device.
 pub trait Conv2dKernel: Backend {
-    /// The convolution.
+    /// The result, `conv(x, weight) + bias`, of shape [`Conv2dSize::output_shape`].
     fn conv2d(
         &self,
         x: &PooledBuffer<Self>,
@@ -138,7 +137,8 @@ pub trait Conv2dKernel: Backend {
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>>;
 
-    /// Adds the gradient of the input to `grad_x`, or replaces it.
+    /// The gradient of `x` from that of the result; the [`Accumulate`] says whether it overwrites `grad_x` or is added
+    /// to it.
     fn conv2d_backward_x(
         &self,
         grad_output: &PooledBuffer<Self>,
@@ -147,7 +147,8 @@ pub trait Conv2dKernel: Backend {
         grad_x: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
-    /// Adds the gradient of the weight to `grad_weight`, or replaces it.
+    /// The gradient of `weight` from that of the result; the [`Accumulate`] says whether it overwrites `grad_weight` or
+    /// is added to it.
     fn conv2d_backward_weight(
         &self,
         x: &PooledBuffer<Self>,
@@ -172,7 +173,7 @@ pub fn conv2d<D: Kernels>(
     conv2d_by(Convolution::Auto, pass, x, weight, bias, options)
 }
 
-/// As [`conv2d`], with a given algorithm.
+/// As [`conv2d`], with a given algorithm on the CPU.
 ///
 /// # Errors
 /// As [`conv2d`].
@@ -285,7 +286,7 @@ fn check<D: Backend>(
     })
 }
 
-/// Height and width of the results on images `x`, or why the sizes do not fit.
+/// Height and width of the result for input `x`; an error says why kernel, stride or padding do not fit.
 fn results(
     x: Shape,
     (h, w): (usize, usize),

@@ -1,4 +1,4 @@
-//! Dilation and groups against PyTorch, finite differences, the definition, and convolutions without them.
+//! Tests of dilation and groups: against PyTorch, finite differences, the definition, and convolutions without them.
 
 use super::tests::{moves, on_each_algorithm, run, tolerance};
 use super::*;
@@ -13,7 +13,7 @@ const fn spread(stride: usize, padding: usize, dilation: usize, groups: usize) -
     }
 }
 
-/// A convolution with the values and gradients that PyTorch gives.
+/// A convolution with the result and gradients that PyTorch computes.
 struct Example {
     options: Conv2dOptions,
     x: [usize; 4],
@@ -24,7 +24,7 @@ struct Example {
     grad_bias: &'static [f32],
 }
 
-/// `((torch.arange(n) * factor) % modulus - shift) / divisor`.
+/// Test values: `((torch.arange(n) * factor) % modulus - shift) / divisor`.
 fn pattern(len: usize, [factor, modulus, shift, divisor]: [usize; 4]) -> Vec<f32> {
     let value = |i| ((i * factor % modulus) as f32 - shift as f32) / divisor as f32;
     (0..len).map(value).collect()
@@ -164,7 +164,7 @@ fn values_and_gradients_are_those_of_pytorch() {
     });
 }
 
-/// Height and width, kernel, channels in and out, groups.
+/// (Height, width), kernel side, channels (in, out), and groups.
 type Dimensions = ((usize, usize), usize, (usize, usize), usize);
 
 /// Dense, in groups, depthwise, depthwise with several results, and channels that are no multiple of a vector.
@@ -179,7 +179,7 @@ const SHAPES: [Dimensions; 8] = [
     ((1, 1), 3, (2, 2), 2),
 ];
 
-/// Every combination of stride, padding and dilation that suits a shape.
+/// Calls `check` with every combination of stride, padding and dilation that is possible for one of [`SHAPES`].
 fn each_case(mut check: impl FnMut(&Conv2dSize)) {
     for (input, kernel, channels, groups) in SHAPES {
         for (stride, dilation, around) in (0..27).map(|n| (n / 9 + 1, n / 3 % 3 + 1, n % 3)) {
@@ -203,7 +203,7 @@ fn each_case(mut check: impl FnMut(&Conv2dSize)) {
     }
 }
 
-/// The definition in f64: the result and both gradients.
+/// The convolution by its definition in f64: the result and the gradients of `x` and `weight`.
 fn definition(x: &[f32], weight: &[f32], grad: &[f32], size: &Conv2dSize) -> [Vec<f32>; 3] {
     let Conv2dSize {
         input: (h, w),
@@ -263,7 +263,7 @@ fn values_and_gradients_are_those_of_the_definition() {
     });
 }
 
-/// Batch and sides, channels in and out, kernel, options; large enough for threads and for partial weight gradients.
+/// Cases: batch, sides and channels, kernel, options; large enough for several threads and partial weight gradients.
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
     let cases = [

@@ -1,4 +1,4 @@
-//! Convolution against PyTorch, finite differences, the definition, and itself.
+//! Tests of the convolution: against PyTorch, finite differences, the definition, and other calls of itself.
 
 use super::*;
 use crate::ops::testing;
@@ -15,7 +15,7 @@ pub(super) const fn moves(stride: usize, padding: usize) -> Conv2dOptions {
     }
 }
 
-/// All algorithms of the CPU; a GPU has others.
+/// All algorithms of the CPU; [`on_each_algorithm`] runs those of a GPU.
 #[cfg(not(feature = "cuda"))]
 const ALGORITHMS: [Convolution; 5] = [
     Convolution::Auto,
@@ -62,7 +62,7 @@ pub(super) fn tolerance(algorithm: Convolution) -> f32 {
     }
 }
 
-/// The definition, term by term.
+/// The convolution by its definition, term by term.
 fn naive(x: &[f32], weight: &[f32], size: &Conv2dSize) -> Vec<f32> {
     let Conv2dSize {
         batch,
@@ -235,7 +235,7 @@ fn a_batch_is_its_samples() {
 
 #[test]
 fn gradients_replace_what_memory_held_and_add_to_what_was_written() {
-    // Large enough for reused memory; kernels and strides that skip pixels; channels that do not fill a vector.
+    // Large enough to reuse memory; kernels and strides that skip pixels; channels that do not fill a vector.
     let cases = [
         (SAME, [2, 13, 11, 33], [3, 3, 33, 17]),
         (SAME, [1, 9, 8, 65], [3, 3, 65, 130]),
@@ -273,13 +273,13 @@ fn gradients_replace_what_memory_held_and_add_to_what_was_written() {
 
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
-    // The first shape sums partial weight gradients, the second cuts the weight gradient's rows.
+    // The first shape sums partial weight gradients, the second computes the weight gradient in blocks of rows.
     let direct = [
         (SAME, [3, 33, 17, 17], [3, 3, 17, 5]),
         (SAME, [2, 5, 5, 96], [3, 3, 96, 65]),
         (HALF, [2, 17, 33, 17], [3, 3, 17, 33]),
     ];
-    // The last has filters that do not fit a cache.
+    // The transformed filter of the last case does not fit into a cache.
     let winograd = [
         (SAME, [3, 33, 17, 17], [3, 3, 17, 5]),
         (SAME, [2, 17, 31, 48], [3, 3, 48, 33]),

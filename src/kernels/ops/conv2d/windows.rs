@@ -1,15 +1,17 @@
-//! How images are laid out in memory so that a convolution is one strided matrix product per filter row.
+//! Memory layout of images in which a convolution is one strided matrix product per filter row.
 //!
-//! Row y of all images of a chunk is contiguous, then row y + 1 of all of them: `(rows, images, columns, C)`. Neighbouring
-//! rows share the zero columns between them: the right padding of one row is the left padding of the next.
-//! The window of a result is then `kw · C` contiguous values in each of `kh` rows, and the next result's window begins
-//! `stride · C` values further on, across images and rows. So for filter row r
+//! Row y of all images of a chunk is contiguous, then row y + 1 of all images: `(rows, images, columns, C)`.
+//! Neighbouring rows share the zero columns between them: the right padding of one row is the left padding of the next.
+//! The window of a result is `kw · C` contiguous values in each of `kh` rows, and the next result's window begins
+//! `stride · C` values further on, also across images and rows; these steps are the layout's positions. So for filter
+//! row r
 //!
 //! `Y += A_r · W_r`, `A_r: (m × kw·C)` with overlapping rows, `W_r: (kw·C × K)`,
 //!
-//! where m counts all positions of the layout; results between rows are discarded (2 % at a width of 40, 9 % at 10).
-//! With a dilation the taps of a row are not contiguous, and there is one such product per tap, `A: (m × C)`.
-//! With a stride, padded rows are split into `stride` planes by their remainder, so that plane row y serves result row y.
+//! where m counts all positions of the layout; results at positions between rows are discarded (2 % at a width of 40, 9
+//! % at 10). With a dilation the taps of a filter row are not contiguous, and each tap has a product of its own,
+//! `A: (m × C)`. With a stride s, the padded rows are split by their index modulo s into s planes, so that row y of a
+//! plane serves result row y.
 
 use std::ops::Range;
 
@@ -22,7 +24,7 @@ pub(super) struct Windows {
     pub(super) batch: usize,
     /// Input height, width, channels.
     pub(super) input: (usize, usize, usize),
-    /// Result height and width; may be smaller or larger than those of the full convolution.
+    /// Height and width of the computed result, which may differ from those of the full convolution.
     pub(super) output: (usize, usize),
     pub(super) kernel: (usize, usize),
     pub(super) stride: usize,
@@ -34,23 +36,24 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Height and width of the kernel in pixels, from its first tap to its last.
+    /// Height and width in pixels that the dilated kernel covers.
     fn extent(&self) -> (usize, usize) {
         let pixels = |taps: usize| self.dilation * (taps - 1) + 1;
         (pixels(self.kernel.0), pixels(self.kernel.1))
     }
 
-    /// Row stride in positions, such that neighbouring rows share their zeros.
+    /// Distance in positions between neighbouring image rows of the layout, which share the zeros between them.
     fn pitch(&self) -> usize {
         let data = (self.padding.1 + self.input.1).div_ceil(self.stride);
-        // The last window may extend into the zeros before the next row, not further.
+        // The last window of a row may extend into the zeros before the next row, but not further.
         let reach =
             (self.stride * (self.output.1 - 1) + self.extent().1).saturating_sub(self.padding.1);
         data.max(self.output.1).max(reach.div_ceil(self.stride))
     }
 }
 
-/// The part of a layout that a product takes: the row of a position has `columns` values, and the next begins `step` values further on.
+/// The part of a layout that is the left matrix of one product: row i begins at value `start + i · step` and has
+/// `columns` values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Factor {
     pub(super) start: usize,
@@ -58,7 +61,7 @@ pub(super) struct Factor {
     pub(super) step: usize,
 }
 
-/// Result rows `rows` of the images `images`: what one thread computes at a time.
+/// The result rows `rows` of each of the images `images`, which one thread computes at a time.
 #[derive(Debug, Clone)]
 pub(super) struct Chunk<'a> {
     windows: &'a Windows,
@@ -79,7 +82,7 @@ impl<'a> Chunk<'a> {
         Self::new(windows, 0..windows.batch, 0..windows.output.0)
     }
 
-    /// Number of products: filter rows, or with a dilation taps.
+    /// Number of products whose sum is the result: one per filter row or, with a dilation, one per tap.
     pub(super) fn products(&self) -> usize {
         let (rows, columns) = self.windows.kernel;
         if self.windows.dilation == 1 {
@@ -97,7 +100,7 @@ impl<'a> Chunk<'a> {
         self.windows.output.1
     }
 
-    /// Number of positions, from the first result to the last.
+    /// Number of positions (steps of `stride` columns) from the first result to the last.
     pub(super) fn positions(&self) -> usize {
         (self.rows.len() * self.images.len() - 1) * self.windows.pitch() + self.windows.output.1
     }
@@ -108,7 +111,7 @@ impl<'a> Chunk<'a> {
         (0..images).flat_map(move |image| (0..rows).map(move |row| (row * images + image) * pitch))
     }
 
-    /// Number of values of one row of the layout: the same row of each image.
+    /// Number of values of one row of the layout, which holds the same row of every image.
     fn row_len(&self) -> usize {
         self.images.len() * self.windows.pitch() * self.windows.stride * self.windows.input.2
     }
@@ -116,7 +119,7 @@ impl<'a> Chunk<'a> {
     fn plane_len(&self) -> usize {
         let (height, width) = self.windows.extent();
         let below = (height - 1) / self.windows.stride;
-        // The last windows reach a kernel's width beyond the last row.
+        // The windows of the last row extend up to a kernel's width beyond that row.
         (self.rows.len() + below) * self.row_len() + width * self.windows.input.2
     }
 
@@ -124,7 +127,7 @@ impl<'a> Chunk<'a> {
         self.windows.stride * self.plane_len()
     }
 
-    /// Copies the input to the layout, on several threads if `parallel`.
+    /// Copies the input to `layout`, with zeros for the padding, on several threads if `parallel`.
     pub(super) fn lay_out(&self, x: &[f32], layout: &mut [f32], parallel: bool) {
         let row_len = self.row_len();
         for (parity, plane) in layout.chunks_exact_mut(self.plane_len()).enumerate() {
@@ -136,7 +139,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// As [`Chunk::lay_out`], rounded to bf16 by `round`.
+    /// As [`Chunk::lay_out`] on one thread, with values rounded to bf16 by `round`.
     pub(super) fn lay_out_rounded(
         &self,
         x: &[f32],
@@ -150,7 +153,8 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Writes row `row` of plane `parity` for every image: zeros, input by `copy`, zeros. Zeros follow the last row.
+    /// Writes row `row` of plane `parity` for every image: zeros on the left, the input by `copy`, zeros on the right.
+    /// Rows of padding, and the remainder after the last row, are zeros.
     fn fill_row<T: Copy>(
         &self,
         x: &[f32],
@@ -178,7 +182,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// The part of the windows in a layout that the product with number `index` reads, one row per position.
+    /// The left matrix of product number `index`, as a view into `layout` with one row per position.
     pub(super) fn factor<'l>(&self, layout: &'l [f32], index: usize) -> Matrix<'l> {
         let Factor {
             start,
@@ -188,7 +192,7 @@ impl<'a> Chunk<'a> {
         Matrix::strided(&layout[start..], self.positions(), columns, step)
     }
 
-    /// Position in the layout of the part for product number `index`.
+    /// Place in the layout of the left matrix of product number `index`.
     pub(super) fn factor_at(&self, index: usize) -> Factor {
         let Windows {
             stride, dilation, ..
@@ -207,7 +211,8 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Copies the gradient of the results (`width` channels) to positions, with zeros between rows.
+    /// Copies the gradient of the results (`width` channels) to `layout`, one row per position, with zeros at positions
+    /// between result rows.
     pub(super) fn lay_out_gradient(
         &self,
         gradient: &[f32],
@@ -227,7 +232,7 @@ impl<'a> Chunk<'a> {
                     self.images.start + index % images,
                     self.rows.start + index / images,
                 );
-                // The last row has no gap after its last result.
+                // The last row has no zeros after its last result.
                 let (values, rest) = target.split_at_mut(row);
                 values.copy_from_slice(&gradient[(image * height + y) * row..][..row]);
                 rest.fill(0.0);

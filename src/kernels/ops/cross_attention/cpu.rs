@@ -22,7 +22,7 @@ impl CrossAttentionKernel for Cpu {
         let mut y = vec![0.0; q.len()];
         let (q, k) = (features(q, size.kind), features(k, size.kind));
         let len = size.queries * size.features;
-        // Several short sequences are processed together, so that vector code is entered less often.
+        // Several short sequences are processed per task, so that vector code is entered less often.
         let together = (CHUNK / len).max(1);
         let large = size.work().forward >= PRODUCT_FLOP as u64;
         for_each_chunk_if(large, &mut y, together * len, |start, y| {
@@ -93,7 +93,7 @@ fn sequence([q, k, v]: [&[f32]; 3], size: CrossAttentionSize, index: usize) -> S
     }
 }
 
-/// The features whose products are the scores: the values themselves, or `elu(x) + 1`.
+/// The features φ whose products are the scores: for softmax the values themselves, for linear attention `elu(x) + 1`.
 fn features(x: &[f32], kind: AttentionKind) -> std::borrow::Cow<'_, [f32]> {
     if kind == AttentionKind::Softmax {
         return x.into();
@@ -110,7 +110,7 @@ fn features(x: &[f32], kind: AttentionKind) -> std::borrow::Cow<'_, [f32]> {
     y.into()
 }
 
-/// Converts gradients of features to gradients of their inputs: the derivative is `min(φ, 1)`.
+/// Converts gradients of the features φ(x) to gradients of x, in place: the derivative is `min(φ, 1)`.
 fn through_features(grad: &mut [f32], features: &[f32]) {
     for_each_chunk(grad, CHUNK, |start, grad| {
         let features = &features[start..start + grad.len()];

@@ -1,4 +1,4 @@
-//! Cross-attention on CUDA: one kernel for few positions, matrix products for many.
+//! Cross-attention on CUDA: a single kernel if there are few positions, matrix products if there are many.
 
 mod linear;
 mod softmax;
@@ -11,7 +11,7 @@ use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::layer_norm::cuda::{ROWS, over_rows};
 
-/// Largest number of position pairs of one head that a warp computes instead of a matrix product.
+/// Largest number of pairs of positions per head for which a warp computes the head without matrix products.
 const SHORT: usize = 256;
 
 impl CrossAttentionKernel for Cuda {
@@ -26,7 +26,7 @@ impl CrossAttentionKernel for Cuda {
                 AttentionKind::Linear => linear::forward(self, inputs, size),
             };
         }
-        let mut y = self.spare_buffer(self.buffer_len(q))?;
+        let mut y = self.uninit_buffer(self.buffer_len(q))?;
         let rows = size.batch * size.queries * size.heads;
         let launch = over_rows("cross_attention_short", rows)
             .shared(ROWS * size.keys * size_of::<f32>())
@@ -57,7 +57,7 @@ impl CrossAttentionKernel for Cuda {
     }
 }
 
-/// Whether one warp computes a whole head, because its positions are too few for the launch of a matrix product.
+/// Whether a warp computes a whole head, because there are too few positions for a matrix product to pay off.
 fn is_short(size: CrossAttentionSize) -> bool {
     size.queries * size.keys <= SHORT
 }

@@ -1,10 +1,10 @@
-// What scores of linear attention are products of: elu(x) + 1. Its slope is the smaller of itself and 1.
+// The feature map of linear attention, elu(x) + 1; without `is_linear`, x itself. Its derivative is min(feature, 1).
 DEVICE float cross_attention_feature(int is_linear, float x) {
     if (!is_linear) return x;
     return x > 0.0f ? x + 1.0f : expf(x);
 }
 
-// The product of a query with a key, for every lane of the warp.
+// The product of a query's features with a key's; every lane of the warp gets it.
 DEVICE float cross_attention_score(const float *restrict q, const float *restrict key, int width, int is_linear) {
     float sum = 0.0f;
     for (int i = threadIdx.x % 32; i < width; i += 32)
@@ -12,7 +12,8 @@ DEVICE float cross_attention_score(const float *restrict q, const float *restric
     return warp_sum(sum);
 }
 
-// The weights of one query's keys, in the warp's part of shared memory; returns what scores were divided by.
+// Writes the attention weights of one query's keys to `weights`, the warp's part of shared memory. Returns the divisor
+// of the weights: the sum of the scores plus eps or, for softmax, the sum of exponentials.
 DEVICE float cross_attention_weigh(const float *restrict q, const float *restrict k, float *weights, int keys,
                                    i64 features, int width, int is_linear, float eps) {
     int lane = threadIdx.x % 32;
@@ -41,7 +42,7 @@ DEVICE float cross_attention_weigh(const float *restrict q, const float *restric
     return sum;
 }
 
-// Few positions: a warp for each query and head, weights in shared memory.
+// Few positions: a warp computes a query in one head, with the weights in shared memory.
 KERNEL cross_attention_short(const float *restrict q, const float *restrict k, const float *restrict v,
                              float *restrict y, i64 rows, int queries, int keys, int heads, int width, int is_linear,
                              float eps) {
@@ -61,9 +62,9 @@ KERNEL cross_attention_short(const float *restrict q, const float *restrict k, c
     }
 }
 
-// With weights p and g = dy . v, the scores' gradients: p (g - sum p g) / sqrt(d) for softmax, (g - sum p g) / sum for
-// linear attention. From the first g on: with one key nothing is left but what eps takes from the weight, where the
-// difference of two nearly equal numbers would leave rounding noise.
+// With weights p and g = dy . v, writes the gradients of the scores: p (g - sum p g) / sqrt(d) for softmax, (g - sum p
+// g) / sum for linear attention. It computes with differences from the first g: with a single key the result is then
+// the exact effect of eps on the weight, not the rounding noise of two nearly equal numbers.
 DEVICE void cross_attention_slopes(const float *restrict dy, const float *restrict v, const float *weights,
                                    float *slopes, int keys, i64 features, int width, int is_linear, float eps,
                                    float sum) {
@@ -82,8 +83,8 @@ DEVICE void cross_attention_slopes(const float *restrict dy, const float *restri
     warp_wait();
 }
 
-// A warp for each sequence and head, so that the gradients of its keys and values have one writer: a lane owns its
-// features. The gradients are zeros before.
+// A warp computes a whole sequence in one head, so that only one warp writes the gradients of a key or value, and each
+// of its lanes the same features. The gradients must be zeros before.
 KERNEL cross_attention_short_backward(const float *restrict q, const float *restrict k, const float *restrict v,
                                       const float *restrict dy, float *restrict dq, float *restrict dk,
                                       float *restrict dv, i64 rows, int queries, int keys, int heads, int width,
@@ -119,7 +120,7 @@ KERNEL cross_attention_short_backward(const float *restrict q, const float *rest
     }
 }
 
-// Many positions: the scores of all pairs stand in memory, a warp for each row of them, in place.
+// Many positions: softmax of the rows of scores in memory, in place, a warp per row.
 KERNEL cross_attention_softmax(float *scores, i64 rows, int keys) {
     int lane = threadIdx.x % 32;
     i64 warps = blockDim.x / 32;
@@ -138,7 +139,7 @@ KERNEL cross_attention_softmax(float *scores, i64 rows, int keys) {
     }
 }
 
-// From the gradients of weights to those of scores, in place: p (g - sum p g).
+// Many positions: converts gradients g of the weights p to gradients of the scores, in place: p (g - sum p g).
 KERNEL cross_attention_softmax_slopes(const float *restrict weights, float *slopes, i64 rows, int keys) {
     int lane = threadIdx.x % 32;
     i64 warps = blockDim.x / 32;
@@ -155,12 +156,12 @@ KERNEL cross_attention_features(const float *restrict x, float *restrict y, i64 
     FOR_EACH(i, n) y[i] = cross_attention_feature(1, x[i]);
 }
 
-// From gradients of features to gradients of what they were made from.
+// Converts gradients of features to gradients of the features' inputs, in place.
 KERNEL cross_attention_through_features(float *restrict grad, const float *restrict features, i64 n) {
     FOR_EACH(i, n) grad[i] *= fminf(features[i], 1.0f);
 }
 
-// [v, 1]: each head's row with a one behind it.
+// Writes [v, 1]: each row of a head, followed by a one.
 KERNEL cross_attention_with_one(const float *restrict v, float *restrict values, i64 n, int width) {
     FOR_EACH(i, n) {
         i64 row = i / (width + 1), column = i - row * (width + 1);
@@ -168,7 +169,7 @@ KERNEL cross_attention_with_one(const float *restrict v, float *restrict values,
     }
 }
 
-// y = a / (w + eps) from rows [a, w], a warp for each row.
+// y = a / (w + eps) for rows [a, w] of `quotients`; a warp per row.
 KERNEL cross_attention_divide(const float *restrict quotients, float *restrict y, i64 rows, int width, float eps) {
     i64 warps = blockDim.x / 32;
     for (i64 row = blockIdx.x * warps + threadIdx.x / 32; row < rows; row += gridDim.x * warps) {
@@ -178,7 +179,7 @@ KERNEL cross_attention_divide(const float *restrict quotients, float *restrict y
     }
 }
 
-// From rows [a, w] to [da, dw], in place: da = dy / (w + eps), dw = -(dy . a) / (w + eps)^2.
+// Replaces rows [a, w] by their gradients [da, dw]: da = dy / (w + eps), dw = -(dy . a) / (w + eps)^2.
 KERNEL cross_attention_divide_backward(float *quotients, const float *restrict dy, i64 rows, int width, float eps) {
     int lane = threadIdx.x % 32;
     i64 warps = blockDim.x / 32;

@@ -1,4 +1,5 @@
-//! Linear attention through the sums of keys and values, `φ(q) (φ(k)ᵀ [v, 1])`: its cost grows with `N + M`.
+//! Linear attention for many positions, through sums over the keys: `φ(q) (φ(k)ᵀ [v, 1])`, whose cost grows with
+//! `N + M`.
 //!
 //! The last column of `[v, 1]` gives the sums of weights, so that numerators and denominators are one product.
 
@@ -22,7 +23,7 @@ pub(super) fn forward(sequence: Sequence<'_>, size: CrossAttentionSize, y: &mut 
     });
 }
 
-/// Writes the gradients of one sequence; for q and k those with respect to their features φ.
+/// Writes the gradients of one sequence; those of q and k are with respect to their features φ.
 ///
 /// With `s = φ(k)ᵀ [v, 1]`, `[a, w] = φ(q) s`, `y = a / (w + ε)`: `da = dy / (w + ε)`, `dw = -(dy · y) / (w + ε)`,
 /// `dφ(q) = [da, dw] sᵀ`, `ds = φ(q)ᵀ [da, dw]`, `dφ(k) = [v, 1] dsᵀ`, `dv = φ(k) ds` without its last column.
@@ -67,7 +68,7 @@ pub(super) fn backward(
     });
 }
 
-/// One head: index of its first feature, and its matrices.
+/// One head: index of its first feature, and its matrices of queries, keys and values.
 struct Head<'a> {
     start: usize,
     q: Matrix<'a>,
@@ -76,7 +77,7 @@ struct Head<'a> {
     values: Matrix<'a>,
 }
 
-/// Calls `work(head, s, φ(q) s)` for every head.
+/// Calls `work(head, s, [a, w])` for every head, with s = `φ(k)ᵀ [v, 1]` and `[a, w]` = `φ(q) s`.
 fn each_head(
     sequence: Sequence<'_>,
     size: CrossAttentionSize,
@@ -120,7 +121,7 @@ fn each_head(
     });
 }
 
-/// Converts `[a, w]` to `[da, dw]`, in place.
+/// Replaces `[a, w]` by its gradient `[da, dw]`; see [`backward`].
 fn to_gradients(quotients: &mut [f32], dy: &[f32], start: usize, size: CrossAttentionSize) {
     let d = size.head_width();
     let rows = quotients

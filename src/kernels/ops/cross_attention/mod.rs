@@ -17,14 +17,14 @@ pub const LINEAR_EPS: f32 = 1e-6;
 pub enum AttentionKind {
     /// `softmax(q kᵀ / √d)`.
     Softmax,
-    /// `φ(q) φ(k)ᵀ` over its row sum plus 1e-6, with `φ(x) = elu(x) + 1`.
+    /// Linear attention: `φ(q) φ(k)ᵀ` divided by its row sum plus 1e-6, with `φ(x) = elu(x) + 1`.
     Linear,
 }
 
 /// The sizes of a cross-attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrossAttentionSize {
-    /// Sequences B.
+    /// Number of sequences B.
     pub batch: usize,
     /// Number N of query positions.
     pub queries: usize,
@@ -44,14 +44,14 @@ impl CrossAttentionSize {
         self.features / self.heads
     }
 
-    /// Factor of the scores of softmax attention: `1 / √d`.
+    /// Factor by which products of queries and keys are multiplied in softmax attention: `1 / √d`.
     #[inline(always)]
     pub fn scale(self) -> f32 {
         1.0 / (self.head_width() as f32).sqrt()
     }
 
-    /// Whether linear attention computes `φ(q) (φ(k)ᵀ v)`, whose cost grows with `N + M`, instead of `(φ(q) φ(k)ᵀ) v`, with
-    /// `N M`: the order with fewer operations.
+    /// Whether linear attention computes `φ(q) (φ(k)ᵀ v)`, whose cost grows with `N + M`, instead of `(φ(q) φ(k)ᵀ) v`,
+    /// whose cost grows with `N M`: the order with fewer operations is taken.
     pub fn sums_keys_first(self) -> bool {
         let (n, m, d) = (self.queries, self.keys, self.head_width());
         self.kind == AttentionKind::Linear && 2 * n * m > (n + m) * (d + 1)
@@ -97,13 +97,13 @@ pub trait CrossAttentionKernel: Backend {
 /// Attention of queries to keys of another sequence (or the same), per head of `d = C / heads` features: softmax
 /// `softmax(q kᵀ / √d) v`, or linear `φ(q) (φ(k)ᵀ v) / (φ(q) · Σ φ(k) + 1e-6)` with `φ(x) = elu(x) + 1`.
 ///
-/// Work: two products, `4 B N M C`, or for linear attention of long sequences `2 B (N + M) C (d + 1)`; 5 per score of
-/// softmax, 2 per value of `φ` and 1 per result of linear attention. Backward computes twice as many products.
+/// Work: two products, `4 B N M C` or, where linear attention sums over keys first, `2 B (N + M) C (d + 1)`; plus 5 per
+/// score of softmax, or 2 per value of `φ` and 1 per result of linear attention. Backward has twice as many products.
 ///
 /// # Shapes
 /// `(B, N, C)` from `q: (B, N, C)`, `k` and `v: (B, M, C)`; in each, head i owns features `i d .. (i + 1) d`.
 /// # Errors
-/// [`OpError::Shape`] when the shapes do not fit together, or C is not heads × a whole number.
+/// [`OpError::Shape`] when the shapes do not fit together, or `heads` does not divide C.
 /// # Source
 /// Vaswani et al. 2017, §3.2; Katharopoulos et al. 2020, §3.2 (linear). The softmax agrees with PyTorch
 /// `F.scaled_dot_product_attention`.
@@ -167,7 +167,7 @@ fn check<D: Backend>(
 #[cfg(test)]
 mod tests;
 
-/// One sequence's queries (or their gradients), keys and values, row-major `(N, C)` and `(M, C)`.
+/// One sequence's queries (or their features), keys and values, row-major, `(N, C)` and `(M, C)`.
 #[derive(Debug, Clone, Copy)]
 struct Sequence<'a> {
     q: &'a [f32],
@@ -175,7 +175,7 @@ struct Sequence<'a> {
     v: &'a [f32],
 }
 
-/// The gradients of one sequence, initially zeros.
+/// The gradients of one sequence's queries, keys and values, to add to; initially zeros.
 #[derive(Debug)]
 struct Gradients<'a> {
     q: &'a mut [f32],

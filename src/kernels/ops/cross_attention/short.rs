@@ -1,11 +1,11 @@
-//! Attention through the scores of all pairs, in loops over a head's features: for few positions, for which calls of
-//! matrix products would cost more than the arithmetic.
+//! Attention through the scores of all pairs, in loops over a head's features. For few positions, where calls of matrix
+//! products would cost more than the arithmetic itself.
 
 use super::{AttentionKind, CrossAttentionSize, Gradients, LINEAR_EPS, Sequence};
 use crate::ops::chunks::dot;
 use crate::ops::math;
 
-/// Adds the result of one sequence to `y`; `scratch` has M values.
+/// Adds the result of one sequence to `y`; `scratch` is working memory of M values.
 #[inline(always)]
 pub(super) fn forward(
     sequence: Sequence<'_>,
@@ -25,7 +25,7 @@ pub(super) fn forward(
     }
 }
 
-/// Adds the gradients of one sequence; for q and k those with respect to their features. `scratch` has 2 M values.
+/// Adds the gradients of one sequence; those of q and k are with respect to their features. `scratch` has 2 M values.
 #[inline(always)]
 pub(super) fn backward(
     sequence: Sequence<'_>,
@@ -41,8 +41,8 @@ pub(super) fn backward(
     }
 }
 
-/// One query: with weights p and `g = dy · v`, the scores' gradients are `p (g - Σ p g) / √d` for softmax and
-/// `(g - Σ p g) / (Σ scores + ε)` for linear attention.
+/// Backward for one query: with weights p and `g = dy · v`, the scores' gradients are `p (g - Σ p g) / √d` for softmax
+/// and `(g - Σ p g) / (Σ scores + ε)` for linear attention.
 #[inline(always)]
 fn backward_row(
     sequence: Sequence<'_>,
@@ -82,9 +82,9 @@ fn backward_row(
     }
 }
 
-/// Subtracts `Σ p g` from every g.
+/// Subtracts `Σ p g` from every g, the values of `slopes`.
 ///
-/// Computed on differences from the first g: with a single key only the effect of ε remains exactly, instead of the
+/// It computes with differences from the first g: with a single key the result is then exactly the effect of ε, not the
 /// difference of two nearly equal numbers.
 #[inline(always)]
 fn center(slopes: &mut [f32], weights: &[f32], kind: AttentionKind, sum: f32) {
@@ -92,7 +92,7 @@ fn center(slopes: &mut [f32], weights: &[f32], kind: AttentionKind, sum: f32) {
     for slope in slopes.iter_mut() {
         *slope -= first;
     }
-    // 1 - Σ p
+    // `missing` is 1 - Σ p.
     let missing = match kind {
         AttentionKind::Softmax => 0.0,
         AttentionKind::Linear => LINEAR_EPS / sum,
@@ -103,7 +103,7 @@ fn center(slopes: &mut [f32], weights: &[f32], kind: AttentionKind, sum: f32) {
     }
 }
 
-/// Computes the weights of the keys for one query in one head; returns the divisor of the scores.
+/// Writes the attention weights of the keys, for one query in one head; returns the divisor of the weights.
 #[inline(always)]
 fn weigh(
     q: &[f32],

@@ -4,11 +4,11 @@ use crate::ops::testing::{self, assert_close, numbers};
 
 const KINDS: [AttentionKind; 2] = [AttentionKind::Softmax, AttentionKind::Linear];
 
-/// Sizes for both orders of linear attention: pairs first, and sums first.
+/// Shapes for which linear attention multiplies queries and keys first (`SHORT`) and sums over keys first (`LONG`).
 const SHORT: [[usize; 3]; 2] = [[2, 3, 8], [2, 1, 6]];
 const LONG: [usize; 3] = [2, 9, 6];
 
-/// More pairs than one warp computes on a GPU.
+/// A shape with more pairs of positions than a GPU computes in one warp.
 const LONGER: [usize; 3] = [2, 17, 6];
 
 fn shapes(q: [usize; 3], keys: usize) -> [Shape; 3] {
@@ -113,7 +113,7 @@ fn check_orders(shape: [usize; 3]) {
     let (long, long_grads) = testing::backward(&whole, &weights, |pass, x| {
         cross_attention(pass, &x[0], &x[1], &x[2], 2, AttentionKind::Linear)
     });
-    // One query at a time is short: N = 1.
+    // With one query at a time the pairs of positions are few, so the other implementation is used.
     let mut key_grads = vec![0.0; b * n * c];
     for row in 0..b * n {
         let (own, sequence) = (
@@ -192,7 +192,7 @@ fn one_value_as_keys_and_values_gets_both_gradients() {
 
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
-    // The GPU stand-in takes minutes for sizes that use several CPU threads.
+    // The GPU stand-in would take minutes for sizes that use several CPU threads.
     let large = [[9000, 1, 64], [3000, 12, 8]];
     let sizes = if cfg!(feature = "cuda") {
         [[9, 1, 64], [5, 20, 8]]

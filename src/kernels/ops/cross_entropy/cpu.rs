@@ -2,7 +2,7 @@
 
 use dfdx::tensor::Cpu;
 
-use super::{ClassShares, ClassTargets, CrossEntropyKernel};
+use super::{ClassTargetWeights, ClassTargets, CrossEntropyKernel};
 use crate::device::{Backend, Buffer};
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
 use crate::ops::gemm::{Accumulate, to_add};
@@ -21,7 +21,7 @@ impl CrossEntropyKernel for Cpu {
             let logits = &logits[first * classes..][..chunk.len()];
             simd!(exponentials(chunk, logits, classes));
         });
-        // `log Σ exp(x) - x[c]` of classes c, before the exponentials are normalised.
+        // The loss `log Σ exp(x) - x[label]` of every row, before its exponentials are normalised.
         let rows = rows_per_chunk(classes);
         let losses = map_chunks(labels.len(), rows, logits.len(), |range| {
             let loss = |row: usize| {
@@ -77,8 +77,8 @@ fn slope(dlogits: &mut [f32], probabilities: &[f32], label: usize, scale: f32) {
     dlogits[label] = own;
 }
 
-/// The loss of a row with smoothing or weights; `log` is `log Σ exp(logits)`.
-fn shared_loss(log: f32, logits: &[f32], label: usize, shares: &ClassShares) -> f64 {
+/// The loss of a row with label smoothing or class weights; `log` is `log Σ exp(logits)`.
+fn shared_loss(log: f32, logits: &[f32], label: usize, shares: &ClassTargetWeights) -> f64 {
     let own = f64::from(shares.own[label]) * f64::from(log - logits[label]);
     if shares.spread_sum == 0.0 {
         // The other terms are skipped instead of multiplied by 0, because 0 times an infinite logit is NaN.
@@ -94,7 +94,7 @@ fn shared_slope(
     dlogits: &mut [f32],
     probabilities: &[f32],
     label: usize,
-    (shares, scale): (&ClassShares, f32),
+    (shares, scale): (&ClassTargetWeights, f32),
 ) {
     let (before, sum) = (dlogits[label], shares.spread_sum + shares.own[label]);
     let values = dlogits.iter_mut().zip(probabilities).zip(&shares.spread);
@@ -121,7 +121,7 @@ fn exponentials(y: &mut [f32], logits: &[f32], classes: usize) {
     }
 }
 
-/// The largest logit; NaN is ignored here; it shows up in the exponentials.
+/// The largest logit of a row. NaN is ignored here, but makes the exponentials NaN.
 #[inline(always)]
 fn highest(row: &[f32]) -> f32 {
     row.iter().copied().fold(f32::NEG_INFINITY, f32::max)

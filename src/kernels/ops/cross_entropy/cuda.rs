@@ -19,7 +19,7 @@ impl CrossEntropyKernel for Cuda {
         targets: &ClassTargets,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let rows = targets.labels.len();
-        let mut probabilities = self.spare_buffer(self.buffer_len(logits))?;
+        let mut probabilities = self.uninit_buffer(self.buffer_len(logits))?;
         let mut partials = Partials::new(rows, ROWS)?;
         let (own, spread) = shares_on_device(targets)?;
         Launch::new("cross_entropy_forward")
@@ -53,7 +53,7 @@ impl CrossEntropyKernel for Cuda {
     }
 }
 
-/// The arrays `own` and `spread` of [`super::ClassShares`] in device memory.
+/// The arrays `own` and `spread` of [`super::ClassTargetWeights`] in device memory.
 type SharesOnDevice = (Option<CudaSlice<f32>>, Option<CudaSlice<f32>>);
 
 /// Uploads the target weights of classes: none without smoothing and weights, no `spread` without smoothing.

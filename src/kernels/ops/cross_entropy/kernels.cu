@@ -1,6 +1,6 @@
-// A warp for each row: the highest logit, the exponentials and their sum, then the probabilities. The losses of a
-// block's rows are summed in f64, as on the CPU. `own` and `spread` are those of `ClassShares`, or null: the label has 1 and
-// other classes have 0.
+// One warp per row: the highest logit, the exponentials and their sum, then the probabilities. The losses of a block's
+// rows are summed in f64, as on the CPU. `own_shares` and `spread` are the fields `own` and `spread` of `ClassTargetWeights`;
+// if both are null, the target is 1 for the label and 0 for other classes.
 KERNEL cross_entropy_forward(const float *restrict logits, const u32 *restrict labels, float *probabilities,
                              double *restrict partials, i64 rows, int classes, const float *restrict own_shares,
                              const float *restrict spread) {

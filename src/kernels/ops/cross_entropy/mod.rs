@@ -5,7 +5,7 @@ mod cpu;
 mod cuda;
 mod targets;
 
-pub use targets::{ClassShares, ClassTargets, CrossEntropyOptions};
+pub use targets::{ClassTargetWeights, ClassTargets, CrossEntropyOptions};
 
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
@@ -37,7 +37,7 @@ pub trait CrossEntropyKernel: Backend {
 /// # Shapes
 /// `(1)` from `logits: (B, K)` and B labels below K.
 /// # Errors
-/// [`OpError::Shape`] when the number of labels is not B, or a label not below K.
+/// [`OpError::Shape`] when the number of labels is not B, or a label is not below K.
 /// # Source
 /// PyTorch `F.cross_entropy(logits, labels)`; rows in f32, their mean in f64.
 pub fn cross_entropy<D: Kernels>(
@@ -50,17 +50,17 @@ pub fn cross_entropy<D: Kernels>(
 
 /// Like [`cross_entropy`], with label smoothing ε and weights w of classes.
 ///
-/// With `l(c) = log Σ exp(logits) - logits[c]` it is `Σ_rows ((1 - ε) w[y] l(y) + ε/K Σ_c w[c] l(c)) / Σ_rows w[y]`, y
-/// the row's label: a mean weighted by the labels' weights, as in PyTorch. So the divisor depends on the labels of the
-/// batch.
+/// With `l(c) = log Σ exp(logits) - logits[c]` the loss is `Σ_rows ((1 - ε) w[y] l(y) + ε/K Σ_c w[c] l(c)) / Σ_rows
+/// w[y]`, y the row's label: a mean weighted by the labels' weights, as in PyTorch. So the divisor depends on the
+/// labels of the batch.
 ///
 /// Work: as [`cross_entropy`]; with label smoothing 3 more per logit forward and 1 more backward.
 ///
 /// # Shapes
 /// `(1)` from `logits: (B, K)`, B labels below K, and K weights or none.
 /// # Errors
-/// [`OpError::Shape`] when the number of labels is not B, a label not below K, or the number of weights neither 0 nor
-/// K.
+/// [`OpError::Shape`] when the number of labels is not B, a label is not below K, or the number of weights is neither 0
+/// nor K.
 /// # Source
 /// PyTorch `F.cross_entropy(logits, labels, weight=w, label_smoothing=ε)`; rows in f32, their sum in f64.
 pub fn cross_entropy_by<D: Kernels>(

@@ -28,12 +28,12 @@ pub struct ClassTargets {
     /// The sum of the labels' weights, by which the sum over rows is divided.
     pub divisor: f64,
     /// Target weights by class; `None` without smoothing and class weights: 1 for the label and 0 for others.
-    pub shares: Option<ClassShares>,
+    pub shares: Option<ClassTargetWeights>,
 }
 
 /// Target weights by class, with label smoothing and class weights.
 #[derive(Debug, Clone)]
-pub struct ClassShares {
+pub struct ClassTargetWeights {
     /// `(1 - ε) w[c]` of every class.
     pub own: Vec<f32>,
     /// `ε w[c] / K` of every class.
@@ -46,7 +46,8 @@ impl ClassTargets {
     /// Targets of `labels`.
     ///
     /// # Errors
-    /// [`OpError::Shape`] when there are no labels, a label is not below `classes`, or the weights are not one for each class.
+    /// [`OpError::Shape`] when there are no labels, a label is not below `classes`, or the number of weights is neither
+    /// 0 nor `classes`.
     pub fn new(labels: &[usize], classes: usize, options: &CrossEntropyOptions) -> Result<Self> {
         let refused = |message| Err(OpError::shape("cross_entropy", message));
         if labels.is_empty() {
@@ -70,7 +71,7 @@ impl ClassTargets {
                 let spread = weights
                     .clone()
                     .map(|weight| smoothing * weight / classes as f64);
-                ClassShares {
+                ClassTargetWeights {
                     own: weights
                         .map(|weight| ((1.0 - smoothing) * weight) as f32)
                         .collect(),

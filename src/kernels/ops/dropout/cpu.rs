@@ -11,7 +11,7 @@ use crate::ops::{GradSlots, Result, Var};
 
 impl DropoutKernel for Cpu {
     fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(x.len())?;
+        let mut y = self.uninit_buffer(x.len())?;
         for_each_chunk(&mut y, CHUNK, |start, y| {
             let x = &x[start..start + y.len()];
             simd!({

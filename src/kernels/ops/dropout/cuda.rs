@@ -15,7 +15,7 @@ const WORDS: usize = 4;
 
 impl DropoutKernel for Cuda {
     fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(self.buffer_len(x))?;
+        let mut y = self.uninit_buffer(self.buffer_len(x))?;
         drop_some(Some(x), None, &mut y, mask)?;
         Ok(y)
     }
@@ -48,8 +48,8 @@ fn dropout_add(device: &Cuda, x: &Buffer<Cuda>, y: &mut Buffer<Cuda>, mask: Mask
     Ok(())
 }
 
-/// Writes kept values, scaled, and zeros elsewhere. Reads `values` or, if they are stored in 16 bits only, `half`;
-/// without either works in place.
+/// Writes kept values, scaled, and zeros elsewhere to `dropped`. The input is `values`, or `half` if the values are
+/// stored in 16 bits only; without either it is `dropped` itself (in place).
 pub(in crate::ops) fn drop_some(
     values: Option<&CudaSlice<f32>>,
     half: Option<&CudaSlice<u16>>,

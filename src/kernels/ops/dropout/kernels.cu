@@ -1,6 +1,7 @@
-// The mask of `philox.rs`: a thread makes the four words of one counter, which are those of four values 16 apart.
+// Dropout with the mask of `philox.rs`: a thread computes the four random words of one counter, for four values 16
+// apart.
 
-// Four words of Philox 4x32-10 under `key`: Salmon et al. 2011.
+// The four random words of Philox 4x32-10 for a key and a counter: Salmon et al. 2011.
 DEVICE void dropout_words(u64 key, u64 counter, u32 *restrict words) {
     u32 x0 = (u32)counter, x1 = (u32)(counter >> 32), x2 = 0, x3 = 0;
     u32 k0 = (u32)key, k1 = (u32)(key >> 32);
@@ -16,14 +17,16 @@ DEVICE void dropout_words(u64 key, u64 counter, u32 *restrict words) {
     words[0] = x0, words[1] = x1, words[2] = x2, words[3] = x3;
 }
 
-// The words of the mask's `counter`, zeros for a threshold of 0, and the place of the first of its four values.
+// Computes the random words of `counter` for the mask, or zeros for a threshold of 0, which keeps all values. Returns
+// the index of the first of the counter's four values.
 DEVICE i64 dropout_mask(u64 key, u32 threshold, i64 counter, u32 *restrict words) {
     words[0] = words[1] = words[2] = words[3] = 0;
     if (threshold) dropout_words(key, (u64)counter, words);
     return counter / 16 * 64 + counter % 16;
 }
 
-// Adds kept values times `scale`; `counters` are those of the blocks of 64 values that cover n.
+// Adds kept values times `scale` to `sums`; `counters` is the number of counters for n values (16 per block of 64
+// values).
 KERNEL dropout_add(const float *restrict values, float *restrict sums, u64 key, u32 threshold, float scale,
                    i64 counters, i64 n) {
     FOR_EACH(counter, counters) {
@@ -36,7 +39,8 @@ KERNEL dropout_add(const float *restrict values, float *restrict sums, u64 key, 
     }
 }
 
-// Kept values times `scale` and zeros elsewhere, from `values` in f32 or `half` in 16 bits or, where both are null, in place.
+// Writes kept values times `scale` and zeros elsewhere to `dropped`. The input is `values` in f32 or `half` in 16 bits
+// or, if both are null, `dropped` itself.
 KERNEL dropout_replace(const float *values, const half_t *half, float *dropped, u64 key, u32 threshold, float scale,
                        i64 counters, i64 n, int is_bf16) {
     const float *from = values ? values : dropped;

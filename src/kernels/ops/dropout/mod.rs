@@ -15,9 +15,9 @@ use crate::device::{Backend, Buffer};
 pub struct Mask {
     /// Key of the random stream.
     pub key: u64,
-    /// `p · 2³²`.
+    /// `p · 2³²`, with p the probability of dropping a value.
     pub threshold: u32,
-    /// `1 / (1 - p)`, for values that are kept.
+    /// `1 / (1 - p)`, the factor of the values that are kept.
     pub scale: f32,
 }
 

@@ -52,7 +52,7 @@ fn round(x: &[[u64; LANES]; 4], k0: u32, k1: u32) -> [[u64; LANES]; 4] {
 mod tests {
     use super::*;
 
-    /// The first known answer of the authors' library Random123 (`kat_vectors`: `philox4x32 10`, all zero).
+    /// The first test vector of the authors' library Random123 (`kat_vectors`: `philox4x32 10`, all zero).
     #[test]
     fn the_published_vector_comes_out() {
         let words = block(0, 0);

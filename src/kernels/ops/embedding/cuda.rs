@@ -1,6 +1,6 @@
-//! Embedding on CUDA: one block copies one row. For the gradient the host, which has the indices, groups the positions of
-//! equal indices: one block then adds those of one row in index order, without atomics, and the work grows with the number
-//! of indices, not with the table.
+//! Embedding on CUDA: one block copies one row. For the gradient the host, which has the indices, groups the positions
+//! of equal indices: one block then adds the gradients of one row in index order, without atomics, and the work grows
+//! with the number of indices, not with the table.
 
 use dfdx::tensor::Cuda;
 
@@ -19,7 +19,7 @@ impl EmbeddingKernel for Cuda {
         features: usize,
         indices: &[usize],
     ) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(indices.len() * features)?;
+        let mut y = self.uninit_buffer(indices.len() * features)?;
         let on_device: Vec<u32> = indices.iter().map(|&index| index as u32).collect();
         Launch::new("embedding_forward")
             .threads(threads(features))

@@ -1,4 +1,4 @@
-// A block for each index: its row of the table, copied.
+// `y[i] = table[indices[i]]`, one block per row of y.
 KERNEL embedding_forward(const float *restrict table, const u32 *restrict indices, float *restrict y, i64 count,
                          i64 features) {
     for (i64 row = blockIdx.x; row < count; row += gridDim.x) {
@@ -7,8 +7,9 @@ KERNEL embedding_forward(const float *restrict table, const u32 *restrict indice
     }
 }
 
-// A block for each row of the table that was looked up: `order` holds the places of its index, one group behind the
-// other from `starts` on, each in the order of the indices. So a row has one writer and one order of additions.
+// Adds the gradients of every row of the table that was looked up, one block per row.
+// `order[starts[g] .. starts[g + 1]]` are the positions in the batch, ascending, that looked up row `rows[g]`. So every
+// row has one writer and a fixed order of additions.
 KERNEL embedding_backward(const float *restrict dy, const u32 *restrict rows, const u32 *restrict starts,
                           const u32 *restrict order, float *restrict dtable, i64 groups, i64 features) {
     for (i64 group = blockIdx.x; group < groups; group += gridDim.x) {

@@ -17,7 +17,7 @@ pub trait EmbeddingKernel: Backend {
         indices: &[usize],
     ) -> Result<Buffer<Self>>;
 
-    /// Adds every row of `dy` to the row of `dtable` that it came from, in index order.
+    /// Adds row i of `dy` to row `indices[i]` of `dtable` for every i; equal indices in ascending order of i.
     fn embedding_backward(
         &self,
         features: usize,

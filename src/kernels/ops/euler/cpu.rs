@@ -77,7 +77,7 @@ impl EulerKernel for Cpu {
 /// A group of samples that are simulated together.
 struct Group<'a> {
     fields: &'a [Slices<'a>; 2],
-    /// `(rows, steps)`
+    /// Noise of the steps, `(rows, steps)`.
     noise: &'a [f32],
     rows: usize,
     hidden: usize,
@@ -109,7 +109,7 @@ impl<'a> Group<'a> {
         self.rows * self.hidden
     }
 
-    /// The path `(rows, steps)`, and [`Saved`].
+    /// The path `(rows, steps)`, and the values of [`Saved`].
     fn simulate(&self, start: &[f32]) -> (Vec<f32>, Vec<f32>) {
         let (layer, all) = (self.layer(), self.layer() * self.steps);
         let mut path = vec![0.0; self.rows * self.steps];
@@ -199,8 +199,8 @@ impl<'a> Group<'a> {
         (dx[..self.rows].to_vec(), grads)
     }
 
-    /// Backward of one evaluation of a field: from the gradients `outer` of its values to those of its parameters (except
-    /// the square weights) and of x.
+    /// Backward of one evaluation of a field: from the gradients `outer` of its values to those of its parameters
+    /// (except the square weights) and of x.
     fn retreat(
         &self,
         (field, step, outer): (usize, usize, &[f32; ROWS]),
@@ -266,7 +266,8 @@ fn first_layer(values: &mut [f32], x: &[f32], time: f32, (weight, bias): (&[f32]
     }
 }
 
-/// Gradients before the second tanh of one sample, added to the bias's gradient; and the gradient of the last weights.
+/// Backward pass of the last layer for one sample: writes the gradients before the second tanh to `slopes`, and adds
+/// the gradients of the second bias and of the last weights.
 #[inline(always)]
 fn last_layer(
     slopes: &mut [f32],
@@ -285,8 +286,8 @@ fn last_layer(
     }
 }
 
-/// Backward pass of the first layer for one sample: turns the gradients after tanh in `slopes` into those before it, and adds
-/// the gradients of weights and biases.
+/// Backward pass of the first layer for one sample: turns the gradients after tanh in `slopes` into those before it,
+/// and adds the gradients of weights and biases.
 #[inline(always)]
 fn inner_layer(
     slopes: &mut [f32],
@@ -303,7 +304,7 @@ fn inner_layer(
     }
 }
 
-/// `run` of every group of samples, in order; on several threads if the work is large enough.
+/// The results of `run` for every group of samples, in order; on several threads if the work is large enough.
 fn each_group<T: Send>(size: EulerSize, run: impl Fn(Range<usize>) -> T + Sync + Send) -> Vec<T> {
     let is_large = size.forward_flop() >= PRODUCT_FLOP;
     let values = if is_large { ELEMENTWISE_LEN } else { 0 };

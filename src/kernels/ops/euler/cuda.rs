@@ -19,9 +19,9 @@ impl EulerKernel for Cuda {
         size: EulerSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let rows = size.batch * size.steps;
-        let mut path = self.spare_buffer(rows)?;
-        let mut before = self.spare_buffer(rows)?;
-        let mut hidden = self.spare_buffer(4 * rows * size.hidden)?;
+        let mut path = self.uninit_buffer(rows)?;
+        let mut before = self.uninit_buffer(rows)?;
+        let mut hidden = self.uninit_buffer(4 * rows * size.hidden)?;
         let launch = launch("euler_forward", "euler_forward_wide", size)
             .args((inputs.start.data(), inputs.noise.data()));
         let parameters = inputs.fields().into_iter().flatten();
@@ -62,13 +62,13 @@ impl EulerKernel for Cuda {
     }
 }
 
-/// The kernel for this size, one block per path.
+/// A launch of the kernel for this number of units, with one block per path.
 fn launch(narrow: &'static str, wide: &'static str, size: EulerSize) -> Launch {
     let name = if size.hidden <= NARROW { narrow } else { wide };
     Launch::new(name).blocks(size.batch)
 }
 
-/// `hiddenᵀ · slopes` over all steps of all paths.
+/// Adds `hiddenᵀ · slopes`, over all steps of all paths, to the gradients of the `(H, H)` weights.
 fn add_square_gradients(
     inputs: &EulerInputs<Cuda>,
     hidden: &Buffer<Cuda>,

@@ -1,10 +1,11 @@
-// Euler-Maruyama: a block takes one path through all steps, so that a step costs two waits of a block.
+// Euler-Maruyama: a block computes one path over all steps, so that a step needs only two barriers of the block.
 //
-// Up to 64 units (`euler_forward`, `euler_backward`) half a block has each field, two threads each unit: a thread keeps
-// its half of the square weights in registers, and hidden values go through shared memory. Wider fields
-// (`..._wide`) read the weights from the caches and the hidden values from where backward wants them anyway.
+// Up to 64 units (`euler_forward`, `euler_backward`) half of a block computes each field, with two threads per unit: a
+// thread keeps half of its unit's square weights (H, H) in registers, and hidden values are exchanged through shared
+// memory. For wider fields the kernels `..._wide` read the weights through the caches, and the hidden values from the
+// array that is saved for backward.
 //
-// Hidden values: first and second layer of the drift, then of the diffusion, each (batch, steps, units).
+// Layout of `hidden`: first and second layer of the drift, then of the diffusion, each (batch, steps, units).
 
 enum { EULER_UNITS = 64, EULER_QUADS = EULER_UNITS / 8, EULER_WARPS = 8 };
 
@@ -12,7 +13,8 @@ typedef struct __attribute__((aligned(16))) {
     float v[4];
 } euler_quad;
 
-// A thread's share of a product of 64 terms with another thread's: every second four of them.
+// Dot product of 64 terms that two neighbouring threads share: each computes every second group of four terms (`part`),
+// and both get the sum.
 DEVICE float euler_product(const float *weights, const euler_quad *values, int part) {
     float sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     for (int quad = 0; quad < EULER_QUADS; quad++) {
@@ -23,13 +25,14 @@ DEVICE float euler_product(const float *weights, const euler_quad *values, int p
     return sum + warp_xor(sum, 1);
 }
 
-// The sum over a warp's units, each of which two threads hold.
+// The sum over the 16 units of a warp; two neighbouring threads hold each unit.
 DEVICE float euler_unit_sum(float value) {
     for (int lane = 16; lane > 1; lane /= 2) value += warp_xor(value, lane);
     return value;
 }
 
-// Element `from`, then every `step`-th, up to 64 of them, where there is one.
+// Loads a thread's half (`part`) of the elements `source[from + k * step]` with k < units; 0 beyond, or if `source` is
+// null.
 DEVICE void euler_weights(const float *source, i64 from, int step, int units, int part, float *weights) {
     for (int quad = 0; quad < EULER_QUADS; quad++)
         for (int i = 0; i < 4; i++) {
@@ -83,8 +86,9 @@ KERNEL euler_forward(const float *restrict start, const float *restrict noise, c
     }
 }
 
-// Adds the slope of the start to `start_grad`, unless that is null; writes the slopes before the second tanh as hidden
-// values stand, and for each path and field its part of the gradients of w1 (two rows), b1, b2, w3 and b3.
+// Adds the gradient of the start to `start_grad`, unless that is null. Writes the gradients before the second tanh to
+// `slopes`, per field in the layout of a hidden layer, and to `parts`, for each path and field, its share of the
+// gradients of w1 (two rows), b1, b2, w3 and b3.
 KERNEL euler_backward(const float *restrict noise, const float *restrict drift_w1, const float *restrict drift_w2,
                       const float *restrict drift_w3, const float *restrict diffusion_w1,
                       const float *restrict diffusion_w2, const float *restrict diffusion_w3,
@@ -117,7 +121,7 @@ KERNEL euler_backward(const float *restrict noise, const float *restrict drift_w
         sum_b3 += outer;
         if (part == 0) second[field][unit / 4].v[unit % 4] = slope;
         if (own && part == 0) *slopes = slope;
-        // The values of the step before are loaded while this one is computed.
+        // The values of the preceding step are loaded while this step is computed.
         float a1_now = a1, x_now = x;
         if (step > 0) {
             h1 -= units;
@@ -193,7 +197,7 @@ KERNEL euler_forward_wide(const float *restrict start, const float *restrict noi
     }
 }
 
-// As `euler_backward`. A warp takes a row of the square weights.
+// As `euler_backward`, for wide fields. A warp computes the dot product with one row of the square weights.
 KERNEL euler_backward_wide(const float *restrict noise, const float *restrict drift_w1, const float *restrict drift_w2,
                            const float *restrict drift_w3, const float *restrict diffusion_w1,
                            const float *restrict diffusion_w2, const float *restrict diffusion_w3,
@@ -243,7 +247,8 @@ KERNEL euler_backward_wide(const float *restrict noise, const float *restrict dr
     if (start_grad && threadIdx.x == 0) start_grad[blockIdx.x] += dx;
 }
 
-// Adds the sum of `rows` values, one in each part, to `target`: 32 units and eight groups of rows a block.
+// Adds the sum of `rows` values at distance `stride` to `target`, unless that is null. A block has 32 units, and eight
+// threads per unit that each sum every eighth row.
 DEVICE void euler_add(const float *values, i64 stride, int rows, int present, float *target, float *scratch) {
     int lane = threadIdx.x % 32, group = threadIdx.x / 32;
     float sum = 0.0f;
@@ -258,8 +263,8 @@ DEVICE void euler_add(const float *values, i64 stride, int rows, int present, fl
     block_wait();
 }
 
-// Adds the parts of all paths to the gradients, those that are not null. One thread has a unit of all of them: two may be
-// the same array.
+// Adds the shares of all paths in `parts` to the gradients that are not null. The same threads write all gradients of a
+// unit, one after another, so two gradients may be one array.
 KERNEL euler_gradients(const float *restrict parts, float *drift_w1, float *drift_b1, float *drift_b2, float *drift_w3,
                        float *drift_b3, float *diffusion_w1, float *diffusion_b1, float *diffusion_b2,
                        float *diffusion_w3, float *diffusion_b3, int batch, int units) {

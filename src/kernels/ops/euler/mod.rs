@@ -1,9 +1,9 @@
 //! Euler–Maruyama with learned fields: all steps of a stochastic differential equation as one operation.
 //!
-//! `x_{i+1} = x_i + f(t_i, x_i) Δt + g(t_i, x_i) √Δt e_i` with `Δt = 1/N`, `t_i = i Δt`. Drift f and diffusion g are two
-//! networks `(t, x) → H → H → 1` with tanh after the hidden layers. Samples are independent: each group
-//! runs all steps on one thread. Backward traverses the steps in reverse with the hidden values that forward saved; the
-//! gradient of the square weights is one product over all steps.
+//! `x_{i+1} = x_i + f(t_i, x_i) Δt + g(t_i, x_i) √Δt e_i` with `Δt = 1/N`, `t_i = i Δt` and noise e. Drift f and
+//! diffusion g are two networks `(t, x) → H → H → 1` with tanh after the hidden layers. Samples are independent: each
+//! group runs all steps on one thread. Backward traverses the steps in reverse with the hidden values that forward
+//! saved; the gradient of the square weights is one product over all steps.
 //!
 //! # Shapes
 //! `start: (B, 1)`, `noise: (B, N)`, result `(B, N)` without the start. Per field: weights `(2, H)`, `(H, H)`,
@@ -51,11 +51,11 @@ pub type Field<T> = [T; 6];
 /// Inputs of a simulation.
 #[derive(Debug)]
 pub struct EulerInputs<D: Backend> {
-    /// `(B, 1)`
+    /// Start, `(B, 1)`.
     pub start: Var<D>,
-    /// `(B, N)`
+    /// Noise of the steps, `(B, N)`.
     pub noise: Var<D>,
-    /// Drift and diffusion.
+    /// The parameters of drift and diffusion.
     pub fields: [Field<Var<D>>; 2],
 }
 

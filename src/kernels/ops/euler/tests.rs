@@ -17,7 +17,7 @@ fn shapes(batch: usize, steps: usize, hidden: usize) -> Vec<Shape> {
     shapes
 }
 
-/// Noise is not differentiated: a constant replaces it among the tests' leaves.
+/// The path for leaves as in [`shapes`]; the noise, which gets no gradient, is replaced by a constant.
 fn run<D: Kernels>(pass: &mut Pass<D>, v: &[Var<D>]) -> Result<Var<D>> {
     let noise = v[1].detach(pass.device())?;
     let field = |from: usize| std::array::from_fn(|i| v[from + i].clone());

@@ -1,4 +1,4 @@
-//! The block `f(h, x)` for a group of samples, and its adjoint.
+//! The block `f(h, x)` for a group of samples (one per vector lane), and its adjoint.
 #![expect(
     clippy::needless_range_loop,
     reason = "parts of `zip` are no inline functions: without optimisation across code units they are calls"
@@ -20,7 +20,7 @@ pub(super) struct Widths {
     pub(super) heads: usize,
 }
 
-/// A layer norm, or a linear layer with its weight `(inputs, outputs)`.
+/// Scale and offset of a layer norm, or weight `(inputs, outputs)` and bias of a linear layer.
 pub(super) type Pair<'a> = [&'a [f32]; 2];
 
 #[derive(Clone, Copy)]
@@ -45,27 +45,28 @@ pub(super) struct Transposed<'a> {
     pub(super) ff2: &'a [f32],
 }
 
-/// Values that one application of the block to one group of samples saves for the backward pass, in one slice of
-/// [`Widths::record`] rows.
+/// What one application of the block to one group of samples saves for the backward pass. All fields are parts of one
+/// slice of [`Widths::record`] rows; a row is one vector, with one lane per sample.
 pub(super) struct Record<'a, S: Simd> {
-    /// `norm1` before scale and offset.
+    /// The state normalised by `norm1`, before scale and offset.
     normed1: &'a mut [S::f32s],
-    /// φ(q); in backward the gradient of q.
+    /// φ(q); backward overwrites it with the gradient of q.
     queries: &'a mut [S::f32s],
-    /// Result of attention.
+    /// The result of attention.
     attended: &'a mut [S::f32s],
-    /// In the backward pass, the gradient of u.
+    /// Written by backward: the gradient of u.
     slope_u: &'a mut [S::f32s],
     normed2: &'a mut [S::f32s],
-    /// gelu(a)
+    /// gelu(a), where a is the result of the first feed-forward layer.
     hidden: &'a mut [S::f32s],
-    /// gelu'(a); in backward the gradient of a.
+    /// gelu'(a); backward overwrites it with the gradient of a.
     slopes: &'a mut [S::f32s],
-    /// `norm3` before scale and offset; in backward the gradient of its input.
+    /// `norm3`'s input normalised, before scale and offset; backward overwrites it with the gradient of `norm3`'s
+    /// input.
     normed3: &'a mut [S::f32s],
-    /// `1 / √(variance + eps)` of the three norms.
+    /// `1 / √(variance + eps)` of each of the three norms.
     rstd: &'a mut [S::f32s],
-    /// Divisors of the attention weights.
+    /// Per head, `s + ε`: the divisor of the attention weight.
     sums: &'a mut [S::f32s],
 }
 
@@ -74,7 +75,8 @@ impl Widths {
         6 * self.state + 2 * self.hidden + 3 + self.heads
     }
 
-    /// The products, summed over all samples, that give the weight gradients of q, out, ff1 and ff2.
+    /// The rows of a record whose outer products, summed over all samples, give the weight gradients of q, out, ff1 and
+    /// ff2.
     pub(super) fn outers(self) -> [Outer; 4] {
         let (d, f) = (self.state, self.hidden);
         let outer = |x, y| Outer { x, y };
@@ -116,8 +118,8 @@ impl<'a, S: Simd> Record<'a, S> {
 }
 
 impl Block<'_> {
-    /// Writes f to `work[2]`; each of the three parts of `work` has d rows. With `keep`, everything that the backward
-    /// pass needs is recorded.
+    /// Writes `f(h, x)` to `f`; `normed` and `u` are working memory, each with d rows. With `keep`, `record` gets
+    /// everything that the backward pass needs.
     #[inline(always)]
     pub(super) fn apply<S: Simd>(
         &self,
@@ -158,8 +160,8 @@ impl Block<'_> {
         scale(simd, record.normed3, self.norm3, f);
     }
 
-    /// Backward of [`Self::apply`]: from `df` adds the gradients of h to `dh`, of the source to `dsource`, and of norms
-    /// and biases to `sums`. afterwards `record` contains what [`Widths::outers`] needs for the weight gradients.
+    /// Backward of [`Self::apply`], from the gradient of f: adds the gradients of h, of keys and values, and of norms
+    /// and biases to their sums. Afterwards `record` has what [`Widths::outers`] needs for the weight gradients.
     #[inline(always)]
     pub(super) fn retreat<S: Simd>(
         &self,
@@ -172,7 +174,7 @@ impl Block<'_> {
     ) {
         let record = Record::<S>::of(record, self.widths);
         let Slopes { df, dh, work } = slopes;
-        // The gradient of w = u + W₂ hidden + b₂, which is the first term of u's gradient.
+        // The gradient of norm3's input, u + W₂ hidden + b₂, which is also the first term of u's gradient.
         let slope = &mut *record.slope_u;
         slope.fill(simd.splat_f32s(0.0));
         let normed = (&*record.normed3, record.rstd[2]);
@@ -208,7 +210,7 @@ impl Block<'_> {
     }
 }
 
-/// The first `len` rows of `work`, zeroed.
+/// The first `len` rows of `work`, filled with zeros.
 #[inline(always)]
 fn fresh<S: Simd>(simd: S, work: &mut [S::f32s], len: usize) -> &mut [S::f32s] {
     let rows = &mut work[..len];
@@ -229,17 +231,17 @@ pub(super) fn product<S: Simd>(simd: S, weight: &[f32], x: &[S::f32s], y: &mut [
     AddProduct { simd, weight, x, y }.run();
 }
 
-/// Gradients that [`Block::retreat`] reads and adds to.
+/// Gradients that [`Block::retreat`] reads and adds to, and its working memory.
 pub(super) struct Slopes<'a, S: Simd> {
-    /// Gradient of f.
+    /// Gradient of f, to read.
     pub(super) df: &'a [S::f32s],
-    /// Gradient of h.
+    /// Gradient of h, to add to.
     pub(super) dh: &'a mut [S::f32s],
-    /// `max(state, hidden)` rows.
+    /// Working memory, `max(state, hidden)` rows.
     pub(super) work: &'a mut [S::f32s],
 }
 
-/// Gradients of norms and biases, summed over iterations, one per lane.
+/// Gradients of norms and biases, summed over iterations; each lane has the sum of its samples.
 pub(super) struct Sums<'a, S: Simd> {
     pub(super) norm1: [&'a mut [S::f32s]; 2],
     pub(super) norm2: [&'a mut [S::f32s]; 2],
@@ -251,12 +253,12 @@ pub(super) struct Sums<'a, S: Simd> {
 }
 
 impl<'a, S: Simd> Sums<'a, S> {
-    /// Rows of all sums.
+    /// Number of rows of all sums together.
     pub(super) fn rows(widths: Widths) -> usize {
         9 * widths.state + widths.hidden
     }
 
-    /// The sums in one slice.
+    /// Divides one slice into the sums.
     pub(super) fn of(rows: &'a mut [S::f32s], widths: Widths) -> Self {
         let (ff1, rows) = rows.split_at_mut(widths.hidden);
         let mut parts = rows.chunks_exact_mut(widths.state);
@@ -273,7 +275,7 @@ impl<'a, S: Simd> Sums<'a, S> {
     }
 }
 
-/// φ(x) = elu(x) + 1, in place.
+/// Feature map of linear attention: replaces every value by φ(x) = elu(x) + 1.
 #[inline(always)]
 pub(super) fn features(values: &mut [f32]) {
     for value in values {
@@ -282,7 +284,7 @@ pub(super) fn features(values: &mut [f32]) {
     }
 }
 
-/// Linear attention to one key: `s / (s + ε) v` with `s = φ(q) · φ(k)` in each head.
+/// Linear attention to a single key: `s / (s + ε) v` with `s = φ(q) · φ(k)`, in each head.
 #[inline(always)]
 fn attend<S: Simd>(
     simd: S,
@@ -305,9 +307,11 @@ fn attend<S: Simd>(
     }
 }
 
-/// Backward of attention: `queries` becomes the gradient of q; the gradients of φ(k) and v are added to the last argument.
+/// Backward of [`attend`]: replaces `queries`, φ(q), by the gradient of q; adds the gradients of φ(k) and v to the last
+/// argument.
 ///
-/// The weight's derivative with respect to its score is `ε / (s + ε)²`; computed as `1 - weight` it would cancel to 0.
+/// The weight's derivative with respect to its score is `ε / (s + ε)²`, computed from ε; from `1 - weight` it would
+/// cancel to 0.
 #[inline(always)]
 fn attend_backward<S: Simd>(
     simd: S,
@@ -344,7 +348,7 @@ fn gelu(values: &mut [f32]) {
     }
 }
 
-/// Applies gelu in place, and writes its derivatives to `slopes`.
+/// Replaces every value a by gelu(a), and writes gelu'(a) to `slopes`.
 #[inline(always)]
 fn gelu_with_slope(values: &mut [f32], slopes: &mut [f32]) {
     let slopes = &mut slopes[..values.len()];

@@ -1,4 +1,4 @@
-//! [`Chunk`]: groups of samples that one thread solves, iteration by iteration.
+//! [`Chunk`]: some groups of samples whose fixed points one thread computes, iteration by iteration.
 
 use pulp::{Simd, WithSimd};
 
@@ -22,32 +22,32 @@ pub(super) struct Run<'a> {
 
 #[derive(Clone, Copy)]
 pub(super) struct Head<'a> {
-    /// Weight `(d, classes)` and bias.
+    /// Weight `(d, classes)` and bias of the classifier.
     pub(super) linear: [&'a [f32]; 2],
-    /// `(classes, d)`
+    /// The transposed weight, `(classes, d)`.
     pub(super) transposed: &'a [f32],
-    /// `-β / B`
+    /// `-β / B`: factor of a sample's loss gradient.
     pub(super) share: f32,
 }
 
-/// Up to 64 samples, grouped by vector.
+/// Up to 64 samples, in groups of one sample per vector lane.
 #[derive(Debug)]
 pub(super) struct Chunk {
     samples: usize,
-    /// `(groups, d)`: the state, φ of the keys, and the values.
+    /// State, φ(keys) and values, each `(groups, d, lanes)`.
     state: Aligned,
     pub(super) keys: Aligned,
     pub(super) values: Aligned,
-    /// `(groups, classes)`: 1 at a sample's class.
+    /// One-hot labels, `(groups, classes, lanes)`.
     targets: Aligned,
-    /// Records of the block: a single one reused by all groups, or, if a backward pass follows, one per group for each
-    /// iteration.
+    /// What the block saves for backward. If a backward pass follows, one entry per iteration with a record for each
+    /// group; otherwise a single record that all groups overwrite.
     pub(super) records: Vec<Aligned>,
     work: Aligned,
 }
 
 impl Chunk {
-    /// All samples in chunks; state, keys and values are `(samples, d)`.
+    /// Divides all samples into chunks; state, keys and values are `(samples, d)`.
     pub(super) fn all(
         run: &Run<'_>,
         [state, keys, values]: [&[f32]; 3],
@@ -98,7 +98,7 @@ impl Chunk {
         }
     }
 
-    /// Performs one iteration; returns the sum of the squared changes.
+    /// One iteration for all samples; returns the sum of the squared changes of the state.
     pub(super) fn step(&mut self, run: &Run<'_>) -> f64 {
         if run.keep {
             let groups = self.samples.div_ceil(lanes());
@@ -161,7 +161,7 @@ impl WithSimd for Step<'_, '_> {
     }
 }
 
-/// `h ← (1 - γ) h + γ f`; returns the sum of the squared changes.
+/// `h ← (1 - γ) h + γ f` for the state h; returns the sum of the squared changes.
 #[inline(always)]
 fn damp(gamma: f32, f: &[f32], state: &mut [f32]) -> f64 {
     let mut sums = [0.0_f64; 16];
@@ -175,7 +175,7 @@ fn damp(gamma: f32, f: &[f32], state: &mut [f32]) -> f64 {
     sums.iter().sum()
 }
 
-/// `f ← f - β dL/df`, L the mean cross-entropy of the head.
+/// `f ← f - β dL/df`, where L is the mean cross-entropy of the classifier.
 #[inline(always)]
 fn nudge<S: Simd>(
     simd: S,

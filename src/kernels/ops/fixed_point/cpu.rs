@@ -1,4 +1,5 @@
-//! Fixed points on the CPU: one sample per vector lane, chunks of 64 samples on several threads if worthwhile.
+//! Fixed points on the CPU: one sample per vector lane, in chunks of 64 samples, on several threads if there is enough
+//! work.
 
 use dfdx::tensor::Cpu;
 
@@ -12,10 +13,10 @@ use crate::ops::aligned::Aligned;
 use crate::ops::parallel::{PRODUCT_FLOP, map_items};
 use crate::ops::{AttentionKind, Result, Var};
 
-/// Largest state width: beyond it, matrix products are faster than products in lanes.
+/// Largest state width of this implementation; above it, separate operations with matrix products are faster.
 const WIDEST: usize = 128;
 
-/// Values saved for backward.
+/// Values saved for the backward pass.
 #[derive(Debug)]
 pub struct Saved {
     chunks: Vec<Chunk>,
@@ -88,7 +89,7 @@ impl FixedPointKernel for Cpu {
         let grads = grad.chunks(SAMPLES * d);
         let records = saved.chunks.iter().flat_map(|chunk| &chunk.records);
         let records: usize = records.map(Aligned::len).sum();
-        // Used to estimate the work: every recorded number takes part in products of about the state's width.
+        // Estimated work: every recorded number is used in products with about as many values as the state is wide.
         let chunks = saved.chunks.into_iter().zip(grads);
         let parts = map_items(records * d >= PRODUCT_FLOP, chunks, one);
         let mut inputs = [const { Vec::new() }; 3];
@@ -109,7 +110,8 @@ impl FixedPointKernel for Cpu {
     }
 }
 
-/// Iterates all chunks; returns the number of iterations. `flop` is the work of one iteration.
+/// Iterates all chunks until the change is below the tolerance; returns the number of iterations. `flop` is the work of
+/// one.
 fn solve(chunks: &mut [Chunk], run: &Run<'_>, flop: u64) -> usize {
     let parallel = chunks.len() > 1 && flop >= 4 * PRODUCT_FLOP as u64;
     let mut step = || -> f64 {
@@ -121,7 +123,7 @@ fn solve(chunks: &mut [Chunk], run: &Run<'_>, flop: u64) -> usize {
         return 1;
     };
     for done in 1..=damping.iterations {
-        // NaN never satisfies this condition; it becomes visible in the loss.
+        // A NaN never satisfies this condition, so all iterations are done; it becomes visible in the loss.
         if step().sqrt() < damping.tolerance {
             return done;
         }

@@ -1,4 +1,4 @@
-//! The backward pass through all iterations of a chunk.
+//! The backward pass of a chunk through all iterations.
 
 use pulp::{Simd, WithSimd};
 
@@ -8,7 +8,7 @@ use super::lanes::{AddOuter, from_lanes, rows, rows_mut, to_lanes};
 use crate::ops::aligned::Aligned;
 use crate::ops::simd::{lanes, simd_vectors};
 
-/// The gradients of a chunk: those of its samples, and its contribution to those of the parameters.
+/// Gradients from one chunk: those of its samples' inputs, and its share of the parameters' gradients.
 #[derive(Debug)]
 pub(super) struct Gradients {
     /// Gradients of start, keys and values, `(samples, d)` each.
@@ -18,8 +18,8 @@ pub(super) struct Gradients {
 }
 
 impl Gradients {
-    /// Computes the gradients from those of the final state, `(samples, d)`. Without γ the block was applied once,
-    /// undamped.
+    /// Computes the gradients from `grad`, the gradient of the final state, `(samples, d)`. `gamma` is `None` if the
+    /// block was applied once, without damping.
     pub(super) fn of(
         block: &Block<'_>,
         back: Transposed<'_>,
@@ -42,7 +42,7 @@ impl Gradients {
         };
         to_lanes(grad, d, unwind.slopes[0].values_mut());
         let totals = simd_vectors(&mut unwind);
-        // Converts gradients of φ(k) to gradients of k: φ' = min(φ, 1).
+        // From gradients of φ(k) to gradients of k: φ'(k) = min(φ(k), 1).
         let slopes = unwind.slopes[1].values_mut().iter_mut();
         for (slope, key) in slopes.zip(unwind.chunk.keys.values()) {
             *slope *= key.min(1.0);
@@ -58,7 +58,7 @@ impl Gradients {
         }
     }
 
-    /// Adds the parameter gradients of another chunk.
+    /// Adds the parameter gradients of another chunk; input gradients stay as they are.
     pub(super) fn add(&mut self, other: &Self) {
         for (sums, values) in self.parameters.iter_mut().zip(&other.parameters) {
             let pairs = sums.iter_mut().zip(values);
@@ -67,15 +67,16 @@ impl Gradients {
     }
 }
 
-/// Backward through all iterations of a chunk; returns the gradients of norms and biases, summed over all samples.
+/// Backward through all iterations of a chunk. Running it returns the gradients of norms and biases, summed over all
+/// samples.
 struct Unwind<'a> {
     block: &'a Block<'a>,
     back: Transposed<'a>,
     gamma: f32,
     chunk: &'a mut Chunk,
-    /// Gradients of state, φ(k) and v.
+    /// Gradients of state, φ(k) and v, each `(groups, d, lanes)`.
     slopes: [Aligned; 3],
-    /// Gradients of norms and biases.
+    /// Gradients of norms and biases, one per lane.
     sums: Aligned,
     work: Aligned,
     /// The gradients of the weights of q, out, ff1 and ff2.
@@ -100,7 +101,8 @@ impl WithSimd for &mut Unwind<'_> {
             simd.splat_f32s(self.gamma),
             simd.splat_f32s(1.0 - self.gamma),
         );
-        // Softmax attention with a single key does not depend on q, so nothing is recorded for it.
+        // Softmax attention to a single key does not depend on q: nothing is recorded for q, so its weight gradient,
+        // the first, is skipped.
         let first = usize::from(widths.heads == 0);
         for records in self.chunk.records.iter_mut().rev() {
             let records = rows_mut::<S>(records.values_mut());
@@ -134,7 +136,7 @@ impl WithSimd for &mut Unwind<'_> {
     }
 }
 
-/// The gradients of all parameters, in the order of [`super::AttentionBlock::parameters`].
+/// Collects the gradients of all parameters, in the order of [`super::AttentionBlock::parameters`].
 fn parameters(block: &Block<'_>, totals: &[f32], weights: [Vec<f32>; 4]) -> [Vec<f32>; 14] {
     let Widths { state, hidden, .. } = block.widths;
     let (ff1_bias, rest) = totals.split_at(hidden);
@@ -161,7 +163,7 @@ fn parameters(block: &Block<'_>, totals: &[f32], weights: [Vec<f32>; 4]) -> [Vec
     ]
 }
 
-/// Converts `Σ normed ⊗ dy` to `Σ (gamma normed + beta) ⊗ dy`, the gradient of a weight that follows a norm.
+/// For a linear layer after a norm: converts `Σ normed ⊗ dy` to `Σ (gamma normed + beta) ⊗ dy`, the weight's gradient.
 fn through_norm(weight: &mut [f32], [gamma, beta]: [&[f32]; 2], dy: &[f32]) {
     let rows = weight.chunks_exact_mut(dy.len());
     for (row, (gamma, beta)) in rows.zip(gamma.iter().zip(beta)) {

@@ -1,5 +1,6 @@
-//! Vectors of samples, one lane each: products with small matrices, layer norm, and their backward passes. Loops work for
-//! any state width; a group has one sample per lane of a vector of the level in use.
+//! Arithmetic on groups of samples, one per lane of a vector: products with small matrices, layer norm, and their
+//! backward passes. A group has as many samples as a vector of the vector level in use has lanes; the state may have
+//! any width.
 #![expect(
     clippy::needless_range_loop,
     reason = "parts of `zip` are no inline functions: without optimisation across code units they are calls"
@@ -9,7 +10,7 @@ use pulp::{Simd, WithSimd, bytemuck};
 
 use crate::ops::simd::lanes;
 
-/// Reinterprets values as vectors.
+/// The values as vectors of the vector level in use.
 #[inline(always)]
 pub(super) fn rows<S: Simd>(values: &[f32]) -> &[S::f32s] {
     S::as_simd_f32s(values).0
@@ -20,13 +21,13 @@ pub(super) fn rows_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
     S::as_mut_simd_f32s(values).0
 }
 
-/// Reinterprets vectors as values, for loops that the compiler vectorises.
+/// The vectors as values, for loops that the compiler vectorises.
 #[inline(always)]
 pub(super) fn values_mut<S: Simd>(rows: &mut [S::f32s]) -> &mut [f32] {
     bytemuck::cast_slice_mut(rows)
 }
 
-/// `y[j] += Σᵢ weight[i, j] x[i]`, the weight `(x, y)` row-major.
+/// `y[j] += Σᵢ weight[i, j] x[i]`; the weight is row-major, `(length of x, length of y)`.
 pub(super) struct AddProduct<'a, S: Simd> {
     pub(super) simd: S,
     pub(super) weight: &'a [f32],
@@ -35,7 +36,8 @@ pub(super) struct AddProduct<'a, S: Simd> {
 }
 
 impl<S: Simd> AddProduct<'_, S> {
-    /// Not always inlined, because the caller would become too large to be optimised well.
+    /// A function call unless the compiler inlines it: always inlined, the caller would become too large to be
+    /// optimised well.
     #[inline(always)]
     pub(super) fn run(self) {
         self.simd.vectorize(self);
@@ -72,7 +74,7 @@ impl<T: Simd> WithSimd for AddProduct<'_, T> {
     }
 }
 
-/// Computes N results, starting with index `first`, in registers.
+/// Computes the `N` results from index `first` on, with their sums in registers.
 #[inline(always)]
 fn tile<S: Simd, const N: usize>(
     simd: S,
@@ -91,7 +93,7 @@ fn tile<S: Simd, const N: usize>(
     *y = sums;
 }
 
-/// Positions in a record of two parts whose outer product is summed.
+/// Two parts of a record whose outer product is summed: x and y of [`AddOuter`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outer {
     /// First row and number of rows of the first part.
@@ -100,7 +102,7 @@ pub(super) struct Outer {
     pub(super) y: (usize, usize),
 }
 
-/// `sums[i, j] += Σ x[i] y[j]` over all samples of all records of `len` rows.
+/// `sums[i, j] += Σ x[i] y[j]` over all samples of all records; a record has `len` rows, x and y are the parts `at`.
 pub(super) struct AddOuter<'a, S: Simd> {
     pub(super) simd: S,
     pub(super) records: &'a [S::f32s],
@@ -244,7 +246,7 @@ pub(super) fn set<S: Simd>(simd: S, rows: &mut [S::f32s], values: &[f32]) {
     }
 }
 
-/// Samples `(samples, width)` to groups `(groups, width, lanes)`; lanes without a sample stay unchanged.
+/// Copies samples `(samples, width)` to groups `(groups, width, lanes)`; lanes without a sample stay unchanged.
 pub(super) fn to_lanes(samples: &[f32], width: usize, rows: &mut [f32]) {
     let lanes = lanes();
     let groups = samples.chunks(lanes * width);
@@ -256,7 +258,7 @@ pub(super) fn to_lanes(samples: &[f32], width: usize, rows: &mut [f32]) {
     }
 }
 
-/// The inverse: fills `samples`.
+/// The inverse of [`to_lanes`]: copies groups back to `samples`.
 pub(super) fn from_lanes(rows: &[f32], width: usize, samples: &mut [f32]) {
     let lanes = lanes();
     let groups = samples.chunks_mut(lanes * width);
@@ -271,7 +273,7 @@ pub(super) fn from_lanes(rows: &[f32], width: usize, samples: &mut [f32]) {
     }
 }
 
-/// The transposed matrix of `columns` columns.
+/// The transposed copy of a row-major matrix with `columns` columns.
 pub(super) fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
     (0..columns)
         .flat_map(|column| matrix.iter().skip(column).step_by(columns))

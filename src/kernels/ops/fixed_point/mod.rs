@@ -1,15 +1,17 @@
-//! The damped fixed point of an attention block with sequences of one vector, as one operation: all iterations in one
-//! call, and one entry on the tape.
+//! The damped fixed point of an attention block on sequences of a single vector, as one operation: all iterations are
+//! one call and one entry on the tape.
 //!
-//! The block is `u = h + Wₒ A(q = W_q norm1(h) + b_q, k, v) + bₒ`, `f = norm3(u + W₂ gelu(W₁ norm2(u) + b₁) + b₂)`; with
-//! one key attention is `A = w v`, w = 1 for softmax and `s / (s + ε)` with `s = φ(q) · φ(k)` in each head for linear
-//! attention. A device without a fused kernel returns `None`, and the caller composes it of separate operations.
+//! The block is `u = h + Wₒ A(q = W_q norm1(h) + b_q, k, v) + bₒ`, `f = norm3(u + W₂ gelu(W₁ norm2(u) + b₁) + b₂)`.
+//! With a single key, attention is `A = w v`, where w = 1 for softmax and, for linear attention, `s / (s + ε)` with
+//! `s = φ(q) · φ(k)` in each head. A device without a fused kernel returns `None`, and the caller uses separate
+//! operations instead.
 //!
 //! # Shapes
-//! As `start: (B, 1, d)`; keys and values the same; q and out `(d, d)`, ff1 `(d, f)`, ff2 `(f, d)`.
+//! State: `(B, 1, d)`, as `start`; keys and values the same; weights of q and out `(d, d)`, of ff1 `(d, f)`, of ff2
+//! `(f, d)`.
 //! # Work
-//! That of the separate operations: three norms, four linear layers, attention, `blend` and `distance` in every iteration,
-//! and `nudge` if there is one.
+//! That of the separate operations: in every iteration three norms, four linear layers, attention, `blend` and
+//! `distance`, and `nudge` if there is one.
 //! # Source
 //! Report 002 (`docs/founding-reports.md`); PyTorch: `benches/peers/equilibrium.py`, `AsymmetricBlock` in `solve`.
 
@@ -25,24 +27,24 @@ use super::{
 };
 use crate::device::{Backend, Buffer};
 
-/// The parameters of the block: scale and offset of a norm, weight and bias of a linear layer.
+/// The parameters of the block; each pair is scale and offset of a norm, or weight and bias of a linear layer.
 #[derive(Debug, Clone)]
 pub struct AttentionBlock<D: Backend> {
-    /// Norm of the state before attention.
+    /// Layer norm of the state before attention.
     pub norm1: [Var<D>; 2],
-    /// Queries.
+    /// Query projection.
     pub q: [Var<D>; 2],
     /// Output projection of attention.
     pub out: [Var<D>; 2],
-    /// Norm before the feed-forward part.
+    /// Layer norm before the feed-forward part.
     pub norm2: [Var<D>; 2],
     /// First feed-forward layer, with gelu.
     pub ff1: [Var<D>; 2],
     /// Second feed-forward layer.
     pub ff2: [Var<D>; 2],
-    /// Norm of the result.
+    /// Layer norm of the result.
     pub norm3: [Var<D>; 2],
-    /// Value added to variances, against division by 0.
+    /// Small number added to the variances of the norms, against division by 0.
     pub eps: f32,
     /// Number of attention heads.
     pub heads: usize,
@@ -55,9 +57,9 @@ pub struct AttentionBlock<D: Backend> {
 pub struct Damping {
     /// Largest number of iterations.
     pub iterations: usize,
-    /// γ.
+    /// Damping factor γ.
     pub gamma: f32,
-    /// The iteration stops when the L2 norm of the change over the batch is below this value.
+    /// The iteration stops once the L2 norm of the state's change, over the whole batch, is below this value.
     pub tolerance: f64,
 }
 
@@ -66,44 +68,44 @@ pub struct Damping {
 pub struct Nudging<'a, D: Backend> {
     /// Weight `(d, classes)` and bias `(classes)` of the classifier.
     pub head: [&'a Var<D>; 2],
-    /// B class labels.
+    /// Class label of each of the B samples.
     pub labels: &'a [usize],
     /// Strength β of the nudging.
     pub strength: f32,
 }
 
-/// The problem to solve.
+/// A fixed-point problem: where the iteration starts, the block, and how it is iterated.
 #[derive(Debug)]
 pub struct FixedPoint<'a, D: Backend> {
     /// Initial state.
     pub start: &'a Var<D>,
     /// Keys and values of the input, constant over iterations.
     pub source: [&'a Var<D>; 2],
-    /// The block.
+    /// The block f whose fixed point is sought.
     pub block: &'a AttentionBlock<D>,
     /// The iteration; if `None`, the block is applied once.
     pub damping: Option<Damping>,
-    /// The nudge, if any; a nudged solution has no gradients.
+    /// Nudging, if any; a nudged solution has no gradients.
     pub nudging: Option<Nudging<'a, D>>,
 }
 
-/// Result of a kernel.
+/// Result of [`FixedPointKernel::fixed_point`].
 #[derive(Debug)]
 pub struct Solution<D: FixedPointKernel> {
-    /// The state.
+    /// The final state, `(B, 1, d)`.
     pub state: Buffer<D>,
-    /// Iterations done.
+    /// Number of iterations done.
     pub iterations: usize,
-    /// Values saved for backward, if requested.
+    /// What the backward pass needs; `None` unless requested with `keep`.
     pub saved: Option<D::Saved>,
 }
 
-/// Fixed points on one device.
+/// Kernels of [`fixed_point`] on one device.
 pub trait FixedPointKernel: Backend {
-    /// Values saved for backward.
+    /// What forward saves for backward on this device.
     type Saved: 'static;
 
-    /// The fixed point; with `keep` also what the backward pass needs. `None` if the device has no fused kernel for it.
+    /// Solves the problem; with `keep` also saves what backward needs. `None` if the device has no fused kernel for it.
     fn fixed_point(
         &self,
         problem: &FixedPoint<'_, Self>,
@@ -165,10 +167,10 @@ impl<D: Backend> AttentionBlock<D> {
     }
 }
 
-/// The state at the fixed point and the number of iterations; `None` if there is no fused kernel, so that the caller
-/// must compose it of separate operations.
+/// The final state and the number of iterations; `None` if the device has no fused kernel, so that the caller must use
+/// separate operations.
 ///
-/// On a recording pass the backward pass goes through all iterations. A nudged solution gives no gradient.
+/// On a recording pass, backward goes through all iterations. A nudged solution has no gradients.
 ///
 /// # Errors
 /// [`OpError::Shape`] when the shapes do not agree.
@@ -287,7 +289,7 @@ fn work<D: Backend>(problem: &FixedPoint<'_, D>, iterations: usize) -> Work {
     let attention = attention.work();
     let products = 2 * n * d + 2 * n * d + 2 * rows * d + 2 * rows * d;
     let (gelu, gelu_backward) = Activation::Gelu.flop();
-    // Norms; biases and residuals of q, out, ff2 and ff1.
+    // The three norms; then the biases and residuals of q, out, ff2 and ff1.
     let forward = 3 * 8 * n + products + 5 * n + rows + gelu * rows;
     let backward = 3 * 15 * n + 2 * products + 5 * n + rows + gelu_backward * rows;
     let damping = usize::from(problem.damping.is_some());
@@ -303,7 +305,8 @@ fn work<D: Backend>(problem: &FixedPoint<'_, D>, iterations: usize) -> Work {
         backward: times * one.backward,
     };
     if !problem.start.needs_grad() && iterations > 0 {
-        // The start is part of the first norm, residual and damped sum.
+        // Where the start needs no gradient, its terms in the first iteration's norm, residual and damped sum are not
+        // computed.
         all.backward = all.backward.saturating_sub(((11 + 2 * damping) * n) as u64);
     }
     all

@@ -4,7 +4,7 @@ use crate::ops::{blend, cross_attention, distance, layer_norm, linear, linear_re
 
 const EPS: f32 = 1e-5;
 
-/// Widths and counts of a problem.
+/// Sizes of a test problem: batch, width d of the state, width f of the hidden layer, heads.
 #[derive(Clone, Copy)]
 struct Size {
     batch: usize,
@@ -26,7 +26,7 @@ impl Size {
         }
     }
 
-    /// Gradients of start, keys, values and the block's parameters.
+    /// The shapes of start, keys, values and the block's parameters.
     fn shapes(self) -> Vec<Shape> {
         let (d, f) = (self.d, self.f);
         let state = [self.batch, 1, d].into();
@@ -75,7 +75,7 @@ fn damping(iterations: usize, tolerance: f64) -> Damping {
 
 type Found = Result<(Var<TestDevice>, usize)>;
 
-/// The operation, or its composition if the device has no kernel for it.
+/// Calls the operation, or its composition of separate operations if the device has no kernel for it.
 fn at_once(
     pass: &mut Pass<TestDevice>,
     vars: &[Var<TestDevice>],
@@ -170,7 +170,7 @@ fn both(size: Size, damping: Option<Damping>) -> [(Vec<f32>, Vec<Vec<f32>>); 2] 
     [own, parts]
 }
 
-/// The values of the script below for parameter number `index`.
+/// The values of parameter number `index` in the PyTorch script below.
 fn numbered(len: usize, index: usize) -> Vec<f32> {
     let value = |i: usize| ((i * 37 + index * 11) % 41) as f32 / 20.0 - 1.0;
     (0..len).map(value).collect()
@@ -178,7 +178,7 @@ fn numbered(len: usize, index: usize) -> Vec<f32> {
 
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
-    // In f64, with h, k, v, then norm1, q, out, norm2, ff1, ff2, norm3 from `numbered`, d = 3, f = 2:
+    // In f64; h, k, v, then norm1, q, out, norm2, ff1, ff2, norm3 are from `numbered`, with d = 3, f = 2:
     // def block(h):
     //     q, kk = F.elu(F.layer_norm(h, (3,), g1, b1) @ wq + bq) + 1, F.elu(k) + 1
     //     s = (q * kk).sum(-1, keepdim=True)
@@ -211,7 +211,7 @@ fn values_and_gradients_are_those_of_pytorch() {
     }
     let w1 = numbers("-0.02320274 -0.014689146 -0.031719176 -0.020074346 0.038905036 0.02462878");
     assert_close(&grads[11], &w1, 2e-6);
-    // The effect of ε on the weight of the only key: 1e-9, not rounding noise.
+    // Gradients of about 1e-9: the effect of ε on the weight of the only key, not rounding noise.
     let scaled = |values: &[f32]| values.iter().map(|value| value * 1e9).collect::<Vec<_>>();
     let k = [3.869_63, 3.911_018_4, 2.600_846_4];
     assert_close(&scaled(&grads[1]), &k, 1e-3);
@@ -253,7 +253,7 @@ fn one_operation_gives_what_its_parts_give() {
 
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
-    // Large enough for several chunks at once, forward and backward.
+    // Enough samples for several chunks at once, forward and backward.
     let size = Size::new(300, 33, 132, 1);
     testing::check_threads(&size.shapes(), |pass, vars| {
         Ok(at_once(pass, vars, size, Some(damping(3, 1e-30)), None)?.0)
@@ -281,7 +281,7 @@ fn a_nudged_solution_is_that_of_its_parts() {
         })
     };
     let mut pass = Pass::inference(&device);
-    // The block is no contraction here, but both variants stop after the same iterations in the same state.
+    // The block is no contraction here, so all iterations are done; both variants end in the same state.
     let damping = Some(damping(6, 1e-30));
     let (own, done) = at_once(&mut pass, &vars, size, damping, nudging()).unwrap();
     let work = pass.work();
@@ -305,7 +305,7 @@ fn it_stops_when_the_change_is_below_the_tolerance_and_counts_what_it_did() {
     let size = Size::new(21, 13, 52, 1);
     let device = testing::device();
     let leaves = size.leaves();
-    // Small weights make it a contraction.
+    // With small weights the block is a contraction, so the iteration converges.
     let shrunk = leaves.into_iter().zip(size.shapes());
     let vars: Vec<Var<TestDevice>> = shrunk
         .map(|(values, shape)| {

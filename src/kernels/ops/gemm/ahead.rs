@@ -1,4 +1,4 @@
-//! Software prefetch: while a block of B is multiplied, the next block is fetched into the cache.
+//! Software prefetch: while one block of B is multiplied, the next block is fetched into the cache.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(
@@ -10,16 +10,17 @@
 /// Number of values in a cache line.
 pub(super) const LINE: usize = 16;
 
-/// The cache lines of a block that are still to be fetched, in memory order and a few with every tile, so that fetching
-/// overlaps with multiplying.
+/// The cache lines of a block that have not been prefetched yet. Each tile that is multiplied prefetches a few of them,
+/// so that fetching overlaps with multiplying.
 ///
-/// In memory order the hardware prefetcher helps; down the rows of a tile it does not, since rows may be pages apart.
+/// Lines are fetched in memory order, with which the hardware prefetcher helps. Down the rows of a tile it would not,
+/// since rows may be pages apart.
 #[derive(Clone, Copy)]
 pub(super) struct Ahead {
-    /// The row of the next line, and the row stride.
+    /// Start of the row that contains the next line, and distance between rows in values.
     row: *const f32,
     row_stride: usize,
-    /// Index of the next line in its row, and lines per row.
+    /// Index of the next line in its row, and number of lines per row.
     line: usize,
     lines: usize,
     left: usize,
@@ -27,7 +28,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// An empty range, with nothing to fetch.
+    /// An empty range: there is nothing to prefetch.
     #[inline(always)]
     pub(super) fn nothing() -> Self {
         Self {
@@ -40,14 +41,15 @@ impl Ahead {
         }
     }
 
-    /// `rows` rows of `columns` values from `first` on, `row_stride` apart, during `tiles` tiles.
+    /// The cache lines of `rows` rows of `columns` values from `first` on, `row_stride` values apart, shared out to
+    /// `tiles` tiles.
     pub(super) fn block(
         first: *const f32,
         (rows, row_stride): (usize, usize),
         columns: usize,
         tiles: usize,
     ) -> Self {
-        // A row that begins inside a line spans one more.
+        // A row that does not begin at a line's start may span one more line.
         let lines = columns.div_ceil(LINE) + usize::from(row_stride % LINE != 0);
         let left = rows * lines;
         Self {
@@ -60,7 +62,7 @@ impl Ahead {
         }
     }
 
-    /// The lines to fetch with one tile.
+    /// Takes the lines that are to be fetched during the next tile out of this range.
     #[inline(always)]
     pub(super) fn of_tile(&mut self) -> Self {
         if self.left == 0 {
@@ -79,7 +81,7 @@ impl Ahead {
         own
     }
 
-    /// Prefetches the next line into the L2 cache: it is needed after the rest of this block.
+    /// Prefetches the next line, into the L2 cache, because it is needed only after the current block.
     #[inline(always)]
     pub(super) fn fetch(&mut self) {
         if self.left == 0 {

@@ -1,7 +1,8 @@
 //! Products of values rounded to bf16 (round to nearest even) with sums in `f32`.
 //!
-//! By an instruction of the CPU ([`super::Bf16Products`]) on operands copied into pairs of neighbouring depths ([`super::pairs`]). On other CPUs
-//! the operands are rounded copies in `f32`: the same result but for the order of sums, and no faster than `f32`.
+//! They are computed by an instruction of the CPU ([`super::Bf16Products`]) on copies of the operands in pairs of
+//! neighbouring depths ([`super::pairs`]). On CPUs without such an instruction the operands are rounded copies in
+//! `f32`: results differ only by the order of sums, and are no faster than in `f32`.
 //!
 //! # Source
 //! Intel, "Instruction Set Extensions Programming Reference", `VDPBF16PS`, `TDPBF16PS`: inputs and results below 2⁻¹²⁶ are zero.
@@ -16,7 +17,7 @@ use super::single::single_at;
 use super::{Accumulate, Matrix, Right};
 use crate::ops::scratch::with_scratch;
 
-/// `C = A · B` or `C += A · B` of rounded values.
+/// `C = A · B` or `C += A · B` of values rounded to bf16.
 ///
 /// # Safety
 /// As [`single_at`].
@@ -43,7 +44,7 @@ pub(super) unsafe fn product_at(
     });
 }
 
-/// Calls `work` with a copy of `matrix` whose values are rounded.
+/// Calls `work` with a copy of `matrix` whose values are rounded to bf16.
 fn with_rounded<R>(matrix: Matrix<'_>, work: impl FnOnce(Matrix<'_>) -> R) -> R {
     let across = matrix.column_stride != 1;
     let rows = if across { matrix.transposed() } else { matrix };
@@ -59,7 +60,7 @@ fn with_rounded<R>(matrix: Matrix<'_>, work: impl FnOnce(Matrix<'_>) -> R) -> R 
     })
 }
 
-/// The nearest value of bf16, to even; NaN stays NaN.
+/// `value` rounded to bf16, to nearest even; NaN stays NaN.
 fn rounded(value: f32) -> f32 {
     if value.is_nan() {
         return value;

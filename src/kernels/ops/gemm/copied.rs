@@ -1,4 +1,5 @@
-//! [`with_right`] copies the right matrix of several products once; [`TiledRight`] multiplies a left matrix where it is.
+//! [`with_right`] copies the right matrix of several products once for all of them; [`TiledRight`] reads the left
+//! matrix in place.
 #![cfg_attr(
     all(target_arch = "x86_64", feature = "x86-v4"),
     expect(unsafe_code, reason = "intrinsics; lengths are checked before")
@@ -15,12 +16,13 @@ use crate::device::Arithmetic;
 use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 
-/// The largest matrix that is copied for several products; a larger one does not stay in a cache.
+/// Largest number of values of a matrix that is copied; a larger copy would not stay in a cache.
 const VALUES: usize = 1 << 22;
 
 impl Right<'_> {
-    /// AMX products of parts of this matrix, `rows` rows each, with matrices of bf16 values, whose rows begin `row_stride`
-    /// values apart. `None` without AMX or a copy, if `rows` is no multiple of a tile's depth, or for an odd stride.
+    /// AMX products of parts of this matrix, `rows` rows each, with left matrices of bf16 values whose rows begin
+    /// `row_stride` values apart. `None` without AMX, without a copy of this matrix, if `rows` is no multiple of 32, or
+    /// if `row_stride` is odd.
     pub fn tiles(self, rows: usize, row_stride: usize) -> Option<TiledRight> {
         let is_tiled = self.copy.is_some() && bf16_products() == Some(Bf16Products::Amx);
         let fits = rows.is_multiple_of(DEPTHS) && row_stride.is_multiple_of(2);
@@ -28,18 +30,18 @@ impl Right<'_> {
     }
 }
 
-/// Products by AMX's tiles that read their left matrix where it is, without a copy.
+/// Products on AMX's tiles that read the left matrix in place; made by [`Right::tiles`].
 #[derive(Debug, Clone, Copy)]
 pub struct TiledRight(());
 
 impl TiledRight {
-    /// Rows of the left matrix are read in multiples of this; the content after the last row is irrelevant.
+    /// The rows of the left matrix are read in multiples of this number; the values after the last row do not matter.
     pub const ROWS: usize = SIDE;
 
-    /// Rounds `from` to bf16 into `to`.
+    /// Writes `from`, rounded to bf16, to `to`.
     ///
     /// # Panics
-    /// When they differ in length.
+    /// When the slices differ in length.
     pub fn round(self, to: &mut [u16], from: &[f32]) {
         assert_eq!(to.len(), from.len(), "as many values");
         #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
@@ -49,11 +51,12 @@ impl TiledRight {
         }
     }
 
-    /// `C = Σ A_i · B_i` for a B with a copy, whose rows are cut into as many equal parts as `starts` has entries. `A_i` consists of bf16 values of
-    /// `a` from entry i of `starts` on; its rows begin `a_row` values apart.
+    /// `C = Σ_i A_i · B_i`, where the `B_i` are equal parts of the rows of `b`, which must have a copy, one for each
+    /// entry of `starts`. `A_i` has the bf16 values of `a` from index `starts[i]` on; its rows begin `a_row` values
+    /// apart.
     ///
     /// # Panics
-    /// When the dimensions do not agree, or A is too short for a multiple of [`TiledRight::ROWS`] rows.
+    /// When the dimensions do not agree, or `a` is too short for a multiple of [`TiledRight::ROWS`] rows.
     pub fn product(
         self,
         c: &mut MatrixMut<'_>,
@@ -82,7 +85,8 @@ impl TiledRight {
     }
 }
 
-/// Calls `work` with B, `for_several` products with a copy if they are in bf16 by an instruction of the CPU.
+/// Calls `work` with the right matrix B of products. With `for_several`, and if products are in bf16 by an instruction
+/// of the CPU, B comes with a copy that all products of `work` read.
 pub fn with_right<R>(
     arithmetic: Arithmetic,
     b: Matrix<'_>,
@@ -98,7 +102,7 @@ pub fn with_right<R>(
     }
 }
 
-/// As [`with_right`] for the matrix that consists of `parts` of one size, one below the other.
+/// As [`with_right`], for the matrix that consists of `parts`, all of one size, one below the other.
 pub fn with_stacked<R>(
     arithmetic: Arithmetic,
     parts: &[Matrix<'_>],
@@ -120,10 +124,11 @@ pub fn with_stacked<R>(
     })
 }
 
-/// Writes `parts`, which have one size, one below the other with contiguous rows; blocks of 16 × 16 values stay in the cache.
+/// Writes `parts`, all of one size, one below the other with contiguous rows, in blocks of 16 × 16 values that stay in
+/// the cache.
 ///
 /// # Panics
-/// When `joined` has not the length of all parts.
+/// When the length of `joined` is not that of all parts together.
 pub fn join(parts: &[Matrix<'_>], joined: &mut [f32]) {
     const SIDE: usize = 16;
     let Some(&Matrix { rows, columns, .. }) = parts.first() else {
@@ -151,14 +156,14 @@ pub fn join(parts: &[Matrix<'_>], joined: &mut [f32]) {
     });
 }
 
-/// The instruction whose products take a copy of a matrix of `len` values.
+/// The bf16 instruction whose products read a copy of a right matrix of `len` values; `None` if none is copied.
 fn copied_by(arithmetic: Arithmetic, len: usize, for_several: bool) -> Option<Bf16Products> {
     let is_copied = for_several && arithmetic == Arithmetic::Bfloat && (1..=VALUES).contains(&len);
     bf16_products().filter(|_| is_copied)
 }
 
-/// Calls `work` with a copy of the matrices `parts`, which have one size, one below the other; if there are several, their rows are a
-/// multiple of [`DEPTHS`].
+/// Calls `work` with a copy of the matrices `parts`, all of one size, one below the other. If there are several, their
+/// number of rows must be a multiple of [`DEPTHS`].
 fn with_copy<R>(by: Bf16Products, parts: &[Matrix<'_>], work: impl FnOnce(Right<'_>) -> R) -> R {
     let (rows, columns) = (parts[0].rows, parts[0].columns);
     let panel = by.panel();
@@ -243,7 +248,7 @@ mod tests {
 
     #[test]
     fn tiles_read_parts_of_a_rounded_matrix_where_they_are() {
-        // The numbers of parts and their depths: in one pass, several in a pass, passes of one part.
+        // One part in one pass; several parts in one pass; several passes per part.
         for (count, depth) in [(1, 64), (3, 224), (2, 1312)] {
             let (m, n, k) = (37_usize, 40, count * depth);
             let step = k - 16;

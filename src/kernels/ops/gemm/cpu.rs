@@ -1,4 +1,4 @@
-//! The arithmetic of products, and their split over threads.
+//! Matrix products in the arithmetics of the CPU, and how they are split over threads.
 #![expect(
     unsafe_code,
     reason = "threads write columns of one result; the views checked their bounds"
@@ -13,15 +13,16 @@ use crate::ops::parallel::{
 };
 use crate::ops::scratch::with_scratch;
 
-/// Approximate rows of a chunk: enough that packing the right matrix once per chunk costs little.
+/// Approximate number of rows of C per chunk: packing the right matrix once per chunk costs little then.
 const ROWS: usize = 256;
-/// Approximate depth of a segment of [`transposed_product`], and the largest number of segments.
+/// Approximate depth of a segment of [`tall_product`], and the largest number of segments.
 const DEPTH: usize = 512;
 const SEGMENTS: usize = 8;
-/// Approximate result rows and largest number of results of a block of [`transposed_product`], which stays in the L2 cache.
+/// Approximate number of rows and largest number of values of a block of results in [`tall_product`]; it stays in the
+/// L2 cache.
 const BLOCK: usize = 64;
 const BLOCK_VALUES: usize = 1 << 17;
-/// Approximate columns of a block of [`rows_product`] if there are too few rows to split; blocks begin at a full vector.
+/// Approximate number of columns per block if [`rows_product`] cuts columns, and the multiple at which blocks begin.
 const COLUMNS: usize = 1024;
 const VECTOR: usize = 16;
 
@@ -33,7 +34,7 @@ pub fn product(c: &mut MatrixMut<'_>, accumulate: Accumulate, a: Matrix<'_>, b: 
     product_in(Arithmetic::Single, c, accumulate, a, b);
 }
 
-/// [`product`] in an arithmetic of the CPU.
+/// As [`product`], in a given arithmetic.
 ///
 /// # Panics
 /// When the dimensions do not agree.
@@ -83,9 +84,9 @@ unsafe fn product_at(
     }
 }
 
-/// `C = A · B` or `C += A · B` with C's rows cut into chunks for threads; `finish(first_row, rows)` is called on each
-/// chunk of C while it is still in the cache. If there are too few rows, C's columns are cut instead. In the arithmetic of the
-/// calling thread.
+/// `C = A · B` or `C += A · B` with C's rows cut into chunks for threads, in the arithmetic of the calling thread.
+/// Calls `finish(first_row, rows)` for each chunk of C while it is in the cache. If there are too few rows, C's columns
+/// are cut instead.
 ///
 /// # Panics
 /// When the dimensions do not agree.
@@ -99,7 +100,8 @@ pub fn rows_product(
     rows_product_beside([c], accumulate, a, b, |first, [rows]| finish(first, rows));
 }
 
-/// [`rows_product`] for the first of several outputs of one size; `finish` gets the chunks of all.
+/// As [`rows_product`]; the product is written to the first of several outputs of equal size, and `finish` gets the
+/// chunks of all.
 ///
 /// # Panics
 /// When the dimensions do not agree.
@@ -146,7 +148,7 @@ pub fn rows_product_beside<const N: usize>(
     });
 }
 
-/// `C = A · B` or `C += A · B` with C's columns cut into blocks for threads: each reads its own part of B.
+/// `C = A · B` or `C += A · B` with C's columns cut into blocks for threads; each block reads only its columns of B.
 fn columns_product(
     arithmetic: Arithmetic,
     c: &mut [f32],
@@ -171,7 +173,7 @@ fn columns_product(
     });
 }
 
-/// Pointer to a result, for threads that write different columns of it.
+/// Pointer to a result, sent to threads that write different columns.
 struct Start(*mut f32);
 
 // SAFETY: the pointer itself does nothing; whoever writes through it justifies the soundness.
@@ -180,13 +182,13 @@ unsafe impl Sync for Start {}
 unsafe impl Send for Start {}
 
 impl Start {
-    /// A pointer `offset` values further, within the result.
+    /// The pointer to the value `offset` values further on, within the result.
     fn at(&self, offset: usize) -> *mut f32 {
         self.0.wrapping_add(offset)
     }
 }
 
-/// `C += Aᵀ · B` for tall matrices in `f32`; see [`tall_product`].
+/// `C += Aᵀ · B` in `f32` for tall matrices; see [`tall_product`].
 ///
 /// # Panics
 /// When the dimensions do not agree.
@@ -194,11 +196,12 @@ pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
     tall_product_in(Arithmetic::Single, c, Accumulate::Add, a, b, |_, _| ());
 }
 
-/// `C = Aᵀ · B` or `C += Aᵀ · B` for tall matrices, as weight gradients are: `a: (k × m)`, `b: (k × n)`, `c: (m × n)`.
+/// `C = Aᵀ · B` or `C += Aᵀ · B` for tall matrices, as in the gradient of a weight: `a: (k × m)`, `b: (k × n)`,
+/// `c: (m × n)`.
 ///
-/// If the result is small compared with the factors, the depth k is cut into a fixed number of segments with a partial
-/// result each, added in order; otherwise the rows of C are cut. `finish(first_row, rows)` is called on each chunk of C
-/// while it is still in the cache. In the arithmetic of the calling thread.
+/// If C is small compared with A and B, the depth k is cut into segments, whose number depends on the shape only; their
+/// partial results are added in order. Otherwise the rows of C are cut. Calls `finish(first_row, rows)` for each chunk
+/// of C while it is in the cache. The arithmetic is that of the calling thread.
 ///
 /// # Panics
 /// When the dimensions do not agree.
@@ -251,7 +254,7 @@ fn tall_product_in(
     }
 }
 
-/// [`tall_product`] with the depth cut into `segments`.
+/// [`tall_product`] with the depth cut into `segments` segments.
 fn segmented_product(
     arithmetic: Arithmetic,
     c: &mut [f32],
@@ -282,7 +285,7 @@ fn segmented_product(
     });
 }
 
-/// Adds partial results up in their order, each as long as `target`.
+/// Adds the partial results, each as long as `target`, in order; the sum overwrites `target` or is added to it.
 pub(in crate::ops) fn sum_partials(target: &mut [f32], accumulate: Accumulate, partials: &[f32]) {
     let mut partials = partials.chunks_exact(target.len());
     if accumulate == Accumulate::Replace
@@ -293,7 +296,8 @@ pub(in crate::ops) fn sum_partials(target: &mut [f32], accumulate: Accumulate, p
     partials.for_each(|partial| add_assign(target, partial));
 }
 
-/// A chunk length near `about` that cuts `len` into an even number of nearly equal chunks; `len` itself if it is short.
+/// Chunk length near `about` that cuts `len` into an even number of nearly equal chunks; `len` itself (at least 1) if
+/// it is less than half of `about`.
 pub(in crate::ops) fn even_chunk(len: usize, about: usize) -> usize {
     if 2 * len < about {
         len.max(1)

@@ -8,13 +8,12 @@ use pulp::{Simd, WithSimd};
 
 use super::tile::{Operands, ROWS, tile_vectors};
 
-/// The product where A's rows are contiguous and B's element `(p, j)` lies at `j · b_step + p`: dot products of rows of A
-/// and columns of B, as in `A · Wᵀ`.
+/// The product `A · B` where A's rows and B's columns are contiguous (B's element `(p, j)` lies at `j · b_step + p`),
+/// as in `A · Wᵀ`: each result is a dot product of two vectors in memory.
 pub(super) struct Dots(Operands);
 
 impl Dots {
-    /// # Safety
-    /// As [`super::tile::Broadcast::new`], and `a_step` is 1.
+    /// As [`super::tile::Broadcast::new`]; also `a_step` must be 1.
     pub(super) unsafe fn new(operands: Operands) -> Self {
         Self(operands)
     }
@@ -51,7 +50,7 @@ impl WithSimd for Dots {
     }
 }
 
-/// All rows of `C` columns.
+/// Computes all rows of `C` columns of the result.
 ///
 /// # Safety
 /// As [`Dots::new`], for `C` columns.
@@ -74,10 +73,10 @@ unsafe fn dots_down<S: Simd, const C: usize>(simd: S, all: Operands) {
     }
 }
 
-/// Adds the products of one vector of every row, from element `from`, with one of every column.
+/// Multiplies the vectors of `R` rows and `C` columns that begin at element `from`, and adds the products to `sums`.
 ///
 /// # Safety
-/// `load` may be called with these addresses of the operands.
+/// `load` may be called with the addresses of these vectors.
 #[inline(always)]
 unsafe fn multiply<S: Simd, const R: usize, const C: usize>(
     sums: &mut [[S::f32s; C]; R],
@@ -98,7 +97,7 @@ unsafe fn multiply<S: Simd, const R: usize, const C: usize>(
     }
 }
 
-/// `R` rows of `C` columns: one vector of sums per result, reduced at the end.
+/// Computes `R` rows of `C` columns, with one vector of partial sums per result, which is summed at the end.
 ///
 /// # Safety
 /// As [`dots_down`], for `R` rows.

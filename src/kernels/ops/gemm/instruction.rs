@@ -1,21 +1,21 @@
-//! [`Bf16Products`]: the instruction by which this CPU multiplies bf16 values.
+//! [`Bf16Products`]: the instruction with which this CPU multiplies bf16 values.
 
 /// Columns of a panel of B for `vdpbf16ps`.
 pub(super) const PANEL: usize = 64;
-/// Columns of a panel of B for AMX, and rows of A that its tiles take at a time.
+/// Columns of a panel of B for AMX, and number of rows of A that are multiplied at a time: two tiles of 16 each.
 pub(super) const SIDE: usize = 32;
 
-/// The instruction by which a CPU multiplies bf16 values.
+/// The instruction with which a CPU multiplies bf16 values and sums the products in `f32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bf16Products {
     /// `vdpbf16ps` of AVX-512 BF16: twice the multiplications of an `f32` instruction on AMD's CPUs.
     Avx512,
-    /// `tdpbf16ps` on AMX's tiles: 16 times.
+    /// `tdpbf16ps` on AMX's tiles: 16 times the multiplications of an `f32` instruction.
     Amx,
 }
 
 impl Bf16Products {
-    /// Columns of a panel of B.
+    /// Columns of a panel of B's copy for this instruction.
     pub(super) fn panel(self) -> usize {
         match self {
             Self::Avx512 => PANEL,
@@ -24,8 +24,8 @@ impl Bf16Products {
     }
 }
 
-/// The instruction for products in bf16; `None` if this CPU has none, or `FIELDTRIAL_VECTOR` forces a lower vector
-/// level than AVX-512.
+/// The instruction in use for products in bf16; `None` if this CPU has none, or if the environment variable
+/// `FIELDTRIAL_VECTOR` forces a vector level below AVX-512.
 pub fn bf16_products() -> Option<Bf16Products> {
     #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
     {

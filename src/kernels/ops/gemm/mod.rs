@@ -1,8 +1,9 @@
 //! Matrix products `C = A · B` on the CPU, over slices with strides.
 //!
 //! Owns [`Matrix`] (a checked view), [`product`] (one thread) and the two functions for several threads:
-//! [`rows_product`] cuts the rows of C, [`transposed_product`] the rows or the depth of `Aᵀ · B`. The cuts depend on
-//! shapes alone: the crate `gemm` blocks by shape too, so the same product gives the same bits on any number of threads.
+//! [`rows_product`] cuts the rows of C, [`tall_product`] the rows of C or the depth of `Aᵀ · B`. The cuts depend on
+//! shapes alone, and so do the blocks of the crate `gemm`, so that a product has the same bits on any number of
+//! threads.
 //!
 //! # Work
 //! `2 m n k` for `(m × k) · (k × n)`.
@@ -48,7 +49,7 @@ impl<'a> Matrix<'a> {
     /// A matrix whose rows are contiguous and begin `row_stride` values apart.
     ///
     /// # Panics
-    /// When `values` is too short for it.
+    /// When `values` is too short for the matrix.
     pub fn strided(values: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
         assert!(
             needed(rows, columns, row_stride) <= values.len(),
@@ -66,7 +67,7 @@ impl<'a> Matrix<'a> {
     /// A matrix whose rows follow each other without gaps.
     ///
     /// # Panics
-    /// When `values` is too short for it.
+    /// When `values` is too short for the matrix.
     pub fn new(values: &'a [f32], rows: usize, columns: usize) -> Self {
         Self::strided(values, rows, columns, columns)
     }
@@ -83,10 +84,10 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Rows `start..start + count`.
+    /// Rows `start..start + count`, as a view.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// When the matrix has fewer rows.
     #[must_use]
     pub fn row_range(self, start: usize, count: usize) -> Self {
         assert!(start + count <= self.rows, "rows within the matrix");
@@ -98,17 +99,17 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Columns `start..start + count`.
+    /// Columns `start..start + count`, as a view.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// When the matrix has fewer columns.
     #[must_use]
     pub fn column_range(self, start: usize, count: usize) -> Self {
         self.transposed().row_range(start, count).transposed()
     }
 }
 
-/// A matrix to write, whose rows are contiguous and begin `row_stride ≥ columns` values apart.
+/// A mutable matrix in a slice, whose rows are contiguous and begin `row_stride ≥ columns` values apart.
 #[derive(Debug)]
 pub struct MatrixMut<'a> {
     values: &'a mut [f32],
@@ -139,13 +140,13 @@ impl<'a> MatrixMut<'a> {
     /// As [`Matrix::new`].
     ///
     /// # Panics
-    /// When `values` is too short for it.
+    /// When `values` is too short for the matrix.
     pub fn new(values: &'a mut [f32], rows: usize, columns: usize) -> Self {
         Self::strided(values, rows, columns, columns)
     }
 }
 
-/// Number of values from the first element to the last.
+/// Number of values of a slice from the matrix's first element to its last.
 fn needed(rows: usize, columns: usize, row_stride: usize) -> usize {
     if rows == 0 || columns == 0 {
         0
@@ -154,7 +155,7 @@ fn needed(rows: usize, columns: usize, row_stride: usize) -> usize {
     }
 }
 
-/// Whether a product is added to the result's content or replaces it.
+/// Whether a result overwrites the old values of its memory or is added to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accumulate {
     /// `C = A · B`; nothing is read from C.
@@ -164,13 +165,13 @@ pub enum Accumulate {
 }
 
 impl Accumulate {
-    /// Whether the product is added.
+    /// Whether results are added.
     pub fn adds(self) -> bool {
         self == Self::Add
     }
 }
 
-/// Prepares a gradient on the CPU for adding: fills it with zeros if it is to be replaced.
+/// Prepares a gradient for code that only adds: fills it with zeros unless its old values are to be kept.
 pub(super) fn to_add((grad, accumulate): (&mut Buffer<Cpu>, Accumulate)) -> &mut Buffer<Cpu> {
     if !accumulate.adds() {
         grad.fill(0.0);
@@ -178,7 +179,7 @@ pub(super) fn to_add((grad, accumulate): (&mut Buffer<Cpu>, Accumulate)) -> &mut
     grad
 }
 
-/// Converts to the argument `adds` of CUDA kernels.
+/// Converts to the argument `adds` of CUDA kernels: 1 for [`Accumulate::Add`], 0 for [`Accumulate::Replace`].
 #[cfg(feature = "cuda")]
 impl From<Accumulate> for crate::device::cuda::Value {
     fn from(accumulate: Accumulate) -> Self {
@@ -196,7 +197,7 @@ mod tests {
     use crate::ops::simd::{VectorLevel, vector_level};
     use crate::ops::testing::{assert_close, filled};
 
-    /// The product by the definition, of values as `seen`.
+    /// The product by the definition, of values converted by `seen`.
     fn naive(a: &Matrix, b: &Matrix, seen: fn(f32) -> f32) -> Vec<f32> {
         let at = |m: &Matrix, i: usize, j: usize| {
             f64::from(seen(m.values[i * m.row_stride + j * m.column_stride]))
@@ -211,8 +212,8 @@ mod tests {
             .collect()
     }
 
-    /// Asserts that products of both layouts of A and of B, added to strided rows, are those of the definition for the values that `seen`
-    /// gives, and that nothing between the rows is written.
+    /// Asserts that products of both layouts of A and B, added to a C with gaps between its rows, agree with the
+    /// definition for values converted by `seen`, and that the gaps are not written.
     pub(super) fn assert_added(
         arithmetic: Arithmetic,
         (m, n, k): (usize, usize, usize),
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn products_of_all_layouts_are_those_of_the_definition() {
-        // The last two are large enough for threads but have few rows: their columns are cut.
+        // The last two have enough work for threads but few rows, so that their columns are cut.
         let small = [(1, 1, 1), (3, 5, 17), (17, 1, 3), (1, 17, 5), (40, 33, 70)];
         for (m, n, k) in small.into_iter().chain([(7, 2100, 80), (33, 70, 500)]) {
             let (a, b) = (filled(m * k, 1), filled(k * n, 2));
@@ -248,7 +249,7 @@ mod tests {
             ];
             for (a, b) in pairs {
                 let wanted = naive(&a, &b, identity);
-                // Sums of more terms round more.
+                // Sums of more terms have larger rounding errors.
                 let tolerance = 1e-5 * (k as f32 / 70.0).max(1.0);
                 let mut c = vec![f32::NAN; m * n];
                 product(&mut MatrixMut::new(&mut c, m, n), Accumulate::Replace, a, b);
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn tiles_that_are_not_full_write_what_is_theirs_and_nothing_else() {
-        // Sizes around those of tiles, depth passes and panels; result rows are strided.
+        // Sizes around those of tiles, passes over the depth, and panels; the rows of the result have gaps.
         let sizes = [1, 3, 5, 7, 15, 17, 31, 33, 63, 65, 67, 129];
         for (index, m) in sizes.into_iter().enumerate() {
             let (n, k) = (sizes[(5 * index + 3) % 12], sizes[(7 * index + 1) % 12]);
@@ -274,7 +275,7 @@ mod tests {
 
     #[test]
     fn tiles_give_the_same_bits_wherever_rows_and_columns_are_cut() {
-        // Without vectors there are no tiles; `gemm` blocks by shape.
+        // On the portable level the crate `gemm` computes the product, in blocks that depend on the shape.
         if vector_level() == VectorLevel::Portable {
             return;
         }
@@ -318,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_transposed_product_is_the_same_however_it_is_cut() {
-        // One shape per algorithm: serial, cut depth, cut rows.
+        // One shape per algorithm: on one thread, depth cut into segments, rows cut into chunks.
         for (m, n, k) in [(3, 5, 17), (8, 16, 9000), (130, 70, 600)] {
             let (a, b) = (filled(k * m, 1), filled(k * n, 2));
             let (a, b) = (Matrix::new(&a, k, m), Matrix::new(&b, k, n));

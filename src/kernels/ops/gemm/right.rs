@@ -1,4 +1,4 @@
-//! [`Right`]: the right matrix of several products.
+//! [`Right`]: the right matrix B of one or several products `A · B`.
 #![cfg_attr(
     not(all(target_arch = "x86_64", feature = "x86-v4")),
     expect(dead_code, reason = "there is no product that reads a copy")
@@ -6,23 +6,24 @@
 
 use super::Matrix;
 
-/// Depths that a copy is made of: 16 pairs, a vector of AVX-512 and a row of a tile; the last ones are filled with zeros.
+/// The depth of a copy is a multiple of this, filled with zeros: 16 pairs, as in a vector of AVX-512 or a row of an AMX
+/// tile.
 pub(super) const DEPTHS: usize = 32;
 
-/// B of several products `A · B`, with the copy that products in bf16 take, if one was made for all of them.
+/// The right matrix B of products `A · B`, and a copy of B in the form that bf16 products read, if one was made.
 #[derive(Debug, Clone, Copy)]
 pub struct Right<'a> {
     pub(super) rows: usize,
     pub(super) columns: usize,
-    /// `None` if there is only a copy.
+    /// The matrix itself; `None` if there is only the copy.
     pub(super) matrix: Option<Matrix<'a>>,
     pub(super) copy: Option<RightCopy<'a>>,
 }
 
-/// Panels of columns in pairs of neighbouring depths (see [`super::pairs`]).
+/// A copy of B in bf16: panels of columns, in pairs of neighbouring depths (see [`super::pairs`]).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RightCopy<'a> {
-    /// The first pair that is used; each takes the room of an `f32`.
+    /// The panels from the first pair in use on. An `f32` is only the memory of a pair of bf16 values.
     pub(super) pairs: &'a [f32],
     /// Number of columns of a panel.
     pub(super) panel: usize,
@@ -42,7 +43,7 @@ impl<'a> From<Matrix<'a>> for Right<'a> {
 }
 
 impl RightCopy<'_> {
-    /// The pairs from `depth` on, a multiple of [`DEPTHS`], of the panel that begins at `column`.
+    /// The pairs from `depth` on, which must be a multiple of [`DEPTHS`], in the panel that begins at `column`.
     pub(super) fn at(self, depth: usize, column: usize) -> *const u32 {
         let at = column / self.panel * self.panel_len + depth / 2 * self.panel;
         self.pairs[at..].as_ptr().cast()
@@ -50,20 +51,21 @@ impl RightCopy<'_> {
 }
 
 impl<'a> Right<'a> {
-    /// Rows and columns.
+    /// Numbers of rows and columns.
     pub fn size(self) -> (usize, usize) {
         (self.rows, self.columns)
     }
 
-    /// The matrix itself, for products that take no copy.
+    /// The matrix itself, for products that do not read the copy; panics if there is only the copy.
     pub(super) fn matrix(self) -> Matrix<'a> {
         self.matrix.expect("a right matrix with its values")
     }
 
-    /// Rows `start..start + count`. The copy stays if they begin, and end before others, at a multiple of 32.
+    /// Rows `start..start + count`. The copy is kept if `start` is a multiple of 32, and `count` too unless the last
+    /// row is included.
     ///
     /// # Panics
-    /// When there are fewer, or of a copy alone if it does not stay.
+    /// When there are fewer rows, or when the copy is not kept and there is only the copy.
     #[must_use]
     pub fn row_range(self, start: usize, count: usize) -> Self {
         assert!(start + count <= self.rows, "rows within the matrix");

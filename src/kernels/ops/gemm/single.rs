@@ -1,4 +1,4 @@
-//! Products in `f32`: the only call of the crate `gemm-f32`, for those that [`super::small`] does not compute.
+//! Products in `f32`: calls the crate `gemm-f32`, except for the products that [`super::small`] computes.
 #![expect(
     unsafe_code,
     reason = "the crate `gemm-f32` takes raw pointers; the views checked their bounds"
@@ -22,7 +22,7 @@ pub(super) unsafe fn single_at(
     if unsafe { try_product(c, row_stride, accumulate, a, b) } {
         return;
     }
-    // `gemm` needs a C with contiguous columns: Cᵀ = Bᵀ · Aᵀ.
+    // `gemm` needs a C with contiguous columns, so it computes Cᵀ = Bᵀ · Aᵀ.
     // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements: `needed` or fewer values
     // are reached through its strides, and a transposed view reaches the same elements. For `c` the caller guarantees it.
     // Strides fit `isize`, as slice lengths do.

@@ -1,4 +1,4 @@
-//! Chooses the products that the tiles of [`super::tile`] compute: those that are slow in the crate `gemm`.
+//! Computes the products that are slow in the crate `gemm` with the tiles of [`super::tile`].
 #![expect(
     unsafe_code,
     reason = "tiles take raw pointers; the views checked their bounds"
@@ -10,16 +10,17 @@ use super::{Accumulate, Matrix};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{VectorLevel, simd_vectors, vector_level};
 
-/// Number of rows of A up to which packing B costs about as much as the product; `gemm` always packs.
+/// Largest number of rows of A for which packing B, as `gemm` always does, costs about as much as the product.
 const FEW_ROWS: usize = 64;
-/// Multiply-adds up to which a product is small: its matrices stay in the L1 and L2 caches.
+/// Largest number of multiply-adds of a product that counts as small: its matrices stay in the L1 and L2 caches.
 const SMALL: usize = 1 << 21;
-/// Rows of A from which vectors across rows are faster than vectors along them, even if some lanes are empty.
+/// Number of rows of A from which vectors across the rows of A are faster than vectors along them, even with empty
+/// lanes.
 const STREAM_ROWS: usize = 8;
-/// Rows of A from which a transposed copy of B costs less than sums across vectors.
+/// Number of rows of A from which a transposed copy of B costs less than adding up the lanes of every result's vector.
 const COPY_ROWS: usize = 64;
 
-/// Computes the product if tiles are faster; otherwise returns false.
+/// Computes the product if tiles are faster than `gemm`; otherwise returns false and writes nothing.
 ///
 /// # Safety
 /// As [`super::single`]'s `single_at`: nothing else reads or writes C's elements during the call.
@@ -32,7 +33,7 @@ pub(super) unsafe fn try_product(
 ) -> bool {
     let (m, n, k) = (a.rows, b.columns, a.columns);
     let is_small = m <= FEW_ROWS || m * n * k <= SMALL;
-    // On the portable level `gemm` still uses vector code.
+    // On the portable level `gemm` is faster, since it uses vector instructions even then.
     if !is_small || m * n * k == 0 || vector_level() == VectorLevel::Portable {
         return false;
     }
@@ -54,7 +55,7 @@ pub(super) unsafe fn try_product(
     // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements; for C the caller guarantees it.
     unsafe {
         if n == 1 && c_row == 1 && a.row_stride == 1 {
-            // The transposed product, whose row of results is contiguous.
+            // Computes Cᵀ = Bᵀ · Aᵀ: the only column of C is a contiguous row of results.
             let operands = Operands {
                 m: 1,
                 n: m,
@@ -94,7 +95,7 @@ pub(super) unsafe fn try_product(
     true
 }
 
-/// `Cᵀ = Bᵀ · Aᵀ` for a B with contiguous columns, which are read once and in place: vectors run across the rows of A.
+/// `Cᵀ = Bᵀ · Aᵀ` for a B with contiguous columns, read once and in place; vectors run across the rows of A.
 ///
 /// # Safety
 /// As [`Broadcast::new`], for the operands of `A · B`.
@@ -126,10 +127,10 @@ unsafe fn across_rows(operands: Operands, a: Matrix<'_>, b: Matrix<'_>) {
     });
 }
 
-/// Writes `b` row by row to `to`, or adds it to the content there; rows begin `to_row` values apart.
+/// Writes `b` to `to`, row by row, or adds it if `add`; rows of `to` begin `to_row` values apart.
 ///
 /// # Safety
-/// `b` fits there, and nothing else reads or writes that memory during the call.
+/// `b` fits into the memory at `to`, and nothing else reads or writes that memory during the call.
 unsafe fn transpose(to: *mut f32, to_row: usize, add: bool, b: Matrix<'_>) {
     /// Number of contiguous columns that are read together, so that every cache line is written once.
     const BLOCK: usize = 16;

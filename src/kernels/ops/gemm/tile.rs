@@ -1,8 +1,8 @@
-//! Products on vectors of the level in use, without packing: operands are read in place.
+//! Products of [`super::small`] on vectors of the vector level in use; operands are read in place, without packing.
 //!
-//! For products that are small, or whose A has so few rows that packing B would cost as much as multiplying. Every result
-//! is one sum over the depth in order (in [`super::dots`]: one per lane), independent of its tile, so that splitting rows or
-//! columns over threads changes no bit.
+//! For products that are small, or whose A has so few rows that packing B would cost as much as multiplying. Every
+//! result is one sum over the depth in order (in [`super::dots`] one sum per lane), whatever its tile, so that
+//! splitting rows or columns over threads changes no bit.
 #![expect(
     unsafe_code,
     reason = "tiles of registers go through memory by pointers; who makes an `Operands` promises the bounds"
@@ -13,20 +13,23 @@ use pulp::{MemMask, Simd, WithSimd};
 use super::ahead::{Ahead, LINE};
 
 pub(super) const ROWS: usize = 6;
-/// Depth of one pass over C: that many rows of B, one tile wide, stay in the L1 cache while the rows of A are processed.
+/// Depth of one pass over C: as many rows of B, each one tile wide, stay in the L1 cache while all rows of A are
+/// multiplied.
 const DEPTH: usize = 128;
-/// As [`DEPTH`] if B is at most half as wide as a tile, so that A is the operand streamed from memory.
+/// Depth of a pass if B is at most half as wide as a tile and A is the operand that streams from memory.
 const STREAM_DEPTH: usize = 256;
-/// Columns of B that stay in the L2 cache during a pass.
+/// Columns of B per pass, which stay in the L2 cache.
 const PANEL: usize = 1024;
-/// Number of values from which on C does not stay in a cache.
+/// Number of values above which C does not stay in a cache.
 const COLD: usize = 1 << 18;
-/// With at least this many rows, C is written by rows of tiles; with fewer, B is read by columns of tiles.
+/// With more rows than this, C is computed in rows of tiles; with fewer, tile column by tile column, so that B is read
+/// once.
 const TALL: usize = 64;
 
 /// Memory layout of `C = A · B` or `C += A · B`.
 ///
-/// A's element `(i, p)` at `i · a_row + p · a_step`, C's `(i, j)` at `i · c_row + j`. B's layout depends on the kernel.
+/// A's element `(i, p)` is at `i · a_row + p · a_step`, C's `(i, j)` at `i · c_row + j`; B's layout depends on the
+/// kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Operands {
     /// Rows of A and C.
@@ -43,8 +46,8 @@ pub(super) struct Operands {
     pub(super) c: *mut f32,
     pub(super) c_row: usize,
     pub(super) add: bool,
-    /// Whether to prefetch the next tile's rows of A (contiguous and read from memory once, while B stays in the cache)
-    /// instead of the next block of B.
+    /// Whether to prefetch the next tile's rows of A instead of the next block of B: for a contiguous A that is read
+    /// from memory once, while B stays in the cache.
     pub(super) streams_a: bool,
     /// Whether C is too large to be in a cache.
     pub(super) cold: bool,
@@ -62,18 +65,19 @@ impl Operands {
     }
 }
 
-/// Number of vectors side by side in a tile: as many as leave registers for a row of B.
+/// Number of vectors side by side in a tile: as many as the registers hold together with a row of B.
 #[inline(always)]
 pub(super) const fn tile_vectors<S: Simd>() -> usize {
     if S::REGISTER_COUNT >= 32 { 4 } else { 2 }
 }
 
-/// The product where B's element `(p, j)` lies at `p · b_step + j`: each element of A is multiplied by a row of B.
+/// The product for a B with contiguous rows (element `(p, j)` at `p · b_step + j`): each element of A multiplies a row
+/// of B.
 pub(super) struct Broadcast(Operands);
 
 impl Broadcast {
     /// # Safety
-    /// During the product nothing writes elements of A and B, and nothing else reads or writes those of C.
+    /// During the product, nothing writes the elements of A and B, and nothing else reads or writes the elements of C.
     pub(super) unsafe fn new(operands: Operands) -> Self {
         Self(operands)
     }
@@ -103,7 +107,7 @@ impl WithSimd for Broadcast {
                 ..all
             }
         };
-        // If only one pass writes C, it is written in memory order.
+        // A C that is written in only one pass is written in memory order.
         let rows = if all.m > TALL || all.cold && all.k <= depth {
             ROWS
         } else {
@@ -146,7 +150,8 @@ fn across<S: Simd>(simd: S, panel: Operands, ahead: &mut Ahead) {
         let last = simd.mask_between_m32s(0, rest as u32);
         // SAFETY: the operands are a part of those of a `Broadcast`, whose creator guaranteed their memory.
         unsafe {
-            // Only full-width tiles have no mask: a mask costs little, another compiled copy of every tile more.
+            // Only tiles of full width are compiled without a mask: a mask costs little, further compiled copies cost
+            // more.
             let vectors = n.div_ceil(lanes);
             if vectors == 1 {
                 down::<S, 1, true>(simd, at, last, ahead);
@@ -171,7 +176,7 @@ fn across<S: Simd>(simd: S, panel: Operands, ahead: &mut Ahead) {
 /// Computes all rows of `C` vectors of columns.
 ///
 /// # Safety
-/// As [`Broadcast::new`]; `n` columns fill all vectors but the last, of which `last` has the rest.
+/// As [`Broadcast::new`]; `n` columns fill all vectors but the last, whose columns `last` masks.
 #[inline(always)]
 unsafe fn down<S: Simd, const C: usize, const REST: bool>(
     simd: S,
@@ -197,7 +202,7 @@ unsafe fn down<S: Simd, const C: usize, const REST: bool>(
     }
 }
 
-/// Prefetches the cache line at `at`, which need not be readable.
+/// Prefetches the cache line that contains `at`; the address need not be readable.
 #[inline(always)]
 fn prefetch(at: *const f32) {
     #[cfg(target_arch = "x86_64")]
@@ -208,10 +213,10 @@ fn prefetch(at: *const f32) {
     let _ = at;
 }
 
-/// Vector j of the `C` vectors at `row`, masked by `last`.
+/// Loads vector j of the `C` vectors at `row`; the last vector is masked by `last` if `REST`.
 ///
 /// # Safety
-/// Nothing writes its values during the call.
+/// Nothing writes these values during the call.
 #[inline(always)]
 unsafe fn load<S: Simd, const C: usize, const REST: bool>(
     simd: S,
@@ -230,7 +235,7 @@ unsafe fn load<S: Simd, const C: usize, const REST: bool>(
     }
 }
 
-/// Computes `R` rows of `C` vectors, kept in registers over the whole depth.
+/// Computes `R` rows of `C` vectors; their sums stay in registers over the whole depth.
 ///
 /// # Safety
 /// As [`down`], for `R` rows.
@@ -262,7 +267,7 @@ unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
     for p in 0..t.k {
         ahead.fetch();
         if t.streams_a && p % LINE == 0 {
-            // Prefetches the rows of the next tile.
+            // Prefetches one column of the next tile's rows of A.
             for i in 0..R {
                 prefetch(a.wrapping_add((R + i) * t.a_row));
             }

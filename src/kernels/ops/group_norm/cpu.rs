@@ -1,6 +1,6 @@
-//! Group norm on the CPU: samples in parallel. Memory is read twice forward, for the moments and for the result; backward
-//! reuses the memory of the result's gradient. All loops are over whole rows of channels, so that they vectorise for any
-//! group size.
+//! Group norm on the CPU, with one task per sample. Forward reads memory twice, for the moments and for the result;
+//! backward works in the memory of the result's gradient. All loops run over whole rows of channels, so that they
+//! vectorise for any group size.
 
 use dfdx::tensor::Cpu;
 
@@ -23,7 +23,7 @@ impl GroupNormKernel for Cpu {
         _keeps: bool,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let size = input.size;
-        let mut y = self.spare_buffer(input.x.len())?;
+        let mut y = self.uninit_buffer(input.x.len())?;
         let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
         each_sample(size, &mut y, &mut moments, |b, y, moments| {
             let x = sample_of(input.x, b, size);
@@ -73,7 +73,8 @@ impl GroupNormKernel for Cpu {
         slots: &mut GradSlots<'_, Self>,
     ) -> Result<()> {
         let c = size.channels;
-        // The first of a sample's sums to add, and the distance between the gradients of two samples.
+        // For each gradient: where its terms begin in a sample's `sums`, and the distance between samples in the
+        // gradient (0 if the terms of all samples are added up).
         for (var, first, distance) in [(gamma, c, 0), (beta, 0, 0), (shift, 0, c)] {
             let Some(var) = var.filter(|var| var.needs_grad()) else {
                 continue;
@@ -90,7 +91,8 @@ impl GroupNormKernel for Cpu {
     }
 }
 
-/// Calls `task` with every sample: its number, its values, and its chunk of `beside`; on several threads if worthwhile.
+/// Calls `task` with the index, the values and the part of `beside` of every sample; on several threads if `values` is
+/// large.
 pub(in crate::ops) fn each_sample(
     size: GroupNormSize,
     values: &mut [f32],
@@ -114,7 +116,7 @@ pub(in crate::ops) fn sample_of(x: &[f32], b: usize, size: GroupNormSize) -> &[f
     &x[b * len..][..len]
 }
 
-/// `y = act(x · scale + offset)`.
+/// `y = act((x − means) · scale + offset)`.
 #[inline(always)]
 fn apply(x: &[f32], y: &mut [f32], channels: &Channels<'_>, act: impl Activate) {
     let c = channels.scale.len();
@@ -133,8 +135,8 @@ struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// Turns the gradient of the result in place into `dz = grad · act'(z)`, z being the activation's input, writes the sums
-    /// of `dz` and `dz · x̂` to `sums`, and then, if needed, turns `dz` into the gradient of x.
+    /// Replaces `grad`, the gradient of the result, by `dz = grad · act'(z)`, where z is the activation's input, and
+    /// writes the sums of `dz` and `dz · x̂` to `sums`. If `wanted`, then replaces `dz` by the gradient of x.
     fn backward(&self, grad: &mut [f32], act: impl Activate, sums: &mut [f32], wanted: bool) {
         let size = self.input.size;
         let c = size.channels;
@@ -159,7 +161,7 @@ impl Sample<'_> {
     }
 }
 
-/// `grad = grad · act'(z)`, and its sums over the rows.
+/// `grad = grad · act'(z)`, and in `sums` the sums over the rows of the new `grad` and of `grad · (x − means)`.
 #[inline(always)]
 fn slope_rows(
     x: &[f32],
@@ -172,7 +174,7 @@ fn slope_rows(
     let (plain, along) = sums.split_at_mut(c);
     plain.fill(0.0);
     along.fill(0.0);
-    // Slices of one known length let the compiler drop all bounds checks in the inner loop.
+    // Slices whose length is known to be c let the compiler drop all bounds checks in the inner loop.
     let (plain, along) = (&mut plain[..c], &mut along[..c]);
     let (means, scale, offset) = channels.slices();
     for (x, grad) in x.chunks_exact(c).zip(grad.chunks_exact_mut(c)) {

@@ -1,5 +1,6 @@
-//! Group norm on CUDA: one block per group of an image, one launch forward, one backward and one for the sums over
-//! the batch. Groups too large for a block's cache are cut into pieces, whose moments and sums an earlier launch computes.
+//! Group norm on CUDA: one block per group of an image; one launch forward, and backward one, plus one for the sums
+//! over the batch. Groups that are too large for a block are cut into pieces, whose moments and sums are computed by an
+//! earlier launch.
 
 use dfdx::tensor::Cuda;
 
@@ -8,17 +9,17 @@ use crate::device::cuda::{Launch, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{GradSlots, Result, Var};
 
-/// Number of values of a group that a block's cache holds.
+/// Largest number of values of a group that one block processes, since it reads them again from the cache.
 const CACHED: usize = 65_536;
 
-/// Number of values of a piece; also the group size from which groups are cut when groups alone would leave most of a
-/// GPU idle.
+/// Approximate number of values of a piece. Groups with more values than this are cut even if a block's cache could
+/// hold them, when the groups are too few to keep the GPU busy.
 const PIECE: usize = 16_384;
 
-/// Number of blocks that keeps a GPU busy.
+/// Number of blocks from which on a GPU counts as busy.
 const BUSY: usize = 128;
 
-/// The grid over the groups of all images and the pieces of their positions.
+/// The grid of a launch: all groups of all images, by the pieces into which their positions are cut.
 struct Grid {
     groups: usize,
     pieces: usize,
@@ -43,7 +44,7 @@ impl Grid {
             groups,
             pieces: size.positions.div_ceil(piece),
             piece,
-            // About eight values for each thread.
+            // About eight values per thread.
             threads: (piece * width / 8).next_multiple_of(32).clamp(64, 1024),
         }
     }
@@ -55,7 +56,7 @@ impl Grid {
     }
 }
 
-/// Adds the size arguments of every kernel: positions, channels, channels of a group.
+/// Adds the size arguments that every kernel has: positions, channels, channels per group.
 fn sized(launch: Launch, size: GroupNormSize) -> Launch {
     launch.args((size.positions, size.channels, size.channels / size.groups))
 }
@@ -68,9 +69,9 @@ impl GroupNormKernel for Cuda {
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let (size, activation, bits) = (input.size, input.activation, arithmetic()?);
         let (n, grid) = (self.buffer_len(input.x), Grid::new(size));
-        let mut y = self.spare_buffer(n)?;
+        let mut y = self.uninit_buffer(n)?;
         let mut half = input.x.half_to_keep(keeps, size.channels)?;
-        let mut statistics = self.spare_buffer(2 * grid.groups)?;
+        let mut statistics = self.uninit_buffer(2 * grid.groups)?;
         if grid.pieces == 1 {
             let launch = given(grid.launch("group_norm_forward").arg(&**input.x), input);
             let launch = launch.args((half.as_mut(), &mut statistics, &mut y));
@@ -107,7 +108,7 @@ impl GroupNormKernel for Cuda {
             let launch = launch.args((&**input.x, half.as_deref(), &grad_output));
             given(launch, input).arg(statistics)
         };
-        let mut sums = self.spare_buffer(2 * size.batch * size.channels)?;
+        let mut sums = self.uninit_buffer(2 * size.batch * size.channels)?;
         if grid.pieces == 1 {
             let launch = read("group_norm_backward").args((&mut sums, grad_x, accumulate));
             sized(launch, size).args((activation, bits)).run()?;
@@ -126,7 +127,7 @@ impl GroupNormKernel for Cuda {
         Ok(sums)
     }
 
-    // Eight channels per block, about eight samples per thread.
+    // Each block sums eight channels; each thread has about eight samples.
     fn group_norm_collect(
         &self,
         sums: &Buffer<Self>,
@@ -135,7 +136,8 @@ impl GroupNormKernel for Cuda {
         slots: &mut GradSlots<'_, Self>,
     ) -> Result<()> {
         let mut launch = Launch::new("group_norm_collect").arg(sums);
-        // In the order in which the kernel writes them: only the first use of an array may replace its content.
+        // In the order in which the kernel writes: if two gradients are the same array, only the first one may
+        // overwrite it.
         for var in [shift, gamma, beta] {
             launch = launch.args(slots.target(var)?);
         }
@@ -149,7 +151,7 @@ impl GroupNormKernel for Cuda {
     }
 }
 
-/// Adds γ, β and the shift, which are the arguments of every kernel after the images.
+/// Adds γ, β and the shift, which follow the images in the arguments of every kernel.
 fn given(launch: Launch, input: &GroupNormInputs<'_, Cuda>) -> Launch {
     launch.args((input.gamma, input.beta, input.shift))
 }

@@ -1,13 +1,13 @@
-// Group norm. A block has one group of one image, or a piece of its positions where groups are large: block (g, p) is
-// piece p of group g of `batch * groups`. A thread stays in one channel as long as a group has no more channels than
-// the block has threads, so neighbours read neighbours.
+// Group norm. A block computes one group of one image or, where groups are large, a piece of the group's positions:
+// block (g, p) computes piece p of group g of `batch * groups`. As long as a group has no more channels than the block
+// has threads, each thread stays in one channel, so that neighbouring threads read neighbouring values.
 
-// Values that a thread reads before it uses the first: enough reads in flight, and few enough registers for blocks of
-// 1024 threads.
+// Number of values that a thread loads before it uses the first: enough loads in flight, with few enough registers for
+// blocks of 1024 threads.
 enum { GROUP_NORM_AHEAD = 4, GROUP_NORM_FAR_AHEAD = 8 };
 
-// The values of a group that a thread takes: channels `column`, `column + columns` …, of positions `first`,
-// `first + lanes` … below `end`.
+// The values of a group that one thread processes: channels `column`, `column + columns` …, at positions `first`,
+// `first + lanes` … below `end`. `lane` is the thread's index among the `lanes` threads of a channel.
 typedef struct {
     int column, columns, first, end, lane, lanes;
 } group_norm_share;
@@ -24,13 +24,13 @@ DEVICE group_norm_share group_norm_own(int positions, int width, int piece) {
     return own;
 }
 
-// Where the group of this block begins in an array of images.
+// Offset of this block's group in an array of images.
 DEVICE i64 group_norm_start(int positions, int channels, int width) {
     int groups = channels / width;
     return (i64)(blockIdx.x / groups) * positions * channels + (int)(blockIdx.x % groups) * width;
 }
 
-// The sum of a thread's values less `mean`, or of their squares.
+// Sum over a thread's values of `x - mean` or, if `is_square`, of its square.
 DEVICE float group_norm_moment(const float *restrict x, group_norm_share own, int channels, int width, float mean,
                                int is_square) {
     float sum = 0.0f;
@@ -48,8 +48,8 @@ DEVICE float group_norm_moment(const float *restrict x, group_norm_share own, in
     return sum;
 }
 
-// Mean of the values of a block, and the sum of squares of their distances from it: two passes, as the difference
-// between the mean square and the square of the mean would cancel.
+// Mean of the values of a block, and sum of their squared deviations from the mean. Two passes over the values, since
+// the mean square minus the square of the mean would cancel.
 DEVICE float group_norm_moments(const float *restrict x, group_norm_share own, int channels, int width, float count,
                                 float *squares, float *scratch) {
     float mean = block_sum(group_norm_moment(x, own, channels, width, 0.0f, 0), scratch) / count;
@@ -59,7 +59,8 @@ DEVICE float group_norm_moments(const float *restrict x, group_norm_share own, i
 
 DEVICE float group_norm_inverse(float squares, float count) { return 1.0f / sqrtf(squares / count + 1e-5f); }
 
-// `y = act((x - mean) * rstd * gamma + beta + shift)` for a thread's values, and x in 16 bits where `half` is not null.
+// For a thread's values: `y = act((x - mean) * rstd * gamma + beta + shift)`; x is also stored in 16 bits in `half`
+// unless that is null.
 DEVICE void group_norm_write(const float *restrict x, const float *restrict gamma, const float *restrict beta,
                              const float *restrict shift, half_t *restrict half, float *restrict y,
                              group_norm_share own, int channels, int width, float mean, float rstd, int activation,
@@ -83,7 +84,7 @@ DEVICE void group_norm_write(const float *restrict x, const float *restrict gamm
     }
 }
 
-// Everything at once, for groups that are one piece.
+// The whole forward pass, for groups of a single piece.
 KERNEL BLOCK_OF(1024)
 group_norm_forward(const float *restrict x, const float *restrict gamma, const float *restrict beta,
                    const float *restrict shift, half_t *restrict half, float *restrict statistics, float *restrict y,
@@ -105,7 +106,8 @@ group_norm_forward(const float *restrict x, const float *restrict gamma, const f
                      activation, is_bf16);
 }
 
-// For groups in pieces: mean and sum of squares of each piece into `moments`, (batch groups, pieces, 2).
+// First launch for groups in pieces: mean and sum of squared deviations of each piece into `moments`, (batch groups,
+// pieces, 2).
 KERNEL BLOCK_OF(1024)
 group_norm_measure(const float *restrict x, float *restrict moments, int positions, int channels, int width,
                    int piece) {
@@ -121,7 +123,7 @@ group_norm_measure(const float *restrict x, float *restrict moments, int positio
     }
 }
 
-// Every block puts the moments of its group's pieces together, then writes its own piece.
+// Second launch for groups in pieces: each block combines the moments of its group's pieces, then writes its own piece.
 KERNEL BLOCK_OF(1024)
 group_norm_apply(const float *restrict x, const float *restrict gamma, const float *restrict beta,
                  const float *restrict shift, half_t *restrict half, const float *restrict moments,
@@ -151,7 +153,7 @@ group_norm_apply(const float *restrict x, const float *restrict gamma, const flo
                      activation, is_bf16);
 }
 
-// What backward knows of the group of a block; x is in 16 bits where `half` is not null.
+// What the backward pass needs for the group of a block; x is read in 16 bits from `half` if that is not null.
 typedef struct {
     const float *x, *dy, *gamma, *beta, *shift;
     const half_t *half;
@@ -176,7 +178,8 @@ DEVICE group_norm_group group_norm_at(const float *x, const half_t *half, const 
 
 DEVICE float group_norm_x(group_norm_group at, i64 i) { return value_at(at.x, at.half, i, at.is_bf16); }
 
-// With `dz = dy * act'(z)` the sums of dz and of `dz * (x - mean) * rstd` over a thread's positions of channel c.
+// With `dz = dy * act'(z)`: the sums of dz (`plain`) and of `dz * (x - mean) * rstd` (`along`) over a thread's
+// positions of channel c.
 DEVICE void group_norm_gradients(group_norm_group at, group_norm_share own, int c, float *plain, float *along) {
     float scale = at.gamma[c] * at.rstd, offset = at.shift ? at.beta[c] + at.shift[c] : at.beta[c];
     *plain = *along = 0.0f;
@@ -196,7 +199,8 @@ DEVICE void group_norm_gradients(group_norm_group at, group_norm_share own, int 
     }
 }
 
-// Adds up two values over the threads of one channel; lane 0 has the results. The arrays have as many values as threads.
+// Sums `plain` and `along` over the threads of one channel; lane 0 has the results. The scratch arrays have one value
+// per thread.
 DEVICE void group_norm_add_lanes(group_norm_share own, float *plain, float *along, float *plain_scratch,
                                  float *along_scratch) {
     if (own.lanes == 1) return;
@@ -215,8 +219,8 @@ DEVICE void group_norm_add_lanes(group_norm_share own, float *plain, float *alon
     *along = along_scratch[threadIdx.x];
 }
 
-// `grad_x = rstd * (gamma dz - plain - (x - mean) rstd along)` for a thread's values, or added to it; plain and along are
-// means over the group of `gamma dz` and of `gamma dz (x - mean) rstd`.
+// For a thread's values: `grad_x = rstd * (gamma dz - plain - (x - mean) rstd along)`, written or, with `adds`, added.
+// plain and along are the means over the group of `gamma dz` and of `gamma dz (x - mean) rstd`.
 DEVICE void group_norm_write_grad(group_norm_group at, group_norm_share own, float plain, float along,
                                   float *restrict grad_x, int adds) {
     for (int c = own.column; c < at.width; c += own.columns) {
@@ -241,14 +245,14 @@ DEVICE void group_norm_write_grad(group_norm_group at, group_norm_share own, flo
     }
 }
 
-// Where the sums of channel c of this block's group stand in `sums`, (batch, 2, channels).
+// Index in `sums`, (batch, 2, channels), of the sum of dz of channel c of this block's group.
 DEVICE i64 group_norm_sum_place(int channels, int width, int c) {
     int groups = channels / width;
     return (i64)(blockIdx.x / groups) * 2 * channels + (int)(blockIdx.x % groups) * width + c;
 }
 
-// Everything at once, for groups that are one piece: sums over positions into `sums`, and the gradient of x where
-// `grad_x` is not null.
+// The whole backward pass for groups of a single piece: sums over positions into `sums` and, unless `grad_x` is null,
+// the gradient of x.
 KERNEL BLOCK_OF(1024)
 group_norm_backward(const float *restrict x, const half_t *restrict half, const float *restrict dy,
                     const float *restrict gamma, const float *restrict beta, const float *restrict shift,
@@ -278,7 +282,7 @@ group_norm_backward(const float *restrict x, const half_t *restrict half, const 
     group_norm_write_grad(at, own, plain, along, grad_x + group_norm_start(positions, channels, width), adds);
 }
 
-// For groups in pieces: the sums of each piece into `parts`, (batch groups, pieces, 2, width).
+// First backward launch for groups in pieces: the sums of each piece into `parts`, (batch groups, pieces, 2, width).
 KERNEL BLOCK_OF(1024)
 group_norm_backward_measure(const float *restrict x, const half_t *restrict half, const float *restrict dy,
                             const float *restrict gamma, const float *restrict beta, const float *restrict shift,
@@ -300,7 +304,8 @@ group_norm_backward_measure(const float *restrict x, const half_t *restrict half
     }
 }
 
-// Every block puts the sums of its group's pieces together, then writes its own piece; the first one writes `sums`.
+// Second backward launch for groups in pieces: each block combines the sums of its group's pieces, then writes the
+// gradient of its own piece; the group's first block writes `sums`.
 KERNEL BLOCK_OF(1024)
 group_norm_backward_apply(const float *restrict x, const half_t *restrict half, const float *restrict dy,
                           const float *restrict gamma, const float *restrict beta, const float *restrict shift,
@@ -338,9 +343,9 @@ group_norm_backward_apply(const float *restrict x, const half_t *restrict half, 
     group_norm_write_grad(at, own, plain, along, grad_x + group_norm_start(positions, channels, width), adds);
 }
 
-// Writes or adds the gradients that are not null from `sums`, (batch, 2, channels): those of gamma and beta are sums over the
-// batch, that of the shift is the sums of dz themselves. A block has `width` channels; one thread does all of a channel, first
-// the shift, then gamma, then beta, as two of the gradients may be one array.
+// Writes or adds those gradients that are not null, from `sums`, (batch, 2, channels): gamma's and beta's are sums over
+// the batch; the shift's are the sums of dz. A block has `width` channels. A single thread writes all gradients of a
+// channel, the shift's first, then gamma's, then beta's, since two of them may be the same array.
 KERNEL BLOCK_OF(1024)
 group_norm_collect(const float *restrict sums, float *shift, int adds_shift, float *gamma, int adds_gamma, float *beta,
                    int adds_beta, int batch, int channels, int width) {

@@ -1,12 +1,13 @@
-//! Group norm with a shift per sample and channel and an activation, as one operation:
+//! Group norm, followed by a shift per sample and channel and an activation, as one operation:
 //!
 //! `y = act(x̂ · γ + β + shift[b, c])`, `x̂ = (x − mean) / √(var + ε)`, ε = 1e-5, where mean and (biased) variance are
 //! taken over all positions and the channels of one group, per sample.
 //!
 //! # Shapes
-//! `x: (B, positions…, C)`, `gamma, beta: (C)`, `shift: (B, C)`, result as x. Groups are runs of `C / groups` channels.
+//! `x: (B, positions…, C)`, `gamma, beta: (C)`, `shift: (B, C)`, result as x. A group is `C / groups` consecutive
+//! channels.
 //! # Work
-//! 6 per value forward and 10 backward, 1 more for a shift, plus the activation's.
+//! 6 per value forward and 10 backward, 1 more each for a shift, plus the activation's.
 //! # Source
 //! Wu & He 2018; PyTorch `torch.nn.functional.group_norm`, then `+ shift[:, :, None, None]`, then the activation.
 
@@ -22,11 +23,11 @@ use crate::device::{Backend, Buffer};
 /// The sizes of a group norm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupNormSize {
-    /// Samples.
+    /// Number of samples B.
     pub batch: usize,
     /// Number of positions of a sample: H · W of an image.
     pub positions: usize,
-    /// Channels.
+    /// Number of channels C.
     pub channels: usize,
     /// Number of groups of channels.
     pub groups: usize,
@@ -35,17 +36,17 @@ pub struct GroupNormSize {
 /// Inputs of a group norm.
 #[derive(Debug)]
 pub struct GroupNormInputs<'a, D: Backend> {
-    /// The input.
+    /// The input, `(B, positions…, C)`.
     pub x: &'a PooledBuffer<D>,
-    /// Factor per channel.
+    /// Factor γ per channel, `(C)`.
     pub gamma: &'a Buffer<D>,
-    /// Summand per channel.
+    /// Summand β per channel, `(C)`.
     pub beta: &'a Buffer<D>,
-    /// Summand per sample and channel.
+    /// Summand per sample and channel, `(B, C)`; `None` for no shift.
     pub shift: Option<&'a Buffer<D>>,
-    /// The sizes.
+    /// Sizes of x.
     pub size: GroupNormSize,
-    /// Applied to the result.
+    /// Activation that is applied to the result.
     pub activation: Activation,
 }
 
@@ -69,16 +70,16 @@ impl<'a, D: Backend> GroupNormInputs<'a, D> {
 
 /// Kernels of [`group_norm`] on one device.
 pub trait GroupNormKernel: Backend {
-    /// The result and the statistics of each sample and group, for [`GroupNormKernel::group_norm_backward`]. With
-    /// `keeps` also x in the form that backward reads, from [`super::KeepFactors::kept`].
+    /// The result, and the statistics of each sample and group for [`GroupNormKernel::group_norm_backward`]. With
+    /// `keeps`, also x in the precision that backward reads (as from [`super::KeepFactors::kept`]).
     fn group_norm(
         &self,
         input: &GroupNormInputs<'_, Self>,
         keeps: bool,
     ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
-    /// Adds the gradient of x, which may be computed in the memory of `grad_output`, to its slot where x needs one, and
-    /// returns the sums for [`GroupNormKernel::group_norm_collect`].
+    /// Adds the gradient of x to its slot if x needs one (the device may compute it in the memory of `grad_output`).
+    /// Returns, per sample and channel, the sums for [`GroupNormKernel::group_norm_collect`].
     fn group_norm_backward(
         &self,
         input: &GroupNormInputs<'_, Self>,
@@ -87,7 +88,7 @@ pub trait GroupNormKernel: Backend {
         slot: (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>>;
 
-    /// Adds the gradients of γ, β and the shift, computed from `sums`, to the slots of those that need one.
+    /// Adds the gradients of γ, β and the shift, computed from `sums`, to the slots of those variables that need one.
     fn group_norm_collect(
         &self,
         sums: &Buffer<Self>,

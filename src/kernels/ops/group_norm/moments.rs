@@ -1,7 +1,7 @@
-//! Mean and variance of the groups of one sample on the CPU, accurate to single precision.
+//! Mean and variance of the groups of one sample on the CPU, to the full accuracy of single precision.
 //!
-//! A sample is cut into parts of a few rows that fit into the L1 cache. For each part, mean and squared deviations are
-//! computed by channel in single precision; the parts are combined in double precision (Chan et al. 1983,
+//! A sample is cut into parts of a few rows that fit into the L1 cache. For each part and channel, mean and squared
+//! deviations are computed in single precision; the parts are combined in double precision (Chan et al. 1983,
 //! "Algorithms for computing the sample variance"). So memory is read once, no sum in single precision has more than
 //! [`LONGEST`] terms, and a large mean causes no cancellation.
 
@@ -9,20 +9,20 @@ use super::GroupNormSize;
 
 const EPSILON: f64 = 1e-5;
 
-/// Largest number of rows in a part.
+/// Largest number of rows of a part.
 const LONGEST: usize = 64;
 
-/// Approximate number of values in a part: 32 KiB.
+/// Approximate number of values of a part: 32 KiB.
 const PART: usize = 1 << 13;
 
-/// Number of values stored per group: its mean in two parts, high and low, and `1/√(var + ε)`.
+/// Number of values stored per group: its mean rounded to `f32`, the rest of the mean, and `1/√(var + ε)`.
 pub(in crate::ops) const MOMENTS: usize = 3;
 
-/// Number of values that [`measure_part`] computes per channel: a number near its mean, and the sums of the differences
-/// from it and of their squares.
+/// Number of values that [`measure_part`] computes per channel: a value near the channel's mean, the sum of the
+/// differences from that value, and the sum of their squares.
 pub(super) const FOUND: usize = 3;
 
-/// The number of rows in a part of a sample with this many channels.
+/// Number of rows of the parts into which a sample with this many channels is cut.
 pub(in crate::ops) fn part_rows(channels: usize) -> usize {
     (PART / channels.max(1)).clamp(1, LONGEST)
 }
@@ -31,12 +31,12 @@ pub(in crate::ops) fn part_count(size: GroupNormSize) -> usize {
     size.positions.div_ceil(part_rows(size.channels))
 }
 
-/// Measures one part: `found` has [`FOUND`] rows of C values.
+/// Measures one part of a sample: writes [`FOUND`] rows of C values to `found`.
 #[inline(always)]
 pub(super) fn measure_part(x: &[f32], channels: usize, found: &mut [f32]) {
     let (near, sums) = found.split_at_mut(channels);
     let (differences, squares) = sums.split_at_mut(channels);
-    // Slices of one known length let the compiler drop all bounds checks in the inner loops.
+    // Slices whose length is known to be C let the compiler drop all bounds checks in the inner loops.
     let (near, differences) = (&mut near[..channels], &mut differences[..channels]);
     let squares = &mut squares[..channels];
     near.fill(0.0);
@@ -60,7 +60,7 @@ pub(super) fn measure_part(x: &[f32], channels: usize, found: &mut [f32]) {
     }
 }
 
-/// Combines the parts of a sample: the [`MOMENTS`] of each group from the values of each part.
+/// Computes the [`MOMENTS`] of each group of a sample from what [`measure_part`] found in every part.
 pub(super) fn combine(found: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     let (channels, width) = (size.channels, size.channels / size.groups);
     let rows = part_rows(channels);
@@ -96,7 +96,7 @@ pub(super) fn combine(found: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     }
 }
 
-/// Calls `take` with every part and the values measured in it for some channels.
+/// Calls `take` with the index of every part and the values found in it, for each channel of `range`.
 #[inline]
 fn for_each_found(
     found: &[f32],

@@ -1,4 +1,4 @@
-//! One sample of a group norm on the CPU: the sums and loops that all operations with a norm share.
+//! The computations on one sample of a group norm on the CPU, shared by all operations that contain a norm.
 
 use dfdx::tensor::Cpu;
 
@@ -7,18 +7,18 @@ use super::{GroupNormInputs, GroupNormSize};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 
-/// The norm of one sample as a function of each channel: `(x − mean) · scale + offset`.
+/// The norm of one sample as an affine function for each channel: `(x − mean) · scale + offset`.
 pub(in crate::ops) struct Channels<'a> {
-    /// The mean of each channel's group, to single precision.
+    /// For each channel the mean of its group, rounded to `f32`.
     pub(in crate::ops) means: &'a [f32],
-    /// Factors, including γ.
+    /// For each channel `γ / √(var + ε)`.
     pub(in crate::ops) scale: &'a [f32],
-    /// Summands, including β, the shift, and the rounding error of `means`.
+    /// For each channel the sum of β, the shift, and a correction for the rounding of `means`.
     pub(in crate::ops) offset: &'a [f32],
 }
 
 impl Channels<'_> {
-    /// The three slices with one known length, so that loops over them need no bounds checks.
+    /// The three slices, cut to one common length, so that loops over them need no bounds checks.
     #[inline(always)]
     pub(in crate::ops) fn slices(&self) -> (&[f32], &[f32], &[f32]) {
         let c = self.scale.len();
@@ -26,7 +26,7 @@ impl Channels<'_> {
     }
 }
 
-/// Computes the moments of each group of a sample, as [`MOMENTS`] values per group in `moments`.
+/// Computes the moments of each group of a sample and writes them to `moments`, [`MOMENTS`] values per group.
 pub(in crate::ops) fn measure(x: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     let channels = size.channels;
     with_scratch(FOUND * part_count(size) * channels, |found| {
@@ -67,10 +67,11 @@ pub(in crate::ops) fn with_channels<R>(
     })
 }
 
-/// Number of rows of C values in the sums of one part of a backward pass: of `dz`, and of `dz · (x − mean)`.
+/// Number of sums per channel of one part in backward: that of `dz`, and that of `dz · (x − mean)`.
 pub(in crate::ops) const SUMS: usize = 2;
 
-/// Adds the sums of all parts up, in double precision: of `dz` and of `dz · x̂`, one after the other in `sums`.
+/// Sums all parts in double precision; writes the sums of `dz` of all channels to `sums`, followed by those of
+/// `dz · x̂`.
 pub(in crate::ops) fn add_parts(
     parts: &[f32],
     size: GroupNormSize,
@@ -90,9 +91,9 @@ pub(in crate::ops) fn add_parts(
     }
 }
 
-/// Calls `work` with the factors of `dx = p · dz + q · (x − mean) + r` for each channel, which follow from
+/// Calls `work` with the factors p, q and r per channel of `dx = p · dz + q · (x − mean) + r`. They follow from
 ///
-/// `dx = rstd · (γ dz − mean(γ dz) − x̂ · mean(γ dz x̂))`, means over positions and the channels of the group.
+/// `dx = rstd · (γ dz − mean(γ dz) − x̂ · mean(γ dz x̂))`, with means over positions and the channels of the group.
 pub(in crate::ops) fn with_factors<R>(
     gamma: &[f32],
     size: GroupNormSize,
@@ -124,7 +125,7 @@ pub(in crate::ops) fn with_factors<R>(
     })
 }
 
-/// `dz = p · dz + q · (x − mean) + r`, in place.
+/// Replaces `dz` by `p · dz + q · (x − mean) + r`, the gradient of x.
 #[inline(always)]
 pub(in crate::ops) fn combine_rows(
     x: &[f32],

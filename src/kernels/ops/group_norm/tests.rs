@@ -83,7 +83,7 @@ fn a_large_mean_does_not_spoil_the_variance() {
     assert!((variance - 1.0).abs() < 1e-3, "{variance}");
 }
 
-/// Reference values and gradients of SiLU after a group norm with a shift, in double precision.
+/// Reference results and gradients of a group norm with shift and SiLU, in double precision.
 struct Host {
     y: Vec<f32>,
     x: Vec<f32>,
@@ -138,10 +138,10 @@ fn on_host(size: GroupNormSize, leaves: &[Vec<f32>], weights: &[f32]) -> Host {
     }
 }
 
-/// Tolerance for sums over all positions; a GPU adds in another order.
+/// Relative tolerance for sums over all positions; a GPU adds in a different order.
 const SUMS: f32 = if cfg!(feature = "cuda") { 2e-4 } else { 1e-5 };
 
-/// Compares values and gradients at random leaves, x around `mean`, with those in double precision.
+/// Compares results and gradients, for random values with x around `mean`, with those in double precision.
 fn hold_against_host(size: GroupNormSize, mean: f32, tolerance: f32) {
     let GroupNormSize {
         batch,
@@ -176,8 +176,9 @@ fn hold_against_host(size: GroupNormSize, mean: f32, tolerance: f32) {
 
 #[test]
 fn all_sizes_give_what_the_host_does() {
-    // Groups of one channel and of more than a block has threads; groups that a GPU cuts into pieces: equal ones, a shorter
-    // last one, and of one position only; batches larger than a block's lanes.
+    // Groups of one channel, and of more channels than a block has threads; groups that a GPU cuts into equal pieces,
+    // into pieces of which the last is shorter, and into pieces of a single position; batches larger than a block has
+    // lanes.
     let sizes = [
         (1, 1, 3, 1),
         (3, 33, 31, 31),
@@ -200,7 +201,7 @@ fn all_sizes_give_what_the_host_does() {
     }
 }
 
-// Issue 6 found 0.15555 instead of 0.15546: sums of thousands of squares in single precision.
+// Regression test for issue 6: sums of thousands of squares in single precision gave 0.15555 instead of 0.15546.
 #[test]
 #[cfg(not(feature = "cuda"))]
 fn large_groups_around_a_large_mean_are_exact() {
@@ -212,7 +213,7 @@ fn large_groups_around_a_large_mean_are_exact() {
                 channels,
                 groups,
             };
-            // The rounding of x itself is in the reference too.
+            // The reference also uses x rounded to `f32`.
             hold_against_host(size, mean, 2e-6);
         }
     }

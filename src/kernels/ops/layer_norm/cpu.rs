@@ -21,8 +21,8 @@ impl LayerNormKernel for Cpu {
     ) -> Result<(Buffer<Self>, Saved<Self>)> {
         let features = gamma.len();
         let (rows, group) = (x.len() / features, rows_per_chunk(features));
-        let mut y = self.spare_buffer(x.len())?;
-        let (mut mean, mut rstd) = (self.spare_buffer(rows)?, self.spare_buffer(rows)?);
+        let mut y = self.uninit_buffer(x.len())?;
+        let (mut mean, mut rstd) = (self.uninit_buffer(rows)?, self.uninit_buffer(rows)?);
         let outputs = [
             (y.as_mut_slice(), group * features),
             (&mut mean, group),
@@ -112,10 +112,11 @@ fn normalise(y: &mut [f32], x: &[f32], gamma: &[f32], beta: &[f32], mean: f32, r
     }
 }
 
-/// Sums of a row are made in as many lanes, a fixed order that vectorises.
+/// Number of lanes in which the sums over a row are computed: a fixed order that vectorises.
 const LANES: usize = 16;
 
-/// The means over a row of `γ dy` and of `γ dy h`, where h is the normalised x; adds `dy h` and `dy` to the sums over rows.
+/// The means over a row of `γ dy` and of `γ dy h`, where h is the normalised x; adds `dy h` and `dy` to the sums over
+/// rows.
 #[inline(always)]
 fn sum_row_gradients(
     x: &[f32],

@@ -31,8 +31,8 @@ impl LayerNormKernel for Cuda {
     ) -> Result<(Buffer<Self>, Saved<Self>)> {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
-        let mut y = self.spare_buffer(rows * features)?;
-        let (mut mean, mut rstd) = (self.spare_buffer(rows)?, self.spare_buffer(rows)?);
+        let mut y = self.uninit_buffer(rows * features)?;
+        let (mut mean, mut rstd) = (self.uninit_buffer(rows)?, self.uninit_buffer(rows)?);
         let mut half = x.half_to_keep(keeps, features)?;
         over_rows("layer_norm_forward", rows)
             .args((&**x, gamma, beta, half.as_mut()))
@@ -61,8 +61,8 @@ impl LayerNormKernel for Cuda {
                 .run()?;
         }
         let normalised: Normalised<'_> = (x, Some(&saved.mean), &saved.rstd);
-        let mut of_gamma = self.spare_buffer(features)?;
-        let mut of_beta = self.spare_buffer(features)?;
+        let mut of_gamma = self.uninit_buffer(features)?;
+        let mut of_beta = self.uninit_buffer(features)?;
         let replace = Accumulate::Replace;
         add_columns(self, Some(normalised), dy, (&mut of_gamma, replace))?;
         add_columns(self, None, dy, (&mut of_beta, replace))?;
@@ -77,14 +77,14 @@ pub(in crate::ops) fn over_rows(name: &'static str, rows: usize) -> Launch {
         .blocks(rows.div_ceil(ROWS).clamp(1, MOST_BLOCKS))
 }
 
-/// An input with the means, if it has any, and the factors by which its rows were normalised.
+/// An input, the means of its rows (`None` for RMS norm), and the factors by which the rows were normalised.
 type Normalised<'a> = (
     &'a PooledBuffer<Cuda>,
     Option<&'a Buffer<Cuda>>,
     &'a Buffer<Cuda>,
 );
 
-/// Writes to `grad`, or adds, the sum over rows of `dy` or, if the input is given, of `dy` times the normalised input.
+/// Writes to `grad`, or adds, the sum over rows of `dy`, or of `dy` times the normalised input if `input` is given.
 pub(in crate::ops) fn add_columns(
     device: &Cuda,
     input: Option<Normalised<'_>>,

@@ -1,5 +1,5 @@
-// A warp for each row; its values come from the cache after the first time. Forward, x goes to `half` in 16 bits where that is
-// not null; backward, it is read from there.
+// One warp per row; after the first read a row's values come from the cache. In forward, x is also written to `half` in
+// 16 bits unless that is null; backward reads x from `half` if it is not null.
 
 KERNEL layer_norm_forward(const float *restrict x, const float *restrict gamma, const float *restrict beta,
                           half_t *restrict half, float *restrict y, float *restrict mean, float *restrict rstd,
@@ -45,8 +45,9 @@ KERNEL layer_norm_backward_x(const float *restrict x, const half_t *restrict hal
     }
 }
 
-// Sums over rows, of `dy` or with `x` or `half` of `dy` times the normalised values: a block for 32 columns and a group of rows,
-// eight rows at a time. One group writes the gradient by itself; several leave partial sums. RMS norm has no `mean`.
+// Sums over rows of `dy` or, if `x` or `half` is given, of `dy` times the normalised values. A block sums 32 columns of
+// a group of rows, eight rows at a time. A single group writes the gradient itself; several groups write partial sums.
+// For RMS norm `mean` is null.
 KERNEL layer_norm_columns(const float *restrict x, const half_t *restrict half, const float *restrict mean,
                           const float *restrict rstd, const float *restrict dy, float *restrict partials,
                           float *restrict grad, i64 rows, i64 group_rows, int features, int adds, int is_bf16) {

@@ -11,16 +11,16 @@ use crate::ops::gemm::Accumulate;
 /// What backward needs in addition to the input, one value per row.
 #[derive(Debug)]
 pub struct Saved<D: Backend> {
-    /// Means.
+    /// Mean of every row.
     pub mean: Buffer<D>,
-    /// `1 / sqrt(variance + eps)`.
+    /// `1 / sqrt(variance + eps)` of every row.
     pub rstd: Buffer<D>,
 }
 
 /// Kernels of [`layer_norm`] on one device.
 pub trait LayerNormKernel: Backend {
-    /// The result, and what backward needs; with `keeps` also x in the form that backward reads, from
-    /// [`super::KeepFactors::kept`].
+    /// The result, and what backward needs in addition to x. With `keeps`, x is also stored in the form in which
+    /// [`super::KeepFactors::kept`] keeps it for backward.
     fn layer_norm(
         &self,
         x: &PooledBuffer<Self>,
@@ -30,7 +30,8 @@ pub trait LayerNormKernel: Backend {
         keeps: bool,
     ) -> Result<(Buffer<Self>, Saved<Self>)>;
 
-    /// Writes the gradient of the input to `dx`, or adds it, if it is needed; returns those of scale and offset.
+    /// Writes the gradient of the input to `dx`, or adds it, unless `dx` is `None`; returns the gradients of scale and
+    /// offset.
     fn layer_norm_backward(
         &self,
         x: &PooledBuffer<Self>,
@@ -44,7 +45,8 @@ pub trait LayerNormKernel: Backend {
 /// Normalises every row, then scales and shifts it: `y = (x - mean) / sqrt(var + eps) · gamma + beta`, with mean and
 /// (biased) variance over the row.
 ///
-/// Work: 8 per value forward (mean 1, variance 3, result 4); backward 10 per value for `x`, 4 for `gamma`, 1 for `beta`.
+/// Work: 8 per value forward (mean 1, variance 3, result 4); backward 10 per value for `x`, 4 for `gamma`, 1 for
+/// `beta`.
 ///
 /// # Shapes
 /// As `x: (…, F)`; `gamma`, `beta`: (F).

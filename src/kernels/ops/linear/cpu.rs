@@ -1,5 +1,5 @@
-//! Linear layers on the CPU: products from [`crate::ops::gemm`]; bias and activation on each chunk of rows while it
-//! is in the cache.
+//! Linear layers on the CPU: products from [`crate::ops::gemm`]; bias and activation are computed for each chunk of
+//! rows while it is in the cache.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +17,7 @@ use crate::ops::simd::simd;
 use crate::ops::update::squares;
 use crate::ops::{Activation, PooledBuffer, Result};
 
-/// Number of rows of one partial result of column sums.
+/// Number of rows that one partial result of column sums adds up.
 const SUM_ROWS: usize = 1024;
 
 impl ProjectionsKernel for Cpu {}
@@ -37,7 +37,7 @@ impl LinearKernel for Cpu {
             inputs,
             outputs,
         } = size;
-        let mut y = self.spare_buffer(rows * outputs)?;
+        let mut y = self.uninit_buffer(rows * outputs)?;
         let (x, weight) = (
             Matrix::new(x, rows, inputs),
             Matrix::new(weight, inputs, outputs),
@@ -51,10 +51,10 @@ impl LinearKernel for Cpu {
             });
             return Ok((y, None));
         }
-        let mut slopes = self.spare_buffer(rows * outputs)?;
+        let mut slopes = self.uninit_buffer(rows * outputs)?;
         let both = [y.as_mut_slice(), slopes.as_mut_slice()];
         rows_product_beside(both, Accumulate::Replace, x, weight, |_, [y, slopes]| {
-            // A row at a time: what the products wrote is in the L2 cache, not in the L1.
+            // Row by row: after the product, the results are in the L2 cache but not in the L1 cache.
             let rows = y.chunks_exact_mut(outputs);
             activated!(activation, |act| simd!(for (y, slopes) in
                 rows.zip(slopes.chunks_exact_mut(outputs))
@@ -140,7 +140,7 @@ impl LinearKernel for Cpu {
             tall_product(grad_weight, accumulate, x, grad, |_, _| ());
             return Ok(None);
         }
-        // One sum per chunk, indexed by its first row: written by threads, then added in order.
+        // One sum per chunk of rows, at the index of the chunk's first row: written by threads, then added in order.
         let sums: Vec<_> = (0..size.inputs).map(|_| AtomicU64::new(0)).collect();
         tall_product(grad_weight, accumulate, x, grad, |first, rows| {
             sums[first].store(squares(rows).to_bits(), Ordering::Relaxed);
@@ -183,7 +183,7 @@ fn activate(values: &mut [f32], act: impl Activate) {
     }
 }
 
-/// `y = act(y)`, and the derivatives; common subexpressions are computed once.
+/// `y = act(y)`, and `slopes = act'(y)`, in one loop that computes common subexpressions once.
 #[inline(always)]
 fn values_and_slopes(y: &mut [f32], slopes: &mut [f32], act: impl Activate) {
     for (y, slope) in y.iter_mut().zip(slopes) {

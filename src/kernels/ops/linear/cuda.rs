@@ -1,5 +1,5 @@
 //! Linear layers on CUDA: products by cuBLAS; bias and activation in one pass after them; sums over rows in one launch,
-//! or in two where rows are many.
+//! or in two if there are many rows.
 
 mod projections;
 
@@ -15,10 +15,11 @@ use crate::ops::gemm::Accumulate;
 use crate::ops::pooled_buffer::keeps_half;
 use crate::ops::{Activation, PooledBuffer, Result};
 
-/// Rows from which one block per tile of columns would be too slow: rows are cut into pieces too.
+/// Largest number of rows for sums in one launch. With more, one block per tile of columns would be too slow, so the
+/// rows are cut into pieces too.
 const MANY_ROWS: usize = 16_384;
 
-/// Largest number of pieces of rows, whose sums one more launch adds up.
+/// Largest number of pieces into which rows are cut; a second launch adds the pieces' sums.
 const MOST_PIECES: usize = 1024;
 
 impl LinearKernel for Cuda {
@@ -32,10 +33,10 @@ impl LinearKernel for Cuda {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<PooledBuffer<Self>>)> {
         let n = size.rows * size.outputs;
-        let mut product = self.spare_buffer(n)?;
+        let mut product = self.uninit_buffer(n)?;
         Product::new(size.rows, size.outputs, size.inputs).run(x, weight, &mut product)?;
         if keep {
-            let mut y = self.spare_buffer(n)?;
+            let mut y = self.uninit_buffer(n)?;
             let is_half = keeps_half(size.outputs)?;
             let mut half = is_half.then(|| scratch::<u16>(n)).transpose()?;
             Launch::new("linear_finish_keeping")
@@ -67,7 +68,7 @@ impl LinearKernel for Cuda {
         size: LinearSize,
     ) -> Result<Buffer<Self>> {
         let n = size.rows * size.outputs;
-        let mut y = self.spare_buffer(n)?;
+        let mut y = self.uninit_buffer(n)?;
         Launch::new("linear_start")
             .over_tiles(n)
             .args((residual, bias, &mut y, n, size.outputs))
@@ -86,7 +87,7 @@ impl LinearKernel for Cuda {
         grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<PooledBuffer<Self>> {
         let (n, before_half) = (self.buffer_len(&grad_output), before.only_half()?);
-        let mut grad = self.spare_buffer(n)?;
+        let mut grad = self.uninit_buffer(n)?;
         let is_rounded = grad_bias.is_some() && arithmetic()?.is_16_bit();
         let mut half = is_rounded.then(|| scratch::<u16>(n)).transpose()?;
         if let Some(grad_bias) = grad_bias {
@@ -138,7 +139,7 @@ impl LinearKernel for Cuda {
         Ok(None)
     }
 
-    /// In mixed precision also the gradient in 16 bits, which the products that follow read.
+    /// In 16-bit arithmetic also stores the gradient in 16 bits, which the following products read.
     fn bias_backward(
         &self,
         grad: &PooledBuffer<Self>,
@@ -154,8 +155,9 @@ impl LinearKernel for Cuda {
     }
 }
 
-/// Additional work of the first launch over a gradient, where arrays are not null: to multiply it by the activation's derivative
-/// at the values `before` it (in 16 bits `before_half`) and store the result in `grad`, and to store it in 16 bits in `half`.
+/// What the first launch over a gradient does besides summing, where the arrays are not null: multiply the gradient by
+/// the activation's derivative at the values `before` it (or `before_half`, in 16 bits) and store it in `grad`; store
+/// it in `half`, in 16 bits.
 #[derive(Debug, Clone, Copy)]
 struct More {
     before: Value,
@@ -181,14 +183,14 @@ struct Sums {
 }
 
 impl Sums {
-    /// Sums over the columns of `values` values, with as many sums as `to` has values.
+    /// Sums over the rows of an array of `values` values, with one sum for each value (column) of `to`.
     fn of(values: usize, to: &Buffer<Cuda>) -> Self {
         let columns = to.len();
         let rows = values / columns.max(1);
         Self { rows, columns }
     }
 
-    /// Writes the sums of `values` to an array, or adds them.
+    /// Sums the columns of `values`; writes the sums to `to` or adds them, as `accumulate` says.
     fn write(
         &self,
         values: &Buffer<Cuda>,
@@ -219,8 +221,8 @@ impl Sums {
         Ok(pieces.in_one(Argument::value(&partial), More::NONE, to)?)
     }
 
-    /// In one launch: tiles of eight columns, the smallest that uses a whole memory transaction, for the largest
-    /// number of blocks.
+    /// Sums in one launch: one block per tile of eight columns, the smallest tile that uses whole memory transactions,
+    /// for as many blocks as possible.
     fn in_one(
         &self,
         values: Value,
@@ -228,7 +230,7 @@ impl Sums {
         to: (Value, Accumulate),
     ) -> Result<(), DeviceError> {
         let width = self.columns.min(8);
-        // About eight values per thread, up to the largest block.
+        // About eight values per thread, within the largest block.
         let lanes = self.rows.div_ceil(8).clamp(4, 1024 / width);
         let launch = Launch::new("linear_column_sums")
             .blocks(self.columns.div_ceil(width))

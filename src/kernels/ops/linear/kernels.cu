@@ -1,12 +1,12 @@
-// Linear layers beside their products: bias, activation, and sums over rows.
+// Linear layers without their products: bias, activation, and sums over rows.
 
-// The column of a tile's next value, `step` places on; `step` is below `columns`.
+// The column of the value `step` values after one in `column`; `step` must be below `columns`.
 DEVICE u32 linear_next_column(u32 column, u32 step, u32 columns) {
     column += step;
     return column < columns ? column : column - columns;
 }
 
-// `y = act(y + bias)`; no bias when it is null.
+// `y = act(y + bias)`; without a bias if it is null.
 KERNEL linear_finish(const float *restrict bias, float *restrict y, i64 n, u32 columns, int activation) {
     u32 step = blockDim.x % columns;
     FOR_EACH_TILE(start, n) {
@@ -25,7 +25,8 @@ KERNEL linear_finish(const float *restrict bias, float *restrict y, i64 n, u32 c
     }
 }
 
-// `before += bias; y = act(before)`; no bias when it is null. Where `half` is not null it gets what would be `before`.
+// `before += bias; y = act(before)`; without a bias if it is null. If `half` is not null, `before + bias` is stored
+// there in 16 bits and `before` stays as it is.
 KERNEL linear_finish_keeping(const float *restrict bias, float *restrict before, half_t *restrict half,
                              float *restrict y, i64 n, u32 columns, int activation, int is_bf16) {
     u32 step = blockDim.x % columns;
@@ -68,8 +69,8 @@ KERNEL linear_start(const float *restrict residual, const float *restrict bias, 
     }
 }
 
-// Copies rectangles; row y of blocks the y-th. For each, `table` has the addresses from and to, its rows and columns, the
-// distance of rows there and there, and whether it is added.
+// Copies rectangles; row y of the grid copies rectangle y. For each rectangle `table` has seven numbers: address of
+// source and target, rows, columns, distance between rows of source and target, and whether it is added to the target.
 KERNEL linear_copy(const u64 *restrict table) {
     const u64 *own = table + 7 * (i64)blockIdx.y;
     const float *restrict from = (const float *)own[0];
@@ -90,7 +91,7 @@ KERNEL linear_copy(const u64 *restrict table) {
     }
 }
 
-// `grad = grad_output * act'(before)`; `before` is in 16 bits where `before_half` is not null.
+// `grad = grad_output * act'(before)`; `before` is read in 16 bits from `before_half` if that is not null.
 KERNEL linear_activation_backward(const float *restrict before, const half_t *restrict before_half,
                                   const float *restrict grad_output, float *restrict grad, i64 n, int activation,
                                   int is_bf16) {
@@ -108,10 +109,10 @@ KERNEL linear_activation_backward(const float *restrict before, const half_t *re
     }
 }
 
-// Sums of columns: block (x, y) takes `width` columns of `piece` rows and writes row y of `sums`, or adds to it. A thread
-// stays in its column and takes every `blockDim.x / width`-th row; those sums are added as a tree. Where `before` or, in
-// 16 bits, `before_half` is not null the values are `values * act'(before)`, which `grad` gets too; `half` gets the values in
-// 16 bits where it is not null.
+// Sums of columns: block (x, y) sums `width` columns over `piece` rows into row y of `sums`; written or, with `adds`,
+// added. A thread sums every `blockDim.x / width`-th row of one column; the threads' sums are added as a tree. If
+// `before` or (in 16 bits) `before_half` is not null, `values * act'(before)` is summed and also stored in `grad`. If
+// `half` is not null, the summed values are also stored there in 16 bits.
 KERNEL BLOCK_OF(1024)
 linear_column_sums(const float *restrict values, const float *restrict before,
                    const half_t *restrict before_half, float *restrict grad, half_t *restrict half,

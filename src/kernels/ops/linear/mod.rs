@@ -1,12 +1,12 @@
-//! Linear layer with fused activation: `y = act(x · W + b)`; also the 1×1 convolution. [`linear_residual`] ends a
-//! residual branch, [`linear_transposed`] multiplies by the transposed weight, [`projections()`] are layers that read the same
-//! inputs.
+//! Linear layer with fused activation, `y = act(x · W + b)`; also used as the 1×1 convolution. [`linear_residual`] adds
+//! a residual, [`linear_transposed`] multiplies by the transposed weight, [`projections()`] computes several layers
+//! that read the same inputs.
 //!
 //! # Shapes
 //! `x: (rows…, F_in)`, `weight: (F_in, F_out)` ([`super::Layout::Linear`]), `bias: (F_out)`, result `(rows…, F_out)`.
 //! # Work
-//! `2 rows F_in F_out` forward, plus `rows F_out` for a bias and the activation's; backward the same again for each of
-//! x and weight that needs a gradient, and `rows F_out` for the bias.
+//! `2 rows F_in F_out` forward, plus `rows F_out` for a bias and the activation's work; backward `2 rows F_in F_out`
+//! for each of x and weight that needs a gradient, and `rows F_out` for the bias.
 //! # Source
 //! PyTorch `torch.nn.functional.linear` with the weight transposed, followed by the activation.
 
@@ -25,21 +25,21 @@ use super::gemm::Accumulate;
 use super::{Activation, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// The three sizes of a linear layer.
+/// The sizes of a linear layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinearSize {
     /// Number of rows.
     pub rows: usize,
-    /// Features in.
+    /// Number of input features.
     pub inputs: usize,
-    /// Features out.
+    /// Number of output features.
     pub outputs: usize,
 }
 
-/// Linear layers on one device.
+/// Kernels of [`linear`] on one device.
 pub trait LinearKernel: Backend {
-    /// `act(x · W + b)`, and with `keep` what [`LinearKernel::linear_before`] needs: the values before the activation or, on
-    /// the CPU, the activation's derivatives there.
+    /// `act(x · W + b)`. With `keep` also what [`LinearKernel::linear_before`] needs: the values before the activation
+    /// or, on the CPU, the activation's derivatives at these values.
     fn linear(
         &self,
         x: &PooledBuffer<Self>,
@@ -50,7 +50,7 @@ pub trait LinearKernel: Backend {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<PooledBuffer<Self>>)>;
 
-    /// `residual + x · W + b`.
+    /// `residual + x · W + b`, without an activation.
     fn linear_onto(
         &self,
         residual: &Buffer<Self>,
@@ -60,8 +60,8 @@ pub trait LinearKernel: Backend {
         size: LinearSize,
     ) -> Result<Buffer<Self>>;
 
-    /// The gradient before the activation, in the memory of `grad_output` where the device can; `kept` is what
-    /// [`LinearKernel::linear`] kept. With a bias also [`LinearKernel::bias_backward`] on its result.
+    /// The gradient of the values before the activation, in the memory of `grad_output` if the device can; `kept` is
+    /// from [`LinearKernel::linear`]. With a bias, also does [`LinearKernel::bias_backward`] with this gradient.
     fn linear_before(
         &self,
         kept: &PooledBuffer<Self>,
@@ -70,7 +70,7 @@ pub trait LinearKernel: Backend {
         grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<PooledBuffer<Self>>;
 
-    /// `grad_x = grad · Wᵀ`, or added to it.
+    /// `grad_x = grad · Wᵀ` or `grad_x += grad · Wᵀ`.
     fn linear_backward_x(
         &self,
         grad: &PooledBuffer<Self>,
@@ -79,8 +79,8 @@ pub trait LinearKernel: Backend {
         grad_x: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
-    /// `grad_weight = xᵀ · grad`, or added to it. Where `wants_squares`, returns the sum of squares of the new `grad_weight` if
-    /// the device computes it in the same pass.
+    /// `grad_weight = xᵀ · grad` or `grad_weight += xᵀ · grad`. With `wants_squares` returns the sum of squares of the
+    /// new `grad_weight`, or `None` if the device does not compute it in the same pass.
     fn linear_backward_weight(
         &self,
         x: &PooledBuffer<Self>,
@@ -90,7 +90,7 @@ pub trait LinearKernel: Backend {
         wants_squares: bool,
     ) -> Result<Option<f64>>;
 
-    /// `grad_bias[k] = Σ_rows grad[row, k]`, or added to it; convolutions use it too.
+    /// `grad_bias[k] = Σ_rows grad[row, k]`, or added to it; convolutions call it too.
     fn bias_backward(
         &self,
         grad: &PooledBuffer<Self>,

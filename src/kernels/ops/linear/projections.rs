@@ -1,4 +1,4 @@
-//! Linear layers that read the same inputs, computed together.
+//! Several linear layers that read the same inputs, computed together.
 
 use super::super::{
     Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Shape, Var, Work,
@@ -7,22 +7,22 @@ use super::{LinearKernel, LinearSize, check, work};
 use crate::base::text::count;
 use crate::device::Buffer;
 
-/// Weight `(F_i, F_out)` and bias `(F_out)` for every input of a layer.
+/// One layer: weight `(F_i, F_out)` and bias `(F_out)` for every input i.
 pub type Projection<D> = Vec<[Var<D>; 2]>;
 
-/// The result of every layer, and what the backward pass needs in addition to inputs and layers.
+/// The result of every layer, and what backward needs in addition to inputs and layers, if anything.
 pub(super) type Projected<D> = (Vec<Buffer<D>>, Option<Buffer<D>>);
 
-/// Linear layers that read the same inputs, on one device. The default implementation computes each layer separately.
+/// Kernels of [`projections`] on one device. The default implementation computes each layer separately.
 pub trait ProjectionsKernel: LinearKernel {
-    /// The results of all layers.
+    /// The results of all layers, and what backward needs.
     fn projections(
         &self,
         inputs: &[Var<Self>],
         layers: &[Projection<Self>],
     ) -> Result<Projected<Self>> {
         let of_layer = |layer: &Projection<Self>| {
-            let mut sum = self.spare_buffer(0)?;
+            let mut sum = self.uninit_buffer(0)?;
             for (input, (x, [weight, bias])) in inputs.iter().zip(layer).enumerate() {
                 let size = check(x, weight, Some(bias))?;
                 let (x, weight, bias) = (x.held(), weight.held(), bias.data());
@@ -39,8 +39,8 @@ pub trait ProjectionsKernel: LinearKernel {
         Ok((layers.iter().map(of_layer).collect::<Result<_>>()?, None))
     }
 
-    /// Writes or adds the gradients of inputs, weights and biases; `kept` is what [`ProjectionsKernel::projections`] kept, `grads`
-    /// are the gradients of the layers' results.
+    /// Writes or adds the gradients of inputs, weights and biases to `slots`. `kept` is from
+    /// [`ProjectionsKernel::projections`], `grads` are the gradients of the layers' results.
     fn projections_backward(
         &self,
         slots: &mut GradSlots<'_, Self>,
@@ -68,15 +68,16 @@ pub trait ProjectionsKernel: LinearKernel {
     }
 }
 
-/// `y_l = Σ_i x_i · W_{l,i} + b_{l,i}` for every layer l: on a GPU with one product for each input in place of one for each
-/// input of each layer.
+/// `y_l = Σ_i (x_i · W_{l,i} + b_{l,i})` for every layer l. On a GPU each input needs one product for all layers,
+/// instead of one per layer.
 ///
-/// Work: that of [`super::linear`] for every input of every layer, and 1 per result and further input forward.
+/// Work: that of [`super::linear`] for every input of every layer, and forward 1 per result for each input after the
+/// first.
 ///
 /// # Shapes
 /// Every result `(rows…, F_l)`, from `inputs[i]: (rows…, F_i)` and `layers[l][i]`: a weight `(F_i, F_l)` and a bias `(F_l)`.
 /// # Errors
-/// [`OpError::Shape`] when they do not agree.
+/// [`OpError::Shape`] when the shapes do not agree.
 /// # Source
 /// PyTorch `sum(torch.nn.functional.linear(x, w, b) for …)` for every layer, with weights transposed.
 pub fn projections<D: Kernels>(
@@ -121,7 +122,7 @@ pub fn projections<D: Kernels>(
     })
 }
 
-/// The sizes of one layer, by input.
+/// The sizes of the products of one layer, one for each input.
 fn sizes<D: Kernels>(inputs: &[Var<D>], layer: &Projection<D>) -> Result<Vec<LinearSize>> {
     let sized = |(x, [weight, bias]): (&Var<D>, &[Var<D>; 2])| check(x, weight, Some(bias));
     let sizes: Vec<LinearSize> = inputs.iter().zip(layer).map(sized).collect::<Result<_>>()?;
@@ -147,7 +148,8 @@ mod tests {
     use crate::ops::concat;
     use crate::ops::testing::{self, TestDevice};
 
-    /// Two layers over two inputs, of leaves in the order inputs, then weight and bias by layer and input; results side by side.
+    /// Two layers over two inputs. `v` has the inputs, then weight and bias by layer and input; the results are
+    /// concatenated.
     fn two(pass: &mut Pass<TestDevice>, v: &[Var<TestDevice>]) -> Result<Var<TestDevice>> {
         let pair = |at: usize| [v[at].clone(), v[at + 1].clone()];
         let layers = [vec![pair(2), pair(4)], vec![pair(6), pair(8)]];
@@ -197,7 +199,7 @@ mod tests {
 
     #[test]
     fn gradients_are_added_to_those_that_are_there() {
-        // The first input is both inputs, and its gradient has a part from elsewhere.
+        // Both inputs are the same variable, whose gradient also has a term from another operation.
         let shapes = [[3, 4], [4, 5], [4, 5], [4, 5], [4, 5]].map(Shape::from);
         let biases = [5; 4].map(|len| Shape::from([len]));
         let f = |pass: &mut Pass<TestDevice>, v: &[Var<TestDevice>]| {

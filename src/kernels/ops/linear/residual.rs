@@ -1,16 +1,16 @@
-//! The end of a residual branch: `y = residual + x · W + b`.
+//! Linear layer at the end of a residual branch: `y = residual + x · W + b`.
 
 use super::super::{Activation, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use super::{check, work};
 
-/// `residual + x · weight + bias`; the product itself adds the residual.
+/// `residual + x · weight + bias`; the product is added to the residual directly, without a pass of its own.
 ///
 /// Work: as [`super::linear`], and 1 per result forward, 1 backward where the residual needs a gradient.
 ///
 /// # Shapes
-/// `(rows…, F_out)` from `residual` of the same, `x: (rows…, F_in)`, `weight: (F_in, F_out)`, `bias: (F_out)`.
+/// `(rows…, F_out)` from `residual` of this shape, `x: (rows…, F_in)`, `weight: (F_in, F_out)`, `bias: (F_out)`.
 /// # Errors
-/// [`OpError::Shape`] when they do not agree.
+/// [`OpError::Shape`] when the shapes do not agree.
 /// # Source
 /// PyTorch `residual + torch.nn.functional.linear(x, weight, bias)` with the weight transposed.
 pub fn linear_residual<D: Kernels>(

@@ -67,7 +67,7 @@ fn a_weight_that_is_used_twice_gets_the_gradients_of_both() {
 
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
-    // The second shape cuts the weight gradient's rows, the first its depth, the third the result's columns.
+    // The three shapes in turn cut the weight gradient's depth, the weight gradient's rows, and the result's columns.
     for (rows, inputs, outputs) in [(6000, 17, 33), (700, 131, 65), (32, 300, 501)] {
         testing::check_threads(
             &[
@@ -82,7 +82,7 @@ fn one_and_two_threads_give_the_same_bits() {
 
 #[test]
 fn sums_over_rows_are_those_of_the_host() {
-    // From 16,385 rows a GPU cuts rows into pieces; the other sizes leave partial warps and blocks.
+    // With more than 16,384 rows a GPU cuts rows into pieces; the other sizes leave partial warps and blocks.
     let sizes = [(1, 1), (3, 33), (31, 1025), (1025, 3), (700, 31)];
     for (rows, columns) in sizes.into_iter().chain([(16_385, 1), (20_011, 33)]) {
         let device = testing::device();
@@ -97,7 +97,7 @@ fn sums_over_rows_are_those_of_the_host() {
         let column = |c| grad.iter().skip(c).step_by(columns);
         let expected = |c| 1.5 + column(c).map(|v| f64::from(*v)).sum::<f64>();
         let expected: Vec<f32> = (0..columns).map(|c| expected(c) as f32).collect();
-        // The CPU adds 1024 rows sequentially in single precision.
+        // The CPU adds up to 1024 rows one after another in single precision.
         testing::assert_close(&device.download(&sums).unwrap(), &expected, 1e-4);
     }
 }
@@ -123,13 +123,13 @@ fn values_are_those_of_the_host_whatever_is_left_over() {
             linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Relu)
         };
         testing::assert_close(&testing::forward(&leaves, relu), &expected, 1e-5);
-        // Including what is saved for backward.
+        // With a recording pass, which also saves values for backward.
         let (y, _) = testing::backward(&leaves, &vec![1.0; expected.len()], relu);
         testing::assert_close(&y, &expected, 1e-5);
     }
 }
 
-/// Adds the gradients of the squared error of `x · weightᵗⁱᵐᵉˢ` (`times` products) to `sum`.
+/// Adds the gradients of the squared error of `x · weightᵗⁱᵐᵉˢ`, `times` products with one weight, to `sum`.
 fn gradients_of_weight(
     weight: &Parameter<TestDevice>,
     times: usize,
@@ -152,11 +152,11 @@ fn gradients_of_weight(
 
 #[test]
 fn squares_that_are_found_in_passing_are_those_of_the_gradient_as_it_stands() {
-    // Below and above the threshold for threads, in one chunk of rows and in several.
+    // Sizes below and above the threshold for threads, in one chunk of rows and in several.
     for width in [5, 130, 300] {
         let by = |threads: usize, times: usize, micro_steps: usize, norms: bool| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            // A device belongs to its thread.
+            // A device can only be used on the thread that made it.
             pool.unwrap().install(|| {
                 let (device, shape) = (testing::device(), [width, width].into());
                 let values = testing::filled(width * width, 3);
@@ -193,7 +193,7 @@ fn squares_of_a_gradient_that_was_changed_afterwards_are_of_what_it_is() {
     let ones = device.upload(vec![1.0; 130 * 130]).unwrap();
     *grads.of_parameter(&weight).unwrap() = ones;
     assert_close(grads.sum_of_squares(&weight).unwrap(), 16_900.0);
-    // Another operation, recorded earlier, adds to it afterwards.
+    // Another operation, recorded before, adds to the same gradient afterwards.
     let constant = |shape: [usize; 2]| {
         let values = testing::filled(shape[0] * shape[1], 5);
         Var::constant(&device, values, shape).unwrap()

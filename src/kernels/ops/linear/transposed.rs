@@ -4,16 +4,16 @@ use super::super::gemm::Accumulate;
 use super::super::{Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use super::LinearSize;
 
-/// `x · weightᵀ`, for a weight in the memory order of [`super::linear`]; with `residual`, added to it.
+/// `x · weightᵀ` for a weight in the memory order of [`super::linear`], plus `residual` if there is one.
 ///
-/// Work: `2 rows F_in F_out` forward (and 1 per result with a residual), the same again for each of x and weight that
-/// needs a gradient.
+/// Work: `2 rows F_in F_out` forward (and 1 per result with a residual); backward the same again for each of x and
+/// weight that needs a gradient.
 ///
 /// # Shapes
-/// `(rows…, F_in)` from `x: (rows…, F_out)`, `weight: (F_in, F_out)` ([`crate::ops::Layout::Linear`]), `residual` as
-/// the result.
+/// `(rows…, F_in)` from `x: (rows…, F_out)`, `weight: (F_in, F_out)` ([`crate::ops::Layout::Linear`]), and `residual`
+/// with the shape of the result.
 /// # Errors
-/// [`OpError::Shape`] when they do not agree.
+/// [`OpError::Shape`] when the shapes do not agree.
 /// # Source
 /// PyTorch `residual + x @ weight` for `weight` as `nn.Linear` holds it, `[out, in]`.
 pub fn linear_transposed<D: Kernels>(
@@ -27,7 +27,7 @@ pub fn linear_transposed<D: Kernels>(
     let device = pass.device().clone();
     let (mut y, accumulate) = match residual {
         Some(residual) => (residual.data().clone(), Accumulate::Add),
-        None => (device.spare_buffer(shape.len())?, Accumulate::Replace),
+        None => (device.uninit_buffer(shape.len())?, Accumulate::Replace),
     };
     device.linear_backward_x(x.held(), weight.held(), size, (&mut y, accumulate))?;
     let inputs: Vec<&Var<D>> = [x, weight].into_iter().chain(residual).collect();
@@ -46,7 +46,8 @@ pub fn linear_transposed<D: Kernels>(
             device.accumulate(grad, slots.of(residual)?)?;
         }
         if weight.needs_grad() {
-            // As in a layer from F_in to F_out with input `grad` and output gradient `x`.
+            // The weight's gradient is that of a linear layer from F_in to F_out with input `grad` and output gradient
+            // `x`.
             device.linear_backward_weight(grad, x.held(), size, slots.entry(&weight)?, false)?;
         }
         if x.needs_grad() {

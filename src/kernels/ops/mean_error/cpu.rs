@@ -58,7 +58,7 @@ impl MeanErrorKernel for Cpu {
     }
 }
 
-/// What the gradient of a chunk is computed from.
+/// Inputs of the gradient of one chunk.
 struct Slopes<'a> {
     x: &'a [f32],
     target: &'a [f32],
@@ -105,7 +105,7 @@ fn sign(difference: f32) -> f32 {
     f32::from(difference > 0.0) - f32::from(difference < 0.0)
 }
 
-/// The difference, at most `delta` away from 0. Unlike `f32::clamp` it never panics.
+/// The difference, clamped to `-delta..=delta`. Unlike `f32::clamp` this never panics.
 #[inline(always)]
 fn clamped(difference: f32, delta: f32) -> f32 {
     if difference > delta {

@@ -1,14 +1,15 @@
 // The terms of `ErrorTerm`, by their number in `cuda.rs`.
 enum { MEAN_ERROR_SQUARED = 0, MEAN_ERROR_ABSOLUTE = 1, MEAN_ERROR_HUBER = 2 };
 
-// The absolute error, or that of Huber.
+// The error of a difference: absolute or Huber's. Squares are computed in the kernel.
 DEVICE double mean_error_term(int term, double delta, double difference) {
     double size = fabs(difference);
     if (term == MEAN_ERROR_ABSOLUTE) return size;
     return size > delta ? delta * (size - 0.5 * delta) : 0.5 * size * size;
 }
 
-// As on the CPU: the sign of what is no number is 0.
+// The slope of the error at a difference, of the squared error without its factor 2. As on the CPU, the slope of the
+// absolute error at NaN is 0.
 DEVICE float mean_error_slope(int term, float delta, float difference) {
     if (term == MEAN_ERROR_SQUARED) return difference;
     float most = term == MEAN_ERROR_ABSOLUTE ? 0.0f : delta;
@@ -18,7 +19,7 @@ DEVICE float mean_error_slope(int term, float delta, float difference) {
     return term == MEAN_ERROR_ABSOLUTE ? 0.0f : difference;
 }
 
-// Errors of differences, a sum for each block; the differences in f32 and their errors in f64, as on the CPU.
+// Sum of the errors of a block's values; differences in f32, errors and sums in f64, as on the CPU.
 KERNEL mean_error_forward(const float *restrict x, const float *restrict target, double *restrict partials, i64 n,
                           int term, float delta) {
     SHARED(double, scratch, [32]);

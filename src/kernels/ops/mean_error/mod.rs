@@ -51,8 +51,8 @@ pub trait MeanErrorKernel: Backend {
         target: &Buffer<Self>,
     ) -> Result<Buffer<Self>>;
 
-    /// Adds `dy e′(x - target) / n` to `dx`, e′ the slope of the error, or replaces `dx` by it if the device can; with `x` and
-    /// `target` exchanged it is the target's gradient.
+    /// Adds `dy e′(x - target) / n` to `dx`, e′ the slope of the error, or replaces `dx` by it if the device can; with
+    /// `x` and `target` exchanged it is the target's gradient.
     fn mean_error_backward(
         &self,
         term: ErrorTerm,
@@ -65,7 +65,7 @@ pub trait MeanErrorKernel: Backend {
 
 /// The mean over all values of `(x - target)²`.
 ///
-/// Work: 3 per value forward; 3 backward for each of the two that needs a gradient.
+/// Work: 3 per value forward; 3 backward for each input that needs a gradient.
 ///
 /// # Shapes
 /// `(1)` from `x` and `target` of one shape.
@@ -79,14 +79,15 @@ pub fn mse<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, target: &Var<D>) -> Resul
 
 /// The mean over all values of the error `term` of `x - target`.
 ///
-/// Work: 3 per value forward, 4 of Huber's; 3 backward for each of the two that needs a gradient.
+/// Work: 3 per value forward, 4 for Huber's error; 3 backward for each input that needs a gradient.
 ///
 /// # Shapes
 /// `(1)` from `x` and `target` of one shape.
 /// # Errors
 /// [`OpError::Shape`] when the shapes differ or are empty.
 /// # Source
-/// PyTorch `F.mse_loss`, `F.l1_loss` and `F.huber_loss(x, target, delta=delta)`; differences in f32, the rest summed in f64.
+/// PyTorch `F.mse_loss`, `F.l1_loss` and `F.huber_loss(x, target, delta=delta)`; differences in f32, the rest summed in
+/// f64.
 pub fn mean_error<D: Kernels>(
     pass: &mut Pass<D>,
     term: ErrorTerm,

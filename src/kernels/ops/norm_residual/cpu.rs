@@ -26,7 +26,7 @@ impl NormResidualKernel for Cpu {
         _keep: bool,
     ) -> Result<NormResidual<Self>> {
         let size = input.size;
-        let mut y = self.spare_buffer(input.x.len())?;
+        let mut y = self.uninit_buffer(input.x.len())?;
         let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
         each_sample(size, &mut y, &mut moments, |b, y, moments| {
             let (x, residual) = (sample_of(input.x, b, size), sample_of(residual, b, size));
@@ -57,7 +57,7 @@ impl NormResidualKernel for Cpu {
     ) -> Result<Buffer<Self>> {
         let size = input.size;
         let mut sums = self.zeros_buffer(size.batch * 2 * size.channels)?;
-        let mut grad_x = self.spare_buffer(grad_output.len())?;
+        let mut grad_x = self.uninit_buffer(grad_output.len())?;
         let len = size.positions * size.channels;
         let large = grad_output.len() >= ELEMENTWISE_LEN;
         let outputs = [
@@ -86,7 +86,8 @@ impl NormResidualKernel for Cpu {
     }
 }
 
-/// Calls `task` with the first index of every part of a sample and the part's mask factors (ones without dropout).
+/// Calls `task` for every part of a sample, with the index of the part's first value and with memory for its mask
+/// factors (ones without dropout).
 fn in_parts(size: GroupNormSize, mask: Option<Mask>, mut task: impl FnMut(usize, &mut [f32])) {
     let part = part_rows(size.channels) * size.channels;
     with_scratch(part, |factors| {
@@ -132,7 +133,8 @@ struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// Turns the gradient of the result into that of the residual, `grad · silu'(z)`, and computes that of x from it.
+    /// Turns `grad`, the gradient of the result, into that of the residual, `grad · silu'(z)` with z the values before
+    /// the SiLU, and writes the gradient of x to `grad_x`.
     fn backward(&self, grad: &mut [f32], grad_x: &mut [f32], sums: &mut [f32]) {
         let (size, mask) = (self.input.size, self.mask);
         let c = size.channels;
@@ -161,7 +163,8 @@ impl Sample<'_> {
     }
 }
 
-/// `grad = grad · silu'(z)`, `grad_norm = grad · factors`, and the sums of the latter over the rows.
+/// `grad = grad · silu'(z)` with z the values before the SiLU, and `grad_norm = grad · factors`; writes the sums over
+/// rows of `grad_norm` and of `grad_norm · (x − mean)` to `sums`.
 #[inline(always)]
 fn slope_rows(
     [x, residual, factors]: [&[f32]; 3],

@@ -25,9 +25,9 @@ impl NormResidualKernel for Cuda {
         let is_half = keep && keeps_half(input.size.channels)?;
         let mut half = is_half.then(|| scratch::<u16>(n)).transpose()?;
         let mut before = (keep && !is_half)
-            .then(|| self.spare_buffer(n))
+            .then(|| self.uninit_buffer(n))
             .transpose()?;
-        let mut y = self.spare_buffer(n)?;
+        let mut y = self.uninit_buffer(n)?;
         let launch = Launch::new("norm_residual_forward").over(counters(n));
         let launch = launch.args((&h, residual, before.as_mut(), half.as_mut(), &mut y));
         masked(launch, mask, n).arg(arithmetic()?).run()?;
@@ -48,7 +48,7 @@ impl NormResidualKernel for Cuda {
     ) -> Result<Buffer<Self>> {
         let before = before.ok_or(OpError::NotRecorded)?;
         let (n, half) = (self.buffer_len(&grad_output), before.only_half()?);
-        let mut grad_h = self.spare_buffer(n)?;
+        let mut grad_h = self.uninit_buffer(n)?;
         let (grad_residual, accumulate) = slots.target(Some(residual))?;
         let launch = Launch::new("norm_residual_backward").over(counters(n));
         let launch = launch.args((&**before, half.as_deref(), &grad_output, &mut grad_h));

@@ -1,7 +1,8 @@
-// The end of a residual block beside its group norm. A thread has the four values of one counter of the mask, as in
-// dropout; a threshold of 0 keeps all values.
+// Kernels for the end of a residual block without its group norm. A thread handles the four values of one counter of
+// the dropout mask; a threshold of 0 keeps all values.
 
-// `before = drop(h) + residual` where that is kept, in f32 or in 16 bits (`half`), `y = silu(drop(h) + residual)`.
+// `y = silu(drop(h) + residual)`; the sum before the SiLU is also written to `before` (f32) or `half` (16 bits), if not
+// null.
 KERNEL norm_residual_forward(const float *restrict h, const float *restrict residual, float *restrict before,
                              half_t *restrict half, float *restrict y, u64 key, u32 threshold, float scale,
                              i64 counters, i64 n, int is_bf16) {
@@ -23,7 +24,8 @@ KERNEL norm_residual_forward(const float *restrict h, const float *restrict resi
     }
 }
 
-// With `dz = grad_output * silu'(before)`: the gradient of h, `drop(dz)`, and that of the residual where it is not null.
+// With `dz = grad_output * silu'(before)`: writes `drop(dz)` to `grad_h`, and writes or adds dz to `grad_residual`
+// unless that is null.
 KERNEL norm_residual_backward(const float *restrict before, const half_t *restrict half,
                               const float *restrict grad_output, float *restrict grad_h, float *restrict grad_residual,
                               int adds, u64 key, u32 threshold, float scale, i64 counters, i64 n, int is_bf16) {

@@ -2,7 +2,7 @@
 //! [`super::group_norm()`] and the mask of [`super::dropout()`].
 //!
 //! On the CPU no intermediate is saved: backward recomputes the norm and the mask from x, the preceding convolution's
-//! result. On CUDA the values before the activation are.
+//! result. On CUDA the values before the activation are saved.
 //!
 //! # Shapes
 //! `x: (B, positions…, C)`, `gamma, beta: (C)`, `residual` and result as x.
@@ -25,12 +25,13 @@ use super::{
 };
 use crate::device::Buffer;
 
-/// A result, the statistics of its norm, and what else backward needs.
+/// The result, the statistics of its norm, and what else backward needs; `None` if nothing else.
 pub type NormResidual<D> = (Buffer<D>, Buffer<D>, Option<PooledBuffer<D>>);
 
 /// The fused end of a residual block on one device.
 pub trait NormResidualKernel: GroupNormKernel {
-    /// The result, the statistics of the norm, and with `keep` what else backward needs, if anything.
+    /// Computes the result and the statistics of its norm; with `keep` also what else backward needs on this device, if
+    /// anything.
     fn norm_residual(
         &self,
         input: &GroupNormInputs<'_, Self>,
@@ -39,8 +40,9 @@ pub trait NormResidualKernel: GroupNormKernel {
         keep: bool,
     ) -> Result<NormResidual<Self>>;
 
-    /// Gives x and the residual their gradients where they need one; `kept` are the statistics and the rest that
-    /// [`NormResidualKernel::norm_residual`] returned. Returns the sums for [`GroupNormKernel::group_norm_collect`].
+    /// Adds the gradients of x and of the residual to their slots, where they are needed; `kept` are the statistics and
+    /// the rest that [`NormResidualKernel::norm_residual`] returned. Returns the sums for
+    /// [`GroupNormKernel::group_norm_collect`].
     fn norm_residual_backward(
         &self,
         input: &GroupNormInputs<'_, Self>,
@@ -54,7 +56,7 @@ pub trait NormResidualKernel: GroupNormKernel {
 /// `silu(drop(norm(x) · gamma + beta) + residual)`, where a value is dropped with probability `p`; see the module.
 ///
 /// # Errors
-/// [`OpError::Shape`] as those of its parts, and when `x` and `residual` have different shapes.
+/// [`OpError::Shape`] as in the group norm and dropout, and when `x` and `residual` have different shapes.
 pub fn norm_residual<D: Kernels>(
     pass: &mut Pass<D>,
     x: &Var<D>,
@@ -81,7 +83,7 @@ pub fn norm_residual<D: Kernels>(
     let (n, masked) = (x.shape().len(), usize::from(mask.is_some()));
     let work = Work::new((11 + masked) * n, (20 + masked) * n);
     let vars = [pass.keep(x, gamma)?, gamma.clone(), beta.clone()];
-    // Where the device keeps nothing it computes the values before the SiLU again.
+    // On a device that kept nothing, backward needs the residual to recompute the values before the SiLU.
     let last = match kept {
         Some(_) => residual.without_values(&device)?,
         None => residual.clone(),

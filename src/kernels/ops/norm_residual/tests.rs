@@ -23,7 +23,7 @@ fn fused(
     }
 }
 
-/// The composition of three operations.
+/// The same computation as three separate operations: group norm, dropout, sum with SiLU.
 fn apart(groups: usize, p: f32) -> impl Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Made {
     move |pass, v| {
         switch_on(pass);

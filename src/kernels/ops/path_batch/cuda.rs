@@ -11,7 +11,7 @@ use crate::device::Buffer;
 use crate::device::cuda::{Launch, scratch, uploaded};
 use crate::ops::Result;
 
-/// A device copy of the values `known`, made at the first call.
+/// The device copy of `values` in `known`; the first call makes it.
 pub(in crate::ops) fn kept_on_device(
     known: &OnceCell<Rc<CudaSlice<f64>>>,
     values: impl FnOnce() -> Vec<f64>,
@@ -23,7 +23,7 @@ pub(in crate::ops) fn kept_on_device(
     Ok(Rc::clone(known.get_or_init(|| values)))
 }
 
-/// `(count, points, 2)`: [`PathBatch::generated`], then [`PathBatch::first`], on the device.
+/// The paths `(count, points, 2)` that [`PathBatch::generated`] and then [`PathBatch::first`] give, made on the device.
 pub(in crate::ops) fn generated(
     outputs: &Buffer<Cuda>,
     steps: usize,

@@ -1,5 +1,5 @@
-// Paths in time `(count, points, 2)` from the values `(B, steps)` after their first point, which is 0: the first `count`,
-// each up to its first `points` points.
+// Makes paths `(count, points, 2)` of times and values from generated values `(B, steps)`: the first `count` paths,
+// each cut to its first `points` points. Every path begins at the value 0, which `outputs` does not contain.
 KERNEL path_batch_generated(const float *restrict outputs, double *restrict paths, int count, int points, int steps) {
     FOR_EACH(i, (i64)count * points) {
         i64 path = i / points;

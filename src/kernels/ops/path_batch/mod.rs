@@ -11,7 +11,7 @@ pub(super) use cuda::{generated, kept_on_device};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PathBatch {
     points: usize,
-    /// `(count, points, 2)`
+    /// Times and values, `(count, points, 2)`.
     values: Vec<f64>,
 }
 
@@ -93,7 +93,8 @@ impl PathBatch {
     }
 }
 
-/// Batch and steps of an output to compare with paths of `points` points.
+/// Checks that paths of `points` points can be compared with an `output: (B, steps)`, which lacks the first point;
+/// returns B and the number of steps.
 pub(super) fn check(op: &'static str, output: Shape, points: usize) -> Result<(usize, usize)> {
     match *output.dims() {
         [batch, steps] if batch > 0 && steps > 0 && steps + 1 == points => Ok((batch, steps)),
@@ -104,7 +105,8 @@ pub(super) fn check(op: &'static str, output: Shape, points: usize) -> Result<(u
     }
 }
 
-/// Adds `scale` times the gradients `(count, points, 2)` of the values after the first point to `(B, steps)`.
+/// Adds `scale` times the gradients `slopes: (count, points, 2)` of the values after the first point to
+/// `target: (B, steps)`.
 pub(super) fn add_value_slopes(
     target: &mut [f32],
     steps: usize,

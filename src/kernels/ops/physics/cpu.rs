@@ -62,7 +62,7 @@ impl PhysicsKernel for Cpu {
     }
 }
 
-/// `x̂ = (noised - noise · estimate) / signal`.
+/// How the implied signal follows from the estimate: `x̂ = (noised - noise · estimate) / signal`.
 #[derive(Debug, Clone, Copy)]
 struct Recovery {
     noise: f64,

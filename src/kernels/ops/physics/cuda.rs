@@ -21,7 +21,7 @@ impl PhysicsKernel for Cuda {
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let rows = alpha_bars.len();
         let scale = f64::from(weight) / rows as f64;
-        let mut gradients = self.spare_buffer(2 * rows)?;
+        let mut gradients = self.uninit_buffer(2 * rows)?;
         let mut partials = Partials::new(rows, 1)?;
         let [energy, multiplicity, locality] = SHARES;
         Launch::new("physics_forward")

@@ -3,8 +3,9 @@ DEVICE double physics_sign(double value) {
     return value > 0.0 ? 1.0 : value < 0.0 ? -1.0 : value;
 }
 
-// A block for each row: total, moment and hits of the implied signal and of the true one in f64, then the row's part of
-// the value and its gradient (a, b). A block sums the values of its rows.
+// A block processes one row at a time: total, moment and hits of the implied signal and of the true one in f64, then
+// the row's value and the gradient (a, b) of that value (see `mod.rs`). `partials` gets the sum of each block's row
+// values.
 KERNEL physics_forward(const float *restrict estimate, const float *restrict noised, const float *restrict clean,
                        const float *restrict alpha_bars, double *restrict partials, float *restrict gradients,
                        i64 rows, i64 voxels, float smallest_alpha_bar, float hit, double small, double energy,

@@ -11,8 +11,8 @@
 //! # Work
 //! 9 per value forward (`x̂` 3, sums over it and over x 3 each), 3 backward.
 //! # Source
-//! Report 004 (`docs/founding-reports.md`); PyTorch peer `benches/peers/detector.py`, `physics_loss`. The terms are unbounded as ᾱ tends
-//! to 0, hence the smallest ᾱ, which the original did not have.
+//! Report 004 (`docs/founding-reports.md`); PyTorch peer `benches/peers/detector.py`, `physics_loss`. The terms are
+//! unbounded as ᾱ tends to 0, hence the smallest ᾱ, which the original did not have.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -21,7 +21,7 @@ mod cuda;
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// Lower bound of ᾱ, which the signal is divided by.
+/// Smallest ᾱ that is used, because the signal is divided by √ᾱ.
 pub const SMALLEST_ALPHA_BAR: f32 = 1e-2;
 /// A voxel above this value counts as hit.
 pub const HIT: f32 = 0.5;
@@ -57,7 +57,7 @@ pub trait PhysicsKernel: Backend {
 /// # Shapes
 /// `(1)` from `estimate`, `noised` and `clean: (B, voxels)` and B values of ᾱ. Only `estimate` gets a gradient.
 /// # Errors
-/// [`OpError::Shape`] when they do not fit.
+/// [`OpError::Shape`] when the shapes do not fit each other.
 pub fn physics<D: Kernels>(
     pass: &mut Pass<D>,
     estimate: &Var<D>,

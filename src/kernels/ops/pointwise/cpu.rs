@@ -26,7 +26,7 @@ impl PointwiseKernel for Cpu {
         layers: PointwiseLayers<&Buffer<Self>>,
         size: PointwiseSize,
     ) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(size.rows * size.columns())?;
+        let mut y = self.uninit_buffer(size.rows * size.columns())?;
         let layers = slices(&layers);
         for_rows(&mut y, size.columns(), |first, y| {
             let x = &x[first * size.widths[0]..];
@@ -81,7 +81,7 @@ fn parameters(size: PointwiseSize) -> usize {
     layers.iter().map(|(i, o)| (i + 1) * o).sum()
 }
 
-/// Writes all rows of `y`.
+/// The forward pass of all layers, which writes all rows of `y`.
 struct Forward<'a> {
     x: &'a [f32],
     layers: PointwiseLayers<&'a [f32]>,
@@ -114,7 +114,7 @@ impl WithSimd for Forward<'_> {
     }
 }
 
-/// The backward pass of all layers for a range of rows: adds up the gradients of all parameters, one after another.
+/// The backward pass of all layers for a range of rows: sums of the gradients of all parameters, concatenated.
 struct Backward<'a> {
     x: &'a [f32],
     layers: PointwiseLayers<&'a [f32]>,
@@ -172,7 +172,7 @@ fn read<S: Simd>(
     to_lanes::<Singles<S>>(rows.map(|row| &row[first..][..width]), features);
 }
 
-/// The values after every layer.
+/// Computes the values after every layer.
 #[inline(always)]
 fn propagate<S: Simd>(
     with: Singles<S>,

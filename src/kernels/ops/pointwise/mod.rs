@@ -1,8 +1,9 @@
 //! A small network applied to every point of a sequence, its outputs concatenated to the point, as one operation.
 //!
 //! `y = [x, relu(relu(x · W₁ + b₁) · W₂ + b₂) · W₃ + b₃]`. Points are many and layers narrow: a vector of points goes
-//! through all layers while its values are in the L1 cache, and backward recomputes them instead of reading saved values.
-//! If the device has no fused kernel, or x needs a gradient, it is composed of three [`linear()`] and one [`concat()`].
+//! through all layers while its values are in the L1 cache, and backward recomputes them instead of reading saved
+//! values. If the device has no fused kernel, or x needs a gradient, the operation is composed of three [`linear()`]
+//! and one [`concat()`].
 //!
 //! # Shapes
 //! `x: (rows…, F_in)`; weights `(F_in, H₁)`, `(H₁, H₂)`, `(H₂, F_out)` ([`super::Layout::Linear`]), each with its bias;
@@ -56,7 +57,7 @@ impl PointwiseSize {
 
 /// Kernels of [`pointwise_network`] on one device.
 pub trait PointwiseKernel: Backend {
-    /// Whether the device has these kernels; elsewhere other operations compose the network.
+    /// Whether the device has these kernels; on other devices the network is composed of other operations.
     const IS_FUSED: bool = false;
 
     /// The result, `(rows, F_in + F_out)`.
@@ -69,7 +70,7 @@ pub trait PointwiseKernel: Backend {
         Err(OpError::unsupported::<Self>("pointwise_network"))
     }
 
-    /// The gradients of the layers.
+    /// The gradients of the weights and biases of all layers; `_grad` is that of the result.
     fn pointwise_network_backward(
         &self,
         _x: &Buffer<Self>,

@@ -21,8 +21,8 @@ impl PoolKernel for Cpu {
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let len = size.output().len();
         let row = size.windows.1 * size.image.3;
-        let mut y = self.spare_buffer(len)?;
-        let mut places = keep.then(|| self.spare_buffer(len)).transpose()?;
+        let mut y = self.uninit_buffer(len)?;
+        let mut places = keep.then(|| self.uninit_buffer(len)).transpose()?;
         match &mut places {
             None => for_rows(&mut y, row, |first, rows| {
                 simd!(forward(x, size, pool, first, rows, None));
@@ -68,8 +68,8 @@ impl PoolKernel for Cpu {
     }
 }
 
-/// The positions of a window that lie within the image, for a window that begins at `start` (less padding), and the
-/// first pixel.
+/// The positions of a window that lie within an image of `len` pixels, along one axis. Position 0 is at pixel
+/// `start − padding`.
 #[inline(always)]
 fn inside(start: usize, padding: usize, kernel: usize, len: usize) -> Range<usize> {
     padding.saturating_sub(start)..kernel.min((len + padding).saturating_sub(start))
@@ -176,7 +176,7 @@ fn backward(dy: &[f32], places: Option<&[f32]>, size: &PoolSize, first: usize, r
     }
 }
 
-/// The windows that cover pixel `at` of one dimension.
+/// The windows that cover pixel `at`, along one axis with `count` windows.
 #[inline(always)]
 fn covering(at: usize, padding: usize, kernel: usize, stride: usize, count: usize) -> Range<usize> {
     let first = (at + padding + 1).saturating_sub(kernel).div_ceil(stride);

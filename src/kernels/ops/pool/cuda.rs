@@ -1,4 +1,5 @@
-//! Pooling on CUDA: one thread per output forward, per input backward, where it gathers from the windows that cover it.
+//! Pooling on CUDA: one thread per output forward, one per input backward, which gathers from the windows that cover
+//! the input.
 
 use dfdx::tensor::Cuda;
 
@@ -17,8 +18,8 @@ impl PoolKernel for Cuda {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let n = size.output().len();
-        let mut y = self.spare_buffer(n)?;
-        let mut places = keep.then(|| self.spare_buffer(n)).transpose()?;
+        let mut y = self.uninit_buffer(n)?;
+        let mut places = keep.then(|| self.uninit_buffer(n)).transpose()?;
         let launch = Launch::new("pool_forward")
             .over(n)
             .args((x, &mut y, places.as_mut(), n));

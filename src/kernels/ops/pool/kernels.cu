@@ -1,6 +1,6 @@
 // Pooling: the largest value or the mean of square windows of images (B, H, W, C).
 
-// One thread for each output; `places` gets the number of the maximum's place in its window, if it is not null.
+// One thread per output. `places`, if not null, gets the position of the maximum in its window, counted row by row.
 KERNEL pool_forward(const float *restrict x, float *restrict y, float *restrict places, i64 n, u32 height, u32 width,
                     u32 channels, u32 down, u32 across, u32 kernel, u32 stride, u32 padding, int is_max) {
     FOR_EACH(i, n) {
@@ -31,7 +31,7 @@ KERNEL pool_forward(const float *restrict x, float *restrict y, float *restrict 
     }
 }
 
-// One thread for each input, which gets the gradients of the windows that cover it, in their order.
+// One thread per input, which sums the gradients of the windows that cover it, in the order of the windows.
 KERNEL pool_backward(const float *restrict dy, const float *restrict places, float *restrict dx, i64 n, u32 height,
                      u32 width, u32 channels, u32 down, u32 across, u32 kernel, u32 stride, u32 padding,
                      int adds) {

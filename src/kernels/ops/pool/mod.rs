@@ -26,14 +26,14 @@ pub struct PoolOptions {
     pub kernel: usize,
     /// Number of pixels from one window to the next.
     pub stride: usize,
-    /// Pixels on every side, at most half of `kernel`.
+    /// Pixels of padding on every side, at most half of `kernel`.
     pub padding: usize,
 }
 
 /// Sizes of a pooling operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolSize {
-    /// B, H, W, C.
+    /// Dimensions B, H, W, C of the input images.
     pub image: (usize, usize, usize, usize),
     /// Number of windows in height and width.
     pub windows: (usize, usize),
@@ -74,15 +74,16 @@ pub trait PoolKernel: Backend {
 
 /// The maximum or mean of every window of `kernel × kernel` pixels.
 ///
-/// There are `⌊(H + 2 padding − kernel) / stride⌋ + 1` windows in height, and so in width. Of equal maxima the first one gets
-/// the gradient.
+/// There are `⌊(H + 2 padding − kernel) / stride⌋ + 1` windows in height, and so in width. Of equal maxima the first
+/// one gets the gradient.
 ///
 /// Work: `kernel²` per output forward; backward 1 per output of a maximum, `kernel²` of a mean.
 ///
 /// # Shapes
 /// `(B, H', W', C)` from `x: (B, H, W, C)`.
 /// # Errors
-/// [`OpError::Shape`] when `x` is no image, the window larger than the padded image, or the padding more than half of it.
+/// [`OpError::Shape`] when `x` does not have four dimensions, the window is larger than the padded image, or the
+/// padding more than half of the window.
 /// # Source
 /// PyTorch `max_pool2d`, `avg_pool2d` with `count_include_pad`.
 pub fn pool<D: Kernels>(

@@ -1,5 +1,5 @@
-//! RMS norm on the CPU: rows in parallel, each read once from memory; the gradient of the scale as partial sums of fixed
-//! groups of rows.
+//! RMS norm on the CPU: rows in parallel, each read once from memory; the gradient of the scale as partial sums of
+//! fixed groups of rows.
 
 use dfdx::tensor::Cpu;
 
@@ -23,8 +23,8 @@ impl RmsNormKernel for Cpu {
         _keeps: bool,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let features = gamma.len();
-        let mut y = self.spare_buffer(x.len())?;
-        let mut rstd = self.spare_buffer(x.len() / features)?;
+        let mut y = self.uninit_buffer(x.len())?;
+        let mut rstd = self.uninit_buffer(x.len() / features)?;
         let rows = rows_per_chunk(features);
         for_rows_beside(
             &mut y,
@@ -82,7 +82,8 @@ fn forward(x: &[f32], gamma: &[f32], eps: f32, y: &mut [f32], rstd: &mut [f32]) 
     }
 }
 
-/// Makes of `grad`, the gradient of rows of the result, that of the rows of the input; adds that of the scale to `sums`.
+/// Turns `grad`, the gradient of rows of the result, into that of the input's rows; adds the gradient of the scale to
+/// `sums`.
 #[inline(always)]
 fn backward(
     grad: &mut [f32],

@@ -20,8 +20,8 @@ impl RmsNormKernel for Cuda {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
         let (mut y, mut rstd) = (
-            self.spare_buffer(rows * features)?,
-            self.spare_buffer(rows)?,
+            self.uninit_buffer(rows * features)?,
+            self.uninit_buffer(rows)?,
         );
         let mut half = x.half_to_keep(keeps, features)?;
         over_rows("rms_norm_forward", rows)

@@ -1,5 +1,5 @@
-// A warp for each row; its values come from the cache after the first time. Forward, x goes to `half` in 16 bits where that is
-// not null; backward, it is read from there.
+// One warp per row; after the first read a row's values come from the cache. In forward, x is also written to `half` in
+// 16 bits unless that is null; backward reads x from `half` if it is not null.
 
 KERNEL rms_norm_forward(const float *restrict x, const float *restrict gamma, half_t *restrict half, float *restrict y,
                         float *restrict rstd, i64 rows, int features, float eps, int is_bf16) {
@@ -18,7 +18,7 @@ KERNEL rms_norm_forward(const float *restrict x, const float *restrict gamma, ha
     }
 }
 
-// Makes of `grad`, the gradient of the result, that of `x`.
+// Turns `grad`, the gradient of the result, into that of `x`.
 KERNEL rms_norm_backward(const float *restrict x, const half_t *restrict half, const float *restrict gamma,
                          const float *restrict rstd, float *restrict grad, i64 rows, int features, int is_bf16) {
     int lane = threadIdx.x % 32;

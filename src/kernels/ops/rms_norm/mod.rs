@@ -10,8 +10,8 @@ use crate::ops::gemm::Accumulate;
 
 /// Kernels of [`rms_norm`] on one device.
 pub trait RmsNormKernel: Backend {
-    /// The result, and `1 / sqrt(mean(x²) + eps)` of every row; with `keeps` a backward pass follows, with x as
-    /// [`super::KeepFactors::kept`] gives it.
+    /// The result, and `1 / sqrt(mean(x²) + eps)` of every row. With `keeps`, x is also stored in the form in which
+    /// [`super::KeepFactors::kept`] keeps it for backward.
     fn rms_norm(
         &self,
         x: &PooledBuffer<Self>,
@@ -20,8 +20,8 @@ pub trait RmsNormKernel: Backend {
         keeps: bool,
     ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
-    /// Makes of `grad`, the gradient of the result, that of the input, and writes the gradient of the scale to
-    /// `grad_gamma`, or adds it.
+    /// Turns `grad`, the gradient of the result, into that of the input, and writes the gradient of the scale to
+    /// `grad_gamma`, or adds it; `None` if the scale needs no gradient.
     fn rms_norm_backward(
         &self,
         x: &PooledBuffer<Self>,
@@ -32,8 +32,8 @@ pub trait RmsNormKernel: Backend {
     ) -> Result<()>;
 }
 
-/// Divides every row by its root mean square, then scales it: `y = x / sqrt(mean(x²) + eps) · gamma`, with the mean over
-/// the row.
+/// Divides every row by its root mean square, then scales it: `y = x / sqrt(mean(x²) + eps) · gamma`, with the mean
+/// over the row.
 ///
 /// Work: 4 per value forward (squares 2, result 2); backward 8 per value for `x`, 3 for `gamma`.
 ///

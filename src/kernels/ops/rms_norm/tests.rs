@@ -42,7 +42,7 @@ fn the_gradients_are_those_of_finite_differences() {
     }
 }
 
-/// On a GPU the case of `conformance` is enough.
+/// Not compiled for GPUs, for which the case in `conformance` is enough.
 #[cfg(not(feature = "cuda"))]
 #[test]
 fn one_and_two_threads_give_the_same_bits() {

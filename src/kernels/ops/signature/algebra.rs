@@ -1,33 +1,33 @@
-//! [`Algebra`]: signatures of many paths at once, one lane each, step by step; and their backward pass.
+//! [`Algebra`]: signatures of many paths at once, one per vector lane, extended step by step; and the backward pass.
 //!
-//! A value of the algebra is levels 1 to N, one after another, each row-major; every entry is a vector. The
-//! scalar term is 1 and is not kept.
+//! A signature is stored as levels 1 to N, one after another, each a row-major tensor; every entry is a vector with one
+//! lane per path. The scalar term (level 0) is always 1 and is not stored.
 
 use std::ops::AddAssign;
 
 use pulp::Simd;
 
-/// Arithmetic on vectors of floating-point numbers, one lane for each path.
+/// Arithmetic on vectors of floating-point numbers, with one path per lane.
 pub(in crate::ops) trait Arithmetic: Copy {
-    /// The numbers.
+    /// The type of one lane: `f32` or `f64`.
     type Number: Copy + Default + AddAssign + 'static;
-    /// A vector of the level in use.
+    /// A vector of the vector level in use.
     type Vector: Copy + 'static;
 
     const LANES: usize;
 
-    /// `number` in all lanes.
+    /// A vector with `number` in all lanes.
     fn splat(self, number: f64) -> Self::Vector;
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a b + c`, fused if the level supports it.
+    /// `a b + c`, as a fused multiply-add if the vector level has one.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
-    /// Whole vectors of `numbers`.
+    /// `numbers` as whole vectors; a remainder is left out.
     fn vectors(numbers: &[Self::Number]) -> &[Self::Vector];
-    /// The numbers of `vectors`.
+    /// `vectors` as their numbers, lane by lane.
     fn numbers(vectors: &[Self::Vector]) -> &[Self::Number];
-    /// As [`Self::numbers`].
+    /// As [`Self::numbers`], mutable.
     fn numbers_mut(vectors: &mut [Self::Vector]) -> &mut [Self::Number];
 }
 
@@ -112,17 +112,17 @@ arithmetic!(
 
 pub(in crate::ops) const LARGEST_DEPTH: usize = 8;
 
-/// Tensors over `R^channels` up to level `depth`.
+/// The tensor algebra over `R^channels`, truncated after level `depth`; says how many entries each level has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ops) struct Algebra {
     pub(in crate::ops) channels: usize,
     pub(in crate::ops) depth: usize,
-    /// End of each level; 0 for level 0, the scalar, which is not stored.
+    /// For each level the index at which its entries end; 0 for level 0, the scalar, which is not stored.
     ends: [usize; LARGEST_DEPTH + 1],
 }
 
 impl Algebra {
-    /// Levels 1 to `depth`, of which there are at most [`LARGEST_DEPTH`].
+    /// The algebra of levels 1 to `depth`; `depth` is at most [`LARGEST_DEPTH`].
     pub(in crate::ops) const fn new(channels: usize, depth: usize) -> Self {
         let mut ends = [0; LARGEST_DEPTH + 1];
         let (mut level, mut entries) = (1, channels);
@@ -143,7 +143,7 @@ impl Algebra {
         }
     }
 
-    /// All levels but the highest; none of depth 1.
+    /// The algebra without its highest level; with depth 1, of depth 0 and without entries.
     #[inline(always)]
     pub(in crate::ops) const fn lower(self) -> Self {
         Self {
@@ -152,13 +152,13 @@ impl Algebra {
         }
     }
 
-    /// Number of entries of levels 1 to `level`.
+    /// Index at which the entries of `level` end.
     #[inline(always)]
     pub(super) fn end(self, level: usize) -> usize {
         self.ends[level]
     }
 
-    /// Number of entries of a signature.
+    /// Number of entries of a signature, all levels together.
     #[inline(always)]
     pub(in crate::ops) fn len(self) -> usize {
         self.end(self.depth)
@@ -175,11 +175,11 @@ impl Algebra {
         self.channels + (2..=self.depth).map(level).sum::<usize>()
     }
 
-    /// `S ← S ⊗ exp(d)`: the signature after one more straight piece `d`. `chain` is working memory of a signature's
-    /// length.
+    /// `S ← S ⊗ exp(d)`: extends a path's signature by a straight piece with increment `d`. `chain` is working memory
+    /// of a signature's length.
     ///
     /// Chen's identity by Horner's scheme: `Sₙ += (… ((S₁ + d/n) ⊗ d/(n−1) + S₂) … + Sₙ₋₁) ⊗ d`, from the highest level
-    /// down, so that the lower ones are those before the step.
+    /// down, so that the lower levels are still those before the step.
     #[inline(always)]
     pub(in crate::ops) fn extend<A: Arithmetic>(
         self,
@@ -204,8 +204,9 @@ impl Algebra {
         }
     }
 
-    /// The adjoint of [`Self::extend`]: `adjoint` of the signature after the step becomes that of `s`, the one before
-    /// it, and the gradient of `d` is added to `dd`. `work` is memory of two signatures' length.
+    /// Backward of [`Self::extend`], with `s` the signature before the step: `adjoint`, the gradient of the signature
+    /// after the step, becomes that of `s`; the gradient of `d` is added to `dd`. `work` is memory of two signatures'
+    /// length.
     #[inline(always)]
     pub(in crate::ops) fn retreat<A: Arithmetic>(
         self,
@@ -220,7 +221,8 @@ impl Algebra {
         for (dd, adjoint) in dd.iter_mut().zip(&*adjoint) {
             *dd = with.add(*dd, *adjoint);
         }
-        // From low to high: what a level adds to the lower ones must not be propagated again by their own steps.
+        // From low to high: what a level adds to the gradients of lower levels must not pass through their own steps
+        // again.
         for n in 2..=self.depth {
             self.chain(with, n, s, d, chain);
             slopes[self.end(n - 1)..self.end(n)]
@@ -233,8 +235,9 @@ impl Algebra {
         }
     }
 
-    /// The adjoint of [`Self::chain`] of level n: `slopes` holds the gradients of the last link and receives those of the
-    /// others, which are also those of the signature's levels; the gradient of `d` is added to `dd`.
+    /// Backward of [`Self::chain`] for level n: `slopes` has the gradient of `chain[n−1]` and receives those of
+    /// `chain[1]` to `chain[n−2]`, which are also the gradients of the signature's levels; the gradient of `d` is added
+    /// to `dd`.
     #[inline(always)]
     pub(super) fn retreat_chain<A: Arithmetic>(
         self,
@@ -253,7 +256,8 @@ impl Algebra {
         }
     }
 
-    /// `chain[m] = S_m + chain[m−1] ⊗ d/(n−m+1)` for m from 1 to n − 1, where `chain[1] = S₁ + d/n`.
+    /// The partial results of Horner's scheme for level n: `chain[1] = S₁ + d/n`, then for m from 2 to n − 1
+    /// `chain[m] = S_m + chain[m−1] ⊗ d/(n−m+1)`.
     #[inline(always)]
     pub(super) fn chain<A: Arithmetic>(
         self,
@@ -281,7 +285,8 @@ impl Algebra {
         }
     }
 
-    /// The adjoint of the product from `chain[m]` of level n to `chain[m + 1]`, whose gradient is given.
+    /// Backward of the product in `chain[m + 1] = … + chain[m] ⊗ d/(n−m)`, from the gradient of `chain[m + 1]` in
+    /// `slopes`.
     #[inline(always)]
     fn retreat_product<A: Arithmetic>(
         self,

@@ -15,10 +15,10 @@ use crate::ops::chunks::map_chunks;
 use crate::ops::simd::{lanes, simd_vectors};
 use crate::ops::{GradSlots, Result};
 
-/// Channels and depth of `CannedNet`, compiled with constant loop lengths.
+/// Channels and depth of the model `CannedNet`, for which the loops are compiled with constant lengths.
 const PAPER: (usize, usize) = (4, 3);
 
-/// Gradients from a group of paths.
+/// Gradients from a group of paths, one path per lane.
 pub(super) struct GroupGrads {
     pub(super) path: Vec<f32>,
     pub(super) weight: Vec<f32>,
@@ -72,7 +72,7 @@ impl SignatureKernel for Cpu {
     }
 }
 
-/// The gradients of all paths; `saved` is what forward left of each group.
+/// The gradients from all paths; `saved` has what forward saved for each group.
 pub(super) fn gradients(
     path: &[f32],
     weight: &[f32],
@@ -105,7 +105,8 @@ pub(super) fn gradients(
     total
 }
 
-/// `(group, steps)` outputs, and for backward all levels but the highest of the signatures, `(steps, S − Cᴺ, lanes)`.
+/// Forward for a group of paths. Returns the outputs, `(group, steps)`, and for backward all levels but the highest of
+/// the signatures, `(steps, S − Cᴺ, lanes)`.
 struct Project<'a> {
     path: &'a [f32],
     weight: &'a [f32],
@@ -135,7 +136,7 @@ impl Project<'_> {
         let points = (size.points, size.channels);
         let d = increments(with, self.path, points, self.group.start);
         let (steps, len) = (size.points - 1, lower.len());
-        // Aligned to vectors, and not zeroed first: zeroing would take a sixth of the time.
+        // Aligned to vectors, and not filled with zeros first, which would take a sixth of the time.
         let mut saved = Vec::with_capacity(steps * len * S::F32_LANES + aligned::RESERVE);
         saved.resize(aligned::start(&saved), 0.0);
         let mut s = vec![with.splat(0.0); len];
@@ -159,7 +160,7 @@ impl Project<'_> {
     }
 }
 
-/// Backward of a group of paths; `grad` is the group's gradient, `(paths, steps)`.
+/// Backward for a group of paths; `grad` is the gradient of the group's outputs, `(paths, steps)`.
 struct Backward<'a> {
     path: &'a [f32],
     weight: &'a [f32],
@@ -194,7 +195,7 @@ impl Backward<'_> {
         let signatures = &self.signatures[start..][..steps * len * S::F32_LANES];
         let signatures = Singles::<S>::vectors(signatures);
         let zero = with.splat(0.0);
-        // Lanes without a path have gradient 0.
+        // Lanes without a path keep a gradient of 0.
         let mut dy = vec![zero; steps];
         to_lanes::<Singles<S>>(self.grad.chunks_exact(steps), &mut dy);
         let beginning = vec![zero; len];
@@ -228,7 +229,7 @@ impl Backward<'_> {
         GroupGrads {
             path: rows_of::<Singles<S>>(&gradient, self.group.len()),
             weight: totals(with, &sums),
-            // Every step's gradient adds to that of the bias.
+            // The sum of the gradients of all steps' outputs.
             bias: with.0.reduce_sum_f32s(high),
         }
     }
@@ -236,7 +237,7 @@ impl Backward<'_> {
 
 #[derive(Clone, Copy)]
 struct Parts<'a> {
-    /// The weights of all levels but the highest.
+    /// The weights of all levels but the highest; `top` has those of the highest.
     lower: &'a [f32],
     top: Top<'a>,
 }
@@ -252,7 +253,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Computes with a size known at compile time.
+    /// With the given algebra, whose sizes are compile-time constants.
     #[inline(always)]
     fn with(mut self, algebra: Algebra) -> Self {
         self.top.algebra = algebra;

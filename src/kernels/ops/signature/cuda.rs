@@ -1,5 +1,5 @@
-//! Signatures on CUDA: one block per path and one thread per entry; for the gradients of the pieces, which are independent,
-//! one block per piece.
+//! Signatures on CUDA: one block per path and one thread per entry. The gradients of a path's pieces do not depend on
+//! each other: they have one block per piece.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -9,10 +9,10 @@ use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{GradSlots, OpError, Result};
 
-/// Largest shared memory of a block, in bytes, on the GPUs that kernels are compiled for, except the A100.
+/// Largest shared memory of a block in bytes, on the GPUs that kernels are compiled for; the A100 has less.
 const SHARED: usize = 227 << 10;
 
-/// Number of increment values that a block holds.
+/// Number of increments, counted in values, that a block keeps in shared memory.
 const INCREMENTS: usize = 2048;
 
 impl SignatureKernel for Cuda {
@@ -22,8 +22,8 @@ impl SignatureKernel for Cuda {
         size: SignatureSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let (chunk, entries) = (chunk(size), size.entries());
-        let mut signatures = self.spare_buffer(size.values())?;
-        let mut y = self.spare_buffer(size.batch * (size.points - 1))?;
+        let mut signatures = self.uninit_buffer(size.values())?;
+        let mut y = self.uninit_buffer(size.batch * (size.points - 1))?;
         Launch::new("signature_forward")
             .blocks(size.batch)
             .threads(threads(entries))
@@ -60,7 +60,7 @@ impl SignatureKernel for Cuda {
     }
 }
 
-/// The gradients of the signatures of all prefixes, and each path's part of the gradients of weight and bias.
+/// The gradients of the signatures of all prefixes, and for each path its share of the gradients of weight and bias.
 fn adjoints(
     inputs: &ProjectionInputs<Cuda>,
     signatures: &Buffer<Cuda>,
@@ -83,7 +83,7 @@ fn adjoints(
     Ok((adjoints, parts))
 }
 
-/// The gradients `(B, T − 1, C)` of the pieces.
+/// The gradients of the increments of all pieces, `(B, T − 1, C)`.
 fn piece_gradients(
     inputs: &ProjectionInputs<Cuda>,
     signatures: &Buffer<Cuda>,
@@ -104,20 +104,20 @@ fn piece_gradients(
     Ok(gradients)
 }
 
-/// Number of pieces whose increments a block holds at a time.
+/// Number of pieces whose increments a block keeps in shared memory at a time.
 fn chunk(size: SignatureSize) -> usize {
     (INCREMENTS / size.channels).clamp(1, size.points - 1)
 }
 
-/// Threads of a block: one per entry, up to the largest block.
+/// Threads of a block: one per entry, in whole warps, within the smallest and the largest useful block.
 fn threads(entries: usize) -> usize {
     entries.next_multiple_of(32).clamp(128, 1024)
 }
 
-/// Bytes of `numbers` values in shared memory.
+/// Bytes of `numbers` values in the shared memory of a block.
 ///
 /// # Errors
-/// [`OpError::Shape`] when a block's shared memory is too small; models have smaller signatures.
+/// [`OpError::Shape`] when they exceed a block's shared memory; the signatures of existing models fit.
 fn shared(numbers: usize) -> Result<usize> {
     let bytes = numbers.saturating_mul(size_of::<f32>());
     if bytes > SHARED {

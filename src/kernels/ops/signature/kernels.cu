@@ -1,10 +1,10 @@
-// Signatures: a block takes one path, a thread an entry. An entry is a word over the channels; with the words of all
-// levels one after another the word `e` has the prefix `e / C - 1` (none where that is -1), the last letter `e % C` and the
-// extensions `C (e + 1) + c`.
+// Signatures: a block computes one path, a thread one entry. An entry is identified by a word, a sequence of channels
+// (letters). With the words of all levels numbered one after another, word `e` has the prefix `e / C - 1` (none if that
+// is -1), the last letter `e % C`, and, one letter longer, the words `C (e + 1) + c`.
 
 enum { SIGNATURE_DEPTH = 8 };
 
-// A word from its end: the letter behind which `k` letters stand, and the word before that letter.
+// A word read from its end: for each k, the letter that is followed by `k` letters, and the word before that letter.
 typedef struct {
     int level;
     int letters[SIGNATURE_DEPTH];
@@ -24,8 +24,9 @@ DEVICE signature_word signature_read(int entry, int channels) {
     return word;
 }
 
-// What one more straight piece `d` adds to the entry: Chen's identity by Horner's scheme over the word's prefixes. With
-// `before` null, the signature before the piece is that of a point, and the result the entry of exp(d).
+// By how much the entry grows when a straight piece `d` is added: Chen's identity by Horner's scheme over the word's
+// prefixes. If `before`, the signature before the piece, is null, the path was a single point, and the result is the
+// entry of exp(d).
 DEVICE float signature_growth(const signature_word *word, const float *before, const float *d) {
     float value = 0.0f;
     for (int k = SIGNATURE_DEPTH - 1; k >= 0; k--) {
@@ -37,7 +38,7 @@ DEVICE float signature_growth(const signature_word *word, const float *before, c
     return value;
 }
 
-// Increments of the pieces `first` to `first + count` of a path.
+// Increments of `count` pieces of a path, from piece `first` on.
 DEVICE void signature_pieces(const float *path, int first, int count, int channels, float *d) {
     FOR_EACH_IN_BLOCK(i, (i64)count * channels) {
         i64 from = (i64)first * channels + i;
@@ -45,7 +46,7 @@ DEVICE void signature_pieces(const float *path, int first, int count, int channe
     }
 }
 
-// Shared memory: increments of `chunk` pieces, two signatures.
+// Signatures of all prefixes, and their projections y. Shared memory: increments of `chunk` pieces, two signatures.
 KERNEL BLOCK_OF(1024)
 signature_forward(const float *restrict path, const float *restrict weight, const float *restrict bias,
                   float *signatures, float *restrict y, int points, int channels, int entries, int chunk) {
@@ -81,9 +82,9 @@ signature_forward(const float *restrict path, const float *restrict weight, cons
     }
 }
 
-// The slopes by the signatures of all prefixes, from the last to the first, each with its own projection's; and of each
-// path its part of the gradients of weight and bias. Shared memory: increments of `chunk` pieces, two signatures, and
-// exp(d) without its highest level.
+// The gradients of the signatures of all prefixes, from the last to the first: each is that of its own projection plus
+// what comes back through the next piece. Also each path's share of the gradients of weight and bias, in `parts`.
+// Shared memory: increments of `chunk` pieces, two signatures, and exp(d) without its highest level.
 KERNEL BLOCK_OF(1024)
 signature_adjoint(const float *restrict path, const float *restrict weight, const float *restrict signatures,
                   const float *restrict grad, float *restrict adjoints, float *restrict parts, int points, int channels,
@@ -114,7 +115,7 @@ signature_adjoint(const float *restrict path, const float *restrict weight, cons
             float sum = slope * weight[e];
             if (next < steps) {
                 sum += after[e];
-                // The words that begin with this one, by what they have more.
+                // All words that begin with this one, grouped by how many letters they have more.
                 int from = channels * (e + 1), at = 0;
                 for (int count = channels; from < entries; count *= channels) {
                     for (int i = 0; i < count; i++) sum += after[from + i] * powers[at + i];
@@ -135,9 +136,10 @@ signature_adjoint(const float *restrict path, const float *restrict weight, cons
     }
 }
 
-// The gradient of every piece: of each word's last letter, over all words that begin with it. A block takes a piece, a
-// warp a channel. Shared memory: increments, the slopes after and the signature before the piece, and exp(d) without its
-// highest level.
+// The gradients of the pieces' increments. A block computes a piece, a warp a channel c: the warp visits the words `e`
+// that end with c and, for each, all words that begin with `e`, whose entries depend on d[c] through this letter.
+// Shared memory: the increment, the gradient of the signature after the piece, the signature before it, and exp(d)
+// without its highest level.
 KERNEL BLOCK_OF(512)
 signature_piece_gradients(const float *restrict path, const float *restrict signatures, const float *restrict adjoints,
                           float *restrict gradients, int points, int channels, int entries) {
@@ -166,7 +168,7 @@ signature_piece_gradients(const float *restrict path, const float *restrict sign
                 if (more == 0) slope = adjoint[e];
                 else
                     for (int i = 0; i < count; i++) slope += adjoint[from + i] * powers[at + i];
-                // Horner's scheme of the words with `more` letters more, up to the letter before this one.
+                // Horner's scheme for words that are `more` letters longer, up to the letter before this one.
                 float chain = 1.0f;
                 for (int k = SIGNATURE_DEPTH - 1; k > 0; k--)
                     if (k < word.level)
@@ -182,14 +184,14 @@ signature_piece_gradients(const float *restrict path, const float *restrict sign
     }
 }
 
-// Adds the gradients of weight and bias from the paths' parts, and those of the points from the pieces', to those that
-// are not null.
+// Adds the gradients that are not null: those of weight and bias from `parts`, summed over paths, and that of the
+// points from the gradients of the pieces.
 KERNEL signature_gradients(const float *restrict parts, const float *restrict pieces, float *path, float *weight,
                            float *bias, int batch, int points, int channels, int entries) {
     i64 row = (i64)points * channels, piece_row = row - channels;
     FOR_EACH(i, entries + batch * row) {
         if (i < entries) {
-            // One thread has the bias too: with one channel and depth 1 it may be the weight.
+            // The first thread also adds the bias: with one channel and depth 1, weight and bias may be the same array.
             for (i64 e = i; e <= entries; e += i == 0 ? entries : entries + 1) {
                 float *target = e < entries ? weight : bias, sum = 0.0f;
                 if (!target) continue;

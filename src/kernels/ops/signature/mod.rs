@@ -1,16 +1,15 @@
-//! Signatures of piecewise linear paths: of all prefixes in one pass, projected to one number each.
+//! Signatures of piecewise linear paths, for all prefixes of a path in one pass, each projected linearly to one number.
 //!
-//! The signature of a path has levels `1…N`, level k with `Cᵏ` iterated integrals, row-major, levels one after another,
-//! without the scalar term; no basepoint is added. One more straight piece `d` multiplies by `exp(d)` (Chen's identity):
-//! `Sₙ ← Sₙ + Sₙ₋₁ ⊗ d + Sₙ₋₂ ⊗ d⊗d/2 + … + d⊗…⊗d/n!`, so that one pass along the path computes the signatures
-//! of all prefixes. Backward traverses the path in reverse, with the signatures that forward saved. On the CPU only the
-//! projection of the highest level is computed (`top.rs`).
-//!
+//! The signature of a path has levels `1…N`; level k is a row-major tensor of `Cᵏ` iterated integrals. The levels are
+//! stored one after another, without the scalar term; no basepoint is added. A further straight piece with increment
+//! `d` multiplies by `exp(d)` (Chen's identity): `Sₙ ← Sₙ + Sₙ₋₁ ⊗ d + Sₙ₋₂ ⊗ d⊗d/2 + … + d⊗…⊗d/n!`, so that one pass
+//! along the path computes the signatures of all prefixes. Backward goes along the path in reverse, with the signatures
+//! that forward saved. The CPU computes of the highest level only the projection (`top.rs`).
 //! # Shapes
 //! `path: (B, T, C)`, `weight: (S, 1)`, `bias: (1)`, result `(B, T − 1)`; `S = C + C² + … + Cᴺ`.
 //! # Work
-//! Per path and piece Horner's form of the product (two per entry of level m in each higher level's chain, see
-//! `Algebra::flop`) and 2 S for the projection; backward three times the former, 4 S, and one per input value.
+//! Forward, per path and piece, `Algebra::flop` for the product in Horner's form and 2 S for the projection; backward
+//! three times `Algebra::flop`, 4 S, and 1 per input value.
 //! # Source
 //! Chen 1958; PyTorch: the sums of `benches/peers/paths.py`, `signature_stream`, then `nn.Conv1d(S, 1, 1)`.
 
@@ -33,11 +32,11 @@ use algebra::LARGEST_DEPTH;
 pub struct SignatureSize {
     /// Number of paths.
     pub batch: usize,
-    /// Points of a path.
+    /// Number of points T of a path.
     pub points: usize,
-    /// Numbers of a point.
+    /// Number of coordinates C of a point.
     pub channels: usize,
-    /// Highest level.
+    /// Highest level N of the signatures.
     pub depth: usize,
 }
 
@@ -45,7 +44,7 @@ impl SignatureSize {
     /// Highest supported level.
     pub const LARGEST_DEPTH: usize = LARGEST_DEPTH;
 
-    /// Entries of a signature, `C + C² + … + Cᴺ`.
+    /// Number of entries S of a signature, `C + C² + … + Cᴺ`.
     pub fn entries(&self) -> usize {
         Algebra::new(self.channels, self.depth).len()
     }
@@ -56,7 +55,7 @@ impl SignatureSize {
         self.batch * (self.points - 1) * (algebra.flop() + 2 * algebra.len())
     }
 
-    /// Entries of the signatures of all prefixes of all paths.
+    /// Number of entries of the signatures of all prefixes, over all paths.
     fn values(&self) -> usize {
         self.batch * (self.points - 1) * self.entries()
     }
@@ -71,24 +70,24 @@ impl SignatureSize {
 /// Inputs of a projection of signatures.
 #[derive(Debug)]
 pub struct ProjectionInputs<D: Backend> {
-    /// `(B, T, C)`
+    /// Paths `(B, T, C)`.
     pub path: Var<D>,
-    /// `(S, 1)`
+    /// Weight of each signature entry, `(S, 1)`.
     pub weight: Var<D>,
-    /// `(1)`
+    /// Bias of the projection, `(1)`.
     pub bias: Var<D>,
 }
 
-/// Signatures on one device.
+/// Kernels of [`signature_projection`] on one device.
 pub trait SignatureKernel: Backend {
-    /// The projected signatures of all prefixes, and what backward needs.
+    /// The projected signatures of all prefixes, `(B, T − 1)`, and what backward needs.
     fn signature_projection(
         &self,
         inputs: &ProjectionInputs<Self>,
         size: SignatureSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)>;
 
-    /// Adds the gradients of the inputs to `slots`, for those that need one; `saved` is from forward.
+    /// Adds the gradients of those inputs that need one to `slots`; `saved` is what forward returned.
     fn signature_projection_backward(
         &self,
         inputs: &ProjectionInputs<Self>,
@@ -102,8 +101,8 @@ pub trait SignatureKernel: Backend {
 /// `y[b, k] = Σₛ weight[s] · S(first k + 2 points of path b)[s] + bias`; see the module.
 ///
 /// # Errors
-/// [`OpError::Shape`] when the path has less than two points, the weight is not that of a signature of `depth`, or
-/// `depth` is not from 1 to [`SignatureSize::LARGEST_DEPTH`].
+/// [`OpError::Shape`] when the path has fewer than two points, the weight does not have as many values as a signature
+/// of `depth` has entries, or `depth` is not from 1 to [`SignatureSize::LARGEST_DEPTH`].
 pub fn signature_projection<D: Kernels>(
     pass: &mut Pass<D>,
     path: &Var<D>,

@@ -1,10 +1,11 @@
-//! Conversion between paths and lanes: the increments of a group of paths, one lane each, and the gradient of their points.
+//! Conversion between paths in memory and vectors with one path per lane: increments, and the gradients of points.
 
 use pulp::Simd;
 
 use super::algebra::{Arithmetic, Singles};
 
-/// Increments `(points − 1, C)` of the paths starting with path `first`, one per lane; spare lanes repeat the last path.
+/// The increments `(points − 1, C)` of the paths from `first` on, one path per lane; if there are fewer paths than
+/// lanes, the last path is repeated.
 #[inline(always)]
 pub(in crate::ops) fn increments<A: Arithmetic>(
     with: A,
@@ -24,7 +25,8 @@ pub(in crate::ops) fn increments<A: Arithmetic>(
     all
 }
 
-/// Rows of numbers to vectors, one row per lane (at most as many rows as lanes); other lanes are unchanged.
+/// Copies rows of numbers to vectors, one row per lane; there may be at most as many rows as lanes. Other lanes stay
+/// unchanged.
 #[inline(always)]
 pub(in crate::ops) fn to_lanes<'a, A: Arithmetic>(
     rows: impl Iterator<Item = &'a [A::Number]>,
@@ -38,7 +40,7 @@ pub(in crate::ops) fn to_lanes<'a, A: Arithmetic>(
     }
 }
 
-/// Adds the gradient of an increment to those of its two points, the first two of `(…, C)`.
+/// Adds the gradient `d` of an increment to those of its two points, the first two of `points: (…, C)`.
 #[inline(always)]
 pub(in crate::ops) fn add_difference<A: Arithmetic>(
     with: A,
@@ -52,7 +54,8 @@ pub(in crate::ops) fn add_difference<A: Arithmetic>(
     }
 }
 
-/// `(entries)` vectors to `(count, entries)` numbers.
+/// Copies vectors, one for each entry, to rows of numbers, `(count, entries)`, one row for each of the first `count`
+/// lanes.
 #[inline(always)]
 pub(in crate::ops) fn rows_of<A: Arithmetic>(
     vectors: &[A::Vector],
@@ -66,7 +69,8 @@ pub(in crate::ops) fn rows_of<A: Arithmetic>(
     rows
 }
 
-/// The sum over the lanes of each vector. A loop: closures of iterator adapters are compiled without the vector level.
+/// For each vector the sum of its lanes. A loop, because closures of iterator adapters are compiled without the vector
+/// level.
 #[inline(always)]
 pub(in crate::ops) fn totals<S: Simd>(with: Singles<S>, vectors: &[S::f32s]) -> Vec<f32> {
     let mut totals = Vec::with_capacity(vectors.len());

@@ -41,7 +41,7 @@ fn the_signature_of_p_is_the_golden_one() {
          0.1166666667 0.0791666667 0.1666666667",
     );
     let found = prefixes(&P, 2, 3).pop().unwrap();
-    // The values of P are single precision here.
+    // The reference values use P in double precision, this test rounds P to single precision.
     for (found, golden) in found.iter().zip(&golden) {
         assert!((found - golden).abs() < 1e-7, "{found} instead of {golden}");
     }
@@ -59,7 +59,8 @@ fn the_signature_of_p_is_the_golden_one() {
 
 #[test]
 fn levels_are_iterated_integrals_of_a_straight_line() {
-    // exp(d): every entry of level k is the product of its letters' increments over k!.
+    // The signature of a straight line is exp(d): an entry of level k is the product of its letters' increments over
+    // k!.
     let found = prefixes(&[0.0, 0.0, 0.0, 0.5, -1.0, 2.0], 3, 4)
         .pop()
         .unwrap();
@@ -157,7 +158,7 @@ fn sizes_that_do_not_fit_are_refused() {
     assert!(error([2, 5, 3], 3).contains("do not fit 39 entries"));
 }
 
-/// More entries than a GPU's block has threads, more pieces than it holds increments of, the largest depth, and the
+/// More entries than a GPU block has threads, more pieces than the increments that it keeps, the largest depth, and the
 /// smallest signature.
 #[test]
 fn large_and_small_signatures_are_those_of_the_cpu() {

@@ -1,12 +1,13 @@
-//! The projection of a signature's highest level, computed without storing its entries.
+//! Projection of the highest level of signatures, computed without storing the level's entries.
 //!
-//! A step adds `a ⊗ d` to level N, where `a = chain[N−1]` has as many entries as level N − 1. So the projection grows by
-//! `Σ_I a_I (Σ_k w_{Ik} d_k)`, and backward only needs G, the sum of the output gradients from this step on: the
-//! gradient of `a_I` is `G Σ_k w_{Ik} d_k`, of `d_k` `G Σ_I w_{Ik} a_I`, of `w_{Ik}` `G a_I d_k`.
+//! A step adds `a ⊗ d` to level N, where `a = chain[N−1]` has as many entries as level N − 1. So the projection, with
+//! weights w of level N, grows by `Σ_I a_I (Σ_k w_{Ik} d_k)`. Backward needs only G, the sum of the output gradients
+//! from this step on: the gradient of `a_I` is `G Σ_k w_{Ik} d_k`, that of `d_k` is `G Σ_I w_{Ik} a_I`, that of
+//! `w_{Ik}` is `G a_I d_k`.
 
 use super::algebra::{Algebra, Arithmetic};
 
-/// The highest level of signatures, with its weights.
+/// The highest level of signatures and the projection's weights for it.
 #[derive(Clone, Copy)]
 pub(super) struct Top<'a> {
     pub(super) algebra: Algebra,
@@ -14,8 +15,8 @@ pub(super) struct Top<'a> {
 }
 
 impl Top<'_> {
-    /// The increase of the projection by a step `d` from the signature with lower levels `s`. `chain` is scratch memory:
-    /// a 1, then the length of the lower levels.
+    /// By how much the projection of the highest level grows with a step `d`; `s` are the lower levels before the step.
+    /// `chain` is working memory: a 1, then as many entries as the lower levels.
     #[inline(always)]
     pub(super) fn step<A: Arithmetic>(
         &self,
@@ -39,8 +40,9 @@ impl Top<'_> {
         with.add(with.add(a, b), with.add(c, d))
     }
 
-    /// The adjoint of [`Self::step`] for the output gradient `slope`: adds to the gradients of `d` and of the weights;
-    /// writes those of the lower levels to `slopes` after one number. `chain` as in [`Self::step`].
+    /// Backward of [`Self::step`], for the output gradient `slope`: adds the gradients of `d` and of the weights to
+    /// `dd` and `sums`; writes those of the lower levels to `slopes`, from its second entry on. `chain` as in
+    /// [`Self::step`].
     #[inline(always)]
     pub(super) fn retreat<A: Arithmetic>(
         &self,
@@ -87,7 +89,7 @@ impl Top<'_> {
         &chain[self.link()..]
     }
 
-    /// Start of the last link after the 1; for depth 1 the 1 itself is the last link.
+    /// Index in `chain` of `chain[N−1]`; with depth 1 that is the 1 at the start.
     #[inline(always)]
     fn link(&self) -> usize {
         match self.algebra.depth {
@@ -97,7 +99,7 @@ impl Top<'_> {
     }
 }
 
-/// `Σ_k weights[k] d[k]`, one number each.
+/// `Σ_k weights[k] d[k]`.
 #[inline(always)]
 fn product<A: Arithmetic>(with: A, weights: &[f32], d: &[A::Vector]) -> A::Vector {
     let mut sum = with.splat(0.0);

@@ -2,17 +2,17 @@
 
 use dfdx::tensor::Cpu;
 
-use super::{KernelLoss, KernelLossKernel};
+use super::{SignatureKernelLoss, SignatureKernelLossKernel};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::path_batch::add_value_slopes;
 
-impl KernelLossKernel for Cpu {
+impl SignatureKernelLossKernel for Cpu {
     fn kernel_loss(
         &self,
         output: &Buffer<Self>,
         steps: usize,
-        loss: &KernelLoss,
+        loss: &SignatureKernelLoss,
     ) -> Result<Buffer<Self>> {
         let value = loss.value(&loss.seen(output, steps));
         Ok(self.upload(vec![value as f32])?)
@@ -22,7 +22,7 @@ impl KernelLossKernel for Cpu {
         &self,
         output: &Buffer<Self>,
         steps: usize,
-        loss: &KernelLoss,
+        loss: &SignatureKernelLoss,
         dy: &Buffer<Self>,
         doutput: &mut Buffer<Self>,
     ) -> Result<()> {

@@ -1,28 +1,29 @@
-//! Losses on signature kernels on CUDA: one block per pair of paths, which traverses the grid by diagonals. Nothing is
-//! copied to the host; the real paths are uploaded once.
+//! Losses on signature kernels on CUDA: one block per pair of paths, which computes the grid diagonal by diagonal.
+//! Nothing is copied to the host; the real paths are copied to the device once.
 
 use std::rc::Rc;
 
 use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
-use super::{KernelLoss, KernelLossKernel};
+use super::{SignatureKernelLoss, SignatureKernelLossKernel};
 use crate::device::cuda::{Launch, memory, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::path_batch::{generated, kept_on_device};
 
-/// Largest number of threads of a block, as in `kernels.cu`: enough for 50 points at order 4, limited by registers.
+/// Largest number of threads of a block, as in `kernels.cu`: one for each row of the grid of 50 points at order 4; more
+/// is not possible, as each thread needs many registers.
 const MOST_THREADS: usize = 800;
 
-/// Largest number of blocks at a time: eight per multiprocessor of an H200, the limit by registers.
+/// Largest number of blocks of a launch: eight per multiprocessor of an H200, as many as its registers allow.
 const MOST_BLOCKS: usize = 1056;
 
-/// Most bytes of scratch memory for all blocks, unless one block alone needs more: a block for each multiprocessor of an H200
-/// at 50 points and order 4; at most an eighth of the device's memory.
+/// Most bytes of scratch memory for all blocks together, also limited to an eighth of the device's memory; a single
+/// block may need more. Enough for a block on each multiprocessor of an H200 at 50 points and order 4.
 const WORK: usize = 2 << 30;
 
-/// The pairs of a batch in the kernels' numbering, and the size of their grids.
+/// The pairs of a batch, numbered as in `kernels.cu`, with the size of their grids and their weights in the loss.
 struct Pairs {
     paths: CudaSlice<f64>,
     real: Rc<CudaSlice<f64>>,
@@ -35,16 +36,16 @@ struct Pairs {
     cross_weight: f64,
 }
 
-impl KernelLossKernel for Cuda {
+impl SignatureKernelLossKernel for Cuda {
     fn kernel_loss(
         &self,
         output: &Buffer<Self>,
         steps: usize,
-        loss: &KernelLoss,
+        loss: &SignatureKernelLoss,
     ) -> Result<Buffer<Self>> {
         let pairs = Pairs::new(output, steps, loss)?;
         let values = pairs.values()?;
-        let mut value = self.spare_buffer(1)?;
+        let mut value = self.uninit_buffer(1)?;
         Launch::new("signature_kernel_loss")
             .args((&values, &mut value, pairs.b, pairs.r))
             .args((pairs.own_weight, pairs.cross_weight))
@@ -57,7 +58,7 @@ impl KernelLossKernel for Cuda {
         &self,
         output: &Buffer<Self>,
         steps: usize,
-        loss: &KernelLoss,
+        loss: &SignatureKernelLoss,
         dy: &Buffer<Self>,
         doutput: &mut Buffer<Self>,
     ) -> Result<()> {
@@ -71,16 +72,16 @@ impl KernelLossKernel for Cuda {
     }
 }
 
-impl KernelLoss {
-    /// The real paths `(count, points, 2)` on the device.
+impl SignatureKernelLoss {
+    /// The real paths `(count, points, 2)` on the device, copied at the first call.
     fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>> {
         kept_on_device(&self.on_device, || self.real.values().to_vec())
     }
 }
 
 impl Pairs {
-    /// The pairs of the generated paths that enter the loss.
-    fn new(output: &Buffer<Cuda>, steps: usize, loss: &KernelLoss) -> Result<Self> {
+    /// All pairs of those generated paths that the loss uses.
+    fn new(output: &Buffer<Cuda>, steps: usize, loss: &SignatureKernelLoss) -> Result<Self> {
         let batch = output.len() / steps;
         let (b, points) = (batch.min(loss.paths), loss.real.points());
         let r = loss.real_count(b);
@@ -106,13 +107,13 @@ impl Pairs {
         (self.points - 1) << self.order
     }
 
-    /// Threads of a block, chosen for equal bands of rows.
+    /// Threads of a block: for bands of rows of equal size, as few bands as possible.
     fn threads(&self) -> usize {
         let bands = self.cells().div_ceil(MOST_THREADS);
         self.cells().div_ceil(bands).next_multiple_of(32)
     }
 
-    /// The kernel of every pair.
+    /// The signature kernel of every pair.
     fn values(&self) -> Result<CudaSlice<f64>> {
         let threads = self.threads();
         let blocks = self.count().clamp(1, MOST_BLOCKS);
@@ -128,7 +129,8 @@ impl Pairs {
         Ok(values)
     }
 
-    /// The gradients of every pair with respect to the values of its paths' points, `(pairs, 2, points)`.
+    /// For every pair the gradients of its weighted kernel with respect to the values of both paths' points,
+    /// `(pairs, 2, points)`.
     fn slopes(&self) -> Result<CudaSlice<f64>> {
         let (threads, cells) = (self.threads(), self.cells());
         let grid = cells.div_ceil(threads) * (cells + threads - 1) * threads;

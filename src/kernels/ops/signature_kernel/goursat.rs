@@ -1,15 +1,17 @@
-//! The Goursat problem of the signature kernel and its adjoint, for eight pairs of paths at once, one lane each.
+//! The Goursat problem of the signature kernel and its adjoint (backward), for eight pairs of paths at once, one per
+//! lane.
 //!
-//! `K[i+1,j+1] = (K[i+1,j] + K[i,j+1]) u − K[i,j] v` with `u = 1 + g/2 + g²/12`, `v = 1 − g²/12`, K = 1 on the edges.
-//! With dyadic refinement n every increment `g = G/4ⁿ` serves a block of `2ⁿ × 2ⁿ` cells. Blocks are swept row by row;
-//! between them only the values on a block's lower and right edge are kept. Backward keeps these edges of all blocks,
-//! recomputes each block's inside in the L1 cache, and sweeps in the reverse order. One pair per lane needs neither
-//! diagonals nor shuffles, and the dependency chain along a row of one block overlaps with the next row's.
+//! `K[i+1,j+1] = (K[i+1,j] + K[i,j+1]) u − K[i,j] v` with `u = 1 + g/2 + g²/12`, `v = 1 − g²/12`, and K = 1 on the
+//! upper and left border. With dyadic order n each increment G is divided over a block of `2ⁿ × 2ⁿ` cells with
+//! `g = G/4ⁿ`. Blocks are computed row by row; between blocks only the values on a block's lower and right edge are
+//! kept. Backward keeps these edges of all blocks, recomputes the inside of each block in the L1 cache, and goes
+//! through the blocks in reverse. With one pair per lane, neither diagonals nor shuffles are needed, and the dependent
+//! operations along one row of a block overlap with those of the next row.
 
-/// Pairs of a group.
+/// Number of pairs that are computed together.
 pub(super) const LANES: usize = 8;
 
-/// One number of each pair of a group.
+/// One number for each pair of a group.
 pub(super) type Lanes = [f64; LANES];
 
 const ONE: Lanes = [1.0; LANES];
@@ -17,15 +19,15 @@ const ZERO: Lanes = [0.0; LANES];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Grid {
-    /// Pieces of the first path.
+    /// Number of pieces of the first path.
     pub(super) rows: usize,
-    /// Pieces of the second path.
+    /// Number of pieces of the second path.
     pub(super) columns: usize,
-    /// Dyadic order n.
+    /// Dyadic order n: each increment is divided over `2ⁿ × 2ⁿ` cells.
     pub(super) order: u32,
 }
 
-/// `u` and `v` of a block, and its `g`.
+/// `g`, `u` and `v` of the recurrence, equal for all cells of a block.
 #[derive(Clone, Copy)]
 struct Coefficients {
     g: Lanes,
@@ -34,17 +36,17 @@ struct Coefficients {
 }
 
 impl Grid {
-    /// Cells along each side of a block.
+    /// Number of cells along each side of a block.
     pub(super) fn side(self) -> usize {
         1 << self.order
     }
 
-    /// Cells of the refined grid.
+    /// Number of cells of the refined grid.
     pub(super) fn cells(self) -> usize {
         self.rows * self.columns * self.side() * self.side()
     }
 
-    /// The last corner, from the increments `(rows, columns)`.
+    /// The kernel: K at the last corner of the grid, from the increments `(rows, columns)` of κ.
     #[inline(always)]
     pub(super) fn solve(self, increments: &[Lanes]) -> Lanes {
         let side = self.side();
@@ -67,7 +69,8 @@ impl Grid {
         let side = self.side();
         let mut slopes = vec![ZERO; increments.len()];
         let mut inside = vec![ZERO; (side + 1) * (side + 1)];
-        // What the rows below propagate: to the cell above, and to the one above and left of it.
+        // What the cells of the row below pass to the cell above (`e`) and to the one above and left (`c`); see
+        // [`sweep_back`].
         let mut below = vec![[ZERO; 2]; self.columns * side];
         let mut right = vec![[ZERO; 2]; side];
         let mut seed = seed;
@@ -103,7 +106,8 @@ impl Grid {
         Coefficients { g, u, v }
     }
 
-    /// `dG` from `Σ Ā (K[i+1,j] + K[i,j+1])`, the gradient of u, and `Σ Ā K[i,j]`, that of −v.
+    /// The gradient of an increment G from the sums over its block's cells: `sides = Σ Ā (K[i+1,j] + K[i,j+1])`, the
+    /// gradient of u, and `corners = Σ Ā K[i,j]`, the gradient of −v.
     #[inline(always)]
     fn slope(self, g: &Lanes, sides: &Lanes, corners: &Lanes) -> Lanes {
         let scale = self.scale();
@@ -120,12 +124,12 @@ impl Grid {
     }
 }
 
-/// K above and left of every block.
+/// The values of K that border every block above and on the left; blocks are in row-major order.
 struct Edges {
     side: usize,
-    /// `(blocks, side)`: the row above the block, from its second value on.
+    /// `(blocks, side)`: the values above the block, without the one above and left of it.
     upper: Vec<Lanes>,
-    /// `(blocks, side)`: the column left of the block, from its second value on.
+    /// `(blocks, side)`: the values left of the block, without the one above and left of it.
     left: Vec<Lanes>,
     /// `(blocks)`: the value above and left of the block.
     corners: Vec<Lanes>,
@@ -156,7 +160,7 @@ impl Edges {
         edges
     }
 
-    /// All K of a block, `(side + 1, side + 1)` with the row above and the column left of it.
+    /// Writes all K of a block to `inside: (side + 1, side + 1)`, with the row above and the column left of the block.
     #[inline(always)]
     fn fill(&self, block: usize, coefficients: Coefficients, inside: &mut [Lanes]) {
         let side = self.side;
@@ -180,15 +184,15 @@ fn cell(coefficients: Coefficients, west: &Lanes, north: &Lanes, diagonal: &Lane
     let Coefficients { u, v, .. } = coefficients;
     let mut value = ZERO;
     for lane in 0..LANES {
-        // The chain from cell to cell is one product and one sum: the row above is already computed.
+        // Only one product and one sum depend on the cell before; what comes from the row above is already known.
         let from_above = north[lane] * u[lane] - diagonal[lane] * v[lane];
         value[lane] = west[lane] * u[lane] + from_above;
     }
     value
 }
 
-/// Computes a block: `upper` and `left`, the values above and left of it, become those of its last row and column.
-/// `corner` is the value above and left of it; the result is that of the next block.
+/// Computes the K of a block. `upper` and `left` have the values above and left of the block and receive those of its
+/// last row and column. `corner` is the value above and left of the block; returns that of the next block to the right.
 #[inline(always)]
 fn sweep(
     coefficients: Coefficients,
@@ -210,10 +214,10 @@ fn sweep(
     next
 }
 
-/// Sweeps a block backwards: with Ā the gradient of a cell's value, `Ā[i,j] = e[i,j+1] + e[i+1,j] − c[i+1,j+1]`, where
-/// `e = u Ā` and `c = v Ā` are what a cell propagates. `below` and `right` hold `[e, c]` of the cells next to the block and
-/// become those of its first row and column; `corner` is c of the cell below and right of it, `seed` is added to the
-/// last cell's gradient. Returns the sums for [`Grid::slope`].
+/// Backward through a block. With Ā the gradient of a cell's value, `Ā[i,j] = e[i,j+1] + e[i+1,j] − c[i+1,j+1]`, where
+/// `e = u Ā` and `c = v Ā` are what a cell passes on. `below` and `right` have `[e, c]` of the neighbouring cells and
+/// receive those of the block's first row and column; `corner` is c of the cell below and right of the block; `seed` is
+/// added to the last cell's Ā. Returns the sums `[sides, corners]` for [`Grid::slope`].
 #[inline(always)]
 fn sweep_back(
     coefficients: Coefficients,
@@ -254,7 +258,7 @@ fn sweep_back(
 mod tests {
     use super::*;
 
-    /// The recurrence cell by cell on the refined grid.
+    /// The recurrence cell by cell on the refined grid; returns the last corner.
     fn plain(rows: usize, columns: usize, order: u32, g: &[f64]) -> f64 {
         let (m, n) = (rows << order, columns << order);
         let mut k = vec![vec![1.0; n + 1]; m + 1];
@@ -268,7 +272,7 @@ mod tests {
         k[m][n]
     }
 
-    /// Lane l has the increments of seed l.
+    /// Random increments for a grid; lane l is generated with seed l.
     fn problem(rows: usize, columns: usize) -> Vec<Lanes> {
         let lane = |lane: usize| crate::ops::testing::filled(rows * columns, lane as u64);
         let all: Vec<Vec<f32>> = (0..LANES).map(lane).collect();

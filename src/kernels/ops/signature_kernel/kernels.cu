@@ -1,21 +1,22 @@
-// Signature kernels of pairs of paths, in double precision: a block takes a pair, a thread a row of the refined grid, and
-// the block goes over the grid diagonal by diagonal, so that a step costs one wait. Grids of more rows than a block has
-// threads are swept in bands of rows.
+// Signature kernels of pairs of paths, in double precision. A block computes a pair and each of its threads a row of
+// the refined grid. The block goes through the grid diagonal by diagonal, so that each diagonal needs only one barrier.
+// A grid with more rows than a block has threads is computed in bands of rows.
 //
-// Pairs of generated paths come first, `(i, i + k)` in a ring of b for k = 1, 2, …, then those of generated and real ones.
+// The numbering of pairs: first those of generated paths, `(i, (i + k) mod b)` for k = 1, 2, …, then those of generated
+// and real paths.
 
 typedef struct {
-    // Pieces of a path; their points are one more.
+    // Number of pieces of a path, which has one more point.
     int pieces;
     int order;
-    // Rows, and columns, of the refined grid.
+    // Number of rows, and of columns, of the refined grid.
     int cells;
-    // -1 / sigma.
+    // Factor of squared distances in the static kernel: -1 / sigma.
     double scale;
 } signature_kernel_size;
 
-// What the increment of a block of cells makes of them, `g`, `u` and `v`, and the values of the static kernel at the
-// column next to it, at the upper and the lower end of the row's piece.
+// One block of cells, over which an increment is divided: its coefficients `g`, `u` and `v`, and the values of the
+// static kernel at the column where it ends (backwards: begins), for the upper and the lower point of the row's piece.
 typedef struct {
     double g, u, v, upper, lower;
 } signature_kernel_block;
@@ -29,7 +30,7 @@ DEVICE signature_kernel_size signature_kernel_sizes(int points, int order, doubl
     return size;
 }
 
-// The paths of a pair; whether both are generated.
+// The indices of a pair's paths; returns whether both are generated.
 DEVICE int signature_kernel_pair(i64 pair, int b, int r, i64 *first, i64 *second) {
     i64 own = (i64)b * (b - 1) / 2;
     if (pair < own) {
@@ -47,8 +48,8 @@ DEVICE double signature_kernel_static(const double *x, const double *y, double s
     return exp((t * t + v * v) * scale);
 }
 
-// The static kernel of all points of two paths, `(points, points)`: a row of the refined grid has the points of its piece,
-// so that 2^order rows would compute the same.
+// The static kernel of all points of two paths, `(points, points)`: computed once, since 2^order rows of the refined
+// grid use the same values.
 DEVICE void signature_kernel_table(const double *x, const double *y, signature_kernel_size size, double *table) {
     int points = size.pieces + 1;
     FOR_EACH_IN_BLOCK(i, (i64)points * points) {
@@ -57,8 +58,8 @@ DEVICE void signature_kernel_table(const double *x, const double *y, signature_k
     block_wait();
 }
 
-// Goes on to the block whose columns end, or begin when `step` is -1, at a point of the second path; `kernels` are the values
-// of the static kernel there, of the row's piece.
+// Goes on to the next block of cells, or to the previous one if `step` is -1. `kernels` has the values of the static
+// kernel at the column where that block ends in this direction, for the row's piece.
 DEVICE void signature_kernel_enter(signature_kernel_block *block, const double *kernels, int step,
                                    signature_kernel_size size) {
     double upper = kernels[0], lower = kernels[size.pieces + 1];
@@ -72,8 +73,9 @@ DEVICE void signature_kernel_enter(signature_kernel_block *block, const double *
     block->lower = lower;
 }
 
-// The last corner of the Goursat problem; only the thread of the last row has it. `table` is the static kernel, `border` holds a row where there
-// is more than one band, `edges` for two numbers of each thread; `grid`, if not null, gets all values, diagonal by diagonal.
+// Solves the Goursat problem; returns the last corner in the thread of the last row only. `table` has the static
+// kernel. `border` holds a row, used if there is more than one band; `edges` has room for two numbers per thread;
+// `grid`, if not null, receives all values, diagonal by diagonal.
 DEVICE double signature_kernel_solve(const double *table, signature_kernel_size size, double *border, double *edges,
                                      double *grid) {
     int thread = (int)threadIdx.x, threads = (int)blockDim.x, mask = (1 << size.order) - 1;
@@ -108,12 +110,13 @@ DEVICE double signature_kernel_solve(const double *table, signature_kernel_size 
     return west;
 }
 
-// The value in a row's column of the grid that `signature_kernel_solve` left: 1 before the first column.
+// The value at a thread's row and `column` in the grid that `signature_kernel_solve` wrote; 1 left of the first column.
 DEVICE double signature_kernel_at(const double *grid, int thread, int column) {
     return column < 0 ? 1.0 : grid[((i64)column + thread) * blockDim.x + thread];
 }
 
-// The value in the row above, of which the first of a band is in the band before.
+// The value at `column` in the row above a thread's row; for the first row of a band this is the last row of the band
+// before.
 DEVICE double signature_kernel_above(const double *grid, int top, int cells, int column) {
     int thread = (int)threadIdx.x, threads = (int)blockDim.x;
     if (thread > 0) return signature_kernel_at(grid, thread - 1, column);
@@ -121,9 +124,10 @@ DEVICE double signature_kernel_above(const double *grid, int top, int cells, int
     return signature_kernel_at(grid - (i64)(cells + threads - 1) * threads, threads - 1, column);
 }
 
-// The slopes of `seed` times the last corner by the increments, of every row of cells `(cells, pieces)`. With A the slope
-// by a cell's value, A[i,j] = e[i,j+1] + e[i+1,j] - c[i+1,j+1], where e = u A and c = v A are what a cell hands on. `border`
-// holds two rows where there is more than one band, `edges` for four numbers of each thread.
+// Gradients of `seed` times the last corner with respect to the increments, summed for every row of cells:
+// `(cells, pieces)`. With A the gradient of a cell's value, A[i,j] = e[i,j+1] + e[i+1,j] - c[i+1,j+1], where e = u A
+// and c = v A are what a cell passes on. `border` holds two rows, used if there is more than one band; `edges` has room
+// for four numbers per thread.
 DEVICE void signature_kernel_adjoint(const double *table, signature_kernel_size size, double seed, double *border,
                                      double *edges, const double *grid, double *slopes) {
     int thread = (int)threadIdx.x, threads = (int)blockDim.x, mask = (1 << size.order) - 1;
@@ -146,7 +150,7 @@ DEVICE void signature_kernel_adjoint(const double *table, signature_kernel_size 
         for (int step = size.cells + rows - 2; step >= 0; step--) {
             int column = step - thread;
             if (thread < rows && column >= 0 && column < size.cells) {
-                // The next column is loaded while this one is computed.
+                // Loads the values of the next column while this column is computed.
                 double west_next = signature_kernel_at(own, thread, column - 2);
                 double diagonal_next = signature_kernel_above(own, top, size.cells, column - 2);
                 if ((column & mask) == mask)
@@ -188,12 +192,12 @@ DEVICE void signature_kernel_adjoint(const double *table, signature_kernel_size 
     }
 }
 
-// Slopes by the values of the paths' points from those by the increments: each value of the static kernel is part of four
-// increments. `terms` holds `(points, points)`; `slopes` is that of single rows of cells.
+// Gradients of the paths' values from those of the increments: each value of the static kernel enters four increments.
+// `slopes` has the gradients by rows of cells, `terms` is working memory, `(points, points)`.
 DEVICE void signature_kernel_points(const double *x, const double *y, const double *table, signature_kernel_size size,
                                     double *slopes, double *terms, double *dx, double *dy) {
     int n = size.pieces, side = 1 << size.order, points = n + 1, lane = (int)threadIdx.x % 32;
-    // Sums over the rows of a block, into its first row.
+    // Sums the rows of cells of each block into the block's first row.
     FOR_EACH_IN_BLOCK(i, (i64)n * n) {
         double *cell = slopes + (i / n) * side * n + i % n, sum = 0.0;
         for (int row = 0; row < side; row++) sum += cell[(i64)row * n];
@@ -226,7 +230,7 @@ DEVICE void signature_kernel_points(const double *x, const double *y, const doub
     }
 }
 
-// The kernel of every pair. `work` has `area` numbers for every block of the launch: a border, and the static kernel.
+// The signature kernel of every pair. `work` has `area` numbers for each CUDA block: a border and the static kernel.
 KERNEL BLOCK_OF(800)
 signature_kernel_values(const double *restrict generated, const double *restrict real, double *work,
                         double *restrict values, int b, int r, int points, int order, double scale, i64 area) {
@@ -244,7 +248,7 @@ signature_kernel_values(const double *restrict generated, const double *restrict
     }
 }
 
-// The loss: kernels with their weights, and the mean of the real paths' own. One block.
+// The loss: the sum of weighted kernels, plus the mean kernel of pairs of real paths. Runs in a single block.
 KERNEL signature_kernel_loss(const double *restrict values, float *restrict loss, int b, int r, double own_weight,
                              double cross_weight, double real_mean) {
     SHARED(double, scratch, [32]);
@@ -255,9 +259,9 @@ KERNEL signature_kernel_loss(const double *restrict values, float *restrict loss
     if (threadIdx.x == 0) loss[0] = (float)(real_mean + sum);
 }
 
-// Of every pair the slopes of the loss by the values of the first path's points, and of the second's where it is generated
-// too: `(pairs, 2, points)`. `work` has `area` numbers for every block of the launch: two borders, the grid, the slopes by
-// rows of cells, the terms of points, and the static kernel.
+// For every pair, `(pairs, 2, points)`: the gradients of the loss with respect to the values of the first path's
+// points, and of the second's if it is generated too. `work` has `area` numbers for each CUDA block: two borders, the
+// grid, the gradients by rows of cells, the terms of points, and the static kernel.
 KERNEL BLOCK_OF(800)
 signature_kernel_slopes(const double *restrict generated, const double *restrict real, double *work,
                         double *restrict slopes, int b, int r, int points, int order, double scale, double own_weight,
@@ -283,7 +287,8 @@ signature_kernel_slopes(const double *restrict generated, const double *restrict
     }
 }
 
-// Adds the slopes of all pairs that a generated path is part of to the gradient of its values, `(B, steps)`.
+// For each generated path, adds the gradients from all pairs that contain it to the gradient of the output,
+// `(B, steps)`.
 KERNEL signature_kernel_gather(const double *restrict slopes, const float *restrict dy, float *restrict doutput, int b,
                                int r, int points, int steps) {
     i64 own = (i64)b * (b - 1) / 2, row = 2 * (i64)points;

@@ -1,14 +1,15 @@
 //! Losses on the signature kernel: the kernel scoring rule and the unbiased squared MMD.
 //!
-//! `k(X, Y)` is the last corner of a Goursat problem over the increments of `κ(x, y) = exp(−‖x − y‖²/σ)` with dyadic
-//! order n (`goursat.rs`), all in double precision. Its gradient is the exact adjoint of that recurrence times κ's
-//! derivative; backward computes it, forward only values. Groups of eight pairs go to several threads.
+//! `k(X, Y)` is the last corner of a Goursat problem over the increments of the static kernel
+//! `κ(x, y) = exp(−‖x − y‖²/σ)` with dyadic order n (`goursat.rs`), all in double precision. Forward computes values
+//! only. Backward computes the exact adjoint of that recurrence, times κ's derivative. Groups of eight pairs are
+//! distributed over threads.
 //!
 //! # Shapes
-//! `(1)` from `output: (B, T − 1)`, paths that begin at 0 on `T` evenly spaced points of `[0, 1]`.
+//! `(1)` from `output: (B, T − 1)`: the values of paths that begin at 0, at `T` evenly spaced times of `[0, 1]`.
 //! # Work
-//! Per pair 5 a refined cell, 7 a value of κ, 11 an increment; backward 20 a cell, 24 a value of κ and 22 an increment,
-//! for recomputed values and the adjoint.
+//! Forward, per pair: 5 for each refined cell, 7 for each value of κ, 11 for each increment. Backward: 20 for each
+//! cell, 24 for each value of κ and 22 for each increment, which includes recomputing the values.
 //! # Source
 //! Salvi, Cass, Foster, Lyons & Yang 2021, *The signature kernel is the solution of a Goursat PDE*, §3; the formula of
 //! second order. PyTorch: `benches/peers/paths.py`, `Goursat`.
@@ -27,41 +28,43 @@ use super::{Kernels, Op, OpError, Pass, PathBatch, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 use pairs::{Kernel, Pair};
 
-/// How a [`KernelLoss`] combines the kernels.
+/// How a [`SignatureKernelLoss`] combines the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelStatistic {
-    /// `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 meanᵢ k(gᵢ, y)`, y the first real path.
+    /// The kernel scoring rule: `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 meanᵢ k(gᵢ, y)`, g the generated paths, y the first
+    /// real path.
     Scoring,
-    /// The mean of `K_GG` off the diagonal, plus that of `K_RR`, minus `2 mean K_GR`.
+    /// The unbiased squared MMD: the means of `K_GG` and of `K_RR` off the diagonal, minus `2 mean K_GR`; G generated,
+    /// R real.
     Mmd,
 }
 
-/// The kernel of a [`KernelLoss`] and the part of the paths that it uses.
+/// The kernel of a [`SignatureKernelLoss`], and which part of the paths is used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KernelOptions {
-    /// σ of the static kernel.
+    /// σ of the static kernel κ.
     pub sigma: f64,
-    /// Dyadic order n: every increment is cut into `2ⁿ × 2ⁿ` cells.
+    /// Dyadic order n: every increment is divided over `2ⁿ × 2ⁿ` cells.
     pub order: u32,
-    /// Number of points of a path that are used, from the first.
+    /// Number of points of a path that are used, from its beginning.
     pub points: usize,
-    /// Largest number of paths that are used, of the generated ones of a batch and of the real ones.
+    /// Largest number of generated paths of a batch, and of real paths, that are used.
     pub paths: usize,
 }
 
-/// A loss on signature kernels, with the real paths.
+/// A loss on signature kernels that compares generated paths with given real paths.
 #[derive(Debug)]
-pub struct KernelLoss {
+pub struct SignatureKernelLoss {
     statistic: KernelStatistic,
     kernel: Kernel,
     paths: usize,
-    /// Cut to the points that are used.
+    /// The real paths, cut to the number of paths and points that are used.
     real: PathBatch,
-    /// Points of a path before the cut.
+    /// Number of points of a real path before the cut.
     points: usize,
-    /// The mean of `K_RR` off the diagonal by number of real paths; computed once, as the real paths are constant.
+    /// The mean of `K_RR` off the diagonal, by number of real paths; computed once, since the real paths are constant.
     real_means: RefCell<BTreeMap<usize, f64>>,
-    /// The real paths on a GPU.
+    /// The real paths on a GPU, copied at first use.
     #[cfg(feature = "cuda")]
     on_device: std::cell::OnceCell<Rc<cudarc::driver::CudaSlice<f64>>>,
 }
@@ -70,13 +73,14 @@ pub struct KernelLoss {
 struct Terms<'a> {
     pairs: Vec<Pair<'a>>,
     weights: Vec<f64>,
-    /// Indices of the first path and, in pairs of two generated ones, of the second.
+    /// For each pair the index of its first path, and that of its second path if it is generated (`None` if it is
+    /// real).
     first: Vec<usize>,
     second: Vec<Option<usize>>,
 }
 
-impl KernelLoss {
-    /// A loss against `real`.
+impl SignatureKernelLoss {
+    /// A loss against the paths `real`.
     pub fn new(statistic: KernelStatistic, options: KernelOptions, real: &PathBatch) -> Self {
         let paths = match statistic {
             KernelStatistic::Scoring => 1,
@@ -97,7 +101,7 @@ impl KernelLoss {
         }
     }
 
-    /// The loss of `generated`, the result of [`Self::seen`].
+    /// The loss of `generated`, which [`Self::seen`] has cut to the part that is used.
     fn value(&self, generated: &PathBatch) -> f64 {
         let terms = self.terms(generated);
         let kernels = self.kernel.values(&terms.pairs);
@@ -127,7 +131,8 @@ impl KernelLoss {
         sums
     }
 
-    /// Every unordered pair of generated paths once, with twice its weight, and every pair of a generated and a real path.
+    /// The terms of the loss: each unordered pair of generated paths once, with its weight doubled, and each pair of a
+    /// generated and a real path.
     fn terms<'a>(&'a self, generated: &'a PathBatch) -> Terms<'a> {
         let (b, r) = (generated.count(), self.real_count(generated.count()));
         let mut terms = Terms {
@@ -154,7 +159,7 @@ impl KernelLoss {
         terms
     }
 
-    /// Weights of an unordered pair of two of b generated paths, and of a pair of a generated and a real path.
+    /// The weights of an unordered pair of two of b generated paths, and of a pair of a generated and a real path.
     fn weights(&self, b: usize) -> (f64, f64) {
         let pairs = b * b.saturating_sub(1);
         let own = 2.0 / pairs as f64;
@@ -177,7 +182,7 @@ impl KernelLoss {
         })
     }
 
-    /// Number of real paths that a batch of `generated` is compared with.
+    /// Number of real paths with which a batch of `generated` paths is compared.
     fn real_count(&self, generated: usize) -> usize {
         match self.statistic {
             KernelStatistic::Scoring => self.real.count(),
@@ -185,7 +190,7 @@ impl KernelLoss {
         }
     }
 
-    /// The part of the generated paths that the loss uses.
+    /// The paths and points of the generated output that the loss uses.
     fn seen(&self, output: &[f32], steps: usize) -> PathBatch {
         PathBatch::generated(output, steps).first(self.paths, self.real.points())
     }
@@ -203,14 +208,14 @@ impl KernelLoss {
     }
 }
 
-/// Losses on signature kernels on one device.
-pub trait KernelLossKernel: Backend {
-    /// The loss of `(B, steps)` outputs, one value.
+/// Kernels of [`kernel_loss`] on one device.
+pub trait SignatureKernelLossKernel: Backend {
+    /// The loss of the generated output `(B, steps)`; a single value.
     fn kernel_loss(
         &self,
         output: &Buffer<Self>,
         steps: usize,
-        loss: &KernelLoss,
+        loss: &SignatureKernelLoss,
     ) -> Result<Buffer<Self>>;
 
     /// Adds `dy` times the gradient of the loss to `doutput`.
@@ -218,7 +223,7 @@ pub trait KernelLossKernel: Backend {
         &self,
         output: &Buffer<Self>,
         steps: usize,
-        loss: &KernelLoss,
+        loss: &SignatureKernelLoss,
         dy: &Buffer<Self>,
         doutput: &mut Buffer<Self>,
     ) -> Result<()>;
@@ -233,7 +238,7 @@ pub trait KernelLossKernel: Backend {
 pub fn kernel_loss<D: Kernels>(
     pass: &mut Pass<D>,
     output: &Var<D>,
-    loss: &Rc<KernelLoss>,
+    loss: &Rc<SignatureKernelLoss>,
 ) -> Result<Var<D>> {
     let (batch, steps) = super::path_batch::check("kernel_loss", output.shape(), loss.points)?;
     if loss.real.count() == 0 || loss.real.points() < 2 {

@@ -1,17 +1,17 @@
-//! Signature kernels of many pairs of paths, and their gradients with respect to the paths' points, in groups.
+//! Signature kernels of many pairs of paths, and their gradients with respect to the points, in groups of eight pairs.
 
 use super::goursat::{Grid, LANES, Lanes};
 use crate::ops::chunks::map_chunks;
 use crate::ops::math::exp_f64;
 use crate::ops::simd::simd;
 
-/// Two paths `(points, 2)`; lengths are the same in all pairs.
+/// Two paths, `(points, 2)` each; all pairs of a call have the same numbers of points.
 pub(super) type Pair<'a> = (&'a [f64], &'a [f64]);
 
-/// Number of values of a point: time and value.
+/// Number of coordinates of a point: time and value.
 const CHANNELS: usize = 2;
 
-/// The kernel of two paths: static kernel `κ(x, y) = exp(−‖x − y‖²/σ)`, and dyadic order.
+/// The signature kernel: σ of the static kernel `κ(x, y) = exp(−‖x − y‖²/σ)`, and the dyadic order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Kernel {
     pub(super) sigma: f64,
@@ -19,7 +19,7 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// k(X, Y) of every pair.
+    /// The signature kernel k(X, Y) of every pair.
     pub(super) fn values(self, pairs: &[Pair<'_>]) -> Vec<f64> {
         let work = pairs.len() * self.cells(pairs);
         let groups = map_chunks(pairs.len(), LANES, work, |group| {
@@ -69,10 +69,10 @@ impl Kernel {
 struct Group {
     grid: Grid,
     sigma: f64,
-    /// `(points, 2)` of the first and of the second paths.
+    /// Points of the first and of the second paths, `(points, 2)`.
     x: Vec<Lanes>,
     y: Vec<Lanes>,
-    /// κ `(points of x, points of y)`.
+    /// κ of all pairs of points, `(points of x, points of y)`.
     kappa: Vec<Lanes>,
 }
 
@@ -92,7 +92,7 @@ impl Group {
                 kappa.push(value);
             }
         }
-        // A separate loop over all values, which vectorises.
+        // A separate loop over all values, which the compiler vectorises.
         for value in kappa.as_flattened_mut() {
             *value = exp_f64(*value);
         }
@@ -105,7 +105,7 @@ impl Group {
         }
     }
 
-    /// `κ(i+1, j+1) + κ(i, j) − κ(i+1, j) − κ(i, j+1)`.
+    /// The increments of κ over all pairs of pieces: `κ(i+1, j+1) + κ(i, j) − κ(i+1, j) − κ(i, j+1)`.
     #[inline(always)]
     fn increments(&self) -> Vec<Lanes> {
         let width = self.grid.columns + 1;
@@ -125,13 +125,13 @@ impl Group {
         increments
     }
 
-    /// Gradients of the points from those of the products of increments: `∂κ/∂x = −2 (x − y) κ / σ = −∂κ/∂y`.
+    /// Gradients of the points of x and y from those of the increments: `∂κ/∂x = −2 (x − y) κ / σ = −∂κ/∂y`.
     #[inline(always)]
     fn points(&self, slopes: &[Lanes]) -> (Vec<Lanes>, Vec<Lanes>) {
         let (rows, columns) = (self.grid.rows, self.grid.columns);
         let mut dx = vec![[0.0; LANES]; self.x.len()];
         let mut dy = vec![[0.0; LANES]; self.y.len()];
-        // Gradient of κ: those of its four increments, with their signs.
+        // The gradient of each value of κ is the sum over the four increments that contain it, with their signs.
         let mut by_kappa = vec![[0.0; LANES]; self.kappa.len()];
         for row in 0..rows {
             for column in 0..columns {
@@ -180,7 +180,7 @@ impl Group {
     }
 }
 
-/// The paths selected by `path`, `(points, 2)`.
+/// For each pair the path that `path` selects, one per lane, `(points, 2)`; spare lanes repeat the last pair.
 #[inline(always)]
 fn lanes<'a>(pairs: &[Pair<'a>], path: impl Fn(&Pair<'a>) -> &'a [f64]) -> Vec<Lanes> {
     let mut points = vec![[0.0; LANES]; path(&pairs[0]).len()];

@@ -67,15 +67,16 @@ fn slopes_are_the_golden_ones() {
 #[test]
 fn losses_are_the_golden_ones() {
     let (real, generated) = (PathBatch::golden(&[P, R2]), PathBatch::golden(&[Q, G2]));
-    let loss =
-        |statistic, order| KernelLoss::new(statistic, options(order), &real).value(&generated);
+    let loss = |statistic, order| {
+        SignatureKernelLoss::new(statistic, options(order), &real).value(&generated)
+    };
     assert_golden(loss(KernelStatistic::Mmd, 4), -0.125_660_240_4);
     assert_golden(loss(KernelStatistic::Mmd, 0), -0.118_823_173_7);
     assert_golden(loss(KernelStatistic::Scoring, 4), -2.796_319_959_7);
 }
 
-/// Sixteen-point paths; the loss uses eleven points of five paths.
-fn loss(statistic: KernelStatistic) -> Rc<KernelLoss> {
+/// A loss that uses the first eleven of sixteen points of at most five paths.
+fn loss(statistic: KernelStatistic) -> Rc<SignatureKernelLoss> {
     let rows: Vec<f32> = (0..7)
         .flat_map(|path| {
             let times = (0..16).map(|i| i as f32 / 15.0);
@@ -90,7 +91,7 @@ fn loss(statistic: KernelStatistic) -> Rc<KernelLoss> {
         points: 11,
         paths: 5,
     };
-    Rc::new(KernelLoss::new(
+    Rc::new(SignatureKernelLoss::new(
         statistic,
         options,
         &PathBatch::from_rows(&rows, 16),
@@ -116,7 +117,7 @@ fn one_and_two_threads_give_the_same_bits() {
                 paths: 6,
                 ..options(2)
             };
-            let loss = KernelLoss::new(KernelStatistic::Mmd, options, &output);
+            let loss = SignatureKernelLoss::new(KernelStatistic::Mmd, options, &output);
             (loss.value(&output), loss.slopes(&output))
         })
     };
@@ -162,11 +163,11 @@ fn not_a_number_stays_one() {
     assert!(value[0].is_nan());
 }
 
-/// A loss against `real` paths of `steps + 1` points, and its output for `batch` generated ones.
+/// A loss against `real` paths of `steps + 1` points, and the output of a model for `batch` generated paths.
 fn problem(
     statistic: KernelStatistic,
     (real, batch, steps, order): (u64, usize, usize, u32),
-) -> (Rc<KernelLoss>, Vec<f32>) {
+) -> (Rc<SignatureKernelLoss>, Vec<f32>) {
     let rows = (0..real).flat_map(|path| {
         let times = (0..=steps).map(|i| i as f32 / steps as f32);
         times
@@ -174,11 +175,12 @@ fn problem(
             .collect::<Vec<_>>()
     });
     let real = PathBatch::from_rows(&rows.collect::<Vec<_>>(), steps + 1);
-    let loss = KernelLoss::new(statistic, options(order), &real);
+    let loss = SignatureKernelLoss::new(statistic, options(order), &real);
     (Rc::new(loss), testing::filled(batch * steps, 3))
 }
 
-/// Grids of one cell, of less and of more rows than a GPU's block has threads, and rings of even and odd numbers of paths.
+/// Grids of one cell, of fewer and of more rows than a GPU block has threads, and even and odd numbers of generated
+/// paths.
 #[test]
 fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
     use KernelStatistic::{Mmd, Scoring};
@@ -204,7 +206,7 @@ fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
     }
 }
 
-/// A missing barrier shows when the threads of a block run in reverse order.
+/// Runs the threads of a block in order and in reverse, where a missing barrier would change the results.
 #[cfg(feature = "cuda-stand-in")]
 #[test]
 fn the_order_of_threads_changes_nothing() {

@@ -1,5 +1,6 @@
-//! Losses on signatures on CUDA: signatures, then kernels or normalised means, then the loss, each in one launch; backward
-//! in one launch, one block per path. Nothing is copied to the host; data of the real paths is uploaded once.
+//! Losses on signatures on CUDA. Forward has one launch each for the signatures, for kernels or normalised means, and
+//! for the loss; backward is one launch with one block per path. Nothing is copied to the host; data of the real paths
+//! is copied to the device once.
 
 use std::rc::Rc;
 
@@ -13,32 +14,32 @@ use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::path_batch::{generated, kept_on_device};
 
-/// Rows of signatures by entry: a word's number in `kernels.cu`.
+/// Number of rows of an array of signatures by entry; the row is the entry's word as a number, as in `kernels.cu`.
 const WORDS: usize = 32;
 
-/// Numbers per piece that backward stores.
+/// Number of values per piece of a path that backward stores in scratch memory.
 const PIECE: usize = 33;
 
 /// Values saved for backward, on the device.
 #[derive(Debug)]
 pub struct Saved {
     real: Rc<CudaSlice<f64>>,
-    /// `(B, T, 2)`
+    /// Generated paths, `(B, T, 2)`.
     paths: CudaSlice<f64>,
-    /// The signatures of the generated paths, `(32, B)`.
+    /// Signatures of the generated paths, one column per path, `(32, B)`.
     columns: CudaSlice<f64>,
-    /// Factors of the gradients of the signatures.
+    /// What the gradients of the signatures are multiplied by, as `kernels.cu` computes it with the loss.
     slopes: CudaSlice<f64>,
-    /// Dilations: the factor by which the T-statistic shrinks each signature.
+    /// For the T-statistic the factor by which it scales each path's signature, level by level; otherwise `None`.
     dilations: Option<CudaSlice<f64>>,
     kernels: Option<Kernels>,
 }
 
 #[derive(Debug)]
 struct Kernels {
-    /// Kernels of pairs of generated paths, `(B, B)`, if the rule needs them.
+    /// Kernels of pairs of generated paths, `(B, B)`; `None` if the rule does not need them.
     own: Option<CudaSlice<f64>>,
-    /// `(B, r)`
+    /// Kernels of generated and real paths, `(B, r)`.
     cross: CudaSlice<f64>,
     r: usize,
     real_count: usize,
@@ -62,7 +63,7 @@ impl SignatureLossKernel for Cuda {
             .threads(64)
             .args((&paths, &mut columns, batch, points))
             .run()?;
-        let mut value = self.spare_buffer(1)?;
+        let mut value = self.uninit_buffer(1)?;
         let mut saved = Saved {
             real,
             paths,
@@ -104,9 +105,11 @@ impl SignatureLossKernel for Cuda {
 }
 
 impl SignatureLoss {
-    /// Data of the real paths on the device: signatures by entry, or their normalised mean, by word.
+    /// Data of the real paths on the device: their signatures by entry or, for the T-statistic, the mean of their
+    /// normalised signatures. The index is the entry's word as a number.
     fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>> {
-        // The kernel indexes from 1, or from 2 for signatures without the constant term, so zeros are put in front.
+        // Words are numbered from 1, the constant term, so zeros are put in front: one, or two rows for signatures
+        // without that term.
         kept_on_device(&self.on_device, || match &self.kind {
             Kind::TStatistic(mean) => [&[0.0][..], mean].concat(),
             Kind::Rbf(rbf) => [&vec![0.0; 2 * self.count], &rbf.real.values[..]].concat(),
@@ -157,7 +160,7 @@ impl Saved {
     }
 }
 
-/// The number of a rule in `kernels.cu`.
+/// The number of a rule in `kernels.cu` (`SIGNATURE_LOSS_SCORING` …).
 fn code(statistic: RbfStatistic) -> i32 {
     match statistic {
         RbfStatistic::Scoring => 0,

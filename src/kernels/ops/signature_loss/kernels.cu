@@ -1,8 +1,9 @@
 // Losses on signatures of depth 4 over two channels, in double precision.
 //
-// A word over two letters is a number: a one, then its letters as bits. So `h` has the prefix `h / 2` and the extensions
-// `2 h` and `2 h + 1`; 1 is the empty word, 2 to 31 are the entries of a signature. Signatures lie by entry,
-// `(32, count)`, of which the first two rows are not used.
+// A word over two letters (the channels) identifies an entry and is written as a number: a one, followed by the letters
+// as bits. So word `h` has the prefix `h / 2` and, one letter longer, the words `2 h` and `2 h + 1`; 1 is the empty
+// word, 2 to 31 are the entries of a signature. Arrays of signatures have a row per word, `(32, count)`; rows 0 and 1
+// are not used.
 
 #ifdef __CUDACC__
 #define SIGNATURE_LOSS_UNROLL _Pragma("unroll")
@@ -11,11 +12,11 @@
 #endif
 
 enum { SIGNATURE_LOSS_WORDS = 32, SIGNATURE_LOSS_SHORT = 16 };
-// `RbfStatistic`.
+// The numbers of `RbfStatistic`'s variants.
 enum { SIGNATURE_LOSS_SCORING = 0, SIGNATURE_LOSS_MMD = 1, SIGNATURE_LOSS_SIMPLIFIED = 2 };
 
-// Entries of the signatures of whole paths `(count, points, 2)`: 16 threads a path, each with a word of four letters and
-// all of its prefixes, so that no thread needs another.
+// Signatures of whole paths `(count, points, 2)`: 16 threads per path, each with a word of four letters and all of its
+// prefixes, so that no thread needs the result of another.
 KERNEL signature_loss_signatures(const double *restrict paths, double *restrict columns, int count, int points) {
     i64 own = ((i64)blockIdx.x * blockDim.x + threadIdx.x) / 16;
     int word = (int)threadIdx.x % 16;
@@ -38,8 +39,9 @@ KERNEL signature_loss_signatures(const double *restrict paths, double *restrict 
     if (word % 8 == 0) columns[(i64)(2 + word / 8) * count + own] = s1;
 }
 
-// Kernels `exp(scale |u - w|^2)` of all pairs, and their sums block by block: first the blocks of pairs of generated
-// paths, then those of generated and real ones, then those of real ones, whose kernels are not kept.
+// Kernels `exp(scale |u - w|^2)` of all pairs, and a sum for each block in `parts`. The first `own_blocks` blocks have
+// the pairs of generated paths, then `cross_blocks` those of generated and real paths, the rest those of real paths,
+// whose kernels are only summed, not stored.
 KERNEL signature_loss_kernels(const double *restrict generated, const double *restrict real, double *restrict own,
                               double *restrict cross, double *restrict parts, int b, int r, int real_count,
                               int own_blocks, int cross_blocks, int off_diagonal, double scale) {
@@ -81,8 +83,8 @@ DEVICE double signature_loss_sum(const double *parts, int count, double *scratch
     return block_sum_double(sum, scratch);
 }
 
-// The loss, and the slopes that a kernel's part of a generated signature's slope is scaled with: of pairs of generated
-// paths, and of generated and real ones. One block.
+// The loss, and in `slopes` two factors of the gradient of a generated signature: for the sums over pairs of generated
+// paths, and over pairs of generated and real paths. Runs in a single block.
 KERNEL signature_loss_rbf(const double *restrict parts, float *restrict loss, double *restrict slopes, int b, int r,
                           int own_blocks, int cross_blocks, int real_blocks, int statistic, double scale,
                           double floor_value) {
@@ -102,7 +104,7 @@ KERNEL signature_loss_rbf(const double *restrict parts, float *restrict loss, do
     } else if (statistic == SIGNATURE_LOSS_MMD) {
         double square = own + real / ((double)r * (double)r) - 2.0 * cross;
         double slope = square < floor_value ? 0.0 : 0.5 / sqrt(square);
-        // Not `fmax`, which would swallow NaN.
+        // Not `fmax`, which would turn NaN into `floor_value`.
         value = sqrt(square < floor_value ? floor_value : square);
         own_slope = slope / own_pairs;
         cross_slope = -2.0 * slope / pairs;
@@ -111,12 +113,13 @@ KERNEL signature_loss_rbf(const double *restrict parts, float *restrict loss, do
         cross_slope = -1.0 / ((cross + floor_value) * pairs);
     }
     loss[0] = (float)value;
-    // A generated path stands on both sides of its pairs with generated ones.
+    // A generated path is the first of some of its pairs with generated paths and the second of others, so it counts
+    // twice.
     slopes[0] = 2.0 * own_slope * scale;
     slopes[1] = cross_slope * scale;
 }
 
-// `dilation^level` of the word `h`.
+// `dilation^level`, where the level is the number of letters of the word `h`.
 DEVICE double signature_loss_power(double dilation, int h) {
     double square = dilation * dilation;
     if (h < 2) return 1.0;
@@ -125,8 +128,8 @@ DEVICE double signature_loss_power(double dilation, int h) {
     return h < 16 ? square * dilation : square * square;
 }
 
-// The T-statistic, each path's dilation, and the slopes of the loss by the entries of a signature, but for the dilation.
-// One block: lanes are words, warps take turns at paths.
+// The T-statistic, each path's dilation, and in `slopes` the gradient of the loss by entries, still without the
+// dilation. Runs in a single block: each lane of a warp has a word, and the warps share the paths.
 KERNEL BLOCK_OF(1024)
 signature_loss_t_statistic(const double *restrict columns, const double *restrict real, float *restrict loss,
                            double *restrict slopes, double *restrict dilations, int count) {
@@ -153,14 +156,14 @@ signature_loss_t_statistic(const double *restrict columns, const double *restric
     if (h == 0) loss[0] = (float)log(distance);
 }
 
-// `sum_j kernels[j] (u - w[j])` over a warp.
+// `sum_j kernels[j] (u - w[j])`, summed by the threads of a warp.
 DEVICE double signature_loss_pull(const double *kernels, const double *w, double u, int count) {
     double sum = 0.0;
     for (int j = (int)threadIdx.x % 32; j < count; j += 32) sum += kernels[j] * (u - w[j]);
     return warp_sum_double(sum);
 }
 
-// The slopes of the loss by the signature of path `i`.
+// The gradient of the loss with respect to the signature of path `i`, written to `a`.
 DEVICE void signature_loss_slopes(const double *columns, const double *real, const double *own, const double *cross,
                                   const double *slopes, const double *dilations, int i, int r, int real_count,
                                   double *a) {
@@ -177,8 +180,9 @@ DEVICE void signature_loss_slopes(const double *columns, const double *real, con
     }
 }
 
-// Of every piece the signature before it (`side` 0) or behind it (1), up to words of three letters, `(16, steps)`: eight
-// threads, each with a word and what of it is nearest to the end that the sweep comes from.
+// For every piece the signature of the path before it (`side` 0) or after it (1), up to words of three letters,
+// `(16, steps)`. Eight threads go along the path, from the start or from the end; each has a word of three letters and
+// its prefixes or, from the end, its suffixes.
 DEVICE void signature_loss_sweep(const double *path, int steps, int side, int word, double *columns) {
     int first = side ? word & 1 : word >> 2, second = word >> 1 & 1, third = side ? word >> 2 : word & 1;
     int pair = side ? 4 + 2 * second + first : 4 + 2 * first + second;
@@ -196,14 +200,16 @@ DEVICE void signature_loss_sweep(const double *path, int steps, int side, int wo
     }
 }
 
-// The slope of `<a, before x exp(d) x behind>` by the value's increment.
+// The gradient of `<a, before x exp(d) x behind>` (x is the tensor product) with respect to `dv`, the increment of the
+// value.
 DEVICE double signature_loss_piece(const double *a, const double *before, const double *behind, i64 stride, double dt,
                                    double dv) {
     double p[SIGNATURE_LOSS_SHORT], q[SIGNATURE_LOSS_SHORT];
     p[1] = 1.0;
     SIGNATURE_LOSS_UNROLL
     for (int h = 2; h < SIGNATURE_LOSS_SHORT; h++) p[h] = before[h * stride], q[h] = behind[h * stride];
-    // The slope of exp(d) by dv, of words of `k` letters with `ones` ones: ones dt^(k - ones) dv^(ones - 1) / k!.
+    // The derivative of exp(d) by dv, for words of `k` letters of which `ones` are ones: ones dt^(k - ones) dv^(ones -
+    // 1) / k!.
     double t2 = dt * dt, v2 = dv * dv;
     double x[5][5] = {{0.0, 0.0, 0.0, 0.0, 0.0},
                       {0.0, 1.0, 0.0, 0.0, 0.0},
@@ -213,7 +219,7 @@ DEVICE double signature_loss_piece(const double *a, const double *before, const 
     double sum = 0.0;
     SIGNATURE_LOSS_UNROLL
     for (int h = 2; h < SIGNATURE_LOSS_WORDS; h++) {
-        // The slope by the word `h` of the signature behind the piece.
+        // The gradient of entry `h` of the signature up to and including the piece.
         double slope = a[h], value = 0.0;
         SIGNATURE_LOSS_UNROLL
         for (int z = 2; z < SIGNATURE_LOSS_SHORT; z++) {
@@ -231,8 +237,8 @@ DEVICE double signature_loss_piece(const double *a, const double *before, const 
     return sum;
 }
 
-// Adds the gradient of the loss to `doutput`: a block takes a path. `own` and `cross` are null for the T-statistic,
-// `dilations` is null for the others. `sweeps` holds 33 numbers of every piece.
+// Adds the gradient of the loss to `doutput`; a block computes a path. `own` and `cross` are null for the T-statistic,
+// `dilations` is null for the other losses. `sweeps` has room for 33 numbers per piece.
 KERNEL signature_loss_backward(const double *restrict paths, const double *restrict columns,
                                const double *restrict real, const double *restrict own, const double *restrict cross,
                                const double *restrict slopes, const double *restrict dilations,

@@ -1,14 +1,14 @@
-//! Signatures of depth 4 of paths in the plane, step by step, and their backward pass.
+//! Signatures of depth 4 of paths in the plane, computed piece by piece, and their backward pass.
 //!
-//! Each level is an array, so that a signature stays in registers; `ops/signature` computes other sizes, in memory.
-//! Vectors have one lane per path.
+//! Each level is an array of fixed length, so that a signature stays in registers; `ops/signature` computes other sizes
+//! in memory. The entries are vectors with one lane per path.
 
 use crate::ops::signature::Arithmetic;
 
 /// Number of coordinates of a point.
 const CHANNELS: usize = 2;
 
-/// Levels 1 to 3, which a backward step needs.
+/// Levels 1 to 3 of a signature, which the backward pass of a piece needs.
 #[derive(Clone, Copy)]
 pub(super) struct Lower<V> {
     one: [V; 2],
@@ -16,14 +16,14 @@ pub(super) struct Lower<V> {
     three: [V; 8],
 }
 
-/// A signature, or its gradient.
+/// All levels of a signature, or of its gradient.
 #[derive(Clone, Copy)]
 pub(super) struct Levels<V> {
     pub(super) lower: Lower<V>,
     top: [V; 16],
 }
 
-/// A straight piece: `d`, `d/2`, `d/3` and `d/4`.
+/// The increment d of a straight piece, divided by 1, 2, 3 and 4.
 pub(super) struct Piece<V>([[V; CHANNELS]; 4]);
 
 impl<V: Copy> Levels<V> {
@@ -56,7 +56,7 @@ impl<V: Copy> Levels<V> {
     }
 }
 
-/// Splits `entries` after the first `N`; it has at least `N`.
+/// The first `N` entries, and the rest; panics if there are fewer than `N`.
 #[inline(always)]
 fn split<V: Copy, const N: usize>(entries: &[V]) -> ([V; N], &[V]) {
     let mut first = [entries[0]; N];
@@ -77,7 +77,7 @@ impl<V: Copy> Piece<V> {
     }
 }
 
-/// `S ← S ⊗ exp(d)` in the form of `Algebra::extend`: `Sₙ += (… (S₁ + d/n) ⊗ d/(n−1) + S₂ …) ⊗ d`.
+/// `S ← S ⊗ exp(d)`, in the same form as `Algebra::extend`: `Sₙ += (… (S₁ + d/n) ⊗ d/(n−1) + S₂ …) ⊗ d`.
 #[inline(always)]
 pub(super) fn extend<A: Arithmetic>(
     with: A,
@@ -96,8 +96,8 @@ pub(super) fn extend<A: Arithmetic>(
     };
 }
 
-/// The adjoint of [`extend`]: `adjoint` of the signature after the step becomes that of the one before it, whose lower
-/// levels are given. Returns the gradient of the piece.
+/// Backward of [`extend`]: `adjoint`, the gradient of the signature after the piece, becomes that of the signature
+/// before it, whose lower levels are `before`. Returns the gradient of d.
 #[inline(always)]
 pub(super) fn retreat<A: Arithmetic>(
     with: A,
@@ -107,9 +107,9 @@ pub(super) fn retreat<A: Arithmetic>(
 ) -> [A::Vector; CHANNELS] {
     let Lower { one, two, three } = before;
     let slopes = adjoint.lower;
-    // The gradients of d, d/2 and d/3.
+    // Gradients of d (`e1`), of d/2 (`e2`) and of d/3 (`e3`).
     let (mut e1, mut e2, mut e3) = (slopes.one, [with.splat(0.0); 2], [with.splat(0.0); 2]);
-    // Level 4: the derivatives of its products, one after another.
+    // Level 4: computes its products again, then goes back through them in reverse order; then levels 3 and 2 likewise.
     let first = sum(with, one, d4);
     let second = rise(with, two, &first, d3);
     let third = rise(with, three, &second, d2);
@@ -152,7 +152,7 @@ fn sum<A: Arithmetic, const N: usize>(
     sum
 }
 
-/// `before + a ⊗ d`.
+/// The next level of a product: `before + a ⊗ d`.
 #[inline(always)]
 fn rise<A: Arithmetic, const LOW: usize, const HIGH: usize>(
     with: A,
@@ -169,7 +169,8 @@ fn rise<A: Arithmetic, const LOW: usize, const HIGH: usize>(
     level
 }
 
-/// The adjoint of [`rise`] for the gradient `slopes` of its result: returns that of `a`, adds that of `d` to `dd`.
+/// Backward of [`rise`], for the gradient `slopes` of its result: returns the gradient of `a`, and adds that of `d` to
+/// `dd`.
 #[inline(always)]
 fn fall<A: Arithmetic, const LOW: usize, const HIGH: usize>(
     with: A,

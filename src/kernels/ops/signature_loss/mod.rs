@@ -1,14 +1,14 @@
 //! Losses on signatures of depth 4: the T-statistic, and three rules on the Gaussian kernel of signatures.
 //!
-//! All in double precision. Forward computes the signatures of the generated paths and the loss; backward
-//! traverses the paths in reverse. What depends on the real paths alone is computed once, in [`SignatureLoss`].
+//! All is in double precision. Forward computes the signatures of the generated paths and the loss; backward goes along
+//! the paths in reverse. What depends on the real paths alone is computed once, in [`SignatureLoss`].
 //!
 //! # Shapes
-//! `(1)` from `output: (B, T − 1)`, paths that begin at 0 on `T` evenly spaced points of `[0, 1]`.
+//! `(1)` from `output: (B, T − 1)`: the values of paths that begin at 0, at `T` evenly spaced times of `[0, 1]`.
 //! # Work
-//! Per path and piece the product of `ops/signature` (backward four times that: one recomputed forward and three for
-//! the gradient), 60 per path for the normalisation of the T-statistic; per pair of signatures 92 (three per entry, scale
-//! and `exp`), backward 60.
+//! Per path and piece the work of one step in `ops/signature`, backward four times that (one to recompute, three for
+//! the gradient); 60 per path for the normalisation of the T-statistic; per pair of signatures 92 forward (three per
+//! entry, scale and `exp`) and 60 backward.
 //! # Source
 //! `benches/peers/paths.py`; the normalisation after Chevyrev & Oberhauser 2022, *Signature moments to characterize laws
 //! of stochastic processes*.
@@ -29,41 +29,43 @@ pub use rbf::RbfStatistic;
 use rbf::{Rbf, Similarities};
 use signatures::{ENTRIES, extension_flop, signatures};
 
-/// A loss on signatures, with precomputed data of the real paths.
+/// A loss on signatures that compares generated paths with given real paths, whose part of the loss is precomputed.
 #[derive(Debug, Clone)]
 pub struct SignatureLoss {
     points: usize,
     count: usize,
     kind: Kind,
-    /// Data of the real paths on a GPU.
+    /// Precomputed data of the real paths on a GPU, copied at first use.
     #[cfg(feature = "cuda")]
     on_device: std::cell::OnceCell<Rc<cudarc::driver::CudaSlice<f64>>>,
 }
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// The mean of the real paths' normalised signatures.
+    /// With the mean of the real paths' normalised signatures.
     TStatistic(Vec<f64>),
     Rbf(Rbf),
 }
 
-/// What the CPU saves for backward: signatures, which are small compared to their paths.
+/// What the CPU saves for backward: the signatures of the generated paths, which are small compared to the paths.
 #[derive(Debug)]
 pub struct SavedSignatures {
-    /// `(B, 30)`
+    /// Signatures of the generated paths, `(B, 30)`.
     signatures: Vec<f64>,
     similarities: Option<Similarities>,
 }
 
 impl SignatureLoss {
-    /// `log(T1 − 2 T2 + T3)` against `real`: with normalised signatures φ, `T1 = mean ⟨φ_R, φ_R⟩` over all pairs, T2 that
-    /// of real and generated ones, T3 of generated ones.
+    /// The T-statistic `log(T1 − 2 T2 + T3)` against the paths `real`. With normalised signatures φ, T1 is the mean of
+    /// `⟨φ, φ⟩` over all pairs of real paths, T2 over pairs of a real and a generated path, T3 over pairs of generated
+    /// paths.
     pub fn t_statistic(real: &PathBatch) -> Self {
         let mean = normalised::mean(&signatures(real));
         Self::new(real, Kind::TStatistic(mean))
     }
 
-    /// A rule on `k(u, w) = exp(−‖s(u) − s(w)‖²/(2σ²))` against `real`.
+    /// The rule `statistic` on the kernel `k(u, w) = exp(−‖s(u) − s(w)‖²/(2σ²))` of signatures s, against the paths
+    /// `real`.
     pub fn rbf(statistic: RbfStatistic, sigma: f64, real: &PathBatch) -> Self {
         let rbf = Rbf::new(statistic, sigma, &signatures(real));
         Self::new(real, Kind::Rbf(rbf))
@@ -125,7 +127,7 @@ pub trait SignatureLossKernel: Backend {
     /// What forward saves for backward on this device.
     type Saved: 'static;
 
-    /// The loss of `(B, steps)` outputs, one value, and what backward needs.
+    /// The loss of the generated output `(B, steps)`, a single value, and what backward needs.
     fn signature_loss(
         &self,
         output: &Buffer<Self>,

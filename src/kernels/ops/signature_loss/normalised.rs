@@ -1,15 +1,15 @@
 //! Normalised signatures and the T-statistic.
 //!
-//! `φ(x) = l^level · v` of `v = [1, s(x)]`, 31 numbers, with a dilation l that bounds the norm. All means of inner
-//! products are products of means, so that `T1 − 2 T2 + T3 = ‖mean φ_R − mean φ_G‖²`: without the cancellation of the
-//! three terms.
+//! `φ(x) = l^level · v` of `v = [1, s(x)]`, 31 numbers, with a factor l per path, the dilation, that bounds the norm.
+//! Means of inner products are inner products of means, so that `T1 − 2 T2 + T3 = ‖mean φ_R − mean φ_G‖²`, computed
+//! without the cancellation between the three terms.
 
 use super::signatures::ENTRIES;
 
-/// Numbers of `[1, s(x)]`.
+/// Length of `[1, s(x)]`.
 const LEN: usize = ENTRIES + 1;
 
-/// Tensor level of every number of `[1, s(x)]`.
+/// Tensor level of every entry of `[1, s(x)]`.
 const LEVELS: [i32; LEN] = {
     let mut levels = [4; LEN];
     let (mut level, mut at) = (0, 0);
@@ -25,7 +25,7 @@ const LEVELS: [i32; LEN] = {
     levels
 };
 
-/// The mean of the normalised signatures, 31 numbers.
+/// Mean of the normalised signatures φ of all paths, 31 numbers.
 pub(super) fn mean(signatures: &[f64]) -> Vec<f64> {
     let count = (signatures.len() / ENTRIES) as f64;
     let mut mean = vec![0.0; LEN];
@@ -37,12 +37,13 @@ pub(super) fn mean(signatures: &[f64]) -> Vec<f64> {
     mean
 }
 
-/// `log(T1 − 2 T2 + T3)` from the real paths' mean and the generated paths' signatures.
+/// The T-statistic `log(T1 − 2 T2 + T3)`; `real` is the mean φ of the real paths, `signatures` are those of the
+/// generated ones.
 pub(super) fn t_statistic(real: &[f64], signatures: &[f64]) -> f64 {
     distance(real, &mean(signatures)).ln()
 }
 
-/// The loss's gradient with respect to the signatures; the dilation counts as a constant.
+/// Gradient of the T-statistic with respect to the signatures, with the dilation treated as a constant.
 pub(super) fn slopes(real: &[f64], signatures: &[f64]) -> Vec<f64> {
     let generated = mean(signatures);
     let count = (signatures.len() / ENTRIES) as f64;
@@ -68,8 +69,9 @@ fn phi(signature: &[f64]) -> impl Iterator<Item = f64> {
         .map(move |(v, level)| dilation.powi(level) * v)
 }
 
-/// One Newton step from 1 for the l at which `Σ l^(2 level) v²` is ψ(‖v‖): ψ(u) = u up to 4, then 8 − 16/u; 1 if the
-/// step leads below 0.2. The step's derivative uses the flat index instead of the level, as the original does.
+/// The dilation l: one Newton step, from l = 1, towards the solution of `Σ l^(2 level) v² = ψ(‖v‖)`, where ψ(u) = u up
+/// to 4, then 8 − 16/u; 1 if the step leads below 0.2. In the derivative of the Newton step the index of the entry
+/// stands for its level, as in the original.
 fn dilation(signature: &[f64]) -> f64 {
     let squares = || signature.iter().map(|s| s * s);
     let norm = (1.0 + squares().sum::<f64>()).sqrt();

@@ -1,25 +1,26 @@
-//! Three rules on the Gaussian kernel of signatures.
+//! Three statistics ("rules") on the Gaussian kernel (RBF) of signatures.
 
 use super::signatures::ENTRIES;
 use crate::ops::math::exp_f64;
 use crate::ops::simd::simd;
 
-/// How the kernels are combined.
+/// How a loss combines the kernels of generated paths g and real paths r.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RbfStatistic {
-    /// `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, rⱼ)`, all real paths.
+    /// Kernel scoring rule `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, rⱼ)`, with all real paths.
     Scoring,
-    /// `√max(mean K_GG + mean K_RR − 2 mean K_GR, 1e-8)`, diagonals in, as many real paths as generated ones.
+    /// `√max(mean K_GG + mean K_RR − 2 mean K_GR, 1e-8)`, with the diagonals, and with as many real paths as generated
+    /// ones.
     TruncatedMmd,
-    /// `−ln(mean k(gᵢ, rⱼ) + 1e-8)`, as many real paths as generated ones.
+    /// `−ln(mean k(gᵢ, rⱼ) + 1e-8)`, with as many real paths as generated ones.
     SimplifiedScoring,
 }
 
-/// Lower bound of what the square root or the logarithm is taken of.
+/// Lower bound of the argument of the square root, and summand in that of the logarithm.
 pub(super) const FLOOR: f64 = 1e-8;
 const LANES: usize = 8;
 
-/// A rule with the real paths' signatures.
+/// A statistic with the signatures of the real paths.
 #[derive(Debug, Clone)]
 pub(super) struct Rbf {
     pub(super) statistic: RbfStatistic,
@@ -27,19 +28,19 @@ pub(super) struct Rbf {
     pub(super) real: Columns,
 }
 
-/// Signatures by entry: `(30, count)`, so that loops over paths are contiguous.
+/// Signatures by entry, `(30, count)`, so that a loop over paths reads contiguous values.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     pub(super) count: usize,
     pub(super) values: Vec<f64>,
 }
 
-/// The kernels of a batch and their means.
+/// The kernels of a batch, and their means as the statistic needs them.
 #[derive(Debug)]
 pub(super) struct Similarities {
     /// Kernels of two generated paths, `(b, b)`; empty if the rule does not need them.
     own: Vec<f64>,
-    /// `(b, r)`
+    /// Kernels of a generated and a real path, `(b, r)`.
     cross: Vec<f64>,
     /// Number of generated paths, and of real paths.
     b: usize,
@@ -58,7 +59,7 @@ impl Rbf {
         }
     }
 
-    /// Numbers of pairs of a batch: generated–generated, generated–real, real–real.
+    /// Numbers of kernels of a batch: generated–generated, generated–real, real–real.
     pub(super) fn pairs(&self, b: usize) -> (usize, usize, usize) {
         let r = self.real_count(b);
         match self.statistic {
@@ -116,12 +117,13 @@ impl Rbf {
         }
     }
 
-    /// Gradient of the rule with respect to the generated signatures, `(b, 30)`.
+    /// Gradient of the loss with respect to the signatures of the generated paths, `(b, 30)`.
     pub(super) fn slopes(&self, generated: &[f64], found: &Similarities) -> Vec<f64> {
         let (own, cross) = self.weights(found);
         let columns = Columns::of(generated);
         let mut slopes = vec![0.0; generated.len()];
-        // A generated path is on both sides of its pairs with generated ones.
+        // A generated path is the first of some of its pairs with generated paths and the second of others: hence
+        // `2.0 * own`.
         let scale = -1.0 / (self.sigma * self.sigma);
         simd!({
             if !found.own.is_empty() {
@@ -134,7 +136,8 @@ impl Rbf {
         slopes
     }
 
-    /// The derivative of the rule with respect to one kernel of two generated paths, and of a generated and a real one.
+    /// Derivatives of the loss with respect to a kernel of two generated paths, and to one of a generated and a real
+    /// path.
     fn weights(&self, found: &Similarities) -> (f64, f64) {
         let (b, pairs) = (found.b as f64, (found.b * found.r) as f64);
         match self.statistic {
@@ -153,7 +156,7 @@ impl Rbf {
         }
     }
 
-    /// `(rows, count)` kernels of signatures in rows with the first `count` of `columns`.
+    /// Kernels of the signatures `rows: (rows, 30)` with the first `count` of `columns`, `(rows, count)`.
     fn kernels(&self, rows: &[f64], columns: &Columns, count: usize) -> Vec<f64> {
         let scale = -0.5 / (self.sigma * self.sigma);
         let mut kernels = vec![0.0; rows.len() / ENTRIES * count];
@@ -191,7 +194,7 @@ impl Columns {
         }
     }
 
-    /// The first `count` signatures, `(count, 30)`.
+    /// The first `count` signatures as rows, `(count, 30)`.
     fn rows(&self, count: usize) -> Vec<f64> {
         let entry = |at: usize, path: usize| self.values[at * self.count + path];
         let rows = (0..count).flat_map(|path| (0..ENTRIES).map(move |at| entry(at, path)));
@@ -199,7 +202,7 @@ impl Columns {
     }
 }
 
-/// `slopes[i] += scale · Σⱼ k[i, j] (uᵢ − wⱼ)`.
+/// `slopes[i] += scale · Σⱼ k[i, j] (uᵢ − wⱼ)`, with u the signatures in `rows` and w those in `columns`.
 #[inline(always)]
 fn add_slopes(
     slopes: &mut [f64],
@@ -219,7 +222,7 @@ fn add_slopes(
     }
 }
 
-/// `Σ weights (value − others)` in eight lanes: a fixed order that vectorises.
+/// `Σⱼ weights[j] (value − others[j])`, in eight partial sums: an order of additions that the compiler can vectorise.
 #[inline(always)]
 fn weighted_distance(weights: &[f64], value: f64, others: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];

@@ -1,4 +1,4 @@
-//! Signatures of depth 4 of paths in time, one path per vector lane, and their backward pass.
+//! Signatures of depth 4 of paths (time, value), one path per vector lane, and their backward pass.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ const DEPTH: usize = 4;
 /// Number of entries of a signature: 2 + 4 + 8 + 16.
 pub(super) const ENTRIES: usize = 30;
 
-/// The signatures of whole paths, `(count, 30)`.
+/// The signatures of the whole paths, `(count, 30)`.
 pub(super) fn signatures(paths: &PathBatch) -> Vec<f64> {
     let groups = map_chunks(paths.count(), wide_lanes(), work(paths), |group| {
         simd_vectors(Forward { paths, group })
@@ -24,7 +24,7 @@ pub(super) fn signatures(paths: &PathBatch) -> Vec<f64> {
     groups.concat()
 }
 
-/// The gradients of the points, `(count, points, 2)`, from those of the signatures, `(count, 30)`.
+/// The gradients of the points, `(count, points, 2)`, from `slopes`, those of the signatures, `(count, 30)`.
 pub(super) fn signatures_backward(paths: &PathBatch, slopes: &[f64]) -> Vec<f64> {
     let groups = map_chunks(paths.count(), wide_lanes(), work(paths), |group| {
         let slopes = &slopes[group.start * ENTRIES..group.end * ENTRIES];
@@ -89,19 +89,19 @@ impl WithSimd for Backward<'_> {
     }
 }
 
-/// The increments of the paths starting with path `first`, one path per lane.
+/// The increments of the paths from `first` on, `(points − 1, 2)`, one path per lane.
 #[inline(always)]
 fn steps<A: Arithmetic<Number = f64>>(with: A, paths: &PathBatch, first: usize) -> Vec<A::Vector> {
     let size = (paths.points(), PathBatch::CHANNELS);
     increments(with, paths.values(), size, first)
 }
 
-/// Floating-point operations of one more piece, per path.
+/// Floating-point operations of extending a signature by one piece, per path.
 pub(super) fn extension_flop() -> usize {
     Algebra::new(PathBatch::CHANNELS, DEPTH).flop()
 }
 
-/// Cost as the equivalent number of values of an elementwise loop.
+/// Cost of the computation, as the number of values of an elementwise loop that takes as long.
 fn work(paths: &PathBatch) -> usize {
     paths.values().len() * 8
 }

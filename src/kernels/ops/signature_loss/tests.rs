@@ -18,7 +18,7 @@ fn all(real: &PathBatch) -> Vec<Rc<SignatureLoss>> {
         .collect()
 }
 
-/// Paths of `points` points.
+/// `count` paths of `points` points each.
 fn real(count: u64, points: usize) -> PathBatch {
     let rows = (0..count).flat_map(|path| {
         let times = (0..points).map(|i| i as f32 / (points - 1) as f32);
@@ -52,7 +52,7 @@ fn gradients_of_rules_are_those_of_finite_differences() {
     }
 }
 
-/// The dilation counts as a constant, so finite differences of the loss cannot be used.
+/// The gradient treats the dilation as a constant, so it cannot be compared with finite differences of the loss.
 #[test]
 fn the_gradient_of_the_t_statistic_is_that_of_pytorch() {
     // From benches/peers, in double precision:
@@ -121,7 +121,8 @@ fn paths_of_another_length_are_refused() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// Batches of more paths than a GPU's block has warps, of more pairs than it has threads, and longer paths than those.
+/// More paths than a GPU block has warps, more pairs than it has threads, and paths with more points than it has
+/// threads.
 #[test]
 fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
     for (count, batch, steps) in [(40, 37, 6), (3, 2, 150), (5, 1, 1)] {
@@ -153,7 +154,7 @@ fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
     }
 }
 
-/// A missing barrier shows when the threads of a block run in reverse order.
+/// Runs the threads of a block in order and in reverse, where a missing barrier would change the results.
 #[cfg(feature = "cuda-stand-in")]
 #[test]
 fn the_order_of_threads_changes_nothing() {

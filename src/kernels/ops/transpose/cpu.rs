@@ -43,7 +43,7 @@ impl TransposeKernel for Cpu {
     }
 }
 
-/// `width` columns from `column` on, value by value.
+/// Copies `width` columns from `column` on, value by value.
 #[inline(always)]
 fn single(
     matrix: &[f32],
@@ -68,7 +68,7 @@ fn single(
     }
 }
 
-/// Columns from `column` on, in runs of `inner` values.
+/// Copies columns from `column` on, in runs of `inner` values.
 #[inline(always)]
 fn runs(
     matrix: &[f32],

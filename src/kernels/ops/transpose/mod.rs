@@ -44,7 +44,7 @@ pub fn transpose<D: Kernels>(
         return Err(OpError::shape("transpose", message));
     }
     let device = pass.device().clone();
-    let mut y = device.spare_buffer(len)?;
+    let mut y = device.uninit_buffer(len)?;
     device.transpose(x.data(), dims, (&mut y, Accumulate::Replace))?;
     let ([outer, rows, columns, inner], input) = (dims, x.without_values(&device)?);
     let op = Op::new("transpose", Work::new(0, len), [x]);

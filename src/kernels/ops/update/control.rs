@@ -1,11 +1,11 @@
-//! [`Control`]: decides on the GPU whether a step changes the weights, and by what factor gradients are scaled. The host
-//! does not wait for the device: losses, norms, the loss scale and all counters stay there.
+//! [`Control`]: decides on the GPU whether a step changes the weights, and by which factors gradients are scaled. The
+//! host does not wait for these decisions: losses, norms, the loss scale and all counters stay in device memory.
 
 use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
 use super::table::Listed;
-use super::{AdamStep, Rules, StepControl};
+use super::{AdamStep, StepControl, StepRules};
 use crate::device::cuda::{Launch, Value, downloaded, scratch, uploaded};
 use crate::device::{Backend, Buffer};
 use crate::ops::{Grads, Module, OpError, Result, for_each_trained};
@@ -13,24 +13,24 @@ use crate::ops::{Grads, Module, OpError, Result, for_each_trained};
 /// The initial loss scale, that of PyTorch's `GradScaler`.
 const FIRST_SCALE: f64 = 65_536.0;
 
-/// Indices into the control's memory, in the order of the kernels' `UPDATE_…`.
+/// Indices into the control's `state`, as in the kernels' `UPDATE_…`, and its length.
 const SCALE: usize = 3;
 const SKIPPED: usize = 5;
 const WORDS: usize = 6;
 
-/// Decides about steps, in device memory.
+/// Decides about steps on the GPU and holds the decision in device memory, where the kernels of a step read it.
 #[derive(Debug)]
 pub struct Control {
-    rules: Rules,
-    /// Loss, whether it diverged, the decision about the step, loss scale, good steps since the scale last changed,
-    /// skipped steps.
+    rules: StepRules,
+    /// By `UPDATE_…` index: loss of the step, whether a loss has diverged, whether the step goes on, loss scale, good
+    /// steps since the scale last changed, number of skipped steps.
     state: CudaSlice<f64>,
-    /// The factor by which the gradients of each part are scaled.
+    /// For each part of the model, the factor that its gradients are multiplied by (clipping and inverse loss scale).
     factors: CudaSlice<f32>,
 }
 
 impl Control {
-    pub(super) fn new(rules: Rules) -> Result<Self> {
+    pub(super) fn new(rules: StepRules) -> Result<Self> {
         let mut state = [0.0; WORDS];
         state[SCALE] = FIRST_SCALE;
         let parts = rules.parts.last().map_or(1, |last| last + 1);
@@ -52,12 +52,12 @@ impl Control {
         Ok(())
     }
 
-    /// The part to which each parameter belongs, for the tables of tensors.
+    /// The part of each parameter, in the model's order; empty for one part.
     pub(super) fn parts(&self) -> &[usize] {
         &self.rules.parts
     }
 
-    /// Adam's bias corrections, in device memory if steps may be skipped: they count executed steps only.
+    /// Adam's bias corrections on the device, counting executed steps only; `None` if no step can be skipped.
     pub(super) fn corrections(&self, step: AdamStep) -> Result<Option<CudaSlice<f32>>> {
         if !self.rules.scales_loss {
             return Ok(None);
@@ -136,7 +136,7 @@ impl StepControl<Cuda> for Control {
     }
 }
 
-/// Adds the control's verdict and factors to a launch; null pointers without a control.
+/// Adds the control's state and factors to the arguments of a launch; null pointers without a control.
 pub(super) fn with_control(launch: Launch, control: Option<&Control>) -> Launch {
     launch
         .arg(control.map(|control| &control.state))
@@ -149,7 +149,7 @@ mod tests {
     use crate::ops::testing::{self, TestDevice};
     use crate::ops::{Layout, Parameter, Pass, Path, Var};
 
-    /// A model of one parameter.
+    /// A model with a single parameter.
     struct One(Parameter<TestDevice>);
 
     impl Module<TestDevice> for One {
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn two_thousand_good_steps_double_the_scale() {
         let device = testing::device();
-        let rules = Rules {
+        let rules = StepRules {
             max_loss: None,
             max_norm: None,
             parts: Vec::new(),

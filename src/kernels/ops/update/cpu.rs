@@ -1,4 +1,4 @@
-//! Updates on the CPU: one vectorised pass over all operands, in parallel for large buffers.
+//! Updates on the CPU: one vectorised pass over all operands, on several threads for large buffers.
 
 use std::convert::Infallible;
 
@@ -112,7 +112,7 @@ impl UpdateKernel for Cpu {
         weight: f32,
         _control: Option<&Self::Control>,
     ) -> Result<()> {
-        // One parallel loop over all parameters, as in an optimizer step.
+        // One parallel loop over all parameters, as in the steps of optimizers.
         let mut averages = averages.buffers.iter_mut();
         let mut pairs = Vec::new();
         for_each_trained(module, |_, parameter| {
@@ -136,7 +136,8 @@ impl UpdateKernel for Cpu {
     }
 }
 
-/// The CPU needs no control: the host decides about each step.
+/// The CPU has no control: the host decides about each step. This type has no values, so none of these methods is
+/// called.
 impl StepControl<Cpu> for Infallible {
     fn loss_grad(&self, _device: &Cpu, _share: f32) -> Result<Buffer<Cpu>> {
         match *self {}
@@ -168,7 +169,8 @@ impl StepControl<Cpu> for Infallible {
     }
 }
 
-/// One step of Adam; gradients are multiplied by their factor, then `decay` is added as an L2 term.
+/// One step of Adam. Gradients are multiplied by their factor, then `decay · parameter` is added (weight decay as an L2
+/// term).
 fn adam_chunk(
     parameter: &mut [f32],
     gradient: &[f32],
@@ -185,14 +187,14 @@ fn adam_chunk(
     simd!({
         for (((p, g), m), v) in parameter.iter_mut().zip(gradient).zip(mean).zip(square) {
             let g = g * terms.factor;
-            // The branch does not depend on values; without decay nothing is added, not even 0.
+            // Without decay nothing is added, since even `0 * p` can change `g` (if `g` is -0 or `p` is infinite).
             let g = if decay > 0.0 { g + decay * *p } else { g };
             adam(p, g, m, v, of_step);
         }
     });
 }
 
-/// One step of SGD; gradients are multiplied by their factor. Plain SGD if `momentum` is empty.
+/// One step of SGD; gradients are multiplied by their factor first. Plain SGD if the slice `momentum` is empty.
 fn sgd_chunk(
     parameter: &mut [f32],
     gradient: &[f32],
@@ -218,8 +220,8 @@ fn sgd_chunk(
     });
 }
 
-/// One step of `RMSprop`; gradients are multiplied by their factor. Centred unless `mean` is empty, with momentum unless
-/// `momentum` is.
+/// One step of `RMSprop`; gradients are multiplied by their factor first. Not centred if the slice `mean` is empty;
+/// without momentum if `momentum` is empty.
 fn rmsprop_chunk(
     parameter: &mut [f32],
     gradient: &[f32],
@@ -264,7 +266,7 @@ fn rmsprop_chunk(
     });
 }
 
-/// One step of Lion; gradients are multiplied by their factor.
+/// One step of Lion; gradients are multiplied by their factor first.
 fn lion_chunk(
     parameter: &mut [f32],
     gradient: &[f32],
@@ -283,7 +285,7 @@ fn lion_chunk(
     });
 }
 
-/// PyTorch's `lerp`: computed from the nearer end, so that `weight = 1` gives `y` exactly.
+/// PyTorch's `lerp`, `x + weight (y - x)`: computed from the nearer end, so that `weight = 1` gives `y` exactly.
 #[inline(always)]
 fn between(x: f32, y: f32, weight: f32) -> f32 {
     if weight < 0.5 {
@@ -315,15 +317,15 @@ fn sgd(parameter: &mut [f32], gradient: &[f32], momentum: &mut [f32], factor: f3
     }
 }
 
-/// Updates the running mean of squares and returns it.
+/// Updates the running mean of squared gradients and returns the new value.
 #[inline(always)]
 fn mean_square(v: &mut f32, g: f32, f: RmspropFactors) -> f32 {
     *v = *v * f.alpha + f.one_minus_alpha * g * g;
     *v
 }
 
-/// Updates the running mean and returns the mean of squares less the square of the mean. Rounding can make that
-/// negative; PyTorch takes its root all the same.
+/// Updates the running mean of gradients; returns the variance, the mean of squares minus the square of the mean. If
+/// rounding makes the variance negative, 0 is returned; PyTorch takes the root of the negative number.
 #[inline(always)]
 fn centred(m: &mut f32, g: f32, square: f32, f: RmspropFactors) -> f32 {
     *m = between(*m, g, f.one_minus_alpha);
@@ -331,14 +333,14 @@ fn centred(m: &mut f32, g: f32, square: f32, f: RmspropFactors) -> f32 {
     if variance < 0.0 { 0.0 } else { variance }
 }
 
-/// Adds the normalised gradient to the momentum, and returns the momentum.
+/// Adds the normalised gradient to the momentum buffer and returns the new value.
 #[inline(always)]
 fn accumulated(b: &mut f32, g: f32, variance: f32, f: RmspropFactors) -> f32 {
     *b = *b * f.momentum + g / (variance.sqrt() + f.eps);
     *b
 }
 
-/// -1, 0 or 1; NaN stays NaN, so that a divergence shows.
+/// The sign of `x`: -1, 0 or 1. NaN stays NaN, so that a divergence is visible.
 #[inline(always)]
 fn sign(x: f32) -> f32 {
     let of_number = f32::from(u8::from(x > 0.0)) - f32::from(u8::from(x < 0.0));

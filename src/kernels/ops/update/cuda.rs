@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 use super::control::{Control, with_control};
 use super::table::Listed;
 use super::{
-    AdamStep, Factors, LionFactors, LionStep, RmspropFactors, RmspropStep, Rules, SgdStep,
+    AdamStep, Factors, LionFactors, LionStep, RmspropFactors, RmspropStep, SgdStep, StepRules,
     StepState, UpdateKernel, decays, same_length, stateless,
 };
 use crate::device::cuda::{Launch, downloaded, scratch};
@@ -100,7 +100,7 @@ impl UpdateKernel for Cuda {
         let mut listed = Listed::<3>::default();
         for_each_trained(module, |index, parameter| {
             let gradient = &*grads.of_parameter(parameter)?;
-            // Without momentum the kernel does not read this argument.
+            // Without momentum the kernel does not read this slot, so any address will do.
             let momentum = state
                 .buffers
                 .get(index)
@@ -143,7 +143,7 @@ impl UpdateKernel for Cuda {
                 is_centred || is_used(mean),
                 has_momentum || is_used(momentum),
             );
-            // The slot of an empty buffer is not read.
+            // The kernel does not read the slots of empty buffers, so any address will do.
             let [mean, momentum] =
                 [mean, momentum].map(|buffer| if is_used(buffer) { buffer } else { gradient });
             listed.push_step(
@@ -219,7 +219,7 @@ impl UpdateKernel for Cuda {
         Ok(())
     }
 
-    fn control(&self, rules: Rules) -> Result<Option<Control>> {
+    fn control(&self, rules: StepRules) -> Result<Option<Control>> {
         Control::new(rules).map(Some)
     }
 }

@@ -1,5 +1,6 @@
-// Updates of parameters. Products are rounded before they are added, as the CPU does it: with the same gradients the weights
-// have the CPU's bits, and one tensor at a time gives the same as all at once. Memory is what these kernels wait for.
+// Updates of parameters. Products are rounded before they are added, as on the CPU: equal gradients give weights with
+// the same bits as there, and updating one tensor at a time gives the same bits as updating all at once. The kernels
+// are limited by memory bandwidth, not by arithmetic.
 
 #ifdef __CUDACC__
 DEVICE float update_times(float a, float b) { return __fmul_rn(a, b); }
@@ -9,12 +10,12 @@ DEVICE float update_times(float a, float b) { return a * b; }
 DEVICE double update_times_double(double a, double b) { return a * b; }
 #endif
 
-// PyTorch's `lerp`: from the nearer end, so that `weight = 1` gives `y` exactly.
+// PyTorch's `lerp`, `x + weight (y - x)`: computed from the nearer end, so that `weight = 1` gives `y` exactly.
 DEVICE float update_between(float x, float y, float weight) {
     return weight < 0.5f ? x + update_times(weight, y - x) : y - update_times(y - x, 1.0f - weight);
 }
 
-// One value of Adam; see `Factors` for what the numbers are.
+// One step of Adam for one value. The factors are those of `Factors` in mod.rs.
 DEVICE void update_adam_value(float *p, float g, float *m, float *v, float keep, float towards, float beta2,
                               float one_minus_beta2, float correction2, float eps, float size) {
     float mean = update_between(*m, g, towards);
@@ -25,7 +26,7 @@ DEVICE void update_adam_value(float *p, float g, float *m, float *v, float keep,
     *p = update_times(*p, keep) + update_times(size, mean) / root;
 }
 
-// One value of SGD; `b` is null without momentum.
+// One step of SGD for one value; `b` is the momentum, or null without momentum.
 DEVICE void update_sgd_value(float *p, float g, float *b, float lr, float decay, float momentum, int nesterov) {
     float own = *p;
     g = g + update_times(decay, own);
@@ -37,7 +38,8 @@ DEVICE void update_sgd_value(float *p, float g, float *b, float lr, float decay,
     *p = own - update_times(lr, g);
 }
 
-// One value of RMSprop; `m` is null unless it is centred, `b` without momentum.
+// One step of RMSprop for one value; `m` (the mean) is null unless centred, `b` (the momentum) is null without
+// momentum.
 DEVICE void update_rmsprop_value(float *p, float g, float *v, float *m, float *b, float size, float alpha,
                                  float one_minus_alpha, float eps, float momentum, float decay) {
     float own = *p;
@@ -60,7 +62,7 @@ DEVICE void update_rmsprop_value(float *p, float g, float *v, float *m, float *b
     }
 }
 
-// One value of Lion: the sign of 0 is 0, that of NaN is NaN.
+// One step of Lion for one value; the sign of 0 is 0, that of NaN is NaN.
 DEVICE void update_lion_value(float *p, float g, float *m, float keep, float lr, float beta1, float one_minus_beta1,
                               float beta2, float one_minus_beta2) {
     float direction = update_times(*m, beta1) + update_times(one_minus_beta1, g);
@@ -77,14 +79,14 @@ KERNEL update_add_scaled(float *restrict x, const float *restrict y, float facto
     FOR_EACH(i, n) x[i] += update_times(factor, y[i]);
 }
 
-// Of `x[start .. start + n]`, by all threads of a block.
+// Sum of squares of `x[0 .. n]`, by all threads of a block together.
 DEVICE double update_squares_of(const float *restrict x, i64 n, double *scratch) {
     double sum = 0.0;
     FOR_EACH_IN_BLOCK(i, n) sum += update_times_double((double)x[i], (double)x[i]);
     return block_sum_double(sum, scratch);
 }
 
-// One sum for every block, which takes `chunk` values.
+// Sums of squares: block i sums its `chunk` values into `sums[i]`.
 KERNEL update_squares(const float *restrict x, i64 n, i64 chunk, double *restrict sums) {
     SHARED(double, scratch, [32]);
     i64 start = blockIdx.x * chunk;
@@ -93,7 +95,7 @@ KERNEL update_squares(const float *restrict x, i64 n, i64 chunk, double *restric
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// The sum of all sums, on one block.
+// The sum of `n` block sums; runs in a single block.
 KERNEL update_total(const double *restrict sums, i64 n, double *restrict total) {
     SHARED(double, scratch, [32]);
     double sum = 0.0;
@@ -102,13 +104,14 @@ KERNEL update_total(const double *restrict sums, i64 n, double *restrict total) 
     if (threadIdx.x == 0) total[0] = sum;
 }
 
-// Steps over many tensors at once. A table says where they are: for each block its tensor (upper half) and chunk (lower
-// half), for each tensor its length, its part (lower half) with 1 in the upper half if it has no weight decay, and one
-// address a slot. The control decides whether a step goes on:
-// all but `UPDATE_SCALE` is 0 at first.
+// Steps over many tensors in one launch. `table` has, in this order: for each block its tensor (upper half) and chunk
+// (lower half); for each tensor its length; for each tensor its part of the model (lower half), with 1 in the upper
+// half if it has no weight decay; for each slot (parameter, gradient, state …) the address of every tensor.
+// `control` has the state by which a step goes on or is skipped, at these indices; all values but that of
+// `UPDATE_SCALE` are 0 at first.
 enum { UPDATE_LOSS = 0, UPDATE_DIVERGED = 1, UPDATE_GOES = 2, UPDATE_SCALE = 3, UPDATE_GOOD = 4, UPDATE_SKIPPED = 5 };
 
-// PyTorch's `GradScaler`: twice the scale after so many good steps.
+// Number of good steps in a row after which the loss scale doubles, as in PyTorch's `GradScaler`.
 enum { UPDATE_GROWTH_INTERVAL = 2000 };
 
 DEVICE i64 update_tensor(const u64 *table) { return (i64)(table[blockIdx.x] >> 32); }
@@ -121,7 +124,7 @@ DEVICE i64 update_len(const u64 *table, i64 blocks, i64 chunk) {
     return rest < chunk ? rest : chunk;
 }
 
-// The first value in `slot` that this block works on.
+// Address of the first of this block's values in the tensor's buffer number `slot`.
 DEVICE float *update_slot(const u64 *table, i64 blocks, i64 tensors, i64 chunk, int slot) {
     float *values = (float *)table[blocks + (2 + slot) * tensors + update_tensor(table)];
     return values + update_start(table, chunk);
@@ -137,7 +140,7 @@ DEVICE int update_decays(const u64 *table, i64 blocks, i64 tensors) {
 
 DEVICE int update_goes(const double *control) { return !control || control[UPDATE_GOES] != 0.0; }
 
-// Parameters, gradients, means, squares. `coupled` is the decay that is part of the gradient.
+// Adam. Slots: parameter, gradient, mean, square. `coupled` is the weight decay that is added to the gradient.
 KERNEL update_adam_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 chunk, const double *restrict control,
                         const float *restrict factors, const float *restrict corrections, float coupled, float keep,
                         float towards, float beta2, float one_minus_beta2, float correction2, float eps, float size) {
@@ -159,7 +162,7 @@ KERNEL update_adam_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 
     }
 }
 
-// Parameters, gradients and, with momentum, the sums of gradients.
+// SGD. Slots: parameter, gradient, momentum (read only with `has_momentum`).
 KERNEL update_sgd_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 chunk, const double *restrict control,
                        const float *restrict factors, int has_momentum, float lr, float decay, float momentum,
                        int nesterov) {
@@ -177,7 +180,8 @@ KERNEL update_sgd_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 c
     }
 }
 
-// Parameters, gradients, mean squares, and with `centred` means, with `has_momentum` sums of normalised gradients.
+// RMSprop. Slots: parameter, gradient, mean square, mean (read only with `centred`), momentum (only with
+// `has_momentum`).
 KERNEL update_rmsprop_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 chunk,
                            const double *restrict control, const float *restrict factors, int centred,
                            int has_momentum, float size, float alpha, float one_minus_alpha, float eps,
@@ -198,7 +202,7 @@ KERNEL update_rmsprop_many(const u64 *restrict table, i64 blocks, i64 tensors, i
     }
 }
 
-// Parameters, gradients, means.
+// Lion. Slots: parameter, gradient, mean.
 KERNEL update_lion_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 chunk, const double *restrict control,
                         const float *restrict factors, float keep, float lr, float beta1, float one_minus_beta1,
                         float beta2, float one_minus_beta2) {
@@ -216,7 +220,7 @@ KERNEL update_lion_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 
     }
 }
 
-// Averages, then what they move towards.
+// Exponential moving averages. Slots: average, and the parameter towards which it moves.
 KERNEL update_lerp_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 chunk, const double *restrict control,
                         const float *restrict factors, float weight) {
     (void)factors;
@@ -228,7 +232,7 @@ KERNEL update_lerp_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 
     }
 }
 
-// One sum of squares for every block.
+// Sums of squares of the tensors in slot 0: one sum for every block.
 KERNEL update_squares_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 chunk, double *restrict sums) {
     SHARED(double, scratch, [32]);
     const float *x = update_slot(table, blocks, tensors, chunk, 0);
@@ -236,7 +240,8 @@ KERNEL update_squares_many(const u64 *restrict table, i64 blocks, i64 tensors, i
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// The gradient of the loss itself.
+// The gradient at which backward starts, that of the scaled loss with respect to the loss: `share` times the loss
+// scale.
 KERNEL update_loss_grad(const double *restrict control, float share, float *restrict gradient) {
     if (threadIdx.x == 0) gradient[0] = share * (float)control[UPDATE_SCALE];
 }
@@ -245,7 +250,7 @@ KERNEL update_add_loss(const float *restrict loss, double share, double *restric
     if (threadIdx.x == 0) control[UPDATE_LOSS] += update_times_double((double)loss[0], share);
 }
 
-// The loss scale after a step that is left out or good.
+// Updates loss scale and counters after a step: skipped because gradients overflowed, or good.
 DEVICE void update_scale_after(double *control, int overflows) {
     if (overflows) {
         control[UPDATE_SCALE] *= 0.5;
@@ -260,9 +265,10 @@ DEVICE void update_scale_after(double *control, int overflows) {
     }
 }
 
-// Whether the step goes on: not once a loss was no finite number or above `max_loss`, and not with gradients that are no
-// finite numbers where losses are scaled. Then what the gradients of each part are multiplied by: the inverse of the
-// loss scale, and what keeps their norm within `max_norm`. `starts` has the first block of each part, and the end. On one block.
+// Decides whether the step goes on: not after any loss was not finite or above `max_loss`, and, where losses are
+// scaled, not with gradients that are not finite. Then computes the factor of each part's gradients: the inverse of the
+// loss scale, times what limits their norm to `max_norm`. `sums` has the sum of squares of each block; `starts` has the
+// first block of each part, and the number of blocks. Runs in a single block.
 KERNEL update_decide(const double *restrict sums, const u64 *restrict starts, int parts, double max_norm,
                      double max_loss, int scales, double *restrict control, float *restrict factors) {
     SHARED(double, scratch, [32]);
@@ -276,7 +282,7 @@ KERNEL update_decide(const double *restrict sums, const u64 *restrict starts, in
         }
         if (scales && !isfinite(sum)) overflows = 1;
         double factor = max_norm / (sqrt(sum) / scale + 1e-6);
-        // The loss scale is a power of two: dividing by it is exact.
+        // The loss scale is a power of two, so that dividing by it is exact.
         if (threadIdx.x == 0) factors[part] = (factor < 1.0 ? (float)factor : 1.0f) / (float)scale;
     }
     block_wait();
@@ -290,7 +296,8 @@ KERNEL update_decide(const double *restrict sums, const u64 *restrict starts, in
     }
 }
 
-// Adam's bias corrections in a step that is the `tried`-th but for those left out: `√(1 - β₂ⁿ)` and `-lr / (1 - β₁ⁿ)`.
+// Adam's bias corrections `√(1 - β₂ⁿ)` and `-lr / (1 - β₁ⁿ)`, where n is `tried`, the number of steps so far, less the
+// skipped ones.
 KERNEL update_corrections(const double *restrict control, i64 tried, double lr, double beta1, double beta2,
                           float *restrict corrections) {
     if (threadIdx.x == 0) {

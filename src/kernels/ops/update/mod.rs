@@ -1,11 +1,13 @@
 //! Updates of parameters and gradients by optimizers: not differentiable, in place, one pass over the memory.
 //!
-//! Arithmetic is in the order of PyTorch's single-tensor optimizers, so that results agree to rounding. Elementwise
-//! loops do not depend on how they are split; [`UpdateKernel::sum_of_squares`] adds fixed chunks in order.
+//! The order of arithmetic is that of PyTorch's single-tensor optimizers, so that results agree up to rounding.
+//! Elementwise loops give the same bits however they are split; [`UpdateKernel::sum_of_squares`] adds fixed chunks in
+//! order.
 //!
-//! A step over all parameters is one call ([`UpdateKernel::adam_steps`], …): on a GPU one launch with a table of tensor
-//! addresses. There a [`UpdateKernel::Control`] decides on the device whether the step is executed and how gradients are
-//! scaled; the CPU has none, since reading a loss or a norm costs nothing there.
+//! A step over all parameters is one call ([`UpdateKernel::adam_steps`], …): on a GPU one launch, which finds the
+//! tensors by a table of addresses. On a GPU a [`UpdateKernel::Control`] decides on the device whether the step is
+//! executed and how gradients are scaled; the CPU has none, since there the host reads a loss or a norm without
+//! waiting.
 
 #[cfg(feature = "cuda")]
 mod control;
@@ -19,7 +21,7 @@ mod state;
 mod table;
 
 pub(super) use norm::squares;
-pub use state::{Rules, StepState};
+pub use state::{StepRules, StepState};
 
 use std::fmt::Debug;
 
@@ -27,8 +29,8 @@ use super::{Grads, Module, OpError, Parameter, Result, Shape};
 use crate::device::{Backend, Buffer};
 
 impl<D: UpdateKernel> Grads<D> {
-    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order; with [`Grads::for_norms`] computed, if possible,
-    /// while the gradient was written.
+    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order. For gradients made with [`Grads::for_norms`]
+    /// the sum may already have been computed while the gradient was written.
     pub fn sum_of_squares(&mut self, parameter: &Parameter<D>) -> Result<f64> {
         if let Some(squares) = self.squares.of(parameter.token()) {
             return Ok(squares);
@@ -38,7 +40,7 @@ impl<D: UpdateKernel> Grads<D> {
     }
 }
 
-/// One step of Adam or, with `weight_decay`, of `AdamW`, for all parameters alike.
+/// Hyperparameters of one step of Adam or, with `weight_decay`, `AdamW`, equal for all parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamStep {
     /// Learning rate.
@@ -47,19 +49,19 @@ pub struct AdamStep {
     pub beta1: f64,
     /// Decay factor of the running mean of squared gradients (PyTorch's `betas[1]`).
     pub beta2: f64,
-    /// Added to the root of the second mean.
+    /// Small number ε added to the root of the mean of squared gradients, against division by 0.
     pub eps: f64,
-    /// Decoupled: `p -= lr · weight_decay · p` before the step.
+    /// Decoupled weight decay (`AdamW`): `p -= lr · weight_decay · p` before the step.
     pub weight_decay: f64,
-    /// n = 1, 2, ….
+    /// Number of this step, from 1, for the bias corrections.
     pub number: u64,
-    /// Whether only parameters of two or more dimensions get weight decay, added to the gradient or applied to the
-    /// weight.
+    /// Whether only parameters of two or more dimensions get weight decay, be it added to the gradient or applied to
+    /// the weight.
     pub only_matrices: bool,
 }
 
 impl AdamStep {
-    /// Step `number`, counted from 1; weight decay of all parameters.
+    /// A step with this number, counted from 1; all parameters get weight decay.
     pub fn new(
         lr: f64,
         (beta1, beta2): (f64, f64),
@@ -79,59 +81,60 @@ impl AdamStep {
     }
 }
 
-/// One step of SGD with momentum.
+/// Hyperparameters of one step of SGD with momentum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SgdStep {
     /// Learning rate.
     pub lr: f64,
     /// Decay factor of the momentum; 0 for plain SGD.
     pub momentum: f64,
-    /// Nesterov momentum: `g + momentum · buffer` instead of the buffer.
+    /// Nesterov momentum: the step is `g + momentum · buffer` instead of the momentum buffer.
     pub nesterov: bool,
-    /// Factor of the parameter's value in the gradient: `g + weight_decay · p`.
+    /// Weight decay as an L2 term: `weight_decay · p` is added to the gradient.
     pub weight_decay: f64,
     /// Whether only parameters of two or more dimensions get weight decay.
     pub only_matrices: bool,
 }
 
-/// One step of `RMSprop`.
+/// Hyperparameters of one step of `RMSprop`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RmspropStep {
     /// Learning rate.
     pub lr: f64,
     /// Decay factor of the running means of squared gradients and of gradients.
     pub alpha: f64,
-    /// Small number added to the root, so that the divisor is not 0.
+    /// Small number ε added to the root, against division by 0.
     pub eps: f64,
-    /// Decay factor of the momentum of normalised gradients.
+    /// Decay factor of the momentum, which sums normalised gradients.
     pub momentum: f64,
-    /// Factor of the parameter's value in the gradient: `g + weight_decay · p`.
+    /// Weight decay as an L2 term: `weight_decay · p` is added to the gradient.
     pub weight_decay: f64,
     /// Whether only parameters of two or more dimensions have weight decay.
     pub only_matrices: bool,
 }
 
-/// One step of Lion.
+/// Hyperparameters of one step of Lion.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LionStep {
-    /// Learning rate: the distance that every value moves by.
+    /// Learning rate: every value moves by this distance, up or down.
     pub lr: f64,
-    /// Weight of the mean in the direction of the step.
+    /// Weight of the running mean, against the gradient's `1 - beta1`, in the direction of the step (PyTorch's
+    /// `betas[0]`).
     pub beta1: f64,
     /// Decay factor of the running mean of gradients (PyTorch's `betas[1]`).
     pub beta2: f64,
-    /// Decoupled: `p -= lr · weight_decay · p` before the step.
+    /// Decoupled weight decay: `p -= lr · weight_decay · p` before the step.
     pub weight_decay: f64,
     /// Whether only parameters of two or more dimensions have weight decay.
     pub only_matrices: bool,
 }
 
-/// Updates in place on one device. All buffers of one call have the same length.
+/// Updates in place on one device. Parameter, gradient and state buffers that belong together must have equal lengths.
 ///
 /// The methods over all parameters borrow module, gradients and state for the whole call, so that a device may collect
 /// their addresses and change them in one launch.
 pub trait UpdateKernel: Backend {
-    /// Decides about steps on the device; never created if [`Backend::IS_ASYNCHRONOUS`] is false.
+    /// Decides about steps on the device. Devices for which [`Backend::IS_ASYNCHRONOUS`] is false never create one.
     type Control: StepControl<Self>;
 
     /// `Σ x²` in f64.
@@ -143,12 +146,14 @@ pub trait UpdateKernel: Backend {
     /// `x += factor · y`.
     fn add_scaled(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, factor: f32) -> Result<()>;
 
-    /// One step of Adam for all parameters; the state has mean and square, zeros before the first step.
+    /// One step of Adam for all parameters. The state has mean m and mean square v of the gradients, zeros before the
+    /// first step.
     ///
-    /// `p -= lr wd p; m += (1-β₁)(g-m); v = β₂v + (1-β₂)g²; p -= (lr/c₁) m / (√v/√c₂ + ε)`, where `decay p`, weight decay as
-    /// an L2 term, is added to g.
+    /// `p -= lr wd p; m += (1-β₁)(g-m); v = β₂v + (1-β₂)g²; p -= (lr/c₁) m / (√v/√c₂ + ε)`, with the bias corrections
+    /// c. `step` is the step and `decay`, the weight decay as an L2 term: `decay p` is added to g first.
     ///
-    /// `factors` has one gradient factor per parameter in the walk; empty for 1.
+    /// `factors` has one factor of the gradient per parameter, in the order of
+    /// [`for_each_trained`](super::for_each_trained); empty if all are 1.
     fn adam_steps(
         &self,
         module: &mut dyn Module<Self>,
@@ -159,8 +164,8 @@ pub trait UpdateKernel: Backend {
         control: Option<&Self::Control>,
     ) -> Result<()>;
 
-    /// One step of SGD for all parameters; the state has the momentum, zeros before the first step, and no buffers for plain
-    /// SGD. `factors` as in [`UpdateKernel::adam_steps`].
+    /// One step of SGD for all parameters. The state has the momentum b, zeros before the first step; no buffers for
+    /// plain SGD. `factors` as in [`UpdateKernel::adam_steps`].
     ///
     /// `g += wd p; b = μb + g; p -= lr b`, with Nesterov `p -= lr (g + μb)`.
     fn sgd_steps(
@@ -173,9 +178,9 @@ pub trait UpdateKernel: Backend {
         control: Option<&Self::Control>,
     ) -> Result<()>;
 
-    /// One step of `RMSprop` for all parameters; the state has mean square, mean and momentum, zeros before the first step. The
-    /// mean has no values unless the step is centred, nor has the momentum in a step without it ([`StepState::begin_with`]).
-    /// `factors` as in [`UpdateKernel::adam_steps`].
+    /// One step of `RMSprop` for all parameters. The state has mean square v, mean m and momentum b, zeros before the
+    /// first step. The buffer of the mean is empty unless the step is centred, that of the momentum if there is none
+    /// ([`StepState::begin_with`]). `factors` as in [`UpdateKernel::adam_steps`].
     ///
     /// `g += wd p; v = αv + (1-α)g²; m += (1-α)(g-m); b = μb + g / (√(v - m²) + ε); p -= lr b`, with m = 0 unless centred.
     fn rmsprop_steps(
@@ -188,8 +193,8 @@ pub trait UpdateKernel: Backend {
         control: Option<&Self::Control>,
     ) -> Result<()>;
 
-    /// One step of Lion for all parameters; the state has the mean, zeros before the first step. `factors` as in
-    /// [`UpdateKernel::adam_steps`].
+    /// One step of Lion for all parameters. The state has the running mean m of the gradients, zeros before the first
+    /// step. `factors` as in [`UpdateKernel::adam_steps`].
     ///
     /// `p -= lr wd p; p -= lr sign(β₁m + (1-β₁)g); m = β₂m + (1-β₂)g`; the sign of 0 is 0, that of NaN is NaN.
     fn lion_steps(
@@ -202,8 +207,8 @@ pub trait UpdateKernel: Backend {
         control: Option<&Self::Control>,
     ) -> Result<()>;
 
-    /// `x += weight · (y - x)` of all averages x towards their parameters y: exponential averages with decay `1 - weight`,
-    /// PyTorch `lerp_`.
+    /// Moves all averages x towards their parameters y: `x += weight · (y - x)`, as PyTorch's `lerp_`. These are
+    /// exponential moving averages with decay `1 - weight`.
     fn lerp_all(
         &self,
         averages: &mut StepState<Self, 1>,
@@ -212,22 +217,23 @@ pub trait UpdateKernel: Backend {
         control: Option<&Self::Control>,
     ) -> Result<()>;
 
-    /// A control with these rules; `None` if the host decides about steps.
-    fn control(&self, _rules: Rules) -> Result<Option<Self::Control>> {
+    /// A control that follows `rules`; `None` on devices where the host decides about steps.
+    fn control(&self, _rules: StepRules) -> Result<Option<Self::Control>> {
         Ok(None)
     }
 }
 
-/// Decides about steps on the device, without waiting for it.
+/// Decides on the device whether steps are executed; the host does not wait for it unless a method says so.
 pub trait StepControl<D: Backend>: Debug {
-    /// The gradient of a loss that is `share` of a step's: `share`, times the loss scale where losses are scaled.
+    /// The gradient at which backward starts for a loss that is `share` of a step's loss: `share`, times the loss scale
+    /// if losses are scaled.
     fn loss_grad(&self, device: &D, share: f32) -> Result<Buffer<D>>;
 
-    /// Adds `share` times a loss to the loss of the step.
+    /// Adds `share` times `loss` to the loss of the current step.
     fn add_loss(&mut self, loss: &Buffer<D>, share: f64) -> Result<()>;
 
-    /// Decides about the step with these gradients, from the losses added since the last one. If the step is skipped, the
-    /// methods over all parameters change nothing; otherwise they apply gradient clipping and undo the loss scale.
+    /// Decides about the step with these gradients and the losses added since the last decision. If the step is
+    /// skipped, the methods over all parameters change nothing; otherwise they clip gradients and undo the loss scale.
     fn decide(
         &mut self,
         device: &D,
@@ -239,7 +245,7 @@ pub trait StepControl<D: Backend>: Debug {
     /// device.
     fn skipped_steps(&self) -> Result<Option<u64>>;
 
-    /// The control's counts so far, for [`StepControl::set_state`]; waits for the device.
+    /// The control's loss scale and counters, for [`StepControl::set_state`]; waits for the device.
     fn state(&self) -> Result<Vec<f64>>;
 
     /// Restores what [`StepControl::state`] of a control with the same rules returned.
@@ -255,12 +261,12 @@ fn decays(only_matrices: bool, shape: Shape) -> bool {
     !only_matrices || shape.rank() >= 2
 }
 
-/// Error: the state was not initialised, or belongs to another module.
+/// The error that a parameter has no optimizer state: the state was not initialised, or belongs to another module.
 fn stateless() -> OpError {
     OpError::shape("step", "a parameter without state")
 }
 
-/// The factors of one Adam step, rounded where PyTorch rounds them.
+/// The factors of one step of Adam, rounded to `f32` where PyTorch rounds them.
 #[derive(Clone, Copy)]
 struct Factors {
     keep: f32,
@@ -287,7 +293,7 @@ impl Factors {
     }
 }
 
-/// The factors of one step of `RMSprop`, rounded where PyTorch rounds them.
+/// The factors of one step of `RMSprop`, rounded to `f32` where PyTorch rounds them.
 #[derive(Clone, Copy)]
 struct RmspropFactors {
     size: f32,
@@ -311,7 +317,7 @@ impl RmspropFactors {
     }
 }
 
-/// The factors of one step of Lion.
+/// The factors of one step of Lion, rounded to `f32`.
 #[derive(Clone, Copy)]
 struct LionFactors {
     keep: f32,

@@ -2,7 +2,7 @@
 
 use crate::ops::simd::simd;
 
-/// Sums per vector, and number of vectors: enough to hide the latency of an addition.
+/// Partial sums per vector, and number of vectors of partial sums: enough to hide the latency of an addition.
 const LANES: usize = 8;
 const SUMS: usize = 4;
 
@@ -14,7 +14,7 @@ pub(in crate::ops) fn squares(x: &[f32]) -> f64 {
 #[inline(always)]
 fn add_squares(x: &[f32]) -> f64 {
     let mut sums = [[0.0_f64; LANES]; SUMS];
-    // Whole groups separately: an inner loop of unknown length would not be vectorised.
+    // Whole groups have a loop of their own: an inner loop of unknown length would not be vectorised.
     let (groups, rest) = x.as_chunks::<{ LANES * SUMS }>();
     for x in groups {
         let (vectors, _) = x.as_chunks::<LANES>();
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn sums_of_all_lengths_are_those_of_the_definition() {
         for len in [0, 1, 3, 7, 8, 9, 31, 32, 33, 1000, 4099] {
-            // Includes values whose squares overflow f32.
+            // Includes values whose squares overflow or underflow f32.
             for factor in [1e-30, 1.0, 1e30] {
                 let x: Vec<f32> = filled(len, 1).iter().map(|x| x * factor).collect();
                 let expected: f64 = x.iter().map(|x| f64::from(*x).powi(2)).sum();

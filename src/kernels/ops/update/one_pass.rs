@@ -1,5 +1,4 @@
-//! A step over all parameters on the CPU: one pass over parameters, gradients and state together, and one parallel
-//! region.
+//! A step over all parameters on the CPU in one parallel loop, which reads parameters, gradients and state once.
 
 use std::mem::take;
 
@@ -9,7 +8,7 @@ use super::{StepState, decays, factor, same_length, stateless};
 use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_item};
 use crate::ops::{Grads, Module, Result, for_each_trained};
 
-/// A parameter, its gradient and its state, or a chunk of each.
+/// One parameter with its gradient and its `N` state buffers, or a chunk of them.
 struct Operands<V, const N: usize> {
     parameter: V,
     gradient: V,
@@ -17,23 +16,22 @@ struct Operands<V, const N: usize> {
     terms: Terms,
 }
 
-/// Terms of a step that differ between parameters.
+/// What an update depends on besides the step and the values, for one parameter.
 #[derive(Clone, Copy)]
 pub(super) struct Terms {
-    /// The factor of the gradient.
+    /// The factor that the gradient is multiplied by.
     pub(super) factor: f32,
     /// Whether the parameter has weight decay.
     pub(super) decays: bool,
 }
 
-/// Calls `kernel` with a parameter, its gradient, its state and its terms, for chunks of all of them.
+/// Calls `kernel` with every parameter, its gradient, its state and its terms, cut into equal chunks.
 ///
-/// Slices of the state are empty where `state` has no buffers or an empty one. `factors` as in
-/// [`super::UpdateKernel::adam_steps`]. The kernel must treat every value alike, since it does not see the chunk boundaries.
+/// The slices of the state are empty if `state` has no buffers for the parameter or empty ones. `factors` as in
+/// [`super::UpdateKernel::adam_steps`]. The kernel must treat every value alike, since chunk boundaries are arbitrary.
 ///
-/// # Errors
-/// [`OpError::Shape`](crate::ops::OpError::Shape) when lengths differ, [`OpError::Shared`](crate::ops::OpError::Shared)
-/// while a pass holds a parameter; nothing has changed then.
+/// [`OpError::Shape`](crate::ops::OpError::Shape) when lengths differ or a parameter lacks state,
+/// [`OpError::Shared`](crate::ops::OpError::Shared) while a pass holds a parameter. Nothing has been changed then.
 pub(super) fn for_all<const N: usize>(
     module: &mut dyn Module<Cpu>,
     grads: &mut Grads<Cpu>,
@@ -72,7 +70,7 @@ pub(super) fn for_all<const N: usize>(
     for_each_trained(module, |index, parameter| {
         if let Some(operands) = all.next() {
             **parameter.data_mut()? = operands.parameter;
-            // Not `of_parameter`, which would allocate zeros in place of the moved gradient.
+            // Not `of_parameter`, which would allocate zeros for the gradient that was moved out.
             **grads.place_of(parameter)? = operands.gradient;
             if let Some(buffers) = state.buffers.get_mut(index) {
                 for (buffer, values) in buffers.iter_mut().zip(operands.state) {
@@ -102,7 +100,7 @@ fn check<const N: usize>(
 }
 
 impl<const N: usize> Operands<Vec<f32>, N> {
-    /// Chunks of `len` values.
+    /// Cuts parameter, gradient and state into chunks of `len` values.
     fn chunks(&mut self, len: usize) -> impl Iterator<Item = Operands<&mut [f32], N>> {
         let mut state = self.state.each_mut().map(|values| values.chunks_mut(len));
         let terms = self.terms;
@@ -140,7 +138,7 @@ mod tests {
         }
     }
 
-    /// Sizes around those of vectors and chunks; the total is large enough for threads.
+    /// Sizes around those of vectors and chunks; together large enough for several threads.
     const LENGTHS: [usize; 8] = [
         1,
         3,
@@ -167,7 +165,7 @@ mod tests {
         grads
     }
 
-    /// Weights after three steps: all parameters at once, or one by one.
+    /// Weights after three steps on all parameters at once, or on one parameter at a time.
     fn trained(at_once: bool) -> Vec<Vec<f32>> {
         let device = Cpu::open(0).unwrap();
         let all = many(&device);

@@ -1,4 +1,4 @@
-//! [`StepState`] and [`Rules`]: inputs of a step over all parameters in addition to parameters and gradients.
+//! [`StepState`] and [`StepRules`]: what a step over all parameters reads and changes besides parameters and gradients.
 
 use super::UpdateKernel;
 use crate::device::Buffer;
@@ -7,7 +7,7 @@ use crate::ops::{Module, Result, for_each_trained};
 /// State of an optimizer or an average: `N` buffers per parameter, in the model's order.
 #[derive(Debug, Clone)]
 pub struct StepState<D: UpdateKernel, const N: usize> {
-    /// The buffers by parameter; empty without state.
+    /// The buffers of each parameter; empty before [`StepState::begin`], or if there is no state.
     pub buffers: Vec<[Buffer<D>; N]>,
 }
 
@@ -18,7 +18,7 @@ impl<D: UpdateKernel, const N: usize> Default for StepState<D, N> {
 }
 
 impl<D: UpdateKernel, const N: usize> StepState<D, N> {
-    /// A state of these buffers.
+    /// A state with these buffers, one entry per parameter.
     pub fn new(buffers: Vec<[Buffer<D>; N]>) -> Self {
         Self { buffers }
     }
@@ -28,7 +28,7 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
         self.buffers.iter_mut().flatten().for_each(visit);
     }
 
-    /// Creates zeros for every parameter if there are no buffers yet.
+    /// Creates buffers of zeros for every parameter, if there are none yet.
     ///
     /// # Errors
     /// Any error of the device.
@@ -36,7 +36,7 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
         self.begin_with(device, module, [true; N])
     }
 
-    /// As [`StepState::begin`], with values only in the buffers that are `used`; the others stay empty.
+    /// As [`StepState::begin`]; of each parameter's buffers only the `used` ones get values, the others stay empty.
     ///
     /// # Errors
     /// Any error of the device.
@@ -61,15 +61,17 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
     }
 }
 
-/// Rules for skipping steps and scaling gradients.
+/// Rules by which a device skips steps and scales gradients.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rules {
-    /// A loss that is larger or not finite counts as a divergence: from then on no step changes the weights.
+pub struct StepRules {
+    /// Largest loss. A loss that is larger or not finite is a divergence: from then on no step changes the weights.
+    /// `None` for no limit.
     pub max_loss: Option<f64>,
-    /// Largest gradient norm of a part (clipping threshold).
+    /// Largest gradient norm of a part of the model (clipping threshold); `None` for no clipping.
     pub max_norm: Option<f64>,
-    /// The part of every parameter in the model's order, from 0; a part's parameters are consecutive. Empty for one part.
+    /// The part of every parameter in the model's order, from 0; the parameters of a part are consecutive. Empty for
+    /// one part.
     pub parts: Vec<usize>,
-    /// Whether losses are scaled, and steps with infinite gradients skipped (PyTorch's `GradScaler`).
+    /// Whether losses are scaled, and steps with gradients that are not finite skipped (PyTorch's `GradScaler`).
     pub scales_loss: bool,
 }

@@ -1,4 +1,4 @@
-//! [`Listed`]: addresses of the tensors of a step, so that one launch changes all of them.
+//! [`Listed`]: the addresses of all tensors of a step, so that one launch changes all of them.
 
 use std::rc::Rc;
 
@@ -9,16 +9,17 @@ use crate::device::cuda::{Launch, table};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 
-/// Smallest number of values per block.
+/// Smallest chunk in values; each CUDA block updates one chunk of one tensor.
 const CHUNK: usize = 1 << 12;
 
-/// Approximate number of blocks that fills any GPU; larger models have larger chunks.
+/// Approximate largest number of blocks, enough to fill any GPU; larger models get larger chunks per block.
 const BLOCKS: usize = 1 << 13;
 
-/// The tensors of a step, in the model's order: lengths, and addresses by slot.
+/// The tensors of a step, in the model's order: their lengths and, for each slot (parameter, gradient, state …),
+/// addresses.
 ///
-/// Addresses are used after the walk. The caller keeps everything borrowed until the launch is queued, and memory is freed
-/// in stream order.
+/// The addresses are used after the buffers were visited: the caller keeps all buffers borrowed until the launch is
+/// queued, and memory is freed in stream order.
 #[derive(Debug, Default)]
 pub(super) struct Listed<const SLOTS: usize> {
     lengths: Vec<usize>,
@@ -27,7 +28,7 @@ pub(super) struct Listed<const SLOTS: usize> {
 }
 
 impl<const SLOTS: usize> Listed<SLOTS> {
-    /// Adds a parameter by its buffers, which all have the same length; with weight decay.
+    /// Adds a parameter with weight decay; `buffers` are its slots, all of the same length.
     pub(super) fn push(
         &mut self,
         op: &'static str,
@@ -37,7 +38,7 @@ impl<const SLOTS: usize> Listed<SLOTS> {
         self.push_step(op, device, true, buffers)
     }
 
-    /// Adds a parameter by its buffers, which all have the same length, and whether it has weight decay.
+    /// Adds a parameter; `decays` says whether it has weight decay, `buffers` are its slots, all of the same length.
     pub(super) fn push_step(
         &mut self,
         op: &'static str,
@@ -56,7 +57,7 @@ impl<const SLOTS: usize> Listed<SLOTS> {
         Ok(())
     }
 
-    /// The tensors as a table on the device; `parts` has the part of each, all 0 where it is empty.
+    /// Copies the table to the device; `parts` has the part of each tensor, or is empty if all belong to one part.
     pub(super) fn place(&self, parts: &[usize]) -> Result<Placed> {
         let total: usize = self.lengths.iter().sum();
         let chunk = total.div_ceil(BLOCKS).next_power_of_two().max(CHUNK);
@@ -66,7 +67,7 @@ impl<const SLOTS: usize> Listed<SLOTS> {
         for (tensor, len) in self.lengths.iter().enumerate() {
             let chunks = len.div_ceil(chunk) as u64;
             numbers.extend((0..chunks).map(|index| ((tensor as u64) << 32) | index));
-            // The next part begins after the last tensor of this part.
+            // The next part's first block is the one after the last block of this part.
             starts[part(tensor) + 1] = numbers.len() as u64;
         }
         let blocks = numbers.len();
@@ -96,13 +97,12 @@ pub(super) struct Placed {
     pub(super) blocks: usize,
     tensors: usize,
     chunk: usize,
-    /// Index in the table at which the first blocks of all parts are stored.
+    /// Index in the table at which the first block of every part is stored.
     starts_at: usize,
 }
 
 impl Placed {
-    /// A launch of one block for each chunk, with the table and its sizes as first arguments; `None` where there are no
-    /// values.
+    /// A launch with one block per chunk and the table and its sizes as first arguments; `None` if there are no values.
     pub(super) fn launch(&self, kernel: &'static str) -> Option<Launch> {
         let launch = Launch::new(kernel).blocks(self.blocks).args((
             &*self.table,
@@ -113,7 +113,7 @@ impl Placed {
         (self.blocks > 0).then_some(launch)
     }
 
-    /// Adds the array of every part's first block, and the end.
+    /// Adds the part of the table that has every part's first block, and the number of blocks, as an argument.
     pub(super) fn with_parts(&self, launch: Launch) -> Launch {
         launch.read_from(&*self.table, self.starts_at)
     }

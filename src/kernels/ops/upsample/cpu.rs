@@ -15,7 +15,7 @@ impl UpsampleKernel for Cpu {
         x: &Buffer<Self>,
         (b, h, w, c): (usize, usize, usize, usize),
     ) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(4 * b * h * w * c)?;
+        let mut y = self.uninit_buffer(4 * b * h * w * c)?;
         let (vertical, horizontal) = (taps(h), taps(w));
         let (row_in, row_out) = (w * c, 2 * w * c);
         for_rows(&mut y, row_out, |first, rows| {
@@ -70,7 +70,7 @@ impl UpsampleKernel for Cpu {
         (_, h, w, c): (usize, usize, usize, usize),
         factor: usize,
     ) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(factor * factor * x.len())?;
+        let mut y = self.uninit_buffer(factor * factor * x.len())?;
         let (row_in, row_out) = (w * c, factor * w * c);
         for_rows(&mut y, row_out, |first, rows| {
             for (offset, out) in rows.chunks_exact_mut(row_out).enumerate() {

@@ -1,5 +1,5 @@
-//! Upsampling on CUDA: one thread per output value forward, per input value backward, where it gathers its outputs'
-//! gradients.
+//! Upsampling on CUDA: one thread per output value forward, one per input value backward, which gathers the gradients
+//! of the outputs that the input enters.
 
 use dfdx::tensor::Cuda;
 
@@ -15,7 +15,7 @@ impl UpsampleKernel for Cuda {
         x: &Buffer<Self>,
         (b, h, w, c): (usize, usize, usize, usize),
     ) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(4 * b * h * w * c)?;
+        let mut y = self.uninit_buffer(4 * b * h * w * c)?;
         Launch::new("upsample_forward")
             .grid([2 * b * h, (2 * w * c).div_ceil(THREADS), 1])
             .args((x, &mut y, h, w, c))
@@ -42,7 +42,7 @@ impl UpsampleKernel for Cuda {
         factor: usize,
     ) -> Result<Buffer<Self>> {
         let n = factor * factor * self.buffer_len(x);
-        let mut y = self.spare_buffer(n)?;
+        let mut y = self.uninit_buffer(n)?;
         Launch::new("upsample_nearest_forward")
             .over(n)
             .args((x, &mut y, n, w, c, factor))

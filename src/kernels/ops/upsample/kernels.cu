@@ -1,6 +1,7 @@
-// Bilinear x2 with corners aligned: an output row or column lies between two of the input.
+// Bilinear upsampling by 2 with aligned corners: an output row or column lies between two of the input.
 
-// The position of `output` among `size` inputs: the input before it, the one behind it, and how far it is towards that.
+// Writes the two neighbouring inputs, of `size`, that `output` lies between to `low` and `high`; returns the weight of
+// `high`.
 DEVICE float upsample_tap(u32 output, u32 size, u32 *low, u32 *high) {
     float position = (float)(size - 1) / (float)(2 * size - 1) * (float)output;
     u32 before = (u32)position;
@@ -9,7 +10,7 @@ DEVICE float upsample_tap(u32 output, u32 size, u32 *low, u32 *high) {
     return position - (float)*low;
 }
 
-// With how much input `index` enters `output`.
+// The weight of input `index` in `output`.
 DEVICE float upsample_share(u32 output, u32 index, u32 size) {
     u32 low, high;
     float weight = upsample_tap(output, size, &low, &high);
@@ -17,7 +18,7 @@ DEVICE float upsample_share(u32 output, u32 index, u32 size) {
     return index == high ? share + weight : share;
 }
 
-// Block (x, y) computes a piece of output row x of all images.
+// Block (x, y) computes piece y of output row x, counted over the rows of all images.
 KERNEL upsample_forward(const float *restrict x, float *restrict y, u32 h, u32 w, u32 c) {
     u32 i = blockIdx.y * blockDim.x + threadIdx.x;
     if (i >= 2 * w * c) return;
@@ -31,8 +32,8 @@ KERNEL upsample_forward(const float *restrict x, float *restrict y, u32 h, u32 w
     y[(i64)blockIdx.x * (2 * w * c) + i] = (1.0f - down) * first + down * second;
 }
 
-// Block (x, y) computes a piece of input row x of all images. Input r enters outputs 2r - 2 to 2r + 3 at most, as
-// outputs lie less than 1/2 apart, and output o at no less than o (1/2 - 1/(4 size - 2)).
+// Block (x, y) computes piece y of input row x, counted over the rows of all images. Input r enters at most the outputs
+// 2r - 2 to 2r + 3: outputs lie less than 1/2 input apart, and output o lies at o (1/2 - 1/(4 size - 2)).
 KERNEL upsample_backward(const float *restrict dy, float *restrict dx, u32 h, u32 w, u32 c, int adds) {
     enum { REACH = 6 };
     u32 i = blockIdx.y * blockDim.x + threadIdx.x;
@@ -54,8 +55,8 @@ KERNEL upsample_backward(const float *restrict dy, float *restrict dx, u32 h, u3
     WRITE(adds, dx[(i64)blockIdx.x * (w * c) + i], sum);
 }
 
-// Every pixel repeated `factor` times in height and width. One thread for each output; as heights are multiples, rows of
-// all images count through.
+// Repeats every pixel `factor` times in height and width. One thread per output. Rows are counted over all images,
+// since an image has exactly `factor` times as many rows in the output as in the input.
 KERNEL upsample_nearest_forward(const float *restrict x, float *restrict y, i64 n, u32 w, u32 c, u32 factor) {
     FOR_EACH(i, n) {
         i64 pixel = quotient_of(i, c), row = quotient_of(pixel, factor * w);
@@ -64,7 +65,7 @@ KERNEL upsample_nearest_forward(const float *restrict x, float *restrict y, i64 
     }
 }
 
-// One thread for each input, which gets the gradients of its outputs row by row.
+// One thread per input, which sums the gradients of its outputs row by row.
 KERNEL upsample_nearest_backward(const float *restrict dy, float *restrict dx, i64 n, u32 w, u32 c, u32 factor,
                                  int adds) {
     FOR_EACH(i, n) {

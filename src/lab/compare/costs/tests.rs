@@ -1,4 +1,4 @@
-//! Planted costs, and what they are called.
+//! Verdicts on costs with planted differences, and their wording.
 #![expect(clippy::float_cmp, reason = "these values are exact")]
 
 use super::*;
@@ -34,7 +34,7 @@ fn set_memory(row: &mut BlockRow, bytes: f64) {
     }
 }
 
-/// CPU time of one cell and memory of another a tenth up.
+/// Raises the CPU time of the first cell and the memory of the second by a tenth.
 fn costly(row: &mut BlockRow) {
     if row.key == FIRST {
         row.cpu_s = row.cpu_s.map(|seconds| 1.1 * seconds);
@@ -148,7 +148,7 @@ fn bytes_that_differ_need_as_many_runs_as_times() {
     let comparison = between(before, after);
     let verdict = &cost(&comparison, FIRST, Cost::Memory).judgement.verdict;
     assert_eq!(*verdict, Verdict::TooFewRuns(6));
-    // All cells together need fewer.
+    // The test over all cells together needs fewer runs than the test of one cell.
     let memory = comparison.costs.iter().find(|own| own.cost == Cost::Memory);
     let matrix = memory
         .and_then(|own| own.matrix.clone())
@@ -164,7 +164,7 @@ fn what_one_side_has_not_measured_is_not_compared_and_what_none_has_is_not_told(
     let missing = NotComparableReason::NotMeasured(true, false);
     assert_eq!(own.judgement.verdict, Verdict::NotComparable(vec![missing]));
     assert!(own.medians.0.is_none() && own.medians.1.is_some() && own.judgement.ratio.is_none());
-    // A run of the side before lacks it, and one has none to speak of.
+    // In the first block of the side before, CPU time is missing, or 0.
     let some = |row: &mut BlockRow| row.cpu_s = row.cpu_s.filter(|_| row.block > 0);
     let zero =
         |row: &mut BlockRow| row.cpu_s = row.cpu_s.map(|s| if row.block > 0 { s } else { 0.0 });

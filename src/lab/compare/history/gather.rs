@@ -43,7 +43,8 @@ struct Series {
     points: Vec<HistoryPoint>,
 }
 
-/// The times in the files of a commit; `None` if it has no results there.
+/// The results that a commit has in `folder`, with their times; `None` if it has none there. An error is a sentence for
+/// the user.
 fn times_of(
     repository: &Repository,
     commit: &LoggedCommit,
@@ -66,10 +67,10 @@ fn times_of(
 }
 
 impl Gathered {
-    /// Adds the points of a commit that no earlier commit has, of all cells or those of `only`.
+    /// Adds the points of a commit that no earlier commit has: of all cells, or of those that `only` selects.
     ///
     /// # Errors
-    /// Results that cannot be read, in a sentence.
+    /// The results cannot be read; the error is a sentence for the user.
     pub(super) fn add(
         &mut self,
         (repository, folder): (&Repository, &str),
@@ -116,7 +117,8 @@ impl Gathered {
             cell_hash: cell.info.cell_hash.clone(),
             points: Vec::new(),
         });
-        // Versions that recorded no session: runs with equal start times are of one session.
+        // Versions that recorded no session: the commit's hash stands for the session, and an equal time counts as the
+        // same measurement.
         let session = &runs[0].session;
         let id = session.as_ref().unwrap_or(&commit.hash);
         let is_known = |point: &HistoryPoint| {
@@ -189,7 +191,8 @@ fn class(cell: &Cell<'_>, runs: &[&BlockRow]) -> Class {
 }
 
 impl Machine {
-    /// The machine's cells in plan order, with their newest conditions last.
+    /// The machine's cells in plan order; of several histories with the same key (other threads or precision, for
+    /// example) the newest comes last.
     fn cells(&mut self, plan: &PlanFile, floors: &Floors) -> Vec<CellHistory> {
         let places = plan.cells.iter().map(|cell| &*cell.key).zip(0..);
         let places: BTreeMap<&str, usize> = places.collect();

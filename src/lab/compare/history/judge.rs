@@ -1,4 +1,4 @@
-//! Changes and blips of cells.
+//! Finds lasting changes and blips in the histories of cells.
 
 use crate::compare::statistics::{Step, changes_and_blips};
 

@@ -1,4 +1,5 @@
-//! What is found in simulated repositories of 60 sessions with 4 % noise between them, over 200 seeds.
+//! How often changes and blips are found in simulated repositories of 60 sessions with 4 % noise between sessions, over
+//! 200 seeds.
 
 use rand_distr::{Distribution, Normal};
 
@@ -11,10 +12,10 @@ use super::{CellHistory, HistoryPoint};
 const SEEDS: u64 = 200;
 const SESSIONS: usize = 60;
 const NOISE: f64 = 0.04;
-/// Where a change or a blip is put: early, in the middle, late.
+/// Sessions in which a change or a blip is planted: early, in the middle, late.
 const PLACES: [usize; 5] = [12, 21, 30, 39, 48];
 
-/// Cells with nothing but noise.
+/// Simulated times of cells that have noise, but no change.
 fn repository(seed: u64, cells: usize) -> Vec<CellHistory> {
     let mut rng = Seed(seed).stream(Purpose::Bootstrap);
     let noise = Normal::new(0.0, NOISE).expect("a distribution");
@@ -39,7 +40,8 @@ fn repository(seed: u64, cells: usize) -> Vec<CellHistory> {
     (0..cells).map(cell).collect()
 }
 
-/// In how many of [`SEEDS`] repositories `is_so`, after `change` at a place.
+/// Number of the [`SEEDS`] repositories in which `is_so` holds after `change` was applied to the first cell at one of
+/// the [`PLACES`].
 fn count(
     cells: usize,
     change: impl Fn(&mut [HistoryPoint], usize),
@@ -55,7 +57,8 @@ fn count(
     (0..SEEDS).filter(is_so).count()
 }
 
-/// Repositories in which a lasting change by `factor` in one of the cells is found within two sessions of its place.
+/// Number of repositories in which a lasting change of the first cell's times by `factor` is found within two sessions
+/// of its place.
 fn found(cells: usize, factor: f64) -> usize {
     let change = |points: &mut [HistoryPoint], at: usize| {
         points[at..].iter_mut().for_each(|point| point.ms *= factor);

@@ -7,17 +7,17 @@ use crate::base::statistics::mean;
 
 use super::student::student_tails;
 
-/// Fewest values on either side of a change: one or two apart may be blips.
+/// Fewest values on either side of a change: one or two outlying values may be blips.
 pub(in crate::compare) const SEGMENT: usize = 3;
-/// Values that the first pass looks at together, so that a change is not lost among many older ones.
+/// Number of values that the first pass looks at together, so that a change is not lost among many older ones.
 const WINDOW: usize = 50;
 /// Largest p-value of a change, before the correction for the number of series.
 const ALPHA: f64 = 0.001;
 /// Factor of [`ALPHA`] in the first pass; changes that fail [`ALPHA`] are merged again.
 const WEAK: f64 = 10.0;
-/// Probability of any blip in series without one, of all series together.
+/// Probability that any blip is found in series without blips, over all series together.
 const BLIP_ALPHA: f64 = 0.01;
-/// At most one value in so many is a blip; more of them are the spread of the series.
+/// At most one of this many values is a blip; further outlying values count as the spread of the series.
 const VALUES_PER_BLIP: usize = 10;
 
 /// Changes and blips of a series; positions count from 0.
@@ -41,12 +41,13 @@ pub(in crate::compare) struct Step {
     pub(in crate::compare) p: f64,
 }
 
-/// Finds changes and blips of `values`, one of `series` series that are judged together. `least` is the smallest difference
-/// of means that matters, in the unit of the values.
+/// Finds changes and blips of `values`, one of `series` series that are judged together. `least` is the smallest
+/// difference of means that matters, in the unit of the values.
 ///
-/// A blip is a value whose deleted residual in its segment is significant, and which both neighbours lie less than half
-/// as far from: away and back. It is set aside before changes are looked for again. Both p-values are corrected for the
-/// number of series (Bonferroni), those of blips for the number of values too.
+/// A blip is a value whose deleted residual in its segment is significant, and from which the series returns at once:
+/// both neighbours differ from the segment's mean by less than half as much. A blip is removed before changes are
+/// looked for again. Both p-values are corrected for the number of series (Bonferroni), those of blips for the number
+/// of values too.
 ///
 /// # Source
 /// Fleming et al. 2023 (Hunter, arXiv 2301.03034), with segments of at least three values; blips: Cook & Weisberg 1982,
@@ -115,7 +116,7 @@ fn change_points(values: &[f64], alpha: f64, least: f64) -> Vec<Step> {
     }
 }
 
-/// The segments of a series that begin at 0 and at `places`, with their begin.
+/// The segments of a series that begin at 0 and at `places`, each with the index of its first value.
 fn segments<'a>(values: &'a [f64], places: &[usize]) -> Vec<(usize, &'a [f64])> {
     let starts = [0].into_iter().chain(places.iter().copied());
     let ends = places.iter().copied().chain([values.len()]);
@@ -221,7 +222,9 @@ fn squares(values: &[f64], centre: f64) -> f64 {
     values.iter().map(|value| (value - centre).powi(2)).sum()
 }
 
-/// The value with the smallest p-value of its deleted residual that is away and back, not corrected for the number of values.
+/// The most significant blip: a value that differs from the mean of its segment by more than `least`, and both
+/// neighbours by less than half as much. Its p-value is that of its deleted residual, not corrected for the number of
+/// values; `None` without a blip.
 fn farthest(values: &[f64], changes: &[Step], least: f64) -> Option<Step> {
     let places: Vec<usize> = changes.iter().map(|change| change.at).collect();
     let is_blip = |step: &Step| {
@@ -237,8 +240,8 @@ fn farthest(values: &[f64], changes: &[Step], least: f64) -> Option<Step> {
     blips.min_by(|a, b| a.p.total_cmp(&b.p))
 }
 
-/// Each value beside the mean of the others of its segment, `before`, with the two-sided p-value of the difference by
-/// Student's t; the spread is that of all segments without the value.
+/// For each value (`after`): the mean of the other values of its segment (`before`), and the two-sided p-value of their
+/// difference by Student's t. The spread is that of all segments without the value.
 ///
 /// # Source
 /// `statsmodels` `OLS(values, segment).fit().outlier_test()`, with a constant for each segment.

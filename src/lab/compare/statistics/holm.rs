@@ -1,4 +1,4 @@
-//! Holm's correction: many tests, one error rate.
+//! Holm's correction of p-values for multiple tests.
 
 /// Returns adjusted p-values. Rejecting those of at most α keeps the family-wise error rate at α.
 ///

@@ -81,9 +81,10 @@ fn counts(n: usize, m: usize) -> Vec<f64> {
     counts
 }
 
-/// Two-sided p-value of doubled ranks with ties, of which the first `n` are one side's: twice the smaller share of the choices
-/// of `n` ranks whose sum is at most, or at least, theirs. The normal approximation is too small there for few runs: two values,
-/// each on one side, would have p = 0.013 with four runs a side, and 2 of 70 arrangements are as extreme.
+/// Exact two-sided p-value of doubled ranks with ties, of which the first `n` belong to one side: twice the smaller
+/// share of the choices of `n` ranks whose sum is at most, or at least, the sum of that side. For few runs the normal
+/// approximation would be too small: with four runs a side, all equal within each side, it gives 0.013, although 2 of
+/// 70 arrangements are as extreme.
 fn tied_p(doubled: &[u64], n: usize) -> f64 {
     let all = doubled.len();
     // The sums of one side determine those of the other, so the smaller side is counted.
@@ -93,7 +94,7 @@ fn tied_p(doubled: &[u64], n: usize) -> f64 {
         (all - n, &doubled[n..])
     };
     let most = all * (all + 1);
-    // Choices of `k` ranks with each sum.
+    // `choices[k][s]`: number of choices of `k` ranks whose sum is `s`.
     let mut choices = vec![vec![0.0_f64; most + 1]; few + 1];
     choices[0][0] = 1.0;
     for &rank in doubled {

@@ -7,16 +7,17 @@ const EXACT_MOST: f64 = 20_000.0;
 /// Sums that differ by less than this count as equal: they differ only by summation order.
 const ROUNDING: f64 = 1e-12;
 
-/// Values among which labels are exchanged: a pair of runs, or all runs of a cell.
+/// Values among which labels are exchanged: a pair of runs, or all runs of a cell. The label marks the runs of one
+/// side.
 #[derive(Debug, Clone)]
 pub(in crate::compare) struct Stratum {
-    /// What each value adds to the statistic if it is labelled, minus the mean of that over all labellings.
+    /// What each value adds to the statistic if it has the label, minus the mean of that over all labellings.
     pub scores: Vec<f64>,
-    /// Number of labelled values.
+    /// Number of values with the label.
     pub labelled: usize,
 }
 
-/// Number of random patterns if there are too many to enumerate.
+/// How many label patterns are drawn at random if there are too many to enumerate.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::compare) struct Draws {
     /// Maximum number of draws.
@@ -35,11 +36,11 @@ pub(in crate::compare) struct Permuted {
     pub is_exact: bool,
 }
 
-/// Returns how often the sum of labelled scores is at least as far from 0 as `observed` when labels are exchanged within
-/// strata.
+/// Returns the p-value: how often the sum of labelled scores is at least as far from 0 as `observed` when labels are
+/// exchanged within strata.
 ///
-/// Up to 20,000 patterns are enumerated. Otherwise patterns are drawn: `p = (hits + 1) / (draws + 1)`, or `hits / draws` if
-/// drawing stopped early because of enough hits; both are valid p-values.
+/// Up to 20,000 patterns are enumerated. Otherwise patterns are drawn: `p = (hits + 1) / (draws + 1)`, or `hits /
+/// draws` if drawing stopped early because of enough hits; both are valid p-values.
 ///
 /// # Source
 /// Good 2005, §3; Phipson & Smyth 2010 (drawn patterns); Besag & Clifford 1991 (stopping).
@@ -156,7 +157,7 @@ mod tests {
             scores: vec![-1.5, -0.5, 0.5, 1.5],
             labelled: 2,
         };
-        // Sums of two of four: −2, −1, 0, 0, 1, 2.
+        // Sums of two of the four scores: −2, −1, 0, 0, 1, 2.
         assert_eq!(run(std::slice::from_ref(&cell), 2.0).p, 2.0 / 6.0);
         assert_eq!(run(&[cell.clone(), cell], 4.0).p, 2.0 / 36.0);
     }

@@ -1,15 +1,15 @@
 //! [`Evidence`]: an anytime-valid test of pairs of runs, which may be evaluated after each of them, as `ab` does.
 //!
 //! # Method
-//! A coin decides which run of a pair comes first. Where the change does nothing, the logarithm `x` of a pair's ratio
-//! is therefore as often positive as negative, whatever the pairs before it were. Somebody who bets on its sign at even
-//! odds multiplies their capital by `1 ± b · tanh(λᵢ xᵢ)` at pair i: large for a large effect that is always in one
+//! A coin decides which run of a pair comes first. Without an effect, the logarithm `x` of a pair's ratio is therefore
+//! as often positive as negative, whatever the earlier pairs were. Somebody who bets on its sign at even odds
+//! multiplies their capital by `1 ± b · tanh(λᵢ xᵢ)` at pair i: by much for a large effect that is always in one
 //! direction, and at most by `1 + b`, so that one outlier decides nothing. The scale `λᵢ = c / median(|x₁| … |xᵢ₋₁|)`
-//! comes from earlier pairs only (for the first pair 0.02), and the capital `E` is the mean over several `c`, and over
-//! both signs for a two-sided test. Without an effect its expectation stays 1, so that by Ville's inequality it ever
-//! reaches `1 / α` with a probability of at most `α`, whenever one stops: that is the test, and `1 / max E` its
-//! p-value. To test "the effect is at most θ" the bets are on `x − θ` being positive. The interval has all θ whose
-//! two-sided E never reached `1 / α`.
+//! comes from earlier pairs only (for the first pair, the median is taken as 0.02), and the capital `E` is the mean
+//! over several `c`, and over both signs for a two-sided test. Without an effect the expectation of `E` stays 1. By
+//! Ville's inequality `E` then ever reaches `1 / α` with a probability of at most `α`, whenever one stops. So the test
+//! rejects "no effect" if `E` reaches `1 / α`, and its p-value is `1 / max E`. To test "the effect is at most θ" the
+//! bets are on `x − θ` being positive. The interval has all θ whose two-sided E never reached `1 / α`.
 //!
 //! # Source
 //! A. Ramdas, P. Grünwald, V. Vovk, G. Shafer: "Game-Theoretic Statistics and Safe Anytime-Valid Inference",
@@ -30,7 +30,7 @@ const ANY: Strategy = Strategy {
     multiples: &[0.5, 1.0, 2.0, 4.0],
     most: 0.9,
 };
-/// For the distance between no effect and the threshold, which is often about as large as the noise.
+/// Bets that the effect is within the threshold; its distance from the threshold is often about as large as the noise.
 const NEAR: Strategy = Strategy {
     multiples: &[0.75, 1.5],
     most: 0.8,
@@ -42,7 +42,8 @@ const LEAST: f64 = 1e-9;
 /// Steps of bisection for an end of the interval: to 2⁻⁴⁰ of its search range.
 const HALVINGS: usize = 40;
 
-/// Largest capital of bets on each hypothesis over all pairs: 1 / p-value.
+/// For each statement, the largest capital that bets on it reached over all pairs; the inverse is the p-value of its
+/// opposite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::compare) struct Evidence {
     /// Capital of bets that there is an effect, in any direction.
@@ -90,7 +91,7 @@ pub(in crate::compare) fn anytime_interval(log_ratios: &[f64], alpha: f64) -> Op
     Some((end(-1.0)?, end(1.0)?))
 }
 
-/// Largest capital of bets on one side, and of bets on both.
+/// Largest capital of the bets in each direction, and of those in both directions together.
 struct Capital {
     above: f64,
     below: f64,

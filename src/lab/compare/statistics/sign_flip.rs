@@ -25,12 +25,13 @@ const EXACT_SEEDS: usize = 13;
 /// Number of drawn patterns for more seeds.
 const DRAWN: usize = 4_999;
 
-/// Returns the p-values of several sign-flip tests, each a list of (seed, difference), adjusted for one family-wise error rate: step-down
-/// min-P.
+/// Returns the p-values of several sign-flip tests, each a list of (seed, difference), adjusted for one family-wise
+/// error rate: step-down min-P.
 ///
-/// A pattern flips the differences of a seed in all tests, since those of one seed may depend on each other. `p̃₍ᵢ₎ = max over j ≤ i of the
-/// share of patterns in which min(pⱼ, …, pₘ) is at most the observed p₍ⱼ₎`, with the p ascending. Tests that agree in all seeds cost
-/// nothing; unrelated ones cost as much as by Holm. Over 13 seeds, 4,999 patterns are drawn: `(hits + 1) / (draws + 1)`.
+/// A pattern flips the signs of a seed's differences in all tests together, since they may depend on each other.
+/// `p̃₍ᵢ₎ = max over j ≤ i of the share of patterns in which min(pⱼ, …, pₘ) is at most the observed p₍ⱼ₎`, with the p
+/// ascending. Tests that agree in all seeds need no correction; for unrelated tests the correction is as large as
+/// Holm's. With more than 13 seeds, 4,999 patterns are drawn: `(hits + 1) / (draws + 1)`.
 ///
 /// # Source
 /// Westfall & Young 1993, algorithm 2.8; Phipson & Smyth 2010 (drawn patterns).
@@ -88,7 +89,7 @@ struct SignedRanks {
     /// Place of the seed, whether the difference is above 0, rank; without the differences of 0.
     signed: Vec<(usize, bool, usize)>,
     all: usize,
-    /// By the smaller of both rank sums.
+    /// Two-sided p-values, indexed by the smaller of the rank sums of both signs.
     p: Vec<f64>,
 }
 
@@ -113,7 +114,7 @@ impl SignedRanks {
         }
     }
 
-    /// The p-value with the differences of some seeds negated.
+    /// The p-value after negating the differences of the seeds for whose places `is_flipped` is true.
     fn p(&self, is_flipped: impl Fn(usize) -> bool) -> f64 {
         let positive = self
             .signed
@@ -184,7 +185,7 @@ mod tests {
         let down = seeds(&[-2.0, -1.0, -3.0, -4.0, -6.0, -5.0]);
         assert_eq!(sign_flips(std::slice::from_ref(&up)), [2.0 / 64.0]);
         assert_eq!(sign_flips(&[up.clone(), down, up.clone()]), [2.0 / 64.0; 3]);
-        // Of the 32 patterns, two give one of these tests its smallest p: each has its own.
+        // Two of the 32 patterns give a p-value of 2 / 64, one in each test: the adjusted p-value is 2 / 32.
         let other = seeds(&[-1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(
             sign_flip(&[-1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),

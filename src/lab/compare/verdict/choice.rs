@@ -46,7 +46,7 @@ pub(super) fn test_cells(samples: &[Samples], comparisons: usize) -> Vec<Option<
     samples.iter().enumerate().map(test).collect()
 }
 
-/// Whether pairing helps in the cells other than `own`; assumed if there are none.
+/// Whether pairing helps, estimated from the cells other than `own`; true if none of them gives an estimate.
 fn pairing_helps_elsewhere(ratios: &[Option<f64>], own: usize) -> bool {
     let others = ratios.iter().enumerate().filter(|(index, _)| *index != own);
     let others: Vec<f64> = others.filter_map(|(_, ratio)| *ratio).collect();

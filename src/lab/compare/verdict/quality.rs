@@ -9,7 +9,7 @@ use super::{ALPHA, fewest};
 /// A metric of two cells over the seeds that both have.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::compare) struct MetricOfSeeds {
-    /// A metric without a direction is never better or worse.
+    /// Whether higher or lower is better; without a direction the metric is never better or worse.
     pub direction: Direction,
     /// The largest relative difference that counts as equal.
     pub tolerance: f64,
@@ -21,9 +21,9 @@ pub(in crate::compare) struct MetricOfSeeds {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::compare) struct JudgedMetric {
     pub verdict: QualityVerdict,
-    /// The p-value of the paired sign-flip test, if there was one.
+    /// The p-value of the paired sign-flip test; `None` if no test was made.
     pub p: Option<f64>,
-    /// The same, adjusted for all tests of the call; decides.
+    /// `p` adjusted for all tests of the call to [`judge_quality`]; the verdict depends on this p-value.
     pub p_adjusted: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ impl MetricOfSeeds {
             .collect()
     }
 
-    /// The verdict that needs no test.
+    /// The verdict, if it needs no test; else `None`.
     fn untested(&self) -> Option<QualityVerdict> {
         let is_equal = |(_, before, after): &(u64, f64, f64)| {
             (after - before).abs() <= self.tolerance * before.abs()
@@ -48,7 +48,7 @@ impl MetricOfSeeds {
         }
     }
 
-    /// The verdict of a test.
+    /// The verdict by the adjusted p-value of the test and the direction of the differences.
     fn tested(&self, differences: &[f64], p_adjusted: f64) -> QualityVerdict {
         if p_adjusted > ALPHA || self.direction == Direction::None {
             return QualityVerdict::NotTold;
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn one_cell_of_many_that_differs_by_chance_is_not_told() {
         let up = metric(&shifted(0.01), Direction::Higher, 0.0);
-        // Each has another seed that falls, so that the family has six patterns of signs.
+        // In each of these six cells another seed falls, so that the family has six patterns of signs.
         let mixed = (0..6).map(|fallen| {
             let mut after = shifted(0.01);
             after[fallen] -= 0.011 + 0.001 * fallen as f64;

@@ -18,7 +18,7 @@ pub(super) const DEFAULT_THRESHOLD: f64 = 0.02;
 /// Largest distance from 1 that an interval may reach for the verdict "same", even if the detectable effect is larger.
 pub(super) const SAME_AT_MOST: f64 = 0.10;
 
-/// Column number of the random streams of verdicts, and the next of those of detectable effects; timing columns use numbers
+/// Index of the random stream of verdicts; the next index is that of detectable effects. Timing columns use indices
 /// from 0.
 pub(in crate::compare) const VERDICT_STREAM: usize = 1000;
 
@@ -60,9 +60,9 @@ pub(in crate::compare) struct Samples {
 /// The verdicts on all cells.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::compare) struct Verdicts {
-    /// One per cell, in order.
+    /// One verdict per cell, in the order of the samples.
     pub cells: Vec<Judgement>,
-    /// On the matrix; `None` with fewer than two cells whose times can be compared.
+    /// The verdict on the matrix; `None` with fewer than two cells whose times can be compared.
     pub matrix: Option<MatrixJudgement>,
     /// Runs per side needed before the verdict on a single cell can be an effect.
     pub needed_runs: usize,

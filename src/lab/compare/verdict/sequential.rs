@@ -12,7 +12,7 @@ use super::samples::{ALPHA, Samples, Verdicts, fewest, threshold};
 struct TestedRatio {
     /// Ratio of the medians.
     ratio: f64,
-    /// Anytime-valid p-value: the probability of such evidence, at any look, if there is no effect.
+    /// Anytime-valid p-value: the probability of evidence at least as strong, at any look, if there is no effect.
     p: f64,
     /// The p-value corrected for the number of cells.
     p_family: f64,
@@ -79,7 +79,8 @@ pub(super) fn judge(samples: &[Samples], manifest: Option<f64>) -> Verdicts {
     }
 }
 
-/// The fewest pairs that can show an effect in one of `cells` cells: every bet then wins the most possible.
+/// The fewest pairs that can show an effect in one of `cells` cells: the number if every pair multiplies the capital as
+/// much as possible.
 pub(super) fn fewest_pairs(cells: usize) -> usize {
     let equal = |n: usize| -> Vec<f64> { (0..n as i32).map(|n| 1e3_f64.powi(n)).collect() };
     fewest(|n| Evidence::of(&equal(n), 0.0).effect >= cells.max(1) as f64 / ALPHA)

@@ -1,5 +1,6 @@
-//! Error rates and power of verdicts on pairs that end when they are sure, over simulated sessions: log-normal times, every fiftieth
-//! run doubled, a drift of 5 %, the order within each pair by a coin, at most 20 pairs. Seeded: the same on every machine.
+//! Error rates and power of verdicts on pairs that stop as soon as their verdict is significant, over simulated
+//! sessions: log-normal times, every fiftieth run doubled, a drift of 5 %, the order within each pair by a coin, at
+//! most 20 pairs. Seeded: the same on every machine.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -28,11 +29,12 @@ fn pairs(scenario: Scenario, effect: f64, rng: &mut ChaCha8Rng) -> [Vec<f64>; 2]
     sides
 }
 
-/// Its verdict, and after how many pairs, where the pairs end as soon as they are sure.
+/// The verdict on a cell whose pairs stop as soon as it is significant, and the number of pairs; `cells` cells are
+/// compared.
 fn ended(sides: &[Vec<f64>; 2], cells: usize) -> (Verdict, usize) {
     let [before, after] = sides;
     let n = length(sides, cells);
-    // The others of the family count, whatever their runs are.
+    // The verdict depends on the number of the other cells, not on their runs: each gets one pair.
     let cell = |key: usize| {
         let n = if key == 0 { n } else { 1 };
         samples(&key.to_string(), &before[..n], &after[..n])
@@ -42,7 +44,7 @@ fn ended(sides: &[Vec<f64>; 2], cells: usize) -> (Verdict, usize) {
     (judged.cells.remove(0).verdict, n)
 }
 
-/// After how many pairs their cell ends.
+/// Number of pairs after which a cell's pairs stop.
 fn length([before, after]: &[Vec<f64>; 2], cells: usize) -> usize {
     let is_enough = |n: &usize| is_sure(&before[..*n], &after[..*n], cells, DEFAULT_THRESHOLD);
     (1..PAIRS).find(is_enough).unwrap_or(PAIRS)
@@ -81,8 +83,8 @@ fn without_an_effect_a_false_alarm_is_rare_whenever_one_looks() {
     }
 }
 
-/// A cost is judged after as many pairs as its cell's time needed. The times here are the costs, and a tenth more after, so that pairs
-/// end when chance was on the side of an effect.
+/// A cost is judged on the pairs after which the verdict on the time stopped. Here costs are the times without their
+/// effect of 10 %, so that pairs stop when chance looks like an effect on the cost.
 #[test]
 fn a_cost_without_an_effect_raises_few_alarms_where_the_time_ended_the_pairs() {
     let alarms = rate(1500, 6, |rng| {
@@ -139,8 +141,8 @@ fn no_effect_is_called_the_same_on_a_quiet_machine_and_an_effect_seldom() {
     }
 }
 
-/// That an effect is beyond the threshold is a stronger claim than "slower", and is made as seldom as promised at the threshold
-/// itself.
+/// "The effect is beyond the threshold" is a stronger claim than "slower". For an effect equal to the threshold it is
+/// made in at most 5 % of all cases, as promised.
 #[test]
 fn beyond_the_threshold_is_claimed_wrongly_as_seldom_as_promised() {
     let claimed = |effect: f64| {
@@ -183,7 +185,7 @@ fn pairs_that_cannot_show_an_effect_yet_are_too_few() {
 #[test]
 fn an_effect_below_the_threshold_is_no_verdict() {
     let before = vec![1.0; PAIRS];
-    // As often above the threshold as below it.
+    // Half of the ratios are above the threshold of 2 %, half are below.
     let after = (0..PAIRS).map(|n| [1.010, 1.028][n % 2]).collect();
     let (verdict, n) = ended(&[before, after], 1);
     assert_eq!(

@@ -179,8 +179,9 @@ fn is_effect(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Faster | Verdict::Slower)
 }
 
-/// Whether any verdict is an effect. To save time, intervals are drawn only if sizes and tests can lead to one. That changes
-/// no verdict: `properties.rs` checks that each effect has a size above its threshold and a significant test.
+/// Whether any verdict is an effect. To save time, intervals are drawn only if sizes and tests can lead to an effect.
+/// That changes no verdict: `properties.rs` checks that each effect has a size above its threshold and a significant
+/// test.
 fn alarms(cells: &[Samples]) -> bool {
     let size = |cell: &Samples| {
         let ratio = median(&cell.after).zip(median(&cell.before));
@@ -227,7 +228,7 @@ fn in_one_session_that_drifts_no_more_than_one_of_twenty_comparisons_raises_an_a
     assert!(found <= 0.05, "{found}");
 }
 
-/// The same runs in steps of 3 %, so that many are equal, as the memory of runs often is.
+/// The same runs rounded to multiples of 0.03, so that many are equal, as the memory of runs often is.
 fn in_steps(mut cells: Vec<Samples>) -> Vec<Samples> {
     for cell in &mut cells {
         for value in cell.before.iter_mut().chain(&mut cell.after) {

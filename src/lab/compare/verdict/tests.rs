@@ -117,7 +117,8 @@ fn the_values_of_an_axis_share_their_five_percent() {
             found.needed_runs,
         )
     };
-    // Six pairs of one sign: 2 / 64; as two samples 0.00216, of which twelve are within 5 %, and thirty are not.
+    // Six pairs of one sign have p = 2 / 64, and as two samples p = 0.00216. That is significant after correction for
+    // twelve comparisons, but not for thirty.
     assert_eq!(judged(1), (Some(2.0 / 64.0), Verdict::Slower, 4));
     let (p, verdict, needed) = judged(12);
     assert!(p.is_some_and(|p| (0.0259..0.026).contains(&p)), "{p:?}");
@@ -127,7 +128,7 @@ fn the_values_of_an_axis_share_their_five_percent() {
 
 #[test]
 fn needed_runs_follow_holms_first_step() {
-    // 2 / C(2n, n): 0.1 at 3, 0.0286 at 4, 0.0079 at 5, 0.00216 at 6, 0.00058 at 7.
+    // The smallest p-value, 2 / C(2n, n), is 0.1 at n = 3, 0.0286 at 4, 0.0079 at 5, 0.00216 at 6 and 0.00058 at 7.
     let needed: Vec<usize> = [1, 2, 5, 6, 8, 20, 30]
         .map(|cells| needed_runs(cells, 1))
         .to_vec();

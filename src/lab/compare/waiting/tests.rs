@@ -4,7 +4,7 @@ use super::*;
 use crate::compare::golden::main;
 use crate::compare::{Comparison, Options, Side};
 
-/// A side whose runs take so many wall seconds for six CPU seconds.
+/// A side whose runs each take `wall_s` wall seconds and six CPU seconds.
 fn side(after: bool, wall_s: f64, change: impl Fn(&mut Side)) -> Side {
     let mut side = main();
     for row in &mut side.set.blocks {
@@ -15,7 +15,7 @@ fn side(after: bool, wall_s: f64, change: impl Fn(&mut Side)) -> Side {
     side
 }
 
-/// Which sides wait, where the runs before and after take so long.
+/// Whether the side before and the side after wait, with these wall seconds per run; `None` if neither waits.
 fn found(wall_s: [f64; 2], change: impl Fn(&mut Side)) -> Option<(bool, bool)> {
     let [before, after] = wall_s;
     let sides = (side(false, before, &change), side(true, after, &change));
@@ -34,7 +34,7 @@ fn of_programs(side: &mut Side) {
 
 #[test]
 fn wall_time_far_above_cpu_time_is_told_of_its_side() {
-    // Two threads that compute, then a process that was stopped for half of its time.
+    // In 3.1 s two threads compute all the time. From 7.2 s on, a run takes 1.2 wall seconds per CPU second.
     assert_eq!(found([3.1, 6.6], as_it_is), None);
     assert_eq!(found([3.1, 7.3], as_it_is), Some((false, true)));
     assert_eq!(found([7.3, 3.1], as_it_is), Some((true, false)));

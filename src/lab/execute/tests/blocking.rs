@@ -50,7 +50,7 @@ fn signs_of_life_are_no_part_of_the_record() {
     assert_eq!(ends[0], ends[1]);
 }
 
-/// `cargo test -p fieldtrial-lab -- --ignored`
+/// Ignored by default; run with `cargo test -p fieldtrial-lab -- --ignored`.
 #[test]
 #[ignore = "takes 10 s: the parent waits that long for late output"]
 fn a_process_that_keeps_the_pipes_does_not_keep_the_parent() {

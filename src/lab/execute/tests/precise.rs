@@ -13,7 +13,8 @@ use crate::results::testing::plan;
 
 const MOST: usize = 30;
 
-/// Three cells of hidden 8, 16, 32, eight to thirty repeats; `rest` follows.
+/// A plan of three cells with hidden sizes 8, 16 and 32, each with eight to thirty repeats; `rest` is the end of the
+/// manifest.
 fn planned(rest: &str) -> (Plan, Vec<PlannedCell>) {
     let text = format!(
         r#"
@@ -59,13 +60,13 @@ fn outcome(step_ms: f64) -> RunOutcome {
     }
 }
 
-/// Step times of a cell in each block: quiet ones within 1 %, others within 20 %.
+/// Step time of a cell in a block, in ms: those of a quiet cell lie within 1 %, others within 20 %.
 fn step_ms(is_quiet: bool, block: usize) -> f64 {
     let place = (block * 7 % 5) as f64 / 4.0 - 0.5;
     10.0 * (1.0 + place * if is_quiet { 0.01 } else { 0.2 })
 }
 
-/// The number of runs of each cell, of a list of all; the cells of `quiet` have precise times.
+/// The number of runs of each cell when all blocks are listed; the cells marked in `quiet` have precise times.
 fn runs_of(planned: &(Plan, Vec<PlannedCell>), quiet: [bool; 3]) -> [usize; 3] {
     let blocks = 0..MOST;
     let jobs = blocks.flat_map(|block| (0..3).map(move |cell| (cell, block)));
@@ -110,7 +111,7 @@ fn what_is_compared_with_a_cell_that_goes_on_goes_on_too() {
     let compared = |cell: usize, other: usize| {
         let mut until = until(&treated);
         assert_ne!(cell, other);
-        // All are precise, and `other` is not.
+        // All cells except `other` have precise times.
         for (row, is_quiet) in (0..6).map(|row| (row, row != other)) {
             let spec = &treated.1[row].spec;
             for block in 0..8 {
@@ -154,7 +155,7 @@ fn an_interval_needs_six_runs_and_a_cell_that_always_fails_is_not_waited_for() {
         few.add(id(0, block), spec, outcome.status, outcome.times.as_ref());
     }
     assert!(few.needs(id(0, 8)));
-    // Times of a run that was interrupted count for nothing.
+    // Times of a run that was interrupted and resumed are not used.
     let mut resumed = outcome(10.0).times.expect("times");
     resumed.resumed_after_s = Some(1.0);
     few.add(id(0, 8), spec, Status::Done, Some(&resumed));
@@ -175,9 +176,10 @@ fn time(cv: f64, rng: &mut ChaCha8Rng) -> f64 {
     factor * (cv * normal).exp()
 }
 
-/// The true median of such times: the 50 % of all are this many of those that are not doubled.
+/// The true median of such times. Doubled times lie above it, so it is the quantile 0.5 / 0.98 of the times that are
+/// not doubled.
 fn true_median(cv: f64) -> f64 {
-    // Φ(z) = 0.5 / 0.98.
+    // z with Φ(z) = 0.5 / 0.98.
     (cv * 0.025_584).exp()
 }
 
@@ -202,7 +204,7 @@ fn coverage(cv: f64, from: usize, width: f64, cells: u64) -> (f64, f64) {
     (held as f64 / cells as f64, runs as f64 / cells as f64)
 }
 
-/// The table of docs/comparing.md: `cargo test --release -p fieldtrial-lab coverage -- --ignored --nocapture`.
+/// Computes the table of docs/comparing.md: `cargo test --release -p fieldtrial-lab coverage -- --ignored --nocapture`.
 #[test]
 #[ignore = "2,000 cells a line: a minute with --release"]
 fn coverage_of_intervals_that_are_stopped_by_width() {

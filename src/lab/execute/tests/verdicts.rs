@@ -143,7 +143,7 @@ fn a_verdict_is_asked_for_after_every_epoch_until_one_ends_the_run() {
         &mut |event| {
             if let RunEvent::RunEnded { job, outcome } = event {
                 let values = &job.trial.as_ref().unwrap().info.values;
-                // The source fills them in before the sink sees the outcome.
+                // The source fills in the values before the sink sees the outcome.
                 assert_eq!(values, &[Some(0.5)]);
                 ends.push((outcome.status, outcome.epochs.len()));
             }

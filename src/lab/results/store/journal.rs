@@ -352,7 +352,7 @@ fn lock(file: &File, path: &Path) -> Result<Option<String>, ResultsError> {
     }
 }
 
-/// A line of another version is refused instead of skipped: skipping would repeat its run.
+/// Refuses a line of another version instead of skipping it: skipping would repeat its run.
 fn check_version(path: &Path, line: &[u8]) -> Result<(), ResultsError> {
     #[derive(Deserialize)]
     struct Version {

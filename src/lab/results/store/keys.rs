@@ -28,7 +28,7 @@ pub struct RunKeys {
     pub numeric_class: Arc<str>,
     /// Measurement conditions.
     pub conditions: Arc<Conditions>,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,

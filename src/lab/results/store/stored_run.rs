@@ -96,7 +96,8 @@ impl StoredRun {
             .collect()
     }
 
-    /// Shares with another run of its cell equal parts in memory: a repeated run has the same facts as the first.
+    /// Shares memory with another run of the cell where both have equal parts: a repeated run has the same facts as the
+    /// first.
     pub(super) fn share_with(&mut self, other: &Self) {
         share(&mut self.keys.cell_hash, &other.keys.cell_hash);
         share(&mut self.keys.code_hash, &other.keys.code_hash);
@@ -134,7 +135,7 @@ impl StoredRun {
         }
     }
 
-    /// Whether a run that ended with this status under the limits `own` would end with it under `limits` too.
+    /// Whether a run that ended with this status under the limits `own` would end with the same status under `limits`.
     pub fn ends_same(status: Status, own: &LimitsSpec, limits: &LimitsSpec) -> bool {
         match status {
             Status::Timeout => limits.time == own.time && limits.silence == own.silence,

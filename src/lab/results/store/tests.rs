@@ -109,12 +109,12 @@ fn a_damaged_file_is_treated_as_absent_and_listed() {
     assert!(Store::open(folder.path()).unwrap().damaged().is_empty());
 }
 
-/// Number of files that were set aside.
+/// Number of files that were moved to `damaged/`.
 fn damaged_files(results: &Path) -> usize {
     entries(&results.join(".store/damaged")).unwrap().len()
 }
 
-/// The only stored run of a results folder.
+/// The file of the only stored run of a results folder.
 fn file_of_run(results: &Path) -> PathBuf {
     let cell = entries(&results.join(".store/runs")).unwrap().remove(0);
     entries(&cell).unwrap().remove(0)
@@ -146,7 +146,7 @@ fn one_changed_digit_of_a_record_is_noticed() {
     assert!(store.runs_of(A).is_empty() && store.code_parts(CODE).is_none());
     assert_eq!(store.damaged(), [code, file]);
     assert_eq!(damaged_files(folder.path()), 2);
-    // Both are stored again as if they had never been there.
+    // Both files are treated as absent, so that their content can be stored again.
     store.put(run(A, 1)).unwrap();
     store.put_code(CODE, parts.clone()).unwrap();
     drop(store);
@@ -214,7 +214,7 @@ fn an_image_is_found_by_a_digest_and_by_no_path() {
     let store = Store::open(folder.path()).unwrap();
     fs::write(folder.path().join("secret.png"), b"png").unwrap();
     assert_eq!(store.sample("../../secret"), None);
-    // Bytes that are not those of the name: the image is damaged.
+    // The digest of the content is not that of the file name: the image is damaged.
     let digest = "0123456789abcdef";
     fs::write(
         folder.path().join(format!(".store/samples/{digest}.png")),

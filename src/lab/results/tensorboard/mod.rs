@@ -87,7 +87,8 @@ fn write_scalars(out: &mut impl Write, run: RunScalars<'_>) -> io::Result<()> {
     write(out, (seconds, step.saturating_sub(1)), &at_the_end(run))
 }
 
-/// Missing and non-finite values are left out: `TensorBoard` would draw them at 0.
+/// Writes the values of a step as one event. Missing and non-finite values are left out: `TensorBoard` would draw them
+/// at 0.
 fn write<T: AsRef<str>>(
     out: &mut impl Write,
     (seconds, step): (f64, u64),
@@ -120,7 +121,7 @@ fn at_the_end(run: RunScalars<'_>) -> Vec<(String, Option<f64>)> {
     let mut values: Vec<(String, Option<f64>)> = metrics.collect();
     if let Some(times) = run.times {
         let phases = &times.phases;
-        // A program does not report every time.
+        // A program of the user may leave out times.
         let is_whole = !times.are_reported_by_program();
         let times = [
             ("throughput/samples_per_s", times.samples_per_s),

@@ -69,7 +69,8 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// CRCs are stored rotated with a constant added, because a plain CRC over data that contains CRCs is weak.
+/// A CRC as the format stores it: rotated, with a constant added, because a plain CRC over data that contains CRCs is
+/// weak.
 fn masked(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }

@@ -14,7 +14,7 @@ use crate::search::{Ending, Record};
 
 const HISTORIES: &[u8] = include_bytes!("../../../../tests/reference/search/pruners.jsonl.gz");
 
-/// A study; the fields are explained in the generator.
+/// A recorded study; `tests/reference/search/pruners.py` explains the fields.
 #[derive(Deserialize)]
 struct History {
     pruner: PrunerSpec,
@@ -228,14 +228,14 @@ fn a_rung_counts_all_that_reached_it() {
         record(0, Ending::Done(vec![1.0]), &[(0, 9.0), (1, 3.0), (2, 2.0)]),
         record(1, Ending::Pruned, &[(0, 9.0), (1, 4.0)]),
         record(2, Ending::Failed, &[(0, 9.0), (1, 2.0)]),
-        // The rung is not reached yet.
+        // This trial has not reached the rung.
         record(3, Ending::Failed, &[(0, 0.1)]),
     ];
-    // Of 2, 3, 3.5, 4 two pass.
+    // Of the values 2, 3, 3.5 and 4, the best two pass.
     let verdict = judge(&halving(), &past, &[(0, 9.0), (1, 3.5)]).expect("ends");
     assert_eq!((verdict.threshold, verdict.trials), (3.0, vec![0, 1, 2]));
     assert_eq!(judge(&halving(), &past, &[(0, 9.0), (1, 3.0)]), None);
-    // The second rung: of 2 and 2.5 one passes. The reported value counts, not the best so far.
+    // At the second rung, one of the values 2 and 2.5 passes. The reported value counts, not the best so far.
     let verdict = judge(&halving(), &past, &[(1, 1.0), (2, 2.5)]).expect("ends");
     assert_eq!(
         (verdict.value, verdict.threshold, verdict.trials),
@@ -245,7 +245,7 @@ fn a_rung_counts_all_that_reached_it() {
 
 #[test]
 fn a_pruned_trial_counts_at_the_rungs_up_to_the_one_that_it_did_not_pass() {
-    // Its only report reached the rungs 0, 1 and 2 at once; it was pruned at the first.
+    // The only report of trial 1 reached the rungs 0, 1 and 2 at once; the trial was pruned at the first.
     let past = [
         record(0, Ending::Done(vec![1.0]), &[(1, 1.0), (2, 5.0), (4, 5.0)]),
         record(1, Ending::Pruned, &[(4, 3.0)]),

@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_least_crowded_of_a_front_are_kept_and_its_ends_first() {
-        // A line; the second and third point are close together.
+        // Points on a line; the second and third are close together.
         let values: Vec<Vec<f64>> = [0.0, 1.0, 1.5, 5.0, 10.0]
             .iter()
             .map(|x| vec![*x, 10.0 - x])

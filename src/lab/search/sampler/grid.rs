@@ -1,4 +1,4 @@
-//! Every combination, in order.
+//! The grid sampler: every combination of values, in order.
 
 use crate::plan::search::{Point, Space};
 

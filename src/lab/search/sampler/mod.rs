@@ -72,10 +72,11 @@ impl Sampler {
         }
     }
 
-    /// The point of trial `number` of study `study`, based on the trials `past` (those that may be known, by number). It is none
-    /// of `before`, the points of all earlier trials; `None` if there is no other.
+    /// The point of trial `number` of study `study`, based on the trials `past` (those that may be known, by number).
+    /// It differs from all points in `before`, those of all earlier trials; `None` if no such point is found.
     ///
-    /// Where the sampler's point was proposed before, it tries again with other random numbers; then any other point is drawn.
+    /// Where the sampler's point was proposed before, it tries again with other random numbers; then any other point is
+    /// drawn.
     pub fn propose(
         &self,
         space: &Space,

@@ -1,4 +1,4 @@
-//! The non-dominated sorting genetic algorithm II.
+//! The non-dominated sorting genetic algorithm II (NSGA-II).
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -155,14 +155,14 @@ mod tests {
             ended(Ending::Done(vec![1.0]), 4),
         ];
         assert_eq!(numbers(&past, 2), [1.0, 4.0]);
-        // Where they count, trials 1 and 2 are a generation, and 3 and 4.
+        // Where failed trials count, trials 1 and 2 form a generation, and so do trials 3 and 4.
         let of_two = |past| parents(past, FailedTrials::Worst, 2).len();
         assert_eq!([of_two(&past[..3]), of_two(&past)], [1, 2]);
     }
 
     #[test]
     fn a_child_has_what_exists_at_it_and_nothing_else() {
-        // Of those that always exist, children get a new combination without a mutation.
+        // Three parameters are always active, so that children get new combinations without a mutation.
         let always = [float(0.0, 1.0), float(0.0, 1.0), float(0.0, 1.0)];
         let first = [choice(2), float(0.0, 1.0), float(0.0, 1.0)];
         let space = space(first.into_iter().chain(always));

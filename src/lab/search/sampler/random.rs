@@ -1,4 +1,4 @@
-//! Independent draws.
+//! The random sampler: independent draws.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

@@ -1,4 +1,4 @@
-//! Low-discrepancy points.
+//! The Sobol sampler: low-discrepancy points.
 
 use rand::RngCore;
 

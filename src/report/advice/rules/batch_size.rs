@@ -3,7 +3,7 @@
 use crate::base::units::human;
 use crate::report::advice::line::Line;
 use crate::report::advice::recommendation::{Predicted, Recommendation};
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 use crate::report::judged::plain;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
@@ -19,7 +19,7 @@ pub(super) const SETTING: &str = "train.batch-size";
 /// Smallest predicted ratio of throughputs for which a larger size is recommended.
 const NEXT: f64 = 1.05;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let along = study.along(SETTING);
     let speeds: Vec<(f64, f64)> = along
         .iter()
@@ -69,14 +69,14 @@ pub(super) fn fit(along: &[(f64, &Cell<'_>)]) -> Option<Line> {
 }
 
 /// Whether an epoch has at least `size` samples; a batch cannot be larger than the data.
-pub(super) fn fits(study: &Study<'_, '_>, size: f64) -> bool {
+pub(super) fn fits(study: &WorkGroup<'_, '_>, size: f64) -> bool {
     let facts = study.cells.iter().flat_map(|cell| cell.facts());
     let most = facts.map(|facts| facts.samples / facts.epochs.max(1) as u64);
     most.max().is_some_and(|most| most as f64 >= size)
 }
 
 fn proposed(
-    study: &Study<'_, '_>,
+    study: &WorkGroup<'_, '_>,
     line: &Line,
     speeds: &[(f64, f64)],
     (from, to): (f64, f64),

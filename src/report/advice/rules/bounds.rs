@@ -2,7 +2,7 @@
 
 use crate::base::units::human;
 use crate::report::advice::recommendation::{Predicted, Recommendation};
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
 
@@ -25,7 +25,7 @@ const OPTIMIZER: f64 = 0.1;
 const LOSS_PHASE: usize = 3;
 const OPTIMIZER_PHASE: usize = 5;
 
-pub(super) fn find_loss(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find_loss(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let share = share(study.anchor, LOSS_PHASE)?;
     if share < LOSS {
         return None;
@@ -63,7 +63,7 @@ fn loss_ms(cell: &Cell<'_>) -> Option<f64> {
     over_runs(cell, |times| Some(times.phases.loss_ms))
 }
 
-pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find_optimizer(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let share = share(study.anchor, OPTIMIZER_PHASE)?;
     if share < OPTIMIZER {
         return None;

@@ -2,7 +2,7 @@
 
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::Recommendation;
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 
 use super::values::{amdahl, best_measured, percent, share};
 
@@ -15,7 +15,7 @@ pub(super) const ABOUT_PRECISION: &str = "On a GPU, recommends the measured arit
 const DEVICE: &str = "train.device";
 const PRECISION: &str = "train.precision";
 
-pub(super) fn find_device(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find_device(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     needs_gpu(study)?;
     let why = "The best of the measured devices.";
     best_measured(
@@ -27,7 +27,7 @@ pub(super) fn find_device(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> 
     )
 }
 
-pub(super) fn find_precision(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find_precision(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     needs_gpu(study)?;
     if study.setting(study.anchor, DEVICE) != "cuda" {
         return None;
@@ -51,8 +51,8 @@ pub(super) fn find_precision(study: &Study<'_, '_>) -> Option<Vec<Recommendation
     }])
 }
 
-/// `Some(())` if the machine has a GPU.
-fn needs_gpu(study: &Study<'_, '_>) -> Option<()> {
+/// `Some(())` if the machine that the anchor was measured on has a GPU, else `None`.
+fn needs_gpu(study: &WorkGroup<'_, '_>) -> Option<()> {
     let id = &study.anchor.timing?.env_id;
     let environment = study.view.set.environments.get(id)?;
     let devices = environment.must_match.get("devices")?;

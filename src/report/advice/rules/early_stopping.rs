@@ -7,7 +7,7 @@ use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::{EarlyStoppingSpec, PredictedColumn};
 use crate::report::advice::recommendation::{Predicted, Recommendation};
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 use crate::report::view::Cell;
 
 use super::values::{epochs, percent};
@@ -26,9 +26,10 @@ const PATIENCE: [usize; 7] = [3, 5, 10, 15, 20, 30, 50];
 /// Largest fraction of the epochs left after stopping for which a test is worthwhile.
 const LEFT: f64 = 0.9;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let anchor = study.anchor;
-    // A program that is not given the setting would not stop.
+    // Nothing is recommended if early stopping is on already, or to a program of the user, which this setting would not
+    // stop.
     if anchor.is_of_command || !study.setting(anchor, SETTING).is_null() {
         return None;
     }

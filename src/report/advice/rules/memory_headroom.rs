@@ -4,7 +4,7 @@ use crate::base::units::{human, human_bytes};
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::line::Line;
 use crate::report::advice::recommendation::{Predicted, Recommendation};
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 use crate::report::sections::cost::is_on_gpu;
 use crate::report::timing::timing_value;
 
@@ -18,7 +18,7 @@ pub(super) const ABOUT: &str = "Recommends twice the largest measured batch size
 /// Fraction of the machine's memory that a cell may use.
 const USABLE: f64 = 0.8;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     if is_on_gpu(study.view, study.anchor) {
         return None;
     }

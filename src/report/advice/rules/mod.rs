@@ -13,7 +13,7 @@ mod values;
 mod workers;
 
 use super::recommendation::Recommendation;
-use super::study::Study;
+use super::study::WorkGroup;
 pub(super) use values::WORTH;
 
 /// A rule, as `fieldtrial list rules` shows it.
@@ -24,13 +24,13 @@ pub struct Rule {
     /// What the rule recommends and when, with its thresholds.
     pub about: &'static str,
     /// Finds the changes that the rule proposes for a study; `None` if it does not apply.
-    pub(super) find: fn(&Study<'_, '_>) -> Option<Vec<Recommendation>>,
+    pub(super) find: fn(&WorkGroup<'_, '_>) -> Option<Vec<Recommendation>>,
 }
 
 const fn rule(
     id: &'static str,
     about: &'static str,
-    find: fn(&Study<'_, '_>) -> Option<Vec<Recommendation>>,
+    find: fn(&WorkGroup<'_, '_>) -> Option<Vec<Recommendation>>,
 ) -> Rule {
     Rule { id, about, find }
 }

@@ -6,7 +6,7 @@ use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Predicted, Recommendation};
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 use crate::report::timing::timing_value;
 
 use super::WORTH;
@@ -20,7 +20,7 @@ pub(super) const ABOUT: &str = "Where starting and stopping workers every epoch 
 const WORKERS: &str = "loader.workers";
 const PERSISTENT: &str = "loader.persistent";
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let anchor = study.anchor;
     let workers = study.number(anchor, WORKERS).unwrap_or(0.0);
     if workers == 0.0 || study.setting(anchor, PERSISTENT) == true {

@@ -1,10 +1,10 @@
-//! `switches`: recommends `torch.compile`, autocast, channels-last and pinned memory to programs that have a parameter which
-//! turns it on.
+//! `switches`: recommends `torch.compile`, autocast, channels-last and pinned memory to programs that have a parameter
+//! which turns it on.
 
 use serde_json::Value;
 
 use crate::report::advice::recommendation::Recommendation;
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 use crate::report::sections::difference::part;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
@@ -30,7 +30,7 @@ struct Role {
     reasoning: &'static str,
 }
 
-/// `torch.compile` shortens forward and backward; so do the roles below that take these fields by `..COMPILE`.
+/// `torch.compile` shortens forward and backward; roles below that contain `..COMPILE` shorten the same phases.
 const COMPILE: Role = Role {
     name: "compile",
     words: "Forward and backward take",
@@ -64,7 +64,7 @@ const ROLES: [Role; 4] = [
     },
 ];
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let (view, anchor) = (study.view, study.anchor);
     let roles = part(view, anchor, "model.roles").and_then(Value::as_object);
     let roles = roles?;

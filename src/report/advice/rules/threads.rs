@@ -5,7 +5,7 @@ use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::effect::paired;
 use crate::report::advice::line::Line;
 use crate::report::advice::recommendation::{Predicted, Recommendation};
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 use crate::report::view::Cell;
 
 use super::values::{best_measured, measured_here, over_runs};
@@ -22,7 +22,7 @@ const NEXT: f64 = 1.05;
 /// Fraction of the throughput that fewer threads must keep.
 const KEPT: f64 = 0.95;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let others = study.others(SETTING);
     let all = others.iter().copied().chain([study.anchor]);
     let mut measured: Vec<(f64, &Cell<'_>)> = all
@@ -49,7 +49,7 @@ fn threads(cell: &Cell<'_>) -> Option<f64> {
 
 /// Proposes as many threads as the machine has cores, if that is more than was measured.
 fn all_cores(
-    study: &Study<'_, '_>,
+    study: &WorkGroup<'_, '_>,
     measured: &[(f64, &Cell<'_>)],
     own: f64,
 ) -> Option<Recommendation> {
@@ -76,7 +76,11 @@ fn all_cores(
 }
 
 /// Proposes the smallest measured number of threads that keeps the throughput.
-fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<Recommendation> {
+fn fewer(
+    study: &WorkGroup<'_, '_>,
+    measured: &[(f64, &Cell<'_>)],
+    own: f64,
+) -> Option<Recommendation> {
     let mut less = measured.iter().filter(|(threads, _)| *threads < own);
     let (cell, found) = less.find_map(|(_, cell)| {
         let found = paired(cell, study.anchor, COLUMN)?;

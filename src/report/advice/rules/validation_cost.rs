@@ -3,7 +3,7 @@
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Predicted, Recommendation};
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 use crate::report::timing::timing_value;
 
 use super::WORTH;
@@ -21,12 +21,12 @@ const SHORTEST: f64 = 1.0;
 /// Intervals between validations, in epochs, that are tried.
 const EVERY: [usize; 5] = [2, 5, 10, 20, 50];
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let anchor = study.anchor;
     let validation = over_runs(anchor, |times| Some(times.validation_s));
     let (validation, epochs) = (validation?, epochs(anchor)?);
     let total = timing_value(anchor, "total_s")?;
-    // A program that is not given the setting validates when it wants to.
+    // `None` if the command line of a program does not contain the setting: it decides itself when to validate.
     let every = study.number(anchor, SETTING);
     let every = every.or((!anchor.is_of_command).then_some(1.0))? as usize;
     let share = validation / total;

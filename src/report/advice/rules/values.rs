@@ -6,7 +6,7 @@ use crate::event::RunTimes;
 use crate::plan::PredictedColumn;
 use crate::report::advice::effect::{Measured, paired};
 use crate::report::advice::recommendation::{Predicted, Recommendation};
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 use crate::report::number::fixed;
 use crate::report::sections::phases::breakdown;
 use crate::report::view::Cell;
@@ -50,7 +50,7 @@ pub(super) fn measured_here(found: &Measured, column: PredictedColumn) -> String
 /// Proposes the change to the cell among `others` with the best measured `column`, if the improvement is at least
 /// [`WORTH`]; the measurement is its prediction.
 pub(super) fn best_measured<'a>(
-    study: &Study<'_, 'a>,
+    study: &WorkGroup<'_, 'a>,
     setting: &'static str,
     column: PredictedColumn,
     others: &[&Cell<'a>],

@@ -3,7 +3,7 @@
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::Recommendation;
-use crate::report::advice::study::Study;
+use crate::report::advice::study::WorkGroup;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
 
@@ -21,7 +21,7 @@ const WAITING: f64 = 0.05;
 /// training still waited for 0.009 to 0.013 ms until a batch was handed over (`reports/digits/blocks.csv`).
 const HANDING_OVER_MS: f64 = 0.01;
 
-pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let anchor = study.anchor;
     let (workers, waiting) = (study.number(anchor, SETTING)?, share(anchor, 0)?);
     if waiting < WAITING {
@@ -38,7 +38,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Option<Vec<Recommendation>> {
     more(study, workers, waiting).map(|proposed| vec![proposed])
 }
 
-fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<Recommendation> {
+fn more(study: &WorkGroup<'_, '_>, workers: f64, waiting: f64) -> Option<Recommendation> {
     let anchor = study.anchor;
     let wait = timing_value(anchor, "loader_wait_s")?;
     // A program reports how long it waits for data, but not how long its workers compute; without workers both are

@@ -1,4 +1,4 @@
-//! What a test measured replaces what was predicted, and what it refuted or left unclear is not proposed again.
+//! Tests: measured effects replace predicted ones, and refuted or unclear changes are not recommended again.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use super::super::next::prediction;
 use super::*;
 use crate::results::testing::{assert_begins, assert_says};
 
-/// Results that test every recommendation of `set`: the one of the batch size on cells that were measured, each predicted
-/// to be `low` to 3 times as fast; the others on cells that `is_measured` says.
+/// Results that test every recommendation of `set`. That of the batch size is tested on measured cells, with a
+/// predicted ratio of 2.5 (`low` to 3); the others on measured cells only if `is_measured`.
 fn followed(set: &ResultSet, low: f64, is_measured: bool) -> ResultSet {
     let advice_data = AdviceData::of(&View::of(set)).recommendations;
     assert!(advice_data.iter().any(|one| one.rule == "batch-size"));
@@ -38,7 +38,7 @@ fn followed(set: &ResultSet, low: f64, is_measured: bool) -> ResultSet {
     next
 }
 
-/// The same cells with everything that a manifest says of one, so that `next.toml` can be written.
+/// The same cells with complete specifications, so that `next.toml` can be written.
 fn in_full(mut set: ResultSet) -> ResultSet {
     let whole = searched(ONE).plan.cells.remove(0).spec;
     for cell in &mut set.plan.cells {
@@ -55,7 +55,7 @@ fn in_full(mut set: ResultSet) -> ResultSet {
     set
 }
 
-/// The page of results after those of their test are there.
+/// The report's page of `set` when the results `next`, which test its recommendations, exist.
 fn page(root: &Path, set: &ResultSet, next: &ResultSet) -> String {
     let folder = root.join("reports/followed");
     write(&folder, set).expect("writes");

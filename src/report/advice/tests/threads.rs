@@ -1,4 +1,4 @@
-//! `threads`: what the rule says of measured numbers of threads, and that it says nothing of one alone.
+//! Tests of the rule `threads`: several measured numbers of threads, and a single one.
 
 use super::*;
 
@@ -26,8 +26,8 @@ fn one_measured_number_of_threads_gives_no_recommendation_of_another() {
     }
 }
 
-/// The golden set whose cells have 1 thread in place of no workers and 2 in place of some, and steps of `step_ms` of that
-/// number; cells of `threads` are where advice starts.
+/// The golden results with 1 thread in cells without workers and 2 threads in the others; a step takes
+/// `step_ms(threads)` milliseconds. The baseline is a cell with `threads` threads.
 fn of_threads(threads: usize, step_ms: impl Fn(f64) -> f64) -> ResultSet {
     let number = |workers: f64| if workers > 0.0 { 2 } else { 1 };
     let workers = if threads > 1 { 4 } else { 0 };

@@ -1,4 +1,4 @@
-//! Cells on several data: baselines of each, and targets that are logarithms in some.
+//! Tests of cells with different data: baselines of each dataset, and targets that some cells learn as logarithms.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::results::{BaselineRow, ResultSet};
 
 const AROUND: [f64; 5] = [0.0, 0.01, 0.02, 0.03, 0.04];
 
-/// Two cells, the first with the higher metric, on these data.
+/// Two cells on these data, of which the first has the higher metric.
 fn two(metric: &str, data: [Value; 2]) -> ResultSet {
     let mut set = with_accuracy(&[0.9, 0.8].map(|least| AROUND.map(|more| least + more)));
     for (cell, data) in set.plan.cells.iter_mut().zip(data) {
@@ -53,7 +53,7 @@ fn the_best_cell_is_judged_by_the_baselines_on_its_own_data() {
     assert_says(&told, on_own);
     set.baselines.reverse();
     assert_eq!(text(&set), told);
-    // Without rows of its own there is nothing to judge by.
+    // Without baselines on its own rows a cell is not compared with baselines.
     set.baselines
         .retain(|row| row.cell != set.plan.cells[0].key);
     assert!(!text(&set).contains("Baselines"), "{}", text(&set));

@@ -1,4 +1,4 @@
-//! Cells are tested by what both have: runs of equal session and block, values of equal seeds.
+//! Tests: cells are compared by what both have: runs of equal session and block, facts of equal seeds.
 
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn runs_that_only_one_cell_has_are_not_in_the_test() {
     let (first, repeated) = (set.plan.cells[0].key.clone(), set.plan.cells[1].key.clone());
     set.blocks
         .retain(|run| run.key == repeated || run.block < 6);
-    // The machine became slower when the first cell was measured already.
+    // The machine became slower at block 6, when the first cell had all of its runs already.
     for run in set.blocks.iter_mut().filter(|run| run.block >= 6) {
         run.times_mut().expect("times").samples_per_s = 60.0;
     }

@@ -1,4 +1,4 @@
-//! What each part of `report.answer` says of planted results.
+//! Tests: the sentences of each part of `report.answer` about constructed results.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{answer, timed};
 use crate::results::testing::{assert_begins, assert_ends, assert_says};
 use crate::results::{self, ResultSet};
 
-/// What an answer says where `parts` is asked for.
+/// The sentences of the answer if the manifest asks for `parts`.
 fn told(mut set: ResultSet, parts: &Value) -> Vec<String> {
     set.plan.report = json!({ "answer": parts });
     answer(&set).sentences
@@ -31,7 +31,7 @@ fn along_an_axis_each_value_stands_against_the_first_with_a_verdict() {
              Mann–Whitney, Holm)."
         ]
     );
-    // The cells' own ten-thousandths are no effect.
+    // Equal times; their noise of about 0.01 % is no effect.
     let idle = told(four([100.0, 100.0, 200.0, 200.0]), &parts);
     assert_says(&idle[0], "in none of 2 pairs of cells shown to differ");
     let few = timed(4, 2, |_| 100.0);
@@ -71,7 +71,7 @@ fn a_treatment_that_gains_nothing_is_told_so() {
         &gains[0],
         "workers 4 has 0.500× the step time (0.500–0.500)",
     );
-    // Where cells differ in more, pairs of them do not.
+    // The cells differ in two axes, but the two cells of a pair only in one.
     let pairs = told(four([100.0, 50.0, 200.0, 100.0]), &parts);
     assert_begins(&pairs[0], "workers 4 instead of 0: 2.00×");
 }
@@ -80,7 +80,8 @@ fn a_treatment_that_gains_nothing_is_told_so() {
 fn equal_quality_is_a_loss_that_all_reach_or_there_is_none() {
     let parts = json!([{ "fastest-at-equal": "best_loss" }]);
     let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
-    // The first reaches the 0.6 of the second in the second of its four epochs, the second in its third.
+    // The second cell's best loss is 0.6. The first cell reaches it in the second of its four epochs, the second cell
+    // in its third.
     for (key, losses) in [(0, [0.9, 0.6, 0.5, 0.45]), (1, [0.95, 0.7, 0.6, 0.65])] {
         let key = set.plan.cells[key].key.clone();
         for row in set.epochs.iter_mut().filter(|row| row.key == key) {
@@ -101,7 +102,7 @@ fn equal_quality_is_a_loss_that_all_reach_or_there_is_none() {
              needs longer (n = 6, Mann–Whitney, Holm)."
         ]
     );
-    // One that never falls below the loss before training reaches nothing.
+    // A cell whose loss never falls below the loss before training reaches no target.
     let key = set.plan.cells[1].key.clone();
     for row in set.epochs.iter_mut().filter(|row| row.key == key) {
         row.epoch.validation.insert("val_loss".into(), Some(1.2));

@@ -10,7 +10,8 @@ use crate::report::view::View;
 use crate::results::testing::{assert_begins, assert_says};
 use crate::results::{self, BlockRow, CellInfo, ResultSet};
 
-/// Six seeds of two treatments, equally fast, with the accuracies and best losses of the second; the first has 0.9 and 0.1.
+/// Six seeds of two treatments, equally fast, with the accuracies and best losses of the second; the first has 0.9 and
+/// 0.1.
 fn treated(accuracy: f64, loss: f64) -> ResultSet {
     let mut set = timed(2, 6, |_| 100.0);
     set.plan.compare = json!({"treatment": "workers"});
@@ -47,7 +48,7 @@ fn quality_is_always_told_beside_the_time_of_treatments() {
         &none,
         " in step time or validation accuracy (n = 6, Mann–Whitney, Holm; metrics by sign flips over seeds).",
     );
-    // A loss that differs is told, although the accuracy decides.
+    // A difference of the loss is told, although the accuracy decides.
     let loss = told(&treated(0.9, 0.3));
     assert_says(
         &loss,
@@ -62,11 +63,11 @@ fn quality_is_always_told_beside_the_time_of_treatments() {
         &better,
         "workers 4 has validation accuracy 0.9505 (0.9500–0.9510), better",
     );
-    // The metric that the manifest names judges a gain.
+    // The metric that the manifest names decides whether a treatment is a gain.
     let mut asked = treated(0.95, 0.1);
     asked.plan.report = json!({"answer": ["test_accuracy", {"gain": "workers"}]});
     assert_says(told(&asked), "workers 4 has test accuracy 0.0505");
-    // What cannot be compared is said.
+    // The answer says what cannot be compared.
     let mut other = treated(0.95, 0.1);
     other.runs[7].facts.as_mut().expect("facts").samples += 1;
     assert_says(
@@ -80,7 +81,7 @@ fn a_ratio_of_treatments_is_the_one_of_their_comparison() {
     let mut set = timed(2, 6, |cell| [100.0, 150.0][cell]);
     set.plan.compare = json!({"treatment": "workers"});
     set.plan.report = json!({});
-    // Other work, as the treatment sets it: a ratio of times is that of the treatments.
+    // The treatment changes the work; its effect is the ratio of the times nevertheless.
     set.plan.cells[1].work_signature = "another".into();
     for (place, run) in set.blocks.iter_mut().enumerate() {
         let times = run.times_mut().expect("a measured run");
@@ -98,7 +99,7 @@ fn a_ratio_of_treatments_is_the_one_of_their_comparison() {
         first,
         format!("workers 4 has {value}× the step time ({low}–{high})"),
     );
-    // The step time is named, so its ratio is told, although a step has ten times as many samples.
+    // The manifest asks for the step time, so its ratio is told, although a step has ten times as many samples.
     let mut asked = set.clone();
     asked.plan.cells[1].spec["train"]["batch-size"] = json!(10 * 8);
     asked.plan.report = json!({"answer": [{"gain": "workers"}, "step_ms"]});

@@ -19,8 +19,8 @@ pub(crate) struct SingleChange<'v, 'a> {
     pub(crate) with: CellInView<'v, 'a>,
 }
 
-/// Removes comparisons whose changes are all contained in those of a larger comparison; that one shows them as factors
-/// measured alone.
+/// Removes comparisons whose changes are all contained in those of a larger comparison; the larger one shows them as
+/// factors measured alone.
 pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
     let changes: Vec<Vec<&SpecChange>> = comparisons.iter().map(all_changes).collect();
     let is_part = |own: &Vec<&SpecChange>| {

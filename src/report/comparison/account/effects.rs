@@ -24,7 +24,7 @@ messages! {
 
 /// A pair of cells that differs in several factors, with the effect of each.
 pub(crate) struct FactorEffects<'v, 'a> {
-    /// Each factor, with the cells that differ only in it, if there are any.
+    /// Each factor, with two cells that differ only in this factor; `None` if there are none.
     pub(crate) factors: Vec<(Factor, Option<SingleChange<'v, 'a>>)>,
     key: &'a str,
 }

@@ -56,7 +56,7 @@ messages! {
     phase_other() = "other" | "Rest";
 }
 
-/// The section; `None` if no cell has phases on both sides.
+/// The section on phases; `None` if no cell has phases on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let has_phases =

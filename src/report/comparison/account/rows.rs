@@ -35,15 +35,15 @@ pub(crate) enum RatioTest {
     Equal,
     /// The test shows no direction; contains the adjusted p-value.
     Open(f64),
-    /// Too few pairs of runs for the test to show a direction at all; contains how many can.
+    /// Too few pairs of runs for the test to show a direction at all; contains how many pairs it needs.
     Few(usize),
     /// Times of two sessions: the test does not account for differences between sessions.
     Sessions,
     Untested,
 }
 
-/// The ratio of a figure, `after ÷ before`: as computed by the comparison, if it has this figure; `None` where the cells
-/// are not comparable.
+/// The ratio of a figure, `after ÷ before`: as computed by the comparison, if it has this figure; `None` where the
+/// cells are not comparable.
 pub(crate) fn ratio_of(matched: &MatchedCells<'_, '_>, figure: &Figure) -> Option<Ratio> {
     let pair = matched.pair;
     let of_blocks = || {
@@ -55,7 +55,7 @@ pub(crate) fn ratio_of(matched: &MatchedCells<'_, '_>, figure: &Figure) -> Optio
     ratio.filter(|_| is_comparable(pair))
 }
 
-/// What the test of a figure's ratio shows; `tests` is the number of figures and cells that are told together.
+/// What the test of a figure's ratio shows; `tests` is the number of figures and cells that are reported together.
 fn tested(
     matched: &MatchedCells<'_, '_>,
     figure: &Figure,

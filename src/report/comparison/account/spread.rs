@@ -61,8 +61,8 @@ pub(in crate::report) fn quotient(medians: &[f64]) -> f64 {
     medians[1] / medians[0]
 }
 
-/// P-value of one of `tests` tests over the blocks that both cells have, adjusted for all of them (Bonferroni): of the
-/// sign-flip test, or where the pairs are too few for it, of Mann–Whitney, as for verdicts.
+/// P-value over the blocks that both cells have: of the sign-flip test, or of Mann–Whitney if there are too few pairs,
+/// as for verdicts; adjusted for `tests` tests (Bonferroni).
 pub(super) fn p_value(before: &Runs, after: &Runs, tests: usize) -> Option<f64> {
     let pairs = before
         .iter()
@@ -112,7 +112,8 @@ fn of_medians(
     Some(statistic(&medians))
 }
 
-/// The random stream depends on `label` alone, so that intervals do not influence each other.
+/// The 2.5 % and 97.5 % quantiles of `statistic` over resampled rows. The random stream depends on `label` alone, so
+/// that intervals do not influence each other.
 fn resampled(
     label: &str,
     rows: &[Vec<f64>],

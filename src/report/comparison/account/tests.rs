@@ -1,4 +1,4 @@
-//! Sections on scripted results: every figure against its value by hand.
+//! Tests of the sections on scripted results: every figure against a value computed by hand.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use crate::report::table::{Row, Table};
 use crate::results::ResultSet;
 use crate::results::testing::assert_begins;
 
-/// The sections of the scripted results, from before to after, in English; several tests look at them.
+/// The sections of the scripted results, from before to after, in English; computed once for several tests.
 fn whole() -> &'static [Section] {
     static SECTIONS: OnceLock<Vec<Section>> = OnceLock::new();
     SECTIONS.get_or_init(|| sections(&results(), "before", "after"))
@@ -59,12 +59,12 @@ fn names(table: &Table) -> Vec<&str> {
     rows.map(|row| &*row.fields[0].text).collect()
 }
 
-/// The texts of a row behind its name.
+/// The texts of the row that begins with `name`, without that name.
 fn texts<'t>(table: &'t Table, name: &str) -> Vec<&'t str> {
     row(table, name).texts().split_off(1)
 }
 
-/// The number behind a field of a row.
+/// The unrounded number of the field with index `place` in the row `name`.
 fn value(table: &Table, name: &str, place: usize) -> f64 {
     row(table, name).fields[place].value.expect("a number")
 }
@@ -197,7 +197,7 @@ fn what_was_measured_on_neither_side_has_no_row() {
     let names = names(table(&all, "summary"));
     assert!(!names.contains(&"verification and selection"), "{names:?}");
     assert!(!names.contains(&"validation, whole run"), "{names:?}");
-    // What needs cells that nobody ran says nothing.
+    // A section about cells that do not exist is left out.
     let nothing = ["search"];
     assert!(all.iter().all(|section| !nothing.contains(&&*section.id)));
 }

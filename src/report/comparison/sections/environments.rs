@@ -16,7 +16,7 @@ messages! {
     info() = "for information" | "zur Kenntnis";
 }
 
-/// The section; `None` if no field differs.
+/// The section on environments; `None` if no field differs.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let differing = scene.comparison.environment.fields.iter().map(|field| {

@@ -56,7 +56,8 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     })
 }
 
-/// Operation, calls, FLOPs, tensors, bytes and kernels: one value where it did not change, `before → after` where it did.
+/// Operation, calls, FLOPs, tensors, bytes and kernels: one value where it did not change, `before → after` where it
+/// did.
 fn fields_of(change: &WorkChange) -> Vec<Entry> {
     let entry = |before: u64, after: u64, show: fn(u64) -> String| {
         let text = if before == after {

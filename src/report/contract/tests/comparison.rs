@@ -1,4 +1,4 @@
-//! The pages of a comparison keep the contract, and each rule fails where a violation is planted.
+//! Tests: the pages of a comparison satisfy the rules, and each rule fails for a planted violation.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ fn report(of: &Comparison, language: Language) -> ComparisonReport {
     ComparisonReport::of(std::slice::from_ref(of), language)
 }
 
-/// Violations of one rule in every language, of reports that were tampered with.
+/// Numbers of violations of one rule in reports that `plant` changed, one for each language.
 fn broken(rule: &str, own: Option<&Path>, plant: &dyn Fn(&mut ComparisonReport)) -> [usize; 2] {
     let (_, check) = RULES
         .iter()
@@ -38,7 +38,7 @@ fn caught_in(rule: &str, plant: impl Fn(&mut ComparisonReport)) {
     assert!(found.iter().all(|count| *count > 0), "{rule}: {found:?}");
 }
 
-/// A template in which `from` became `to`.
+/// Replaces `from` by `to` in a user's copy of a template; asserts that the rule notices.
 fn caught_in_template(rule: &str, file: &str, from: &str, to: &str) {
     let own = planted_template(file, from, to);
     let found = broken(rule, Some(own.path()), &|_| {});

@@ -53,7 +53,7 @@ fn r10_extrapolation() {
         plant(&mut table.columns[last], &mut table.rows[0].fields[last]);
         assert!(!broken("R10", &Subject::with(&set, &planted, None)).is_empty());
     }
-    // Two sizes have no error, so nothing is carried on.
+    // A fit to two sizes has no error estimate, so nothing is extrapolated.
     set.plan.cells.truncate(2);
     let report = Report::of(&set);
     let scaling = report.shown("scaling");
@@ -150,7 +150,7 @@ fn r16_cost() {
     let mut set = ddpm();
     set.plan.cost = serde_json::json!({ "core-hour": 0.05 });
     assert_eq!(broken("R16", &Subject::of(&set)), [""; 0]);
-    // A report of the runs that are done only, held against all of them.
+    // A report of only the finished runs, checked against all runs.
     let mut done = set.clone();
     done.blocks.retain(|run| run.status == Status::Done);
     assert!(done.blocks.len() < set.blocks.len());
@@ -188,7 +188,7 @@ fn r18_only_the_data() {
     let (honest, turned) = (Report::of(&ddpm()), Report::of(&turned));
     assert_eq!(honest, turned);
     assert_eq!(texts(&honest), texts(&turned));
-    // A section that walked over a hash map would be seen.
+    // The check notices a section that iterates over a hash map.
     let unordered = || {
         let map: HashMap<usize, usize> = (0..64).map(|i| (i, i)).collect();
         let mut report = honest.clone();

@@ -1,4 +1,4 @@
-//! What a search's page says of cores and speed-up, and its answer where nothing has a value.
+//! Tests: what a search's page says of cores and speed-up, and its answer if no trial has a value.
 
 use super::*;
 use crate::plan::search::TrialInfo;
@@ -7,7 +7,7 @@ use crate::results::timings;
 
 #[test]
 fn core_time_is_no_more_than_the_cores_have_within_the_makespan() {
-    // Four trials of a thread each at one time, on two cores.
+    // Four concurrent trials with one thread each, on two cores.
     let report = Report::of(&searched(ONE));
     let method = report.themes.iter().find(|theme| theme.id == "method");
     let points = &method.expect("a theme").sections[0].points;

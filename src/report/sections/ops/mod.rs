@@ -36,7 +36,7 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
 fn note(all: &[Profiled<'_, '_>], fastest: &Profiled<'_, '_>) -> String {
     let first = fastest.records.first();
     let steps = first.map_or(0, |record| record.profiled_steps);
-    // An observed program takes steps of its own for it.
+    // The profile of an observed program is of its ordinary steps; other models run extra steps for it.
     let steps = if fastest.cell.is_of_command {
         count(steps, "step")
     } else {
@@ -104,7 +104,7 @@ fn table(
         totals.push(Total::sum(format!("{} more", rest.len()), &rest));
     }
     let [data, between] = profiled.residuals();
-    // A program without a loader of PyTorch waits for none.
+    // A program without PyTorch's `DataLoader` has no time of waiting for data.
     let data = (data.time_ms() != 0.0).then_some(("waiting for data", data));
     let named = data.into_iter().chain([("residual", between)]);
     totals.extend(named.map(|(name, total)| Total {
@@ -182,7 +182,7 @@ fn calls(a_step: f64) -> String {
     }
 }
 
-/// The first names of a list, as text.
+/// The first three names of a list and the number of the others, as text; a dash for an empty list.
 fn listed(names: &[String]) -> String {
     match &*some_of(names, 3, ", ") {
         "" => "–".to_owned(),

@@ -29,7 +29,7 @@ pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     let names: BTreeSet<&String> = rows.flat_map(|row| row.epoch.validation.keys()).collect();
     let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
     let train = plot(view, "train_loss", &[], &|epoch| epoch.train_loss);
-    // The metric that decides first, then the loss; the tables have the last values of the others.
+    // The deciding metric comes first, then the loss; tables show the last values of all other metrics.
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let deciding = quality::column(view, &cells);
     let mut others = without_twins(view, &names);

@@ -39,7 +39,7 @@ pub(crate) fn deciding(
     row: impl Fn(usize) -> String,
 ) -> Option<PlotContext> {
     let mut drawing = Drawing::of(view, measure, cells);
-    // They are drawn in the order of `cells`, without those that have no value.
+    // Cells are drawn in the order of `cells`, without those that have no value.
     let mut places = cells.iter().enumerate();
     for one in &mut drawing.cells {
         let place = places.find(|(_, cell)| std::ptr::eq(**cell, one.cell));
@@ -129,7 +129,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
 
     fn over(&self, axis: usize) -> PlotContext {
         let on_axis = self.cells.iter().filter(|one| one.at(axis).is_some());
-        // A line is the cells that differ only in the axis.
+        // A line connects the cells that differ only in the axis.
         let mut lines = grouped(on_axis, |one| self.view.name(one.cell, Some(axis)));
         let all = lines.len();
         let mut rest = Vec::new();
@@ -178,7 +178,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
     }
 
     fn caption(&self) -> String {
-        if self.measure.is_clock {
+        if self.measure.is_per_run {
             format!("Measured: medians over runs{}.", whiskers(self.view))
         } else if self.cells.iter().any(|one| one.runs.len() > 1) {
             "Measured: medians over seeds; whiskers: range of the seeds; dots: the seeds."
@@ -215,7 +215,8 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         Series::of(&name, points)
     }
 
-    /// The plot by cell: a row for each cell, the best first; only the best of many. `None` without cells.
+    /// The plot by cell: a row for each cell, the best first; if there are many cells, only the best. `None` without
+    /// cells.
     fn by_cell(&self) -> Option<PlotContext> {
         if self.cells.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Images: where their channels are, how they are scaled and changed.
+//! Tests of image arrays: position of the channels, scaling, augmentation.
 
 use super::super::super::{ImageSize, Normalisation, testing};
 use super::*;
@@ -20,7 +20,7 @@ fn channels_are_found_by_the_shape() {
     let (_folder, spec) = folder(&npy("|u1", &[2, 3, 2, 4], &pixels), &y, settings);
     let (form, features, ..) = all(&spec);
     assert_eq!(form, image(2, 4, 3));
-    // The three values of the first pixel, then of the second.
+    // Red, green and blue of the first pixel, then of the second.
     assert_eq!(features[..6], [0, 8, 16, 1, 9, 17].map(value));
     assert_eq!(features[24..27], [24, 32, 40].map(value));
     assert_eq!(

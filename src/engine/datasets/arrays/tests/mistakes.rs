@@ -1,9 +1,10 @@
-//! What is wrong with files, shapes and settings.
+//! Tests of the messages about wrong files, shapes and settings.
 
 use super::*;
 use crate::testing::{assert_begins, assert_says};
 
-/// What plan says without folders; a run says it, too, or a part of it.
+/// The planner's message, without the folder's path. Checks that opening the dataset gives this message or a part of
+/// it.
 fn message(spec: &ArraysSpec) -> String {
     let error = facts(spec).unwrap_err().to_string();
     let opened = spec.open(Seed(1)).err().unwrap().to_string();
@@ -16,7 +17,7 @@ fn message(spec: &ArraysSpec) -> String {
     error.replace(&format!("{}/", folder.display()), "")
 }
 
-/// What is said of an `x` that is wrong, beside an `y` of two rows.
+/// The message about an invalid array `x`, beside a valid `y` of two rows.
 fn of_x(x: &[u8], settings: &str) -> String {
     let (_folder, spec) = folder(x, &ints([0, 1]), settings);
     let text = message(&spec);
@@ -119,7 +120,7 @@ fn damaged_archives_are_sentences() {
         assert_says(&text, "not a `.npz` file, a ZIP archive of `.npy` files: ");
     }
     let mut other = whole.clone();
-    // The last byte of `x`: its checksum is another.
+    // Changes a byte of the last value of `x`, so that its checksum is wrong.
     let place = whole
         .windows(4)
         .position(|four| four == 2.0_f32.to_le_bytes())

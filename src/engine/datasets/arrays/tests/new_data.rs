@@ -1,4 +1,4 @@
-//! Arrays that a trained model has not seen.
+//! Tests of new arrays for a trained model.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::super::super::DatasetSpec;
 use super::super::super::testing::new_data;
 use super::*;
 
-/// The rows of `path` after training on `spec`: features, numbers, classes.
+/// Features, numeric targets and classes of the new data `path`, for a model trained on `spec`.
 fn rows(spec: &ArraysSpec, path: &Path, wants_target: bool) -> Result<[Vec<f32>; 3], String> {
     let kind = DatasetSpec::Arrays(spec.clone());
     let found = new_data(&kind, path, wants_target);
@@ -30,7 +30,7 @@ fn new_rows_are_prepared_like_the_training_rows() {
     let bytes = npz(&[("x", &x), ("y", &y)], CompressionMethod::Deflated);
     fs::write(&archive, bytes).unwrap();
     assert_eq!(rows(&spec, &archive, true).unwrap(), with_targets);
-    // Of rows, another type of numbers will do.
+    // Rows of numbers may have another numeric type than the training rows.
     let whole = folder.path().join("whole.npy");
     fs::write(&whole, npy("|u1", &[1, 2], &[0, 1])).unwrap();
     assert_eq!(rows(&spec, &whole, false).unwrap()[0], with_targets[0][..2]);

@@ -1,4 +1,4 @@
-//! A table in several files.
+//! Tests of a table in several files.
 
 use std::fs;
 
@@ -7,10 +7,10 @@ use tempfile::TempDir;
 use super::super::super::testing::age;
 use super::super::super::{CsvGuess, FilePaths, FingerprintCache};
 use super::super::tests::{columns, features, table};
-use super::super::{CsvSpec, RowsSpec};
+use super::super::{CsvSpec, TableSplitSpec};
 use crate::base::Seed;
 
-/// The table of `path`, in a folder that has these files.
+/// A folder with these files (name, content), and a table that consists of the files `path`.
 fn of(files: &[(&str, &str)], path: &[&str]) -> (TempDir, CsvSpec) {
     let (folder, mut spec) = table("");
     for (name, text) in files {
@@ -22,7 +22,7 @@ fn of(files: &[(&str, &str)], path: &[&str]) -> (TempDir, CsvSpec) {
     (folder, spec)
 }
 
-/// The mistake, without the folder.
+/// The planner's error message, without the folder's path.
 fn message(folder: &TempDir, spec: &CsvSpec) -> String {
     let error = spec.facts(&mut FingerprintCache::default()).unwrap_err();
     let folder = format!("{}/", folder.path().display());
@@ -51,9 +51,9 @@ fn rows_follow_in_the_order_of_the_files_whose_columns_may_be_in_any_order() {
         "b/part-2.csv:1",
     ];
     assert_eq!(sources, expected.map(str::to_owned));
-    let guess = CsvGuess::of(&spec.path, &[]).unwrap();
+    let guess = CsvGuess::of(&spec.path, true, &[]).unwrap();
     assert_eq!((guess.rows, guess.targets), (4, vec!["y".to_owned()]));
-    // The order of a list is that of its rows.
+    // Rows follow the order in which the list names the files.
     spec.path = ["b/part-2.csv", "a/part-1.csv"]
         .map(|name| _folder.path().join(name))
         .into_iter()
@@ -75,7 +75,7 @@ fn headers_that_differ_are_named_with_their_files_and_columns() {
         ("4.csv", "y,a\n1,2\n"),
     ];
     let (folder, mut spec) = of(&files, &["*.csv"]);
-    // Written by `of` for tables in one file.
+    // `of` also writes this file, which the pattern `*.csv` would match.
     fs::remove_file(folder.path().join("table.csv")).unwrap();
     assert_eq!(
         message(&folder, &spec),
@@ -83,7 +83,7 @@ fn headers_that_differ_are_named_with_their_files_and_columns() {
          `2.csv`: lacks `b`; has `c` instead; `3.csv`: has `d` as well; `4.csv`: lacks `b`"
     );
     spec.path = FilePaths::from(folder.path().join("1.csv"));
-    spec.split = Some(toml::from_str::<RowsSpec>("test = [\"1.csv\", \"4.csv\"]").unwrap());
+    spec.split = Some(toml::from_str::<TableSplitSpec>("test = [\"1.csv\", \"4.csv\"]").unwrap());
     assert_eq!(
         message(&folder, &spec),
         "`1.csv` has the header that all files of the table need, which is not so in `4.csv`: lacks `b`"
@@ -174,7 +174,7 @@ fn held_out_rows_may_be_in_several_files_too() {
     );
     assert_eq!(features(&open, &[2, 5]), [5.0, 1.0]);
     assert_eq!(open.dataset.source(2), "held/v.csv:0");
-    // As a checkpoint and a plan file have it.
+    // Serialised as in a checkpoint and a plan file.
     let text = serde_json::to_string(&spec).unwrap();
     assert!(text.contains("\"validation\":\"held/*.csv\""), "{text}");
     assert_eq!(serde_json::from_str::<CsvSpec>(&text).unwrap(), spec);

@@ -9,10 +9,10 @@ use super::super::Size;
 const SHARES: [f64; 2] = [0.02, 0.33];
 /// Smallest and largest ratio of height to width.
 const RATIOS: [f64; 2] = [0.3, 3.3];
-/// Largest number of attempts until a rectangle is smaller than the image in both directions.
+/// Largest number of attempts to draw a rectangle that is smaller than the image in both directions.
 const TRIES: usize = 10;
 
-/// A part of an image.
+/// A rectangular part of an image, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rectangle {
     top: usize,
@@ -21,7 +21,7 @@ pub(super) struct Rectangle {
 }
 
 impl Rectangle {
-    /// A random rectangle with `probability`; none if ten attempts are larger than the image.
+    /// With `probability` a random rectangle; otherwise, and if ten attempts are larger than the image, `None`.
     ///
     /// The fraction of the area is uniform in 0.02 … 0.33, the logarithm of height / width is uniform in ln 0.3 … ln
     /// 3.3.
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn sides_are_torchvisions() {
-        // T.RandomErasing.get_params(torch.zeros(1, H, W), (0.02, 0.33), (0.3, 3.3)) of torchvision 0.29 where torch.empty(1).uniform_
-        // is the share, then the logarithm of the ratio
+        // T.RandomErasing.get_params(torch.zeros(1, H, W), (0.02, 0.33), (0.3, 3.3)) of torchvision 0.29, with its
+        // calls of torch.empty(1).uniform_ replaced: the first returns the share, the second the logarithm of the ratio
         let cases = [
             ((24, 32), 0.02, 1.0, Some((4, 4))),
             ((24, 32), 0.33, 3.3, None),
@@ -102,7 +102,8 @@ mod tests {
 
     #[test]
     fn the_erased_share_has_torchvisions_moments() {
-        // t = T.RandomErasing(p=1.0); shares of zeros in 20,000 times t(torch.ones(1, 16, 24)): mean 0.1686, deviation 0.0883
+        // Of 20,000 times T.RandomErasing(p=1.0)(torch.ones(1, 16, 24)), the share of zeros has mean 0.1686, deviation
+        // 0.0883
         let (image, mut rng) = (size(16, 24), ChaCha8Rng::seed_from_u64(5));
         let mut shares = Vec::new();
         for _ in 0..4000 {
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!(count(0.0), 0);
         let drawn = count(0.25);
         assert!((430..570).contains(&drawn), "{drawn}");
-        // Smaller than one pixel is only a rectangle of none.
+        // In an image of one pixel, only a rectangle without pixels can be drawn.
         let mut features = vec![1.0; 3];
         for _ in 0..50 {
             if let Some(drawn) = Rectangle::draw(1.0, size(1, 1), &mut rng) {

@@ -113,7 +113,7 @@ fn resizing_is_pillows() {
     assert_eq!(resized.pixels, expected);
 }
 
-/// At most one step of brightness from Pillow's, which rounds between its two passes in another order.
+/// Checks that pixels differ by at most 1 from Pillow's, which rounds between its two passes in another order.
 fn assert_near(image: &Image, expected: &[u8]) {
     assert_eq!(image.pixels.len(), expected.len());
     let pairs = image.pixels.iter().zip(expected);
@@ -186,7 +186,7 @@ fn further_changes_alter_none_of_the_first() {
     }
 }
 
-/// `im.convert("L")`.
+/// The grey version of [`image`]: `im.convert("L")`.
 fn grey() -> Image {
     image().into_channels(1)
 }
@@ -242,11 +242,11 @@ fn crops_are_torchvisions() {
         let expected: Vec<u8> = numbers(expected);
         let draw = drawn(|draw| (draw.crop, draw.padding) = (crop, 2));
         assert_eq!(draw.cropped(grey()).pixels, expected, "{crop:?}");
-        // The same of every channel.
+        // All channels of a colour image are cropped alike.
         let luma = draw.cropped(image()).into_channels(1);
         assert_eq!(luma.pixels, expected, "{crop:?}");
     }
-    // Padding that is wider than the image.
+    // The padding is wider than the image.
     let draw = drawn(|draw| (draw.crop, draw.padding) = ([18, 0], 9));
     assert_eq!(draw.cropped(grey()).pixels, [0; 20]);
 }

@@ -4,7 +4,7 @@ use super::super::pixels::{Image, luma};
 use super::Draw;
 
 impl Draw {
-    /// Flip, rotation, brightness, contrast, in this order.
+    /// Applies flip, rotation, brightness and contrast, in this order.
     #[expect(
         clippy::float_cmp,
         reason = "exactly 0 or 1 changes nothing and is left out"
@@ -63,7 +63,8 @@ fn rotate<const C: usize>(image: &Image, degrees: f64) -> Image {
     Image { pixels, ..*image }
 }
 
-/// Floor of `x` in two's complement. `f64::floor` would be two calls of the C library per pixel on x86-64 without SSE 4.1.
+/// Floor of `x`; a negative one becomes a large number (two's complement). `f64::floor` would be two calls of the C
+/// library per pixel on x86-64 without SSE 4.1.
 #[inline]
 fn floor(x: f64) -> usize {
     let cut = x as i64;
@@ -83,7 +84,7 @@ fn blend(image: &mut Image, base: f32, factor: f32) {
     }
 }
 
-/// Mean of the luma of all pixels, rounded: Pillow's `convert("L")` and its mean.
+/// Mean luma of all pixels, rounded: the mean of Pillow's `convert("L")`.
 fn mean_grey(image: &Image) -> f32 {
     let pixels = image.pixels.chunks_exact(image.channels);
     let sum: u64 = pixels.map(|pixel| u64::from(luma(pixel))).sum();

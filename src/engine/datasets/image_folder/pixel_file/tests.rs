@@ -15,7 +15,7 @@ const SMALL: Form = Form {
     ..WHOLE
 };
 
-/// Two images, old enough for a change to show in their modification times.
+/// Two image files, written so long ago that every change alters their modification times.
 fn images(folder: &Path) -> Vec<PathBuf> {
     let path = |name: &str| folder.join(name);
     let written = [("a.png", [1, 2, 3]), ("b.png", [4, 5, 6])].map(|(name, color)| {
@@ -31,7 +31,7 @@ fn write_image(path: &Path, color: [u8; 3]) {
     age(path, 60);
 }
 
-/// The only file in the cache.
+/// All files in the cache folder.
 fn kept(cache: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(cache).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()

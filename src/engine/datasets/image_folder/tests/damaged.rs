@@ -1,4 +1,4 @@
-//! Images that cannot be decoded.
+//! Tests of images that cannot be decoded.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::super::*;
 use super::splits::{images, message, sizes};
 use crate::datasets::testing::age;
 
-/// Five images of which `a/1.png` ends in the middle and `b/2.png` is none, written a minute ago.
+/// Five images, written a minute ago: `a/1.png` is truncated, `b/2.png` is no image, the others are valid.
 fn with_damage() -> (tempfile::TempDir, ImageFolderSpec) {
     let names = ["a/0.png", "a/1.png", "b/0.png", "b/1.png", "b/2.png"];
     let (folder, mut spec) = images(&names);
@@ -24,7 +24,7 @@ fn with_damage() -> (tempfile::TempDir, ImageFolderSpec) {
 fn damaged_images_are_in_no_split_of_planner_and_run() {
     let (_folder, spec) = with_damage();
     assert_eq!(sizes(&spec, 0.0), [vec![0, 1, 2], vec![], vec![]]);
-    // The second time, both know it already.
+    // The second time, the run reads its cached result.
     assert_eq!(sizes(&spec, 0.0), [vec![0, 1, 2], vec![], vec![]]);
     let open = spec.open(Seed(1), 0.0).unwrap();
     assert_eq!(open.dataset.labels(), [0, 1, 1]);

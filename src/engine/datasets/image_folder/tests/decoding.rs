@@ -1,4 +1,4 @@
-//! Pictures as cameras store them, and values of 16 bits.
+//! Tests of EXIF orientations and of 16-bit values.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::super::orientation::Orientation;
 use super::super::pixels::Image;
 use super::*;
 
-/// EXIF data with one entry, the orientation; `from PIL import Image; e = Image.Exif(); e[0x112] = 6; e.tobytes()[6:]` is that of 6.
+/// EXIF data with one entry, the orientation; for 6 as Pillow's `e = Image.Exif(); e[0x112] = 6; e.tobytes()[6:]`.
 fn exif(orientation: u8) -> Vec<u8> {
     let mut data = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\0\0\0\0\0\0\0".to_vec();
     data[19] = orientation;
@@ -39,7 +39,7 @@ fn decoded(bytes: &[u8], channels: usize, is_upright: bool) -> Image {
     decode(&path, decoding).unwrap()
 }
 
-/// A grey PNG with an orientation.
+/// A grey PNG with this EXIF orientation.
 fn oriented((width, height): (u32, u32), orientation: u8, pixels: &[u8]) -> Vec<u8> {
     let mut info = png::Info::with_size(width, height);
     info.exif_metadata = Some(Cow::Owned(exif(orientation)));

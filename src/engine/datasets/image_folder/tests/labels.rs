@@ -1,4 +1,4 @@
-//! Labels of images in a CSV file.
+//! Tests of labels in a CSV file.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::testing::{assert_ends, assert_says};
 
 const FILES: [&str; 4] = ["0.png", "1.png", "more/2.png", "more/3.png"];
 
-/// A folder with four images and `labels.csv`.
+/// A folder with four images and a file `labels.csv` with this text.
 fn labelled(text: &str) -> (tempfile::TempDir, ImageFolderSpec) {
     let (folder, mut spec) = images(&FILES);
     fs::write(folder.path().join("labels.csv"), text).unwrap();

@@ -1,4 +1,4 @@
-//! Splits by folders.
+//! Tests of folders that are splits.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::super::*;
 use super::{grey, spec};
 use crate::datasets::testing;
 
-/// Folders with a grey image of 8 × 8 pixels for each name.
+/// A folder with a grey image of 8 × 8 pixels for each of these names.
 pub(super) fn images(names: &[&str]) -> (TempDir, ImageFolderSpec) {
     let folder = tempfile::tempdir().unwrap();
     for name in names {
@@ -20,7 +20,7 @@ pub(super) fn images(names: &[&str]) -> (TempDir, ImageFolderSpec) {
     (folder, spec)
 }
 
-/// The splits, which have the sizes that the plan knows.
+/// The rows of the training, validation and test split. Checks that their numbers are those that the planner reports.
 pub(super) fn sizes(spec: &ImageFolderSpec, fraction: f64) -> [Vec<u32>; 3] {
     let facts = spec.facts(fraction, &mut FingerprintCache::default());
     let facts = facts.unwrap();
@@ -50,7 +50,7 @@ fn folders_named_after_splits_are_the_splits() {
     ];
     let (folder, spec) = images(&names);
     assert!(spec.splits_itself());
-    // There is a folder to validate on, from which no share is taken.
+    // A folder is the validation split, so the fraction of 0.5 has no effect.
     assert_eq!(sizes(&spec, 0.5), [vec![0, 1, 2], vec![3], vec![4]]);
     let open = spec.open(Seed(1), 0.0).unwrap();
     assert_eq!(open.dataset.class_names(), ["a", "b"]);
@@ -75,7 +75,7 @@ fn without_a_folder_to_validate_on_a_share_of_the_training_rows_is_taken() {
     let [train, validation, test] = sizes(&spec, 0.5);
     assert_eq!((train.len(), validation.len(), test), (2, 2, vec![4]));
 
-    // `train` alone, and `test` alone, are classes.
+    // `train` without another folder for a split, and `test` without `train`, are classes.
     for name in ["test", "train"] {
         fs::rename(folder.path().join(name), folder.path().join("other")).unwrap();
         let open = spec.open(Seed(1), 0.0).unwrap();

@@ -11,9 +11,9 @@ use super::surface::Point;
 /// A defect of a surface, completely inside the image.
 #[derive(Debug)]
 pub(super) enum Defect {
-    /// Grooves that shine, or are dull.
+    /// Grooves that are shiny or dull.
     Scratches { lines: Vec<Line>, tone: f64 },
-    /// Dark, jagged, branching.
+    /// Dark, jagged lines that branch.
     Crack(Vec<Line>),
     /// Holes with a rim.
     Pits { holes: Vec<Blob>, noise: Noise },
@@ -31,7 +31,7 @@ pub(super) enum Defect {
     },
 }
 
-/// A line whose width changes along it.
+/// A polyline of points `[x, y, width]`.
 #[derive(Debug)]
 pub(super) struct Line(Vec<[f64; 3]>);
 
@@ -51,7 +51,7 @@ impl Blob {
         }
     }
 
-    /// Distance from the centre in radii, with a border of irregularity `ragged`.
+    /// Distance of (x, y) from the centre, in radii. Noise of amplitude `ragged` makes the border irregular.
     fn distance(&self, x: f64, y: f64, noise: Noise, ragged: f64) -> f64 {
         let (dx, dy) = (x - self.x, y - self.y);
         let bend = ragged * noise.octaves(x * 2.2 / self.radius, y * 2.2 / self.radius, 3);
@@ -80,7 +80,7 @@ impl Line {
         Self(points.collect())
     }
 
-    /// A random walk around one direction.
+    /// A random walk of `steps` steps around the angle `direction`; it gets thinner along its way.
     fn jagged(
         rng: &mut ChaCha8Rng,
         start: [f64; 2],
@@ -186,7 +186,7 @@ impl Defect {
         }
     }
 
-    /// Applies the defect to a point.
+    /// Applies the defect to `point`, which is at (x, y).
     pub(super) fn change(&self, x: f64, y: f64, point: &mut Point) {
         match self {
             Self::Scratches { lines, tone } => {
@@ -220,7 +220,7 @@ impl Defect {
     }
 }
 
-/// Number of points of a crack of this width: a thicker crack is shorter.
+/// Number of steps of a crack of this width: a thicker crack has fewer.
 fn rng_steps(width: f64) -> u32 {
     if width > 0.7 { 10 } else { 13 }
 }

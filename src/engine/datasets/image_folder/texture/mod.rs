@@ -82,7 +82,7 @@ impl Light {
         }
     }
 
-    /// Shaded colour of a point with this slope.
+    /// Colour of `point` at (x, y) with this slope under the light.
     fn shade(&self, point: &Point, slope: [f64; 2], x: f64, y: f64) -> [f64; 3] {
         let normal = unit([-slope[0], -slope[1], 1.0]);
         let diffuse = self.diffuse * dot(normal, self.direction).max(0.0);
@@ -112,7 +112,7 @@ impl Scene {
         point
     }
 
-    /// Shades a grid finer than the pixels, and averages (supersampling).
+    /// Renders an image: shades a grid finer than the pixels, and averages (supersampling).
     fn picture(&self, size: usize) -> Image {
         let side = size * OVERSAMPLING;
         let unit = UNITS / side as f64;
@@ -144,7 +144,7 @@ impl Scene {
         self.expose(&sums, size)
     }
 
-    /// Sums of samples to bytes, with the sensor's grain.
+    /// Converts the sums over each pixel's samples to bytes, with the sensor's grain.
     fn expose(&self, sums: &[[f64; 3]], size: usize) -> Image {
         let samples = (OVERSAMPLING * OVERSAMPLING) as f64;
         let mut pixels = Vec::with_capacity(sums.len() * 3);

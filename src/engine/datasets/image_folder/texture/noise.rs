@@ -1,4 +1,4 @@
-//! [`Noise`]: smooth random functions of a point; random numbers and steps.
+//! [`Noise`]: smooth random functions of a point; also random numbers and smooth steps.
 
 use rand::{Rng, RngCore};
 use rand_chacha::ChaCha8Rng;
@@ -30,7 +30,7 @@ impl Noise {
         2.0 * self.hash(x as i64, y as i64) - 1.0
     }
 
-    /// Uniform from 0 to 1 at a lattice point.
+    /// The random number at a lattice point, uniform from 0 to 1.
     ///
     /// # Source
     /// The finalizer of `SplitMix64` (Steele, Lea & Flood 2014).
@@ -69,8 +69,8 @@ impl Noise {
         1.5 * sum / total
     }
 
-    /// Distances to the nearest and second nearest of scattered points (about one per unit), and a random number of the
-    /// nearest.
+    /// Distances from (x, y) to the nearest and second nearest of random points (one in each unit square), and a random
+    /// number that belongs to the nearest point.
     ///
     /// # Source
     /// Worley 1996.

@@ -10,9 +10,9 @@ use super::noise::{Noise, between, step};
 pub(super) struct Point {
     /// Height in units of the image (40 wide).
     pub(super) height: f64,
-    /// Reflected shares of red, green and blue.
+    /// Fractions of red, green and blue light that are reflected.
     pub(super) colour: [f64; 3],
-    /// Factor of the material's gloss.
+    /// Factor by which the material's gloss is multiplied.
     pub(super) gloss: f64,
 }
 
@@ -26,7 +26,7 @@ enum Material {
     Granite,
 }
 
-/// A material with colour, rotation and scale.
+/// A material with random colour, rotation and scale.
 #[derive(Debug)]
 pub(super) struct Surface {
     material: Material,
@@ -178,7 +178,7 @@ impl Surface {
         (height, self.colour.map(|c| c * tone))
     }
 
-    /// Growth rings, bent, with fibres along `u`.
+    /// Height and colour of wood: bent growth rings, with fibres along `u`.
     fn wood(&self, u: f64, v: f64) -> (f64, [f64; 3]) {
         let bend = 3.2 * self.noise.octaves(u * 0.035, v * 0.07, 2);
         let ring = (v + bend) / self.pattern;

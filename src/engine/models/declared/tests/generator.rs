@@ -8,10 +8,10 @@ use super::*;
 /// Largest number of parameters, so that hundreds of models take seconds.
 const MOST_PARAMETERS: usize = 8_000;
 
-/// Most FLOP of a sample.
+/// Largest number of FLOPs of a sample.
 const MOST_FLOPS: f64 = 400_000.0;
 
-/// What the models read, and learn.
+/// Forms of features and targets for which models are generated.
 pub(super) const DATA: [(Features, Target); 4] = [
     (
         Features::Image(ImageSize {
@@ -42,7 +42,7 @@ pub(super) const DATA: [(Features, Target); 4] = [
     ),
 ];
 
-/// A model as written in a manifest, and its layers.
+/// A model as written in a manifest, and its expanded layers.
 pub(super) struct Generated {
     pub(super) text: String,
     pub(super) layers: Vec<Layer>,
@@ -67,7 +67,8 @@ pub(super) fn generate(rng: &mut impl Rng, (features, target): (Features, Target
     last.unwrap()
 }
 
-/// The model of `items` and one of the ends that fit, with the form before that end; `None` if none fits.
+/// The model of `items` and a random output layer that fits, with the form before that layer; `None` if none fits or
+/// the model is too large.
 fn closed(
     rng: &mut impl Rng,
     items: &[String],
@@ -96,7 +97,7 @@ fn closed(
     })
 }
 
-/// The manifest with the parameters and blocks that the layers name.
+/// A manifest with these layers, and with the parameters and blocks that they name.
 fn manifest(layers: &str) -> String {
     let parameters = [
         ("width", "4"),
@@ -170,7 +171,7 @@ fn item(rng: &mut impl Rng, form: Form, depth: usize) -> String {
     }
 }
 
-/// An item whose result has the form of its input.
+/// A random item whose output has the form of its input.
 fn keeping(rng: &mut dyn rand::RngCore, form: Form, depth: usize) -> String {
     const ANY: [&str; 12] = [
         "\"relu\"",

@@ -1,4 +1,4 @@
-//! What holds for every declared model, shown for 200 random ones.
+//! Properties of every declared model, tested with 200 random ones.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -22,7 +22,7 @@ struct Case {
     model: Network<TestDevice>,
 }
 
-/// A random model, its values after one step of training, so that running statistics are some batch's.
+/// Random model `number`, whose running statistics were updated by one batch.
 fn case(number: u64) -> Case {
     let mut rng = ChaCha8Rng::seed_from_u64(number);
     let data = DATA[number as usize % DATA.len()];
@@ -47,7 +47,7 @@ fn case(number: u64) -> Case {
 }
 
 impl Case {
-    /// Samples of the batch.
+    /// The inputs of these samples of the batch.
     fn input(&self, samples: Range<usize>) -> Input<TestDevice> {
         let form = Form::of(self.features).unwrap();
         let len = form.len();
@@ -62,7 +62,7 @@ impl Case {
         Input { x, ids }
     }
 
-    /// With the same masks of dropout every time.
+    /// A recording pass with the same dropout masks every time.
     fn training_pass(&self) -> Pass<TestDevice> {
         Pass::recording(&self.device).with_dropout(ChaCha8Rng::seed_from_u64(self.number))
     }
@@ -73,7 +73,8 @@ impl Case {
         y.to_host(&self.device).unwrap()
     }
 
-    /// The result in training, and the gradients of its mean squared difference to `target`, in the order of the weights.
+    /// The output in training, and the gradients of its mean squared difference to `target`, in the order of the
+    /// parameters.
     fn trained(&mut self, target: &[f32]) -> (Vec<f32>, Vec<Vec<f32>>) {
         let mut pass = self.training_pass();
         let y = self
@@ -96,7 +97,7 @@ impl Case {
         (values, gradients)
     }
 
-    /// The same loss in 64 bits.
+    /// The mean squared difference of the output in training to `target`, computed in 64 bits.
     fn loss(&mut self, target: &[f32]) -> f64 {
         let mut pass = self.training_pass();
         let y = self
@@ -124,7 +125,7 @@ fn each(check: impl Fn(&mut Case)) {
     }
 }
 
-/// The test is of something: every word, and every combination, is in some model.
+/// Checks that the random models cover all words and combinations.
 #[test]
 fn random_models_have_every_word() {
     let mut missing: BTreeSet<&str> = words::all().collect();
@@ -163,7 +164,7 @@ fn one_thread_and_two_give_the_same_bits() {
     }
 }
 
-/// Along three random directions, with masks of dropout that stay.
+/// Compares gradients with numerical slopes along three random directions, with constant dropout masks.
 #[test]
 fn gradients_are_the_slopes_of_the_loss() {
     each(|case| {
@@ -191,7 +192,7 @@ fn gradients_are_the_slopes_of_the_loss() {
                 .map(|(g, d)| f64::from(*g) * f64::from(*d))
                 .sum::<f64>()
                 / length;
-            // A shorter step where one crosses a kink, a longer one where rounding shows.
+            // Several step sizes are tried: a small one avoids kinks of activations, a large one rounding errors.
             let slope = |step: f64| {
                 let mut shifted = |by: f64| {
                     let mut moved = weights.clone();

@@ -1,4 +1,4 @@
-// Matrix products over memory of the host, column-major as cuBLAS has them, for tests on machines without a GPU.
+// cuBLAS's matrix products (column-major), computed on the CPU in host memory, for tests on machines without a GPU.
 //
 // Sums are in double precision. For `CUBLAS_COMPUTE_32F_FAST_TF32` inputs are rounded to ten bits of fraction.
 #include <math.h>
@@ -9,13 +9,13 @@
 enum { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };
 enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_TF32 = 77 };
 
-// Handles that this thread of the host has opened.
+// Number of cuBLAS handles that this host thread has opened.
 static __thread int opened;
 
 int cublasCreate_v2(void **handle) { return *handle = malloc(1), opened++, 0; }
 int stand_in_opened(int *count) { return *count = opened, 0; }
 
-// Products of this thread.
+// Number of matrix products that this host thread has requested.
 static __thread uint64_t done;
 int stand_in_products(uint64_t *count) { return *count = done, 0; }
 int cublasDestroy_v2(void *handle) { return free(handle), 0; }
@@ -67,7 +67,7 @@ int cublasGemmStridedBatchedEx(void *handle, int trans_a, int trans_b, int m, in
                            read_value(b, type_b, batch * stride_b + at_b, compute);
                 }
                 long long at = batch * stride_c + i + (long long)j * ldc;
-                // A factor of nothing reads nothing: what stands there may be no number.
+                // With beta = 0, C must not be read: it may contain NaN.
                 double before = keep == 0.0 ? 0.0 : keep * read_value(c, type_c, at, COMPUTE_32F);
                 double value = scale * sum + before;
                 if (type_c == R_64F) ((double *)c)[at] = value;

@@ -1,11 +1,11 @@
-// cuDNN's convolutions by its graph API over memory of the host, for tests on machines without a GPU: channels last, `f32`, `f16` or
-// `bf16` values.
+// cuDNN's convolutions by its graph API, computed on the CPU in host memory, for tests on machines without a GPU:
+// channels last, values in `f32`, `f16` or `bf16`, sums in double precision.
 //
-// Stricter than cuDNN: attributes must have their types, fit one another and be set before a descriptor is finished; 16-bit
-// channels of a group come by eight. Of the engines proposed two compute, one of them with factors rounded to TF32; the others are what
-// a caller must pass over. So that refusals and failures can be tested, kernels of 7 x 7 have no deterministic engine, those of
-// 9 x 9 are refused when they are to be computed, those of 11 x 11 fail then, half of the result written, and those of
-// 13 x 13 lack memory. Sums are in double precision.
+// Stricter than cuDNN: attributes must have their types, fit one another and be set before a descriptor is finalized;
+// 16-bit channels of a group must be a multiple of eight. Two of the proposed engines compute, one of them with factors
+// rounded to TF32; the others are engines that a caller must reject. The filter size makes engines refuse or fail: with
+// 7 x 7 no engine is deterministic; executing 9 x 9 is refused as not supported; 11 x 11 fails with a partly written
+// result; 13 x 13 fails for lack of memory.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,14 @@ enum { OK = 0, BAD_PARAM = 2000, WORKSPACE_TOO_SMALL = 2006, NOT_SUPPORTED = 300
 enum { F32 = 0, F16 = 2, BF16 = 9, CROSS_CORRELATION = 1 };
 enum { FORWARD, BACKWARD_X, BACKWARD_WEIGHT };
 
-// Kinds of descriptors, types of attributes, and attributes, as cudnn_graph.h has them.
+// Kinds of descriptors, types of attributes, and notes of engines, numbered as in cudnn_graph.h.
 enum { MOVES = 1, ENGINE = 2, CONFIGURATION = 3, ESTIMATE = 4, PLAN = 5, GRAPH = 15, PACK = 16, TENSOR = 17 };
 enum { HANDLE = 0, DATA_TYPE = 1, INT64 = 3, FLOAT = 4, ADDRESS = 6, MODE = 7, ESTIMATE_MODE = 8, NOTE = 11, DESCRIPTOR = 15,
        BEHAVIOR = 19 };
 enum { TENSOR_CORE = 0, ROUNDS_INPUTS = 1, NOT_DETERMINISTIC = 4, COMPILES = 0 };
 
-// An engine: its number, its notes (-1 for none), the workspace that it says it needs, whether it can be planned.
+// An engine: its number, its numerical and behavior note (-1 for none), its workspace in bytes, whether it can be
+// planned.
 typedef struct {
     int number, note, behavior;
     int64_t workspace;
@@ -77,7 +78,7 @@ int cudnnBackendSetAttribute(void *to, int name, int type, int64_t count, const 
     return OK;
 }
 
-// The values of an attribute that must be there with this type and number of values; null otherwise.
+// The values of an attribute; null if it is missing or has another type or number of values.
 static const void *values_at(const descriptor *own, int name, int type, int64_t count) {
     for (int i = 0; own && i < own->attributes; i++)
         if (own->of[i].name == name)
@@ -85,13 +86,13 @@ static const void *values_at(const descriptor *own, int name, int type, int64_t 
     return NULL;
 }
 
-// A descriptor of the given kind in an attribute; null if there is none or it is not finished.
+// The descriptor in an attribute; null if there is none, or it is of another kind or not finalized.
 static descriptor *descriptor_at(const descriptor *own, int name, int kind) {
     descriptor *const *found = values_at(own, name, DESCRIPTOR, 1);
     return found && *found && (*found)->kind == kind && (*found)->is_finished ? *found : NULL;
 }
 
-// Images (n, h, w, c) or a filter: `n` outputs of (h, w, c).
+// Sizes of images (n, h, w, c), or of a filter with `n` output channels of (h, w, c).
 typedef struct {
     int type, n, c, h, w;
     int64_t id;
@@ -137,7 +138,7 @@ static int results(int in, int padding, int kernel, int stride, int dilation) {
 }
 
 static int read_operation(const descriptor *own, convolution *of) {
-    // Input, filter, output, moves, alpha, beta.
+    // Kinds of the three operations, and their attributes: input, filter, output, convolution, alpha, beta.
     static const int kinds[3] = {10, 12, 11};
     static const int names[3][6] = {{704, 703, 705, 702, 700, 701}, {710, 709, 711, 708, 706, 707}, {716, 715, 717, 714, 712, 713}};
     for (of->direction = 0; of->direction < 3 && own->kind != kinds[of->direction];) of->direction++;
@@ -226,7 +227,7 @@ int cudnnBackendGetAttribute(const void *from, int name, int type, int64_t most,
     if (own->kind == ENGINE && name == 1301 && type == INT64)
         return give(count, values, most, 1, &(int64_t){own->engine->number}, 8);
     if (own->kind == ENGINE && name == 1303 && type == NOTE) {
-        // With kernels of 7 x 7 no engine is deterministic. What rounds is nothing to pass over where values have 16 bits.
+        // With filters of 7 x 7 no engine is deterministic.
         int note = of.w.h == 7 ? NOT_DETERMINISTIC : own->engine->note;
         return give(count, values, most, note >= 0, &note, 4);
     }
@@ -244,7 +245,7 @@ static float of_bf16(uint16_t half) {
     return memcpy(&value, &bits, sizeof value), value;
 }
 
-// The nearest, of two the even one; nothing here is no number.
+// Rounds to nearest, ties to even; NaN does not occur here.
 static uint16_t to_bf16(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -312,11 +313,11 @@ static void convolve(int direction, const values_of *x, double *xs, const values
     }
 }
 
-// Convolutions of this thread.
+// Number of convolutions that this host thread has requested.
 static __thread uint64_t done;
 int stand_in_convolutions(uint64_t *count) { return *count = done, OK; }
 
-// The sums of one operand from the two others.
+// Executes a plan: computes one operand of the convolution from the two others.
 int cudnnBackendExecute(void *handle, void *by, void *with) {
     const descriptor *plan = by, *pack = with;
     if (!handle || !plan || plan->kind != PLAN || !plan->is_finished) return BAD_PARAM;

@@ -1,12 +1,12 @@
-// The driver's interface over memory of the host, for tests on machines without a GPU. Kernels run when they are launched;
-// that one failed is told by the calls after it, all of them, as a GPU's driver does (of this thread of the host here).
+// CUDA's driver API in host memory, for tests on machines without a GPU. Kernels run when they are launched; as with a
+// GPU's driver, the failure of a kernel is returned by all later calls (here: by those of the same host thread).
 //
-// Stricter than a driver: memory of no bytes is refused everywhere. From the environment:
-// FIELDTRIAL_STAND_IN_MEMORY   bytes that the device has (1 GiB unless set)
-// FIELDTRIAL_STAND_IN_DRIVER   version of CUDA that the driver is of, 1000 * major + 10 * minor; below 13000 it does not load
-//                              the kernels, which stand for what a compiler of CUDA 13 made
-// FIELDTRIAL_STAND_IN_EXIT     `hangs`: exit() does not return where a device is still open, as it may where a thread is
-//                              within the driver while that is unloaded
+// Stricter than a driver: requests for zero bytes are errors. Environment variables:
+// FIELDTRIAL_STAND_IN_MEMORY   memory of the device in bytes (1 GiB unless set)
+// FIELDTRIAL_STAND_IN_DRIVER   version of CUDA that the driver supports, 1000 * major + 10 * minor (13000 unless set);
+//                              below 13000 it refuses to load the kernels, as if a compiler of CUDA 13 had built them
+// FIELDTRIAL_STAND_IN_EXIT     `hangs`: exit() does not return while a device is open, as can happen with a driver
+//                              that is unloaded while a thread is inside it
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static u64 held, most_held;
 static int open_contexts;
 
-// Of the first kernel that failed on this thread; what every later call answers with.
+// Error code of the first kernel that failed on this thread, which every later call returns; 0 if none failed.
 static __thread int failed;
 
-// Kernels, fills and copies of this thread, and how often it set its context.
+// Numbers of kernels, fills, copies and calls that set the context, of this thread.
 static __thread u64 done[4];
 enum { KERNELS, FILLS, COPIES, SWITCHES };
 int stand_in_done(u64 *counts) { return memcpy(counts, done, sizeof done), OK; }
@@ -44,7 +44,7 @@ static u64 capacity(void) {
     return text ? strtoull(text, 0, 10) : 1ull << 30;
 }
 
-// Blocks carry their size in front, so that what is held is known.
+// Allocates device memory; its size is stored in front of it, so that freeing it can reduce `held`.
 static int allocate(u64 *address, size_t bytes) {
     if (failed) return failed;
     if (!bytes) return INVALID;
@@ -142,7 +142,7 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
     return *total = capacity(), *free_bytes = *total - held, failed;
 }
 int cuDeviceGetDefaultMemPool(void **pool, int device) { return (void)device, *pool = (void *)&held, OK; }
-// 8 is the most that was used since it was set to 0.
+// Attribute 8 is the peak of used bytes since it was last set to 0.
 int cuMemPoolSetAttribute(void *pool, int attribute, void *value) {
     pthread_mutex_lock(&lock);
     if (attribute == 8 && !*(u64 *)value) most_held = held;
@@ -182,7 +182,7 @@ int cuMemsetD8Async(u64 address, unsigned char value, size_t bytes, void *stream
     return (void)stream, fill(HOST(address), value, bytes);
 }
 
-// The image has a header of 64-bit numbers, which a driver reads where they stand.
+// A driver reads the image's header of 64-bit numbers in place, so the image must be aligned.
 int cuModuleLoadData(void **module, const void *image) {
     if (version() < 13000) return UNFIT_CODE;
     if ((uintptr_t)image % 64) return INVALID;
@@ -199,7 +199,7 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
     stand_in_kernel *kernel = function;
     if (attribute != 8) return INVALID;
     if (value > SHARED_MOST) return INVALID;
-    // Threads of the host have one kernel among them: who asked for more shall keep it.
+    // Host threads share the kernel, so a larger request of another thread must not be reduced.
     if ((u32)value > kernel->asked_bytes) kernel->asked_bytes = value;
     return failed;
 }
@@ -221,7 +221,7 @@ int cuLaunchKernel(void *function, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 b
     u64 threads = (u64)bx * by * bz;
     if (!gx || !gy || !gz || gy > 65535 || gz > 65535 || !threads || threads > MOST) return INVALID;
     if (!may_share(shared, shared, kernel->asked_bytes)) return INVALID;
-    // The compiler gives a thread of an unbounded kernel up to 255 registers, and a multiprocessor has 65,536.
+    // A kernel without `BLOCK_OF` may have 255 registers per thread, and a multiprocessor has 65,536.
     if (threads > kernel->most_threads) return TOO_MANY_REGISTERS;
     dim grid = {gx, gy, gz}, block = {bx, by, bz};
     int wrong = run_grid(kernel->call, kernel->waits, grid, block, shared, kernel->asked_bytes, arguments);

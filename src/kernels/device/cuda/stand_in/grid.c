@@ -1,11 +1,11 @@
-// The grid on the CPU: blocks one after another; the threads of a block as contexts that give way to each other where
-// they wait. A thread that never waits costs one switch there and one back.
+// Emulates CUDA's grid on the CPU. Blocks run one after another; the threads of a block are fibers, each with its own
+// stack, that switch to another fiber where they wait. A thread that never waits costs one switch to it and one back.
 //
-// Blocks, warps and threads go forwards or, for one thread of the host at a time, backwards (`stand_in_set_backwards`):
-// a kernel that reads what another thread or block may or may not have written gives other bits in one of the two.
-// Shared memory is filled with NaN before every block. What a GPU answers with a fault, a hang or arbitrary values ends the
-// kernel here: threads that wait for each other in vain, a shuffle of a warp that is not whole, more shared memory than
-// the launch may have.
+// Blocks, warps and threads run in ascending order or, if a host thread asks for it (`stand_in_set_backwards`), in
+// descending order: a kernel with a data race between threads or blocks gives different bits in the two orders. Shared
+// memory is filled with NaN before every block. What would be a fault, a hang or arbitrary values on a GPU ends the
+// kernel with an error here: threads that wait for each other forever, a shuffle in an incomplete warp, more shared
+// memory than the launch may have.
 #include <stdio.h>
 #include <stdlib.h>
 #ifndef __x86_64__
@@ -19,8 +19,8 @@ enum { NOTHING_WRONG, WAITS_IN_VAIN, SHUFFLES_WITHOUT_ALL, SHARES_TOO_MUCH };
 
 #ifdef __x86_64__
 
-// A switch between stacks: what a function has to keep is pushed on the one and popped from the other. `swapcontext` does
-// the same with two calls of the system, which take longer than most kernels run from one wait to the next.
+// Switches stacks: pushes the callee-saved registers on the current stack and pops those of the other one.
+// `swapcontext` does the same with two system calls, which take longer than most kernels run between two waits.
 typedef void *place;
 __attribute__((visibility("hidden"))) void stand_in_switch(place *from, place to);
 __asm__(".text\n"
@@ -34,7 +34,7 @@ __asm__(".text\n"
 
 static void switch_places(place *from, place *to) { stand_in_switch(from, *to); }
 
-// A stack as if `start` had just been called on it: aligned, with a return address that nobody uses.
+// Prepares a stack on which the first switch calls `start`: aligned, with a return address that is never used.
 static void begin_at(place *self, unsigned char *stack, size_t bytes, void (*start)(void)) {
     uintptr_t top = (uintptr_t)(stack + bytes) / 16 * 16;
     void **slots = (void **)top;
@@ -63,20 +63,21 @@ typedef struct {
     unsigned char *stack;
     dim index;
     int state, shuffles;
-    // What it gives to its shuffles, the even and the odd ones: who is at the next one may not overwrite what others still read.
+    // The values that this thread gives to its shuffles, alternating between two slots: a thread that is already at its
+    // next shuffle must not overwrite a value that others still read.
     double given[2];
 } fiber;
 
 __thread dim threadIdx, blockIdx, blockDim, gridDim;
 __thread unsigned char *stand_in_shared;
-// The number of the block, of all that this thread of the host has run, from 1.
+// Number of the current block, counted from 1 over all blocks that this host thread has run.
 __thread u64 stand_in_block;
-// Bytes of shared arrays that the block has declared.
+// Bytes of shared memory of the current block: the dynamic ones and those of the arrays that it has declared so far.
 static __thread size_t shared_bytes_declared;
 static __thread fiber *fibers;
 static __thread place scheduler;
 static __thread int running;
-// What of the warp comes after the running thread ends here.
+// Index at which the search for the warp's next ready thread ends: one past its last thread in the current order.
 static __thread int warp_end;
 static __thread int backwards;
 static __thread void (*entry)(void **);
@@ -86,7 +87,7 @@ int stand_in_set_backwards(int value) { return backwards = value, 0; }
 
 static int in_order(int index, int count) { return backwards ? count - 1 - index : index; }
 
-// Numbers the threads of the blocks that follow, and gives them stacks where they wait.
+// Sets the indices of the threads of the next blocks and, if the kernel waits, allocates their stacks.
 static void prepare(int threads, int waits) {
     if (!fibers) fibers = calloc(MOST, sizeof(fiber));
     for (int i = 0; i < threads; i++) {
@@ -102,14 +103,15 @@ static void set_thread(int index) {
     threadIdx = fibers[index].index;
 }
 
-// The next thread of the warp that is ready, from `index` in the order; `warp_end` if there is none.
+// The first ready thread of the warp from `index` on, in the current order; `warp_end` if there is none.
 static int next_ready(int index) {
     int step = backwards ? -1 : 1;
     while (index != warp_end && fibers[index].state != READY) index += step;
     return index;
 }
 
-// Waits: the next thread of the warp that is ready goes on, after the last one the scheduler.
+// Suspends the running thread with the given state; the warp's next ready thread continues, or if none is left the
+// scheduler.
 static void give_way(int state) {
     int own = running, next = next_ready(backwards ? own - 1 : own + 1);
     fibers[own].state = state;
@@ -123,7 +125,7 @@ static void body(void) {
     give_way(DONE);
 }
 
-// A shared array of a block, at its declaration.
+// Called where a block declares a shared array: counts its bytes and fills it with NaN.
 void stand_in_share(void *array, size_t bytes) {
     shared_bytes_declared += bytes;
     memset(array, 0xff, bytes);
@@ -141,7 +143,7 @@ double stand_in_warp_xor_double(double value, int lane) {
 
 float stand_in_warp_xor(float value, int lane) { return (float)stand_in_warp_xor_double(value, lane); }
 
-// Whether all of the threads from `start` that are not done stand at `state`, at least one of them.
+// Whether all threads of `start .. start + count` that are not done are in `state`, and at least one is.
 static int all_at(int state, int start, int count) {
     int waiting = 0;
     for (int i = start; i < start + count; i++) {
@@ -162,7 +164,7 @@ static void release(int start, int count) {
         if (fibers[i].state != DONE) fibers[i].state = READY;
 }
 
-// Runs what is ready of a warp; whether anything was.
+// Runs the ready threads of a warp until they wait or end; returns whether there were any.
 static int run_ready(int start, int count) {
     warp_end = backwards ? start - 1 : start + count;
     int first = next_ready(start + in_order(0, count));
@@ -172,7 +174,7 @@ static int run_ready(int start, int count) {
     return 1;
 }
 
-// What is wrong with the kernel, if anything.
+// Runs one block; returns what is wrong with the kernel, or NOTHING_WRONG.
 static int run_block(int threads) {
     for (int i = 0; i < threads; i++) {
         begin_at(&fibers[i].at, fibers[i].stack, STACK, body);
@@ -197,18 +199,19 @@ static int run_block(int threads) {
             moved = 1;
         }
         if (all_at(DONE, 0, threads)) return NOTHING_WRONG;
-        // Some wait for the block and others for their warp, for ever: on a GPU this kernel would hang.
+        // Some threads wait for the block and others for their warp, forever: on a GPU this kernel would hang.
         if (!moved) return WAITS_IN_VAIN;
     }
 }
 
-// Whether a launch may have `dynamic` bytes of shared memory, `all` with those of arrays; more than usual must be asked for.
+// Whether a launch may have `dynamic` bytes of dynamic shared memory and `all` bytes in total; more than 48 KiB in
+// total are allowed only if the kernel's limit for dynamic memory was raised (`asked`).
 static int may_share(u32 dynamic, size_t all, u32 asked) {
     return all <= SHARED_UNASKED || (dynamic <= asked && all <= SHARED_MOST);
 }
 
-// Runs a kernel over a grid; what is wrong with it, if anything. `waits` is 0 for kernels without a point at which
-// threads wait: those run as plain loops. A block has `shared_bytes` and what its arrays take.
+// Runs a kernel over a grid; returns what is wrong with it, or NOTHING_WRONG. `waits` is 0 for kernels whose threads
+// never wait for each other, which run as plain loops. `shared_bytes` is the dynamic shared memory of a block.
 static int run_grid(void (*kernel)(void **), int waits, dim grid, dim block, u32 shared_bytes, u32 asked_bytes,
                     void **given) {
     int threads = block.x * block.y * block.z;

@@ -1,5 +1,5 @@
-// The management library over no hardware: two GPUs whose numbers follow from how often they were asked. The second
-// shares nothing with the driver's only device, and is there so that a device is found by its address.
+// NVML without hardware: two GPUs whose values depend on how often they were read. The second GPU is not the stand-in
+// driver's device; it lets tests check that a device is found by its PCI address.
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ int nvmlDeviceGetCount_v2(unsigned *count) { return *count = 2, OK; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, gpu **device) {
     return index < 2 ? (*device = &gpus[index], OK) : INVALID;
 }
-// The driver writes four digits of the domain, this library eight; either is taken.
+// The driver writes the domain of a PCI address with four digits, NVML with eight; both are accepted.
 int nvmlDeviceGetHandleByPciBusId_v2(const char *text, gpu **device) {
     for (int i = 0; i < 2; i++)
         if (!strcmp(text, gpus[i].bus_id) || !strcmp(text, gpus[i].bus_id + 4)) return *device = &gpus[i], OK;
@@ -74,7 +74,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(gpu *device, unsigned *count, proces
     return *found = (process){1, 2 << 20, ~0u, ~0u}, OK;
 }
 
-// 60 % busy at first, then 80 %, then 100 %, and again.
+// Busy 60 %, 80 % and 100 % of the time in turn.
 int nvmlDeviceGetUtilizationRates(gpu *device, unsigned rates[2]) {
     return rates[0] = 60 + device->calls++ % 3 * 20, rates[1] = 30, OK;
 }
@@ -87,12 +87,12 @@ int nvmlDeviceGetTemperature(gpu *device, int sensor, unsigned *celsius) {
 }
 int nvmlDeviceGetPowerUsage(gpu *device, unsigned *milliwatts) { return (void)device, *milliwatts = 350000, OK; }
 int nvmlDeviceGetEnforcedPowerLimit(gpu *device, unsigned *milliwatts) { return (void)device, *milliwatts = 700000, OK; }
-// Every look finds 1.5 J more; the second GPU does not count.
+// Every reading is 1.5 J higher than the last; the second GPU has no energy counter.
 int nvmlDeviceGetTotalEnergyConsumption(gpu *device, unsigned long long *millijoules) {
     if (is_second(device)) return NOT_SUPPORTED;
     return *millijoules = device->energy_mj += 1500, OK;
 }
-// The power cap in every third reading, with an idle mark beside it, which slows nothing.
+// Every third reading has the reasons power cap (4) and idle (1); idling does not count as throttling.
 int nvmlDeviceGetCurrentClocksThrottleReasons(gpu *device, unsigned long long *reasons) {
     return *reasons = device->calls % 3 ? 0 : 4 | 1, OK;
 }

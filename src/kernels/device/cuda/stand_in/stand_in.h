@@ -1,4 +1,4 @@
-// What a C compiler needs to read kernels in the dialect: CUDA's words, on one thread of the CPU.
+// CUDA's keywords, variables and functions that the dialect uses, defined for a C compiler, for one thread of the CPU.
 //
 // The threads of a block run one after another up to a point at which they wait for each other (`grid.c`).
 #pragma once
@@ -12,7 +12,7 @@ typedef struct {
     u32 x, y, z;
 } dim;
 
-// Of this library alone: what another one could replace costs a call at every access.
+// Hidden symbols: one that another library could override would cost a call at every access.
 #pragma GCC visibility push(hidden)
 
 extern __thread dim threadIdx, blockIdx, blockDim, gridDim;
@@ -22,8 +22,8 @@ extern __thread u64 stand_in_block;
 #define KERNEL void
 #define BLOCK_OF(threads)
 #define DEVICE static inline
-// Blocks run one after another, so one place a thread of the host is enough. The first thread of a block that comes to the
-// declaration fills it: nobody can rely on zeros, or on what the block before has left.
+// Blocks run one after another, so one array per host thread is enough. The first thread of a block that reaches the
+// declaration fills the array with NaN: no kernel can rely on zeros, or on what the previous block left.
 #define SHARED(type, name, sizes)                                                                                      \
     static __thread type name sizes;                                                                                   \
     static __thread u64 name##_block;                                                                                  \

@@ -1,6 +1,6 @@
-//! Depthwise convolution by own kernels, in `f32` in every arithmetic: a value needs only `kh kw` multiplications, so
-//! that memory bandwidth is the limit. Each thread computes one value; neighbouring threads compute neighbouring
-//! channels.
+//! Depthwise convolution by Fieldtrial's own CUDA kernels, always in `f32`: a result needs only `kh kw`
+//! multiplications, so that memory bandwidth, not arithmetic, is the limit. Each thread computes one value;
+//! neighbouring threads compute neighbouring channels.
 
 use dfdx::tensor::Cuda;
 
@@ -9,13 +9,14 @@ use crate::device::cuda::{Launch, THREADS, scratch};
 use crate::device::{Buffer, DeviceError};
 use crate::ops::Conv2dSize;
 
-/// Limit of blocks along the second axis of a grid.
+/// CUDA's limit of blocks along the second axis of a grid.
 const MOST_BLOCKS: usize = 65_535;
 
-/// Largest number of pieces of rows, whose sums one more launch adds up.
+/// Largest number of pieces into which the rows of results are cut for the weight's gradient; a second launch adds the
+/// pieces' sums.
 const MOST_PIECES: usize = 256;
 
-/// Channels of a block of the kernel of the weight's gradient.
+/// Channels per block in the kernel that computes the weight's gradient.
 const CHANNELS: usize = 32;
 
 /// `y = conv(x, weight) + bias`.
@@ -35,7 +36,7 @@ pub(super) fn forward(
     sized(launch, size, size.channels.1).run()
 }
 
-/// Writes or adds the gradient of the input.
+/// The input's gradient: added to `grad_x` if `adds`, otherwise it overwrites it.
 pub(super) fn backward_x(
     grad: &Buffer<Cuda>,
     weight: &Buffer<Cuda>,
@@ -51,7 +52,7 @@ pub(super) fn backward_x(
     sized(launch, size, size.channels.1).arg(adds).run()
 }
 
-/// Writes or adds the gradient of the weight.
+/// The weight's gradient: added to `grad_weight` if `adds`, otherwise it overwrites it.
 pub(super) fn backward_weight(
     x: &Buffer<Cuda>,
     grad: &Buffer<Cuda>,
@@ -73,7 +74,8 @@ pub(super) fn backward_weight(
         .run()
 }
 
-/// A grid with a thread for each of `len` values of each of `rows` rows.
+/// Grid with one thread for each of `len` values of each of `rows` rows; beyond [`MOST_BLOCKS`] a thread takes several
+/// values.
 fn rows_of(rows: usize, len: usize) -> [usize; 3] {
     [rows, len.div_ceil(THREADS).min(MOST_BLOCKS), 1]
 }

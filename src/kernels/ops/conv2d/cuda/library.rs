@@ -1,9 +1,10 @@
-//! Convolution by cuDNN, which needs weights as `(K, kh, kw, C/groups)`: they are transposed before, their gradient after.
+//! Convolution by cuDNN. It needs weights as `(K, kh, kw, C/groups)`: weights are transposed before, their gradient
+//! after it.
 //!
-//! In arithmetic of 16 bits factors are rounded and zero-padded to a multiple of eight channels; cuDNN sums in `f32` and
-//! writes 16 bits; the bias and existing gradients are added in `f32`.
+//! In 16-bit arithmetic, input and weight are rounded and zero-padded to a multiple of eight channels; cuDNN sums in
+//! `f32` and writes 16-bit results, to which bias and existing gradients are added in `f32`.
 //!
-//! Each function returns false, with the result untouched, if cuDNN does not support the convolution.
+//! The public functions return false, with the result untouched, if cuDNN does not support the convolution.
 
 use std::rc::Rc;
 
@@ -16,7 +17,7 @@ use crate::device::cuda::{
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::{Conv2dSize, PooledBuffer};
 
-/// Side of the tile that one block transposes.
+/// Rows and columns of the part of the weight matrix that one CUDA block transposes.
 const TILE: usize = 32;
 
 /// `y = conv(x, weight) + bias`.
@@ -142,7 +143,7 @@ fn filter(
     })
 }
 
-/// The filter for cuDNN in 16 bits.
+/// The weight in cuDNN's layout, rounded to 16 bits and zero-padded; cached until the weight changes.
 fn filter_half(
     weight: &PooledBuffer<Cuda>,
     plan: &ConvolutionPlan,
@@ -160,7 +161,8 @@ fn filter_half(
     })
 }
 
-/// A kernel that transposes `(kh kw C', K')` by tiles, with the leading arguments that all such kernels share.
+/// Launch of kernel `name` over 32 × 32 tiles of the weight matrix `(kh kw C', K')`, C' and K' the padded channels,
+/// with the leading arguments that all kernels between the two weight layouts share.
 fn tiled<A, B>(
     name: &'static str,
     from: impl Argument<A>,
@@ -175,7 +177,7 @@ fn tiled<A, B>(
         .args((from, to, c, k))
 }
 
-/// `pixels` of `channels` values rounded to 16 bits, each padded to `padded` values.
+/// `x` as `pixels` rows of `channels` values, rounded to 16 bits, each row zero-padded to `padded` values.
 fn halved(
     x: &PooledBuffer<Cuda>,
     pixels: usize,
@@ -194,14 +196,15 @@ fn halved(
     Ok(Rc::new(half))
 }
 
-/// Converts values that were stored in 16 bits only to `f32`.
+/// The values of `half`, converted from 16 bits to `f32`; for values that are kept in 16 bits only.
 pub(super) fn widened(device: &Cuda, half: &CudaSlice<u16>) -> Result<Buffer<Cuda>, DeviceError> {
-    let mut values = device.spare_buffer(half.len())?;
+    let mut values = device.uninit_buffer(half.len())?;
     widen(half, None, &mut values, (1, 1), false)?;
     Ok(values)
 }
 
-/// Writes values of 16 bits plus a bias to `y`, or adds them to it.
+/// Converts rows of `padded` 16-bit values to rows of `channels` `f32` values, adds the bias, and writes the sums to
+/// `y` or, with `adds`, adds them to it.
 fn widen(
     half: &CudaSlice<u16>,
     bias: Option<&Buffer<Cuda>>,
@@ -224,7 +227,7 @@ fn results(size: &Conv2dSize) -> usize {
     size.batch * size.output.0 * size.output.1
 }
 
-/// Number of weights per output channel in cuDNN's layout.
+/// Number of weights per output channel in cuDNN's layout, padding included.
 fn rows(plan: &ConvolutionPlan, size: &Conv2dSize) -> usize {
     size.kernel.0 * size.kernel.1 * (plan.channels.0 / size.options.groups)
 }

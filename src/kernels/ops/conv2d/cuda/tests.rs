@@ -1,4 +1,5 @@
-//! Both algorithms of CUDA against the CPU, in all arithmetics, and what happens when cuDNN does not support a size.
+//! Both CUDA algorithms (cuDNN, im2col) against the CPU in all arithmetics, and the fallback when cuDNN does not
+//! support a size.
 
 use dfdx::tensor::Cpu;
 
@@ -12,7 +13,7 @@ const ALGORITHMS: [ConvolutionAlgorithm; 2] = [
     ConvolutionAlgorithm::Products,
 ];
 
-/// Batch, height and width, kernel, channels in and out, stride, padding, dilation, groups.
+/// Batch, (height, width), kernel side, channels (in, out), and (stride, padding, dilation, groups).
 type Case = (
     usize,
     (usize, usize),
@@ -21,7 +22,7 @@ type Case = (
     (usize, usize, usize, usize),
 );
 
-/// Single pixels and channels, sizes next to those of warps, tiles and tensor cores, strides that skip pixels.
+/// Single pixels and channels, sizes next to those of warps, tiles and tensor cores, and strides that skip pixels.
 const CASES: [Case; 14] = [
     (1, (1, 1), 3, (1, 1), (1, 1, 1, 1)),
     (2, (5, 3), 3, (3, 5), (1, 1, 1, 1)),
@@ -32,7 +33,7 @@ const CASES: [Case; 14] = [
     (1, (5, 5), 3, (33, 65), (1, 1, 1, 1)),
     (1, (2, 1), 3, (31, 257), (1, 2, 1, 1)),
     (5, (6, 7), 5, (9, 12), (2, 4, 1, 1)),
-    // Dilated, in groups (of eight channels, which `f16` takes, and of others), and depthwise.
+    // Dilated, in groups (of eight channels, which `f16` needs, and of other numbers), and depthwise.
     (2, (17, 9), 3, (5, 17), (1, 2, 2, 1)),
     (2, (9, 12), 3, (16, 32), (2, 1, 1, 2)),
     (1, (13, 12), 5, (33, 9), (2, 3, 3, 3)),
@@ -55,13 +56,13 @@ fn size((batch, input, kernel, channels, moves): Case) -> Conv2dSize {
             dilation,
             groups,
         },
-        // For the CPU, the reference.
+        // The algorithm of the CPU, whose results are the reference.
         algorithm: Convolution::Direct,
         arithmetic: Arithmetic::Single,
     }
 }
 
-/// The result, and both gradients added to existing values.
+/// The result, the input's gradient and the weight's gradient; both gradients are added to existing values.
 fn all<D: Conv2dKernel>(device: &D, size: &Conv2dSize) -> Result<[Vec<f32>; 3]> {
     let (c, k) = size.channels;
     let upload = |len, seed| device.upload(testing::filled(len, seed)).unwrap();
@@ -77,7 +78,7 @@ fn all<D: Conv2dKernel>(device: &D, size: &Conv2dSize) -> Result<[Vec<f32>; 3]> 
     Ok([y, grad_x, grad_weight].map(|values| device.download(&values).unwrap()))
 }
 
-/// `‖actual − expected‖ / ‖expected‖`.
+/// Relative distance `‖actual − expected‖ / ‖expected‖` (L2 norms).
 fn distance(actual: &[f32], expected: &[f32]) -> f64 {
     assert_eq!(actual.len(), expected.len(), "number of values");
     let squares = |values: &mut dyn Iterator<Item = f32>| -> f64 {
@@ -87,22 +88,23 @@ fn distance(actual: &[f32], expected: &[f32]) -> f64 {
     (error / squares(&mut expected.iter().copied())).sqrt()
 }
 
-/// Whether cuDNN refused: it is not documented which sizes have a deterministic algorithm (odd channels, single pixels);
-/// training then uses the other algorithm. The stand-in supports all of [`CASES`].
+/// Whether cuDNN refused the convolution. It is not documented for which sizes (odd channels, single pixels) cuDNN has
+/// a deterministic algorithm; where it has none, training uses im2col. The stand-in for cuDNN supports all of
+/// [`CASES`].
 fn is_refusal(result: &Result<[Vec<f32>; 3]>) -> bool {
     let is_refusal = |error: &OpError| error.to_string().contains("cuDNN does not do");
     !cfg!(feature = "cuda-stand-in") && result.as_ref().is_err_and(is_refusal)
 }
 
-/// Whether cuDNN has no `f16` algorithm, on the stand-in neither: groups whose channels are not a multiple of eight.
+/// Whether neither cuDNN nor its stand-in has an `f16` algorithm: groups whose channels are not a multiple of eight.
 fn is_uneven(size: &Conv2dSize) -> bool {
     let (c, k) = size.group_channels();
     let is_depthwise = size.is_depthwise();
     size.options.groups > 1 && !is_depthwise && (c % 8 != 0 || k % 8 != 0)
 }
 
-/// Panics unless every case is within `tolerance` of the CPU with both algorithms, and equal when repeated; cases that cuDNN
-/// refuses are skipped.
+/// Panics unless both algorithms agree with the CPU within `tolerance` (relative) in every case, and give equal bits
+/// when repeated. Cases that cuDNN refuses are skipped.
 fn check(arithmetic: Arithmetic, tolerance: f64) {
     let device = testing::device();
     device.set_arithmetic(arithmetic).unwrap();
@@ -157,8 +159,8 @@ fn half_precision_rounds_factors_and_keeps_sums() {
     check(Arithmetic::Half, 3e-3);
 }
 
-/// With `f16` factors every algorithm rounds. With TF32 rounding is optional: for such small sizes cuDNN and cuBLAS may
-/// choose an algorithm on other units, which computes in `f32`. The stand-in rounds.
+/// With `f16` factors every algorithm rounds them. With TF32 rounding is optional: for sizes this small, cuDNN and
+/// cuBLAS may choose an algorithm that does not use tensor cores and computes in `f32`. The stand-in always rounds.
 #[test]
 fn factors_are_rounded_where_the_arithmetic_rounds() {
     let (device, size) = (testing::device(), size(CASES[5]));
@@ -207,11 +209,11 @@ fn parts_of_a_batch_give_the_whole() {
     let held = |len, seed| PooledBuffer::<Cuda>::new(upload(len, seed));
     let (x, weight, grad) = (upload(pixels, 1), held(weights, 2), held(y.len(), 3));
     let mut own = [
-        device.spare_buffer(y.len()).unwrap(),
+        device.uninit_buffer(y.len()).unwrap(),
         upload(pixels, 5),
         upload(weights, 6),
     ];
-    // Parts of two images, so that the last part has one.
+    // The windows of two images at a time, so that the last part has one image.
     let most = 2 * y.len() / (5 * 12) * 25 * 9;
     windows::forward(&x, &weight, &size, &mut own[0], most).unwrap();
     library::add_bias(Some(&upload(12, 4)), &size, &mut own[0]).unwrap();
@@ -225,7 +227,7 @@ fn parts_of_a_batch_give_the_whole() {
 #[cfg(feature = "cuda-stand-in")]
 #[test]
 fn where_cudnn_refuses_products_take_over() {
-    // The stand-in has no deterministic algorithm for the first kernel, and refuses the second one at execution.
+    // The stand-in has no deterministic algorithm for 7×7 kernels, and refuses 9×9 kernels only at execution.
     let device = testing::device();
     for kernel in [7, 9] {
         let size = size((2, (5, 6), kernel, (3, 2), (1, kernel / 2, 1, 1)));
@@ -243,7 +245,7 @@ fn where_cudnn_refuses_products_take_over() {
 #[cfg(feature = "cuda-stand-in")]
 #[test]
 fn a_failure_of_cudnn_is_an_error_without_fallback() {
-    // The stand-in fails while computing the first kernel, and runs out of memory for the second.
+    // The stand-in fails at execution with 11×11 kernels, and runs out of memory with 13×13 kernels.
     let device = testing::device();
     for (kernel, message) in [
         (11, "`cuda` failed: cuDNN failed in Forward of Convolution"),

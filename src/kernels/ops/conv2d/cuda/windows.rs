@@ -1,10 +1,11 @@
-//! Convolution by im2col and cuBLAS products: windows are copied to rows of a matrix `(B H' W', kh kw C)`, a part of the
-//! batch at a time.
+//! Convolution by im2col and cuBLAS products: the window of every result (the input values that it reads) is copied to
+//! a row of a matrix `(B H' W', kh kw C)`, for a part of the batch at a time.
 //!
-//! The columns of each group of channels are contiguous, and groups are a batch of products.
+//! The columns of each group of channels are contiguous, and the groups are one batched product.
 //!
-//! `Y = windows · W`, `∇W = windowsᵀ · ∇Y` (or added to it), and `∇windows = ∇Y · Wᵀ`, from which every pixel gathers its
-//! gradient. Parts depend on shapes only and run in sequence, so that the order of sums is fixed.
+//! `Y = windows · W`; `∇W = windowsᵀ · ∇Y`, written or added; `∇windows = ∇Y · Wᵀ`, from which every pixel sums its
+//! gradient. The parts of the batch depend on shapes only and run one after another, so that the order of sums is
+//! fixed.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -13,13 +14,13 @@ use crate::device::cuda::{Launch, Product, THREADS, scratch};
 use crate::device::{Buffer, DeviceError};
 use crate::ops::{Conv2dOptions, Conv2dSize, PooledBuffer};
 
-/// Largest number of values of a matrix of windows, unless one image alone has more: 256 MiB.
+/// Largest number of values of a matrix of windows (256 MiB); a single image may exceed it.
 pub(super) const MOST_VALUES: usize = 1 << 26;
 
-/// Limit of blocks along the second axis of a grid.
+/// CUDA's limit of blocks along the second axis of a grid.
 const MOST_BLOCKS: usize = 65_535;
 
-/// `y = conv(x, weight)`.
+/// `y = conv(x, weight)` without a bias; `most_values` limits the matrix of windows, as [`MOST_VALUES`] does.
 pub(super) fn forward(
     x: &Buffer<Cuda>,
     weight: &PooledBuffer<Cuda>,
@@ -101,7 +102,7 @@ pub(super) fn backward_x(
     Ok(())
 }
 
-/// Writes the windows of `images` images, starting with image `first`.
+/// Copies the windows of `images` images, from image `first` on, to the rows of the matrix `windows`.
 fn write_windows(
     x: &Buffer<Cuda>,
     size: &Conv2dSize,
@@ -118,7 +119,7 @@ fn write_windows(
     sized(launch, size, size.options.groups).run()
 }
 
-/// Number of results per image, which are the rows of its matrix of windows.
+/// Number of result pixels per image: the rows of its matrix of windows.
 fn results(size: &Conv2dSize) -> usize {
     size.output.0 * size.output.1
 }
@@ -127,13 +128,13 @@ fn row_len(size: &Conv2dSize) -> usize {
     size.kernel.0 * size.kernel.1 * size.channels.0
 }
 
-/// Number of images whose windows have at most that many values.
+/// Number of images per part: as many as fit into a matrix of `most_values` values, at least one.
 fn part(size: &Conv2dSize, most_values: usize) -> usize {
     let image = results(size) * row_len(size);
     (most_values / image.max(1)).clamp(1, size.batch.max(1))
 }
 
-/// The first image and the number of images of every part.
+/// First image and number of images of every part of the batch, for parts of `part` images.
 fn parts(size: &Conv2dSize, part: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
     let batch = size.batch;
     (0..batch)
@@ -141,7 +142,8 @@ fn parts(size: &Conv2dSize, part: usize) -> impl Iterator<Item = (usize, usize)>
         .map(move |first| (first, part.min(batch - first)))
 }
 
-/// The trailing arguments of own kernels; the last one is the number of result channels or of groups.
+/// Adds the sizes, the trailing arguments that most convolution kernels share; `last` is the number of result channels
+/// or of groups.
 pub(super) fn sized(launch: Launch, size: &Conv2dSize, last: usize) -> Launch {
     let Conv2dOptions {
         stride,

@@ -1,7 +1,7 @@
-//! Depthwise convolutions on the CPU: every channel is convolved by itself, with vectors of neighbouring channels.
+//! Depthwise convolutions on the CPU: every channel is convolved separately; vectors hold neighbouring channels.
 //!
-//! Where a channel makes several results, its pixels are repeated, so that pixels and results have the same channels; the
-//! input's gradient sums them again.
+//! If each channel has several results (K = n C), every input channel is repeated n times in a copy, so that input and
+//! result have the same channels; the input's gradient is summed over the n copies.
 
 mod plan;
 mod rows;
@@ -16,10 +16,10 @@ use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{lanes, simd, simd_vectors};
 
-/// The largest number of partial weight gradients.
+/// The largest number of parts of the results' rows whose weight gradients are computed separately and then summed.
 const SEGMENTS: usize = 32;
 
-/// The convolution, plus the bias.
+/// `y = conv(x, weight) + bias`.
 pub(super) fn forward(
     size: &Conv2dSize,
     x: &[f32],
@@ -34,7 +34,7 @@ pub(super) fn forward(
     });
 }
 
-/// Adds the gradient of the input to `grad_x`, or replaces it.
+/// The input's gradient: overwrites `grad_x` or is added to it, as `accumulate` says.
 pub(super) fn backward_x(
     size: &Conv2dSize,
     grad: &[f32],
@@ -65,7 +65,7 @@ pub(super) fn backward_x(
     });
 }
 
-/// Adds the gradient of the weight to `grad_weight`, or replaces it.
+/// The weight's gradient: overwrites `grad_weight` or is added to it, as `accumulate` says.
 pub(super) fn backward_weight(
     size: &Conv2dSize,
     x: &[f32],
@@ -76,7 +76,7 @@ pub(super) fn backward_weight(
     let tap = padded(channels);
     let plan = Plan::forward(size, tap);
     let len = grad_weight.len() / channels * tap;
-    // Partial sums are worthwhile if they are short compared with the gradient of the results.
+    // More partial sums pay off only while they are short compared with the gradient of the results.
     let segments = (grad.len() / (4 * len)).clamp(1, SEGMENTS).min(rows);
     let each = rows.div_ceil(segments);
     let segments = rows.div_ceil(each);
@@ -105,7 +105,8 @@ pub(super) fn backward_weight(
     });
 }
 
-/// Adds the sums of a tap, whose last vector has the last channels, to the tap's gradient, or replaces that.
+/// Writes the sums of one tap to its gradient or adds them to it. In `sums` the last vector has the last channels and
+/// may repeat channels of the vector before ([`rows::WeightSums`]).
 fn unpad(grad: &mut [f32], sums: &[f32], accumulate: Accumulate) {
     let whole = grad.len() / lanes() * lanes();
     let (first, rest) = grad.split_at_mut(whole);
@@ -155,7 +156,8 @@ fn convolve(
     );
 }
 
-/// Calls `work` with a copy of `x` in which every channel is repeated as often as it has results.
+/// Calls `work` with a copy of `x` in which every channel is repeated once for each of its results; with `x` itself if
+/// each channel has one result.
 fn with_repeated(size: &Conv2dSize, x: &[f32], work: impl FnOnce(&[f32])) {
     let (channels, each) = (size.channels.0, size.group_channels().1);
     if each == 1 {

@@ -1,52 +1,55 @@
-//! [`Plan`]: which taps of the kernel every value of a depthwise convolution sums, and from where.
+//! [`Plan`]: for every value of a depthwise convolution, the taps of the kernel and the source values whose products it
+//! sums.
 
 use crate::ops::{Conv2dOptions, Conv2dSize};
 
-/// Largest number of columns of a [`Block`]: a vector of weights is read once for all of them.
+/// Largest number of columns of a [`Block`]; a vector of weights is loaded once for all columns of a block.
 const WIDEST: usize = 8;
 
-/// A tap of the kernel along one axis, and the source row or column that it reads.
+/// Along one axis: the index of a tap of the kernel, and the source row or column that it is multiplied with.
 type Tap = (usize, usize);
 
-/// The taps of the kernel, as offsets of their first channel.
+/// Where a tap's values begin: in the weight, and in the source relative to the first source row.
 #[derive(Debug)]
 pub(super) struct Offsets {
     pub(super) weight: usize,
     pub(super) source: usize,
 }
 
-/// Columns of a target row that read the same taps, `target_step` columns apart; the columns that they read are
-/// `source_step` apart.
+/// Columns of a target row that read the same taps. Neighbouring columns of a block are `target_step` apart in the
+/// target row and `source_step` apart in the source row.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// Offset of the first column in the target row.
+    /// Offset of the block's first column in the target row, in values.
     pub(super) target: usize,
-    /// 8, 4, 2 or 1.
+    /// Number of columns: 8, 4, 2 or 1.
     pub(super) columns: usize,
-    /// Offsets from the first source row that the target row reads.
+    /// Taps of the first column; source offsets count from the first source row that the target row reads.
     pub(super) taps: Vec<Offsets>,
 }
 
-/// How targets (results, or for the input's gradient pixels) are summed from sources (the others). Offsets are in values.
+/// How the targets of a depthwise convolution are summed from its sources. Forward, targets are results and sources are
+/// input pixels; for the input's gradient it is the reverse. All offsets and steps are in values.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// For each target row of an image, its entry in `kinds` and the offset of its first source row.
     rows: Vec<(usize, usize)>,
-    /// Target rows that read the same taps share their blocks.
+    /// The blocks of every kind of target row; rows that read the same taps relative to their first source row are of
+    /// one kind.
     kinds: Vec<Vec<Block>>,
-    /// Distances in values between the columns of a block.
+    /// Distances between neighbouring columns of a block, in target and source.
     pub(super) target_step: usize,
     pub(super) source_step: usize,
-    /// Values of a target row, and of a source image.
+    /// Number of values of a target row, and of a source image.
     pub(super) target_row: usize,
     pub(super) source_image: usize,
     pub(super) channels: usize,
-    /// Values of a tap of the weight, at least the channels.
+    /// Number of values between the taps of the weight; at least `channels`.
     pub(super) weight_row: usize,
 }
 
 impl Plan {
-    /// Results from pixels; the taps of the weight are `weight_row` values apart.
+    /// The plan that sums results from input pixels; the taps of the weight are `weight_row` values apart.
     pub(super) fn forward(size: &Conv2dSize, weight_row: usize) -> Self {
         let ((h, w), (ho, wo)) = (size.input, size.output);
         let rows = taps_of_results(h, ho, size.kernel.0, size.options);
@@ -55,7 +58,7 @@ impl Plan {
         Self::new(size, (&rows, &columns), (h, w), steps, weight_row)
     }
 
-    /// Gradients of pixels from gradients of results.
+    /// The plan that sums gradients of input pixels from gradients of results.
     pub(super) fn backward(size: &Conv2dSize) -> Self {
         let ((h, w), (ho, wo)) = (size.input, size.output);
         let rows = inverse(&taps_of_results(h, ho, size.kernel.0, size.options), h);
@@ -113,7 +116,8 @@ impl Plan {
         }
     }
 
-    /// The blocks of a target row of the batch, and where in the sources its first source row begins.
+    /// The blocks of a target row, numbered over the whole batch, and the offset in the sources of the first source row
+    /// that it reads.
     pub(super) fn row(&self, row: usize) -> (&[Block], usize) {
         let (image, row) = (row / self.rows.len(), row % self.rows.len());
         let (kind, first) = self.rows[row];
@@ -121,7 +125,7 @@ impl Plan {
     }
 }
 
-/// For each result along one axis, its taps within the input.
+/// For each result along one axis, its taps that lie inside the input, with the input pixels that they read.
 fn taps_of_results(
     input: usize,
     output: usize,
@@ -138,7 +142,7 @@ fn taps_of_results(
     (0..output).map(taps).collect()
 }
 
-/// For each of `len` sources, the taps and targets that read it.
+/// Inverts [`taps_of_results`]: for each of `len` sources, the taps and targets that read it.
 fn inverse(targets: &[Vec<Tap>], len: usize) -> Vec<Vec<Tap>> {
     let mut sources = vec![Vec::new(); len];
     for (target, taps) in targets.iter().enumerate() {
@@ -149,7 +153,8 @@ fn inverse(targets: &[Vec<Tap>], len: usize) -> Vec<Vec<Tap>> {
     sources
 }
 
-/// Cuts the columns into blocks: first column, number of columns, and the taps of the first column.
+/// Cuts the columns into blocks of equal taps; returns each block's first column, number of columns, and first column's
+/// taps.
 fn blocks(
     columns: &[Vec<Tap>],
     target_step: usize,
@@ -171,7 +176,7 @@ fn blocks(
         while start < columns.len() {
             let alike = (1..WIDEST).take_while(|number| follows(start, *number));
             let alike = 1 + alike.count();
-            // The largest power of two that fits.
+            // A block has 8, 4, 2 or 1 columns.
             let count = 1 << alike.ilog2();
             blocks.push((start, count, columns[start].clone()));
             start += count * target_step;
@@ -204,7 +209,7 @@ mod tests {
         let both = vec![(0, 1), (1, 8), (9, 2), (11, 1)];
         assert_eq!(cut(12, 12, 1), (both.clone(), both));
         let forward = vec![(0, 1), (1, 4), (5, 1)];
-        // Even pixels meet one tap, odd ones two, the last only one of them.
+        // Even pixels meet one tap and odd pixels two, except the last pixel, which meets one.
         let backward = vec![(0, 4), (8, 2), (1, 4), (9, 1), (11, 1)];
         assert_eq!(cut(12, 6, 2), (forward, backward));
     }

@@ -1,4 +1,4 @@
-//! The sums of a depthwise convolution, a vector of channels at a time for up to eight columns.
+//! The inner loops of a depthwise convolution: one vector of channels at a time, for up to eight columns.
 //!
 //! Bounds are checked once per block of columns.
 #![expect(
@@ -13,18 +13,19 @@ use pulp::{Simd, WithSimd};
 use super::plan::{Block, Plan};
 use crate::ops::simd::lanes;
 
-/// Rows of targets, each value the sum of its taps.
+/// Computes some target rows according to `plan`: every value is the sum over its taps of source times weight, plus
+/// bias.
 pub(super) struct Rows<'a> {
     pub(super) plan: &'a Plan,
     pub(super) source: &'a [f32],
-    /// `(kh, kw, C)`.
+    /// Weight, `(kh, kw, C)`.
     pub(super) weight: &'a [f32],
-    /// The number of the first row in the batch.
+    /// Index of the first row of `target` among the rows of the whole batch.
     pub(super) first: usize,
     pub(super) target: &'a mut [f32],
-    /// One value per channel, or empty.
+    /// One value per channel; empty without a bias.
     pub(super) bias: &'a [f32],
-    /// Whether sums are added to the old values.
+    /// Whether sums are added to the old values of `target` instead of overwriting them.
     pub(super) adds: bool,
 }
 
@@ -74,8 +75,8 @@ impl Rows<'_> {
             return;
         }
         let (channel, count) = if channels > S::F32_LANES && !self.adds {
-            // The last whole vector of channels; it may overlap the previous one, which writes the same values twice.
-            // Partial vectors would be slow.
+            // A whole vector that ends with the last channel. It may overlap the previous vector and write the same
+            // values twice; a partial vector would be slower.
             (channels - S::F32_LANES, S::F32_LANES)
         } else {
             (whole, channels - whole)
@@ -131,19 +132,20 @@ impl Rows<'_> {
     }
 }
 
-/// Channels of a tap's sums in memory: whole vectors.
+/// Number of values that the sums of one tap take in [`WeightSums`]: the channels, rounded up to whole vectors.
 pub(super) fn padded(channels: usize) -> usize {
     channels.next_multiple_of(lanes())
 }
 
-/// Adds to `sums` the gradient of the weight from some rows of results. Sums are `(kh, kw, C')` with C' as
-/// [`padded`] says: the last vector of a tap has the last channels, some of which stand in the vector before too.
+/// Adds the weight's gradient from some rows of results to `sums: (kh, kw, C')`, with C' from [`padded`]. The last
+/// vector of a tap holds the last channels; if the channels are not whole vectors, it repeats some of the vector
+/// before.
 pub(super) struct WeightSums<'a> {
     pub(super) plan: &'a Plan,
     pub(super) source: &'a [f32],
-    /// The gradient of all results.
+    /// Gradient of all results of the batch.
     pub(super) grad: &'a [f32],
-    /// The rows' numbers in the batch.
+    /// The rows of results to sum, numbered over the whole batch.
     pub(super) rows: Range<usize>,
     pub(super) sums: &'a mut [f32],
 }
@@ -190,10 +192,11 @@ impl WeightSums<'_> {
         }
     }
 
-    /// As [`Rows::vector`]; the sums of the channels begin at `at`.
+    /// As [`Rows::vector`], but adds to the sums of the taps; the sums of these channels begin `at` values after a
+    /// tap's start.
     ///
     /// # Safety
-    /// As [`Rows::vector`], and the sums have a whole vector there.
+    /// As [`Rows::vector`], and a whole vector of sums exists at `at`.
     #[inline(always)]
     unsafe fn vector<S: Simd, const N: usize>(
         &mut self,
@@ -226,7 +229,7 @@ impl WeightSums<'_> {
     }
 }
 
-/// Panics unless all channels of all columns and taps of a block of `N` columns lie within their slices.
+/// Panics unless all channels that a block of `N` columns reads and writes, for all taps, lie within the slices.
 #[inline(always)]
 fn check<const N: usize>(
     plan: &Plan,
@@ -253,7 +256,7 @@ fn check<const N: usize>(
 /// Loads `count` values (at most one vector), followed by zeros.
 ///
 /// # Safety
-/// They can be read.
+/// The `count` values at `from` can be read.
 #[inline(always)]
 unsafe fn load<S: Simd>(simd: S, from: *const f32, count: usize) -> S::f32s {
     // SAFETY: guaranteed by the caller.
@@ -269,7 +272,7 @@ unsafe fn load<S: Simd>(simd: S, from: *const f32, count: usize) -> S::f32s {
 /// Stores the first `count` values of a vector.
 ///
 /// # Safety
-/// They can be written.
+/// The `count` values at `to` can be written.
 #[inline(always)]
 unsafe fn store<S: Simd>(simd: S, to: *mut f32, count: usize, vector: S::f32s) {
     // SAFETY: guaranteed by the caller.

@@ -1,8 +1,10 @@
-//! Convolutions with few tiles and many channels, as at the bottom of a U-Net: U is many times as large as all data.
+//! Winograd convolutions with few tiles and many channels, as in the deepest layers of a U-Net, where the transformed
+//! filter U is many times as large as all data.
 //!
-//! Writing U to memory and reading it again would take longer than multiplying by it. So channels are cut into blocks, and U
-//! is computed block by block, small enough for the L2 cache; the data are transformed once for all blocks. The gradient of
-//! the filter, as large as U before it is transformed back, is computed block by block too.
+//! Writing U to memory and reading it again would take longer than multiplying by it. So channels are cut into blocks,
+//! and each block of U is computed just before use, small enough for the L2 cache; the data are transformed once for
+//! all blocks. The gradient of the filter, which before its back-transform is as large as U, is computed block by block
+//! too.
 #![expect(
     unsafe_code,
     reason = "tasks write channels of images and filters, each its own"
@@ -21,19 +23,20 @@ use crate::ops::parallel::{for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
 
-/// Most values of the transformed filter U that fit into the L2 cache with the data.
+/// Largest number of values of the transformed filter U that fit into the L2 cache together with the data.
 pub(super) const LARGE: usize = 1 << 18;
-/// Largest number of tiles: the points of a block of their channels fit into the L2 cache together with a block of U.
+/// Largest number of tiles for which one block of transformed data fits into the L2 cache together with a block of U.
 const FEW: usize = 64;
-/// Channels of a block: its part of U is N² matrices of 64 × 64.
+/// Channels per block, in and out: a block of U is N² matrices of 64 × 64.
 const BLOCK: usize = 64;
 
-/// Whether this module computes a convolution with `tiles` tiles and `filter_points` values of U.
+/// Whether this module computes a convolution: it has few tiles, and U has too many values (`filter_points`) for the
+/// cache.
 pub(in crate::ops::conv2d) fn are_few(tiles: usize, filter_points: usize) -> bool {
     tiles <= FEW && filter_points > LARGE
 }
 
-/// Convolves `x` with `weight` into `y`.
+/// Convolves `x` with `weight`; `store` says whether the results overwrite `y` or are added to it.
 pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
     shape: &Shape,
     x: &[f32],
@@ -68,7 +71,7 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
     });
 }
 
-/// `M = Σ V U` at every point, for the result's channels `columns`.
+/// `M = Σ_c V U` at every point, for the output channels `columns`; U is computed block by block from `weight`.
 fn multiply<T: Transform<3, N>, const N: usize>(
     weight: &[f32],
     (c, k): (usize, usize),
@@ -121,7 +124,7 @@ fn multiply<T: Transform<3, N>, const N: usize>(
     });
 }
 
-/// Adds the gradient of the filter to `grad_weight`, or replaces it.
+/// The filter's gradient: overwrites `grad_weight` or is added to it, as `accumulate` says.
 pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     shape: &Shape,
     x: &[f32],
@@ -173,19 +176,19 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     });
 }
 
-/// The channels of block number `block`, out of `all`.
+/// The channels of block number `block`, if there are `all` channels.
 fn channels(block: usize, all: usize) -> Range<usize> {
     block * BLOCK..all.min((block + 1) * BLOCK)
 }
 
-/// The transformed points of all tiles of images, grouped by block of channels.
+/// Layout of the transformed points of all tiles, in blocks of [`BLOCK`] channels.
 struct Blocks {
     grid: Grid,
     /// Number of tiles.
     rows: usize,
     /// Number of points of a tile.
     points: usize,
-    /// Layout of a block.
+    /// Layout within a block.
     spread: Spread,
 }
 
@@ -203,7 +206,7 @@ impl Blocks {
         self.spread.len(self.points)
     }
 
-    /// Transforms the images and calls `work` with all points.
+    /// Transforms the images by `T` and calls `work` with the points of all blocks.
     fn with_points<T: Transform<I, O>, const I: usize, const O: usize>(
         &self,
         parallel: bool,
@@ -235,7 +238,7 @@ impl Blocks {
         &points[index * self.block_len()..][..self.block_len()]
     }
 
-    /// One point of a block: a matrix of tiles × `count` channels.
+    /// The values of one point of a block as a matrix, tiles × `count` channels.
     fn matrix<'a>(&self, block: &'a [f32], point: usize, count: usize) -> Matrix<'a> {
         let plane = &block[self.spread.plane(point)];
         Matrix::strided(plane, self.rows, count, self.spread.row)

@@ -1,4 +1,5 @@
-//! Forward convolution; with the result's gradient and the turned filter it computes the input's gradient.
+//! Winograd's convolution. It also computes the input's gradient: from the result's gradient and the filter rotated by
+//! 180°.
 #![expect(unsafe_code, reason = "tasks write tiles of images, each its own")]
 
 use std::marker::PhantomData;
@@ -15,14 +16,15 @@ use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
 
-/// Approximate points of a block of tiles if U fits into the L2 cache: V and M of a block then fit too.
+/// Approximate number of points of a block of tiles if U fits into the L2 cache: V and M of the block then fit too.
 const POINTS: usize = 1920;
-/// Points of a block of tiles if U does not fit: each block reads all of U, so blocks are large.
+/// Approximate number of points of a block of tiles if U does not fit into the L2 cache. Each block reads all of U, so
+/// that few large blocks are better.
 const POINTS_AT_LARGE: usize = 3072;
-/// Number of values of each plane of a filter that one task transforms.
+/// Number of values of each point of a filter that one task transforms.
 const CHUNK: usize = 2048;
 
-/// Convolves `x` with `weight` into `y`.
+/// Convolves `x` with `weight`; `store` says whether the results overwrite `y` or are added to it.
 pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
     shape: &Shape,
     x: &[f32],
@@ -53,7 +55,7 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
     });
 }
 
-/// `U = G g Gᵀ` of every pair of channels, `len` of them, at points `plane` values apart.
+/// `U = G g Gᵀ` for `len` pairs of channels; the values of neighbouring points are `plane` apart in `u`.
 fn transform_filter<W: Scheme<N, M>, const N: usize, const M: usize>(
     weight: &[f32],
     len: usize,
@@ -77,7 +79,7 @@ fn transform_filter<W: Scheme<N, M>, const N: usize, const M: usize>(
     });
 }
 
-/// `Y = Aᵀ (Σ U ⊙ BᵀdB) A` of some tiles.
+/// `Y = Aᵀ (Σ_c U ⊙ BᵀdB) A` of the tiles `tiles`.
 fn convolve_tiles<W: Scheme<N, M>, const N: usize, const M: usize>(
     shape: &Shape,
     x: &[f32],

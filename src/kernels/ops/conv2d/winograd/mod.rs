@@ -6,14 +6,15 @@
 //!
 //! `Y = Aᵀ [Σ_c (G g Gᵀ) ⊙ (Bᵀ d B)] A`
 //!
-//! where `U = G g Gᵀ` has a matrix `(C × K)` at each of N² points, `V = Bᵀ d B` one of `(tiles × C)`, and the sum over
-//! channels is a product of the two at each point. The gradient of the filter is the adjoint, `Gᵀ [Vᵀ (A dY Aᵀ)] G`; that
-//! of the input is the convolution of the gradient with the filter turned by 180°, by the same algorithm: its tiles do not
-//! overlap, while those of the adjoint would.
+//! where `U = G g Gᵀ` is a matrix `(C × K)` at each of N² points, `V = Bᵀ d B` a matrix `(tiles × C)`, and the sum over
+//! channels is the product of the two at each point. The gradient of the filter is the adjoint, `Gᵀ [Vᵀ (A dY Aᵀ)] G`.
+//! The gradient of the input is computed by the same algorithm, as the convolution of the result's gradient with the
+//! filter rotated by 180°: its tiles do not overlap, whereas those of the adjoint would.
 //!
-//! Transforms use vectors of channels, and blocks of tiles whose points stay in the L2 cache. U and V are recomputed in each
-//! pass: they are up to four times as large as their inputs, so that reading saved ones from memory would cost as much. When
-//! tiles are few and U is large, U is never stored as a whole (`few`). Work is split by shape alone.
+//! Transforms work on vectors of channels, and on blocks of tiles whose points stay in the L2 cache. U and V are
+//! computed anew in backward: they are up to four times as large as weight and input, so that saving and reading them
+//! would take as long. When tiles are few and U is large, U is never stored as a whole (`few`). Work is split by shape
+//! alone.
 //!
 //! # Accuracy
 //! Largest error against sums in f64, relative to the largest value, for values and filters uniform in (-1, 1), of
@@ -70,7 +71,8 @@ pub(super) fn forward(
     convolve_by(tile, shape, x, weight, y, &Store::Replace(bias));
 }
 
-/// Adds the gradient of the input to `grad_x`, or replaces it; `taps` are those of the filter turned by 180°, each `(K, C)`.
+/// The input's gradient: overwrites `grad_x` or is added to it, as `accumulate` says. `taps` are the filter's `(K, C)`
+/// matrices, rotated by 180°.
 pub(super) fn backward_x(
     tile: Tile,
     shape: &Shape,
@@ -103,7 +105,7 @@ fn convolve_by(
     }
 }
 
-/// Adds the gradient of the weight to `grad_weight`, or replaces it.
+/// The weight's gradient: overwrites `grad_weight` or is added to it, as `accumulate` says.
 pub(super) fn backward_weight(
     tile: Tile,
     shape: &Shape,

@@ -46,7 +46,7 @@ impl Shape {
         }
     }
 
-    /// The sizes of the convolution that computes the input's gradient from the result's.
+    /// The shape of the convolution that computes the input's gradient from the result's gradient.
     pub(super) fn turned(&self) -> Self {
         Self {
             input: self.output,

@@ -1,8 +1,9 @@
-//! [`Spread`]: the memory layout of transformed values.
+//! [`Spread`]: the memory layout of transformed tiles.
 
 use std::ops::Range;
 
-/// Layout of transformed values: value (tile, point, channel) at `tile · row + point · plane + channel`.
+/// Memory layout of transformed tiles: the value of (tile, point, channel) is at
+/// `tile · row + point · plane + channel`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spread {
     pub(super) row: usize,
@@ -10,7 +11,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Rows are padded to whole vectors of the widest level.
+    /// Rows are padded to a multiple of this many values, the widest vector of any vector level.
     pub(super) const VECTOR: usize = 16;
 
     pub(super) fn new(tiles: usize, channels: usize) -> Self {
@@ -19,8 +20,8 @@ impl Spread {
         Self { row, plane }
     }
 
-    /// Stride between planes of that many values: an odd number of cache lines, so that the points of a tile, or of a pair
-    /// of channels, do not map to the same cache sets.
+    /// Distance between planes of at least `len` values: an odd number of cache lines, so that the same value of
+    /// different planes does not map to the same cache sets.
     pub(super) fn plane_of(len: usize) -> usize {
         len.next_multiple_of(2 * Self::VECTOR) + Self::VECTOR
     }

@@ -7,7 +7,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// A slice that tasks write in parts, which do not overlap but are not contiguous.
+/// A mutable slice that several tasks write at once: each task writes values of its own, which are not contiguous.
 pub(super) struct Target<'a> {
     start: *mut f32,
     len: usize,
@@ -26,7 +26,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The part that one task writes.
+    /// Access to the slice for one task.
     ///
     /// # Safety
     /// Pieces taken from different parts of a target that are alive at the same time must not overlap.
@@ -46,7 +46,7 @@ pub(super) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// The values `start..start + len`.
+    /// The values `start..start + len` of the slice.
     #[inline(always)]
     pub(super) fn piece(&mut self, start: usize, len: usize) -> &mut [f32] {
         assert!(
@@ -60,14 +60,14 @@ impl Part<'_> {
 }
 
 pub(super) enum Store<'a> {
-    /// Results replace the old values; contains a bias with one value per channel, if any.
+    /// Results, plus a bias of one value per channel if there is one, overwrite the old values.
     Replace(Option<&'a [f32]>),
     /// Results are added to the old values.
     Add,
 }
 
 impl Store<'_> {
-    /// Whether results are added to the old values, and the bias of the given channels (empty without a bias).
+    /// Whether results are added to the old values, and the bias of the channels `channels` (empty without a bias).
     pub(super) fn adds_and_bias(&self, channels: Range<usize>) -> (bool, &[f32]) {
         match self {
             Self::Replace(Some(bias)) => (false, &bias[channels]),

@@ -1,6 +1,6 @@
 //! The two-dimensional transforms of Winograd convolutions, a vector of channels at a time.
 //!
-//! Bounds are checked once per tile: checking every vector took as long as transforming it.
+//! Bounds are checked once per tile: a check for every vector would take as long as the transform itself.
 #![expect(
     unsafe_code,
     reason = "vectors are read and written through pointers to pixels and points, whose bounds a tile has checked"
@@ -15,7 +15,7 @@ use super::scheme::Transform;
 use super::spread::Spread;
 use super::target::Part;
 
-/// Positions of tiles on images.
+/// How tiles are placed on the images.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     pub(super) image: (usize, usize),
@@ -28,11 +28,12 @@ pub(super) struct Grid {
     pub(super) padding: usize,
 }
 
-/// Offset of a pixel outside of the image.
+/// Stands for the offset of a pixel outside of the image.
 const OUTSIDE: usize = usize::MAX;
 
 impl Grid {
-    /// Offsets of the pixels of tile number `tile` of the batch, or [`OUTSIDE`].
+    /// Offsets of the first channel of each of the I × I pixels of tile number `tile` of the batch; [`OUTSIDE`] for
+    /// padding.
     #[inline(always)]
     fn pixels<const I: usize>(&self, tile: usize) -> [[usize; I]; I] {
         let (down, across) = self.tiles;
@@ -45,7 +46,7 @@ impl Grid {
         let mut offsets = [[OUTSIDE; I]; I];
         for (i, offsets) in offsets.iter_mut().enumerate() {
             for (j, offset) in offsets.iter_mut().enumerate() {
-                // Left of or above the image this wraps around to a large number.
+                // Left of or above the image the difference wraps around to a number that is not less than w or h.
                 let y = (row + i).wrapping_sub(self.padding);
                 let x = (column + j).wrapping_sub(self.padding);
                 if y < h && x < w {
@@ -57,7 +58,7 @@ impl Grid {
     }
 }
 
-/// Transforms I × I pixels of every tile to O × O points: `T · d · Tᵀ`.
+/// Transforms I × I pixels of every tile to O × O points: `T · d · Tᵀ` for each channel.
 pub(super) struct Gather<'a, T, const I: usize, const O: usize> {
     pub(super) images: &'a [f32],
     pub(super) grid: &'a Grid,
@@ -117,8 +118,8 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Gather<'_,
     }
 }
 
-/// Copies the last `count` values of every pixel, starting at `channel`, to `vectors` and redirects `pixels` there, so that
-/// the loops only see full vectors: with masks they took twice as long.
+/// Copies the last `count` channels of every pixel, from `channel` on, to `vectors` and lets `pixels` point there, so
+/// that the loops process full vectors only: with masked loads they took twice as long.
 ///
 /// # Safety
 /// Nothing writes these values during the call.
@@ -138,7 +139,7 @@ unsafe fn fetch<S: Simd, const I: usize>(
     }
 }
 
-/// Transforms I × I points of every tile to O × O pixels, `T · m · Tᵀ`, and stores or adds them.
+/// Transforms I × I points of every tile to O × O pixels, `T · m · Tᵀ` for each channel, and writes or adds the pixels.
 pub(super) struct Scatter<'a, T, const I: usize, const O: usize> {
     pub(super) points: &'a [f32],
     pub(super) spread: Spread,
@@ -161,7 +162,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
         let (channels, plane) = (self.channels.len(), self.spread.plane);
         self.spread.check(self.tiles.len(), channels, S::F32_LANES);
         assert!(self.points.len() >= self.spread.len(I * I), "all points");
-        // Receives the pixels outside of the image.
+        // Takes the place of pixels outside of the image.
         let mut aside = vec![0.0; channels];
         let mut rest = [[simd.splat_f32s(0.0); O]; O];
         let mut half = [[simd.splat_f32s(0.0); I]; O];
@@ -223,7 +224,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
     }
 }
 
-/// Copies the values of [`fetch`] back to the pixels.
+/// The inverse of [`fetch`]: copies the channels from `vectors` back to the pixels.
 ///
 /// # Safety
 /// As [`fetch`], and nothing reads the values during the call.
@@ -242,7 +243,7 @@ unsafe fn give_back<const O: usize>(
     }
 }
 
-/// Layout of planes: value `at` of row r of plane p is at `start + p · plane + r · row + at`.
+/// Layout of a filter in planes: value `at` of row r of plane p is at `start + p · plane + r · row + at`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     pub(super) start: usize,
@@ -251,7 +252,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// A layout of planes with one row each.
+    /// A layout whose planes have one row each and begin `plane` values apart.
     pub(super) fn of_planes(start: usize, plane: usize) -> Self {
         let row = 0;
         Self { start, row, plane }
@@ -263,7 +264,7 @@ impl Layout {
     }
 }
 
-/// Transforms I × I planes of a filter to O × O, `len` values of each of `rows` rows.
+/// Transforms a filter from I × I planes (taps or points) to O × O, for `len` values in each of `rows` rows.
 pub(super) struct Planes<'a, T, const I: usize, const O: usize> {
     pub(super) from: &'a [f32],
     pub(super) from_layout: Layout,
@@ -310,7 +311,8 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Planes<'_,
     }
 }
 
-/// `T · values · Tᵀ`. `half` is scratch memory for `T · values`; clearing it each time took a tenth of a convolution.
+/// Computes `T · values · Tᵀ`. `half` is scratch memory for `T · values`; the caller reuses it, since clearing it for
+/// every call took a tenth of a convolution.
 #[inline(always)]
 fn square<S: Simd, T: Transform<I, O>, const I: usize, const O: usize>(
     simd: S,
@@ -336,7 +338,7 @@ fn square<S: Simd, T: Transform<I, O>, const I: usize, const O: usize>(
     }
 }
 
-/// Up to a vector of values, padded with zeros.
+/// The values as a vector, padded with zeros if they are fewer than a vector has lanes.
 #[inline(always)]
 fn load<S: Simd>(simd: S, values: &[f32]) -> S::f32s {
     match S::as_simd_f32s(values).0.first() {
@@ -345,7 +347,7 @@ fn load<S: Simd>(simd: S, values: &[f32]) -> S::f32s {
     }
 }
 
-/// Stores as many values of the vector as fit.
+/// Stores the first `values.len()` lanes of the vector.
 #[inline(always)]
 fn store<S: Simd>(simd: S, values: &mut [f32], vector: S::f32s) {
     if values.len() == S::F32_LANES {

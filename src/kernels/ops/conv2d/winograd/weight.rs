@@ -15,16 +15,16 @@ use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
 
-/// Largest number of input channels of a task: its dU is small enough to stay in the L2 cache.
+/// Largest number of input channels of a task, so that the task's transformed gradient dU stays in the L2 cache.
 const CHANNELS: usize = 64;
-/// Approximate points of a block of tiles: the depth of the products.
+/// Approximate number of points of a block of tiles, which sets the depth of the products.
 const POINTS: usize = 1920;
-/// Number of tasks that the work is split into, by segments of the tiles if channels do not suffice.
+/// Number of tasks to reach: if the channels make fewer tasks, the tiles are cut into segments too.
 const TASKS: usize = 4;
-/// Smallest number of points of a segment: each needs a partial result.
+/// Smallest number of points per segment of the tiles; each segment needs memory for a partial gradient.
 const SEGMENT_POINTS: usize = 2048;
 
-/// Adds the gradient of the filter to `grad_weight`, or replaces it.
+/// The filter's gradient: overwrites `grad_weight` or is added to it, as `accumulate` says.
 pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     shape: &Shape,
     x: &[f32],
@@ -70,7 +70,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     });
 }
 
-/// The gradient of some input channels over some tiles.
+/// A part of the filter's gradient: that of some input channels, summed over some tiles.
 struct Task<'a> {
     shape: &'a Shape,
     tiles: Range<usize>,
@@ -78,7 +78,7 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Stores, or adds, the task's part of the gradient at value `start` of `target`.
+    /// Writes the task's part of the gradient to `target`, from value `start` on, or adds it if `adds`.
     fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
         &self,
         x: &[f32],
@@ -129,7 +129,7 @@ impl Task<'_> {
         });
     }
 
-    /// Transforms data and gradient of some tiles.
+    /// Transforms the data to `v` and the result's gradient to `d`, for the tiles `tiles`.
     fn gather<W: Scheme<N, M>, const N: usize, const M: usize>(
         &self,
         x: &[f32],

@@ -1,8 +1,9 @@
-//! Linear attention of many positions through the sums of keys and values, `φ(q) (φ(k)ᵀ [v, 1])`: its cost grows with
+//! Linear attention for many positions, through sums over the keys: `φ(q) (φ(k)ᵀ [v, 1])`, whose cost grows with
 //! `N + M`.
 //!
 //! The last column of `[v, 1]` gives the sums of weights, so that numerators and denominators are one product. Each
-//! product is one head over the batch, since the rows of a head are strided; nothing is transposed in memory.
+//! product computes one head for the whole batch, since the rows of a head are strided; nothing is transposed in
+//! memory.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -21,15 +22,16 @@ pub(super) fn forward(
 ) -> Result<Buffer<Cuda>> {
     let sums = Sums::new(device, [q, k, v], size)?;
     let rows = size.batch * size.queries * size.heads;
-    let mut y = device.spare_buffer(device.buffer_len(q))?;
+    let mut y = device.uninit_buffer(device.buffer_len(q))?;
     over_rows("cross_attention_divide", rows)
         .args((&sums.quotients, &mut y, rows, size.head_width(), LINEAR_EPS))
         .run()?;
     Ok(y)
 }
 
-/// With `s = φ(k)ᵀ [v, 1]`, `[a, w] = φ(q) s`, `y = a / (w + ε)`: `da = dy / (w + ε)`, `dw = -(dy · y) / (w + ε)`,
-/// `dφ(q) = [da, dw] sᵀ`, `ds = φ(q)ᵀ [da, dw]`, `dφ(k) = [v, 1] dsᵀ`, `dv = φ(k) ds` without its last column.
+/// The gradients of q, k and v. With `s = φ(k)ᵀ [v, 1]`, `[a, w] = φ(q) s`, `y = a / (w + ε)`: `da = dy / (w + ε)`,
+/// `dw = -(dy · y) / (w + ε)`, `dφ(q) = [da, dw] sᵀ`, `ds = φ(q)ᵀ [da, dw]`, `dφ(k) = [v, 1] dsᵀ`, `dv = φ(k) ds`
+/// without its last column.
 pub(super) fn backward(
     device: &Cuda,
     [q, k, v]: [&Buffer<Cuda>; 3],
@@ -86,9 +88,9 @@ struct Sums {
     k: CudaSlice<f32>,
     /// `[v, 1]`, `(B, M, heads, d + 1)`.
     values: CudaSlice<f32>,
-    /// `φ(k)ᵀ [v, 1]`, `(B, heads, d, d + 1)`.
+    /// The sums over keys s = `φ(k)ᵀ [v, 1]`, `(B, heads, d, d + 1)`.
     of_keys: CudaSlice<f32>,
-    /// `φ(q)` times these sums, `(B, N, heads, d + 1)`.
+    /// `[a, w] = φ(q) s`, numerators and denominators, `(B, N, heads, d + 1)`.
     quotients: CudaSlice<f32>,
 }
 
@@ -148,23 +150,24 @@ fn with_ones(v: &Buffer<Cuda>, rows: usize, width: usize) -> Result<CudaSlice<f3
     Ok(values)
 }
 
-/// The array that contains a matrix of one head.
+/// The array of which a matrix of one head is a part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Of {
-    /// A part of `(B, N, C)`.
+    /// An array `(B, N, C)`.
     Queries,
-    /// A part of `(B, M, C)`.
+    /// An array `(B, M, C)`.
     Keys,
-    /// A part of `(B, N, heads, d + 1)`.
+    /// An array `(B, N, heads, d + 1)`.
     QueryOnes,
-    /// A part of `(B, M, heads, d + 1)`.
+    /// An array `(B, M, heads, d + 1)`.
     KeyOnes,
-    /// A matrix in the sums of keys and values, `(B, heads, d, d + 1)`.
+    /// The array of sums over keys, `(B, heads, d, d + 1)`.
     Sums,
 }
 
 impl CrossAttentionSize {
-    /// The product of one head for the whole batch, with `[m, n, k]` as in [`Product`].
+    /// The product of one head for the whole batch; `[m, n, k]` as in [`Product`], `matrices` are its operands and
+    /// result.
     fn product(self, matrices: [Of; 3], [m, n, k]: [usize; 3]) -> Product {
         let wide = self.head_width() + 1;
         let row = |of| match of {

@@ -1,5 +1,5 @@
-//! Softmax attention of many positions: scores of all pairs by matrix products, one head over the batch each, since
-//! the rows of a head are C values apart. Nothing is transposed in memory.
+//! Softmax attention for many positions: matrix products compute the scores of all pairs, each product one head for the
+//! whole batch, since the rows of a head are C values apart. Nothing is transposed in memory.
 //!
 //! Scores and weights are `(B, heads, N, M)`; backward recomputes the weights instead of saving them.
 
@@ -19,7 +19,7 @@ pub(super) fn forward(
 ) -> Result<Buffer<Cuda>> {
     let views = Views(size);
     let weights = weights(q, k, views)?;
-    let mut y = device.spare_buffer(device.buffer_len(q))?;
+    let mut y = device.uninit_buffer(device.buffer_len(q))?;
     for head in 0..size.heads {
         views
             .product([Of::Pairs, Of::Keys, Of::Queries], Form::Plain)
@@ -32,7 +32,8 @@ pub(super) fn forward(
     Ok(y)
 }
 
-/// With weights p: `dv = pᵀ dy`, `g = dy vᵀ`, `ds = p (g - Σ p g)`, `dq = ds k / √d`, `dk = dsᵀ q / √d`.
+/// The gradients of q, k and v. With weights p: `dv = pᵀ dy`, `g = dy vᵀ`, `ds = p (g - Σ p g)`, `dq = ds k / √d`,
+/// `dk = dsᵀ q / √d`.
 pub(super) fn backward(
     device: &Cuda,
     [q, k, v]: [&Buffer<Cuda>; 3],
@@ -69,7 +70,7 @@ pub(super) fn backward(
     Ok([dq, dk, dv])
 }
 
-/// `softmax(q kᵀ / √d)` of all heads.
+/// The attention weights of all heads, `softmax(q kᵀ / √d)`.
 fn weights(q: &Buffer<Cuda>, k: &Buffer<Cuda>, views: Views) -> Result<CudaSlice<f32>> {
     let mut scores = scratch::<f32>(views.all_pairs())?;
     for head in 0..views.0.heads {
@@ -85,14 +86,14 @@ fn weights(q: &Buffer<Cuda>, k: &Buffer<Cuda>, views: Views) -> Result<CudaSlice
     Ok(scores)
 }
 
-/// The shape of a matrix of one head.
+/// The kinds of matrices of one head, by shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Of {
-    /// `(N, d)`, rows C apart.
+    /// `(N, d)`, rows C values apart.
     Queries,
-    /// `(M, d)`, rows C apart.
+    /// `(M, d)`, rows C values apart.
     Keys,
-    /// `(N, M)`.
+    /// `(N, M)`, without gaps.
     Pairs,
 }
 
@@ -103,7 +104,7 @@ enum Form {
     TransposedB,
 }
 
-/// Computes offsets and strides of the matrices of a head.
+/// Offsets and strides of the matrices of a head in their arrays.
 #[derive(Debug, Clone, Copy)]
 struct Views(CrossAttentionSize);
 
@@ -124,7 +125,7 @@ impl Views {
         self.rows() * self.0.keys
     }
 
-    /// The product of one head, for the whole batch.
+    /// The product of one head, for the whole batch; `matrices` are the kinds of its operands and result.
     fn product(self, matrices: [Of; 3], form: Form) -> Product {
         let (size, [a, b, c]) = (self.0, matrices);
         let (m, n) = self.shape(c);

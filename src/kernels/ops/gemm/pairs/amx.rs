@@ -1,5 +1,6 @@
-//! Products of pairs by AMX: a core's eight tile registers, each 16 rows of 64 bytes. `tdpbf16ps` multiplies 16 rows of 32 values by 32
-//! rows of 16 (in pairs of neighbouring rows) and adds the 256 sums to a third tile: 16 times the multiplications of an `f32` instruction.
+//! Products of pairs by AMX, on the eight tile registers of a core, each 16 rows of 64 bytes. `tdpbf16ps` multiplies a
+//! tile of 16 × 32 bf16 values by one of 32 × 16 (stored in pairs of neighbouring rows) and adds the 256 sums to a
+//! third tile: 16 times the multiplications of an `f32` instruction.
 //!
 //! # Source
 //! Intel, "Architecture Instruction Set Extensions Programming Reference", `LDTILECFG`, `TILELOADD`, `TDPBF16PS`.
@@ -10,11 +11,11 @@ use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
 use super::copies::{LANES, Left};
 use crate::ops::gemm::instruction::SIDE;
 
-/// The tiles of a thread, from [`Tiles::configure`] until they are dropped.
+/// AMX's tile registers of this thread, usable from [`Tiles::configure`] until this value is dropped.
 pub(super) struct Tiles(());
 
 impl Tiles {
-    /// Makes all eight tiles 16 rows of 64 bytes.
+    /// Configures all eight tiles as 16 rows of 64 bytes.
     ///
     /// # Safety
     /// [`Bf16Products::Amx`](crate::ops::gemm::Bf16Products) is in use.
@@ -43,11 +44,12 @@ impl Tiles {
         Self(())
     }
 
-    /// `m` rows of up to [`SIDE`] columns of C, the sum of the products of each of `lefts` with its part of B, over `steps` ≥ 1 steps of 16
-    /// pairs each. Absent pairs are zeros in both copies.
+    /// Computes `m` rows of up to [`SIDE`] columns of C: the sum over all `lefts` of `A_i` times its part of B; each
+    /// product has `steps` ≥ 1 steps of 16 pairs. Missing pairs must be zeros in both copies.
     ///
     /// # Safety
-    /// The copies hold them: A by rows, B in rows of [`SIDE`] pairs. C's elements may be written and, to `add`, read.
+    /// The copies contain these values: A by rows, B in rows of [`SIDE`] pairs. C's elements may be written and, if
+    /// `add`, read.
     #[expect(
         clippy::unused_self,
         reason = "tiles are configured while there is one"
@@ -87,12 +89,13 @@ impl Tiles {
     }
 }
 
-/// Four tiles of C, two beside two. Without a second tile of rows or of columns they are the first one twice.
+/// A block of 2 × 2 tiles of C. If it has only one row or column of tiles, the second one is the first again.
 struct Block {
     at: [*mut f32; 4],
-    /// Bytes from a row to the next.
+    /// Distance between rows in bytes.
     row: usize,
-    /// Rows to the second tile of rows, and columns to that of columns: 16 or 0.
+    /// Distance to the second row of tiles in rows, and to the second column of tiles in columns: 16, or 0 if there is
+    /// none.
     below: usize,
     beside: usize,
 }
@@ -116,7 +119,7 @@ impl Block {
         }
     }
 
-    /// `C = Σ A_i · B_i`, or `C += Σ A_i · B_i` to `add`; B's parts follow each other.
+    /// `C = Σ_i A_i · B_i` or, if `add`, `C += Σ_i A_i · B_i`; the parts of B are contiguous, one after another.
     ///
     /// # Safety
     /// As [`Tiles::multiply`], for rows and columns of these tiles.
@@ -139,7 +142,7 @@ impl Block {
         }
     }
 
-    /// The tiles of sums become C's, or zeros.
+    /// Loads the tiles of sums from C if `add`; otherwise sets them to zero.
     ///
     /// # Safety
     /// As [`Block::compute`].
@@ -148,7 +151,7 @@ impl Block {
         let [c0, c1, c2, c3] = self.at;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            // The sums take so little time that storing them would wait for the lines of C.
+            // Prefetches C: the sums take so little time that storing them would otherwise wait for C's cache lines.
             for i in 0..self.below + LANES {
                 let row = c0.cast::<i8>().wrapping_add(i * self.row);
                 _mm_prefetch::<_MM_HINT_ET0>(row);
@@ -175,7 +178,7 @@ impl Block {
         }
     }
 
-    /// Adds the products of `steps` ≥ 1 steps of 16 pairs.
+    /// Adds the products of `steps` ≥ 1 steps of 16 pairs to the tiles of sums.
     ///
     /// # Safety
     /// As [`Block::compute`].
@@ -212,7 +215,7 @@ impl Block {
         }
     }
 
-    /// C becomes the tiles of sums.
+    /// Stores the tiles of sums in C.
     ///
     /// # Safety
     /// As [`Block::compute`].

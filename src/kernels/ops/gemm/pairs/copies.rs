@@ -1,4 +1,4 @@
-//! Copies of A and B in pairs of neighbouring depths, rounded to bf16 on the way.
+//! Copies of A and B as pairs of neighbouring depths, rounded to bf16.
 #![expect(
     unsafe_code,
     reason = "intrinsics over raw pointers; the views checked their bounds"
@@ -15,25 +15,26 @@ use std::mem::transmute;
 use crate::ops::gemm::Matrix;
 use crate::ops::gemm::instruction::PANEL;
 
-/// Number of values in a vector.
+/// Number of `f32` values or pairs in a vector.
 pub(super) const LANES: usize = 16;
-/// Number of rows of a tile: 24 of the 32 registers hold sums.
+/// Number of rows of a tile of C; its sums take 24 of the 32 registers.
 pub(super) const ROWS: usize = 6;
 /// Number of vectors in one row of a panel of B.
 pub(super) const VECTORS: usize = PANEL / LANES;
 
-/// A's copy: pair q of row i is at `at[i · row + q · step]`, within a block of [`LANES`] rows if `by_columns`.
+/// A's copy: pair q of row i is at `at[i · row + q · step]`; if A was copied by columns, i counts within a block of
+/// [`LANES`] rows.
 #[derive(Clone, Copy)]
 pub(super) struct Left {
     at: *const u32,
     pub(super) row: usize,
     pub(super) step: usize,
-    /// Values from one block of 16 rows to the next; 0 if A was copied row by row.
+    /// Distance between blocks of 16 rows in pairs; 0 if A was copied row by row.
     block: usize,
 }
 
 impl Left {
-    /// Pairs by rows at `at`, which begin `row` pairs apart.
+    /// A copy at `at` whose rows are contiguous and begin `row` pairs apart.
     pub(super) fn by_rows(at: *const u32, row: usize) -> Self {
         Self {
             at,
@@ -43,12 +44,12 @@ impl Left {
         }
     }
 
-    /// The pairs of a row of a copy by rows.
+    /// The first pair of row `row`, in a copy by rows.
     pub(super) fn of_row(self, row: usize) -> *const u32 {
         self.at.wrapping_add(row * self.row)
     }
 
-    /// The pairs of the rows from `first` on, and how many rows a tile can take.
+    /// The first pair of row `first`, and how many of the rows up to `m` one tile can take from there.
     pub(super) fn rows_from(self, first: usize, m: usize) -> (*const u32, usize) {
         let left = m - first;
         if self.block == 0 {
@@ -61,8 +62,8 @@ impl Left {
     }
 }
 
-/// Copies A to `to`, where its columns are contiguous and `by_rows` is false in blocks of 16 rows, else by rows, each with zeros up to
-/// 16 pairs.
+/// Copies A to `to`: if A's columns are contiguous and `by_rows` is false, in blocks of 16 rows, otherwise row by row.
+/// Rows are padded with zeros to a multiple of 16 pairs, blocks to 16 rows.
 ///
 /// # Safety
 /// `to` has room for `a_row` pairs for each of A's rows, rounded up to 16.
@@ -108,7 +109,8 @@ pub(super) unsafe fn copy_left(to: *mut u32, a_row: usize, a: Matrix<'_>, by_row
     }
 }
 
-/// Copies up to `panel` columns of B to `to`, depth by depth; absent columns of the last vector and absent depths of the last 32 are zeros.
+/// Copies up to `panel` columns of B to `to`, pair of depths by pair of depths. Missing columns of the last vector and
+/// missing depths up to a multiple of 32 are zeros.
 ///
 /// # Safety
 /// `to` has room for `panel` pairs for every two depths, rounded up to 32.
@@ -139,7 +141,7 @@ pub(in crate::ops::gemm) unsafe fn copy_right(to: *mut u32, panel: usize, b: Mat
     }
 }
 
-/// `to` becomes `from`, rounded to bf16.
+/// Writes `from`, rounded to bf16, to `to`.
 ///
 /// # Safety
 /// The CPU has AVX-512 F, BW and BF16.
@@ -165,7 +167,7 @@ pub(in crate::ops::gemm) unsafe fn round(to: &mut [u16], from: &[f32]) {
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// Rounds up to 32 neighbouring values to 16 pairs; absent ones are zeros.
+/// Rounds 32 neighbouring values at `from` to 16 pairs; values from `count` on are zeros.
 ///
 /// # Safety
 /// `count` values, or 32, can be read at `from`.
@@ -183,7 +185,7 @@ unsafe fn neighbours(from: *const f32, count: usize) -> __m512i {
     }
 }
 
-/// The first `count` values at `from`, at most 16; the other lanes are zero.
+/// Loads the first `count` values at `from`, at most 16; the other lanes are zeros.
 ///
 /// # Safety
 /// The `count` values can be read.
@@ -201,17 +203,18 @@ pub(super) fn mask(count: usize) -> __mmask16 {
     }
 }
 
-/// 32 values rounded to bf16, those of `low` first.
+/// Rounds 32 values to bf16; those of `low` come first.
 #[target_feature(enable = "avx512f,avx512bf16")]
 fn rounded(high: __m512, low: __m512) -> __m512i {
     // SAFETY: two types of 512 bits.
     unsafe { transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)) }
 }
 
-/// `count` rows of pairs, `step` pairs apart, from a matrix of contiguous rows; absent columns of the last vector are zeros.
+/// Writes `count` rows of pairs of a matrix with contiguous rows, `step` pairs apart; missing columns of the last
+/// vector are zeros.
 ///
 /// # Safety
-/// There is room for them.
+/// `to` has room for these rows.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn interleave(to: *mut u32, step: usize, from: Matrix<'_>, count: usize) {
     for q in 0..count {
@@ -222,7 +225,8 @@ unsafe fn interleave(to: *mut u32, step: usize, from: Matrix<'_>, count: usize) 
     }
 }
 
-/// The pairs of a matrix's rows 2q and 2q + 1, which are contiguous, of up to 16 columns from `first` on; an absent row is zeros.
+/// Pairs the values of the contiguous rows 2q and 2q + 1, for up to 16 columns from `first` on; a missing row counts as
+/// zeros.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 fn paired(from: Matrix<'_>, q: usize, first: usize) -> __m512i {
     const ORDER: [u16; 32] = {
@@ -260,15 +264,16 @@ fn no_pairs() -> __m512i {
     unsafe { transmute::<__m512, __m512i>(_mm512_setzero_ps()) }
 }
 
-/// The columns of 16 rows of 16 pairs, `step` pairs apart.
+/// Transposes 16 rows of 16 pairs, and writes the results `step` pairs apart.
 ///
 /// # Safety
-/// There is room for them.
+/// `to` has room for these rows.
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn transpose(to: *mut u32, step: usize, mut x: [__m512i; LANES]) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        // Pairs of neighbours change places at distances of 1 and 2 within, then of 4 and 8 across, parts of 128 bits.
+        // First exchanges pairs at distances of 1 and 2 within parts of 128 bits, then at distances of 4 and 8 across
+        // these parts.
         let mut y = x;
         for i in (0..LANES).step_by(2) {
             y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);

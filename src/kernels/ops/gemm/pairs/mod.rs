@@ -1,9 +1,10 @@
-//! The product of [`super::bf16`] by AMX ([`amx`]) or by `vdpbf16ps`: copies of A and B in pairs of neighbouring depths, and, by the
-//! latter, tiles of 6 rows by 4 vectors.
+//! The products of [`super::bf16`] on copies of A and B in pairs of neighbouring depths: by AMX ([`amx`]), or by
+//! `vdpbf16ps` on tiles of 6 rows by 4 vectors.
 //!
-//! A pair is a `u32` with two bf16 values. B's pairs stand in panels of 64 columns (AMX: 32), depth by depth; A's either row by row
-//! (where its rows are contiguous, and for AMX) or, where its columns are, in blocks of 16 rows, depth by depth. So neither needs more than
-//! a shuffle of what is read, but for a B with contiguous columns and AMX's A with them: these are transposed 16 × 16 pairs at a time.
+//! A pair is a `u32` with two bf16 values, of depths 2q and 2q + 1. B is copied in panels of 64 columns (AMX: 32),
+//! within them pair by pair of depths. A is copied row by row if its rows are contiguous or AMX is used, otherwise in
+//! blocks of 16 rows, within them pair by pair. So copying only needs shuffles of vectors, except for a B with
+//! contiguous columns, and with AMX for an A with contiguous columns: these are transposed 16 × 16 pairs at a time.
 #![expect(
     unsafe_code,
     reason = "intrinsics over raw pointers; the views checked their bounds"
@@ -27,20 +28,21 @@ use super::right::RightCopy;
 use super::{Accumulate, Matrix, Right};
 use crate::ops::scratch::with_scratch;
 
-/// Depth of a pass: a panel of B (128 KiB) and the rows of a tile stay in the L2 cache.
+/// Depth per pass with `vdpbf16ps`: a panel of B (128 KiB) and the rows of a tile stay in the L2 cache.
 const DEPTH: usize = 1024;
-/// With AMX a panel of B (32 KiB) is in the L1 cache, from which its tiles are loaded for every 32 rows.
+/// Depth per pass with AMX: a panel of B (32 KiB) stays in the L1 cache, from which its tiles are loaded again for
+/// every 32 rows.
 const AMX_DEPTH: usize = 512;
-/// As [`AMX_DEPTH`], for windows of a convolution: rows of A overlap and take less of the L1 cache.
+/// As [`AMX_DEPTH`], for windows of a convolution: the rows of A overlap and so take less of the L1 cache.
 const WINDOW_DEPTH: usize = 640;
-/// Number of rows of A that are copied at a time (1 MiB with the largest depth).
+/// Number of rows of A that are copied at a time; they take 1 MiB at the largest depth.
 const BLOCK: usize = 512;
 
 /// `C = A · B` or `C += A · B` of values rounded to bf16.
 ///
 /// # Safety
-/// The CPU has AVX-512 F, BW and BF16, for [`Bf16Products::Amx`] its tiles too; C's elements must not overlap each other, and nothing else
-/// may read or write them during the call.
+/// The CPU has AVX-512 F, BW and BF16, and AMX for [`Bf16Products::Amx`]. C's elements must not overlap each other, and
+/// nothing else may read or write them during the call.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub(super) unsafe fn product_at(
     by: Bf16Products,
@@ -56,11 +58,11 @@ pub(super) unsafe fn product_at(
     let tiles = (by == Bf16Products::Amx && k > 0).then(|| unsafe { Tiles::configure() });
     let panel = by.panel();
     let most = if tiles.is_some() { AMX_DEPTH } else { DEPTH };
-    // Equal blocks: B is copied anew for each.
+    // Blocks of equal size, as few as possible, since B is copied anew for each block.
     let rows = m.div_ceil(m.div_ceil(BLOCK)).next_multiple_of(SIDE);
     let depth = k.clamp(1, most);
     let pairs = depth.div_ceil(2);
-    // Rows of 16 pairs and a cache line more, so that the rows of a tile do not share cache sets.
+    // Whole vectors plus one cache line per row, so that the rows of a tile do not share cache sets.
     let a_row = pairs.next_multiple_of(LANES) + LANES;
     let a_len = a_row * rows;
     let b_len = pairs.next_multiple_of(LANES) * panel * usize::from(copy.is_none());
@@ -101,11 +103,12 @@ pub(super) unsafe fn product_at(
     });
 }
 
-/// `C = Σ A_i · B_i` by AMX. `A_i` has bf16 values that are read in place from entry i of `starts` on; `b` is a copy of all `B_i`, one below the
-/// other, `k` rows each, a multiple of 32. As many products as a pass's depth allows are added before C is written.
+/// `C = Σ_i A_i · B_i` by AMX. `A_i` has the bf16 values of `a` from index `starts[i]` on, read in place; `b` is a copy
+/// of all `B_i`, one below the other, each with `k` rows, a multiple of 32. C is written once for as many products as
+/// the depth of a pass allows.
 ///
 /// # Safety
-/// The CPU has AMX; each A has rows up to a multiple of 32 at even strides; for C as [`product_at`].
+/// The CPU has AMX; each `A_i` has readable rows up to a multiple of 32, at even strides; for C as [`product_at`].
 pub(super) unsafe fn tiled_product(
     (m, n, k): (usize, usize, usize),
     (c, c_row): (*mut f32, usize),
@@ -135,7 +138,7 @@ pub(super) unsafe fn tiled_product(
     }
 }
 
-/// Computes `m` rows of up to 64 columns of C, over `pairs` pairs of depths.
+/// Computes `m` rows of up to 64 columns of C by `vdpbf16ps`, over `pairs` pairs of depths.
 ///
 /// # Safety
 /// The copies hold those rows, columns and pairs; for C as [`product_at`].
@@ -203,7 +206,7 @@ impl Tile {
         }
     }
 
-    /// Computes `R` rows of `C` vectors, kept in registers over the whole depth.
+    /// Computes `R` rows of `C` vectors; their sums stay in registers over the whole depth.
     ///
     /// # Safety
     /// As [`multiply`].

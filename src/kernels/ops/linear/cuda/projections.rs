@@ -1,5 +1,5 @@
-//! [`ProjectionsKernel`] on CUDA: one matrix has the weights of all layers side by side, `(Σ_i F_i, Σ_l F_l)`, so that all
-//! layers are one product for each input. One launch copies the weights there, one splits the result.
+//! [`ProjectionsKernel`] on CUDA: the weights of all layers are joined to one matrix, `(Σ_i F_i, Σ_l F_l)`, so that
+//! each input needs one product for all layers. One launch copies the weights to the matrix, one splits the result.
 
 use cudarc::driver::DevicePtr;
 use dfdx::tensor::Cuda;
@@ -12,7 +12,7 @@ use crate::ops::gemm::Accumulate;
 use crate::ops::{Activation, GradSlots, PooledBuffer, Result, Var};
 
 impl ProjectionsKernel for Cuda {
-    /// Keeps the matrix of all weights, below which every input's biases are a row.
+    /// The backward data is the joined matrix of all weights, followed by one row of biases per input.
     fn projections(
         &self,
         inputs: &[Var<Self>],
@@ -20,7 +20,7 @@ impl ProjectionsKernel for Cuda {
     ) -> Result<Projected<Self>> {
         let sizes = Sizes::of(inputs, layers);
         let Sizes { rows, width, .. } = sizes;
-        let joined = self.spare_buffer((sizes.features + inputs.len()) * width)?;
+        let joined = self.uninit_buffer((sizes.features + inputs.len()) * width)?;
         let mut copies = Copies::default();
         for (layer, &(start, columns)) in layers.iter().zip(&sizes.columns) {
             for (index, ([weight, bias], &(first, features))) in
@@ -34,7 +34,7 @@ impl ProjectionsKernel for Cuda {
             }
         }
         copies.run()?;
-        let mut sums = self.spare_buffer(rows * width)?;
+        let mut sums = self.uninit_buffer(rows * width)?;
         for (index, (x, &(first, features))) in inputs.iter().zip(&sizes.inputs).enumerate() {
             Product::new(rows, width, features)
                 .adding(index > 0)
@@ -50,7 +50,7 @@ impl ProjectionsKernel for Cuda {
         let mut copies = Copies::default();
         let mut results = Vec::with_capacity(layers.len());
         for &(start, columns) in &sizes.columns {
-            let result = self.spare_buffer(rows * columns)?;
+            let result = self.uninit_buffer(rows * columns)?;
             let to = (place(&result, 0), columns);
             copies.push([rows, columns], (place(&sums, start), width), to);
             results.push(result);
@@ -69,20 +69,20 @@ impl ProjectionsKernel for Cuda {
     ) -> Result<()> {
         let sizes = Sizes::of(inputs, layers);
         let Sizes { rows, width, .. } = sizes;
-        let grad = PooledBuffer::<Self>::new(self.spare_buffer(rows * width)?);
+        let grad = PooledBuffer::<Self>::new(self.uninit_buffer(rows * width)?);
         let mut copies = Copies::default();
         for (own, &(start, columns)) in grads.iter().zip(&sizes.columns) {
             let to = (place(&grad, start), width);
             copies.push([rows, columns], (place(own, 0), columns), to);
         }
         copies.run()?;
-        let mut weights = self.spare_buffer(sizes.features * width)?;
+        let mut weights = self.uninit_buffer(sizes.features * width)?;
         for (x, &(first, features)) in inputs.iter().zip(&sizes.inputs) {
             Product::new(features, width, rows)
                 .transposed_a()
                 .run_with_offsets((&**x.held(), 0), (&grad, 0), (&mut weights, first * width))?;
         }
-        let mut bias = self.spare_buffer(width)?;
+        let mut bias = self.uninit_buffer(width)?;
         Sums::of(rows * width, &bias).write(&grad, More::NONE, (&mut bias, Accumulate::Replace))?;
         let mut copies = Copies::default();
         for (layer, &(start, columns)) in layers.iter().zip(&sizes.columns) {
@@ -107,16 +107,16 @@ impl ProjectionsKernel for Cuda {
     }
 }
 
-/// Where the parts of the joined matrix are.
+/// Where inputs and layers are in the joined matrix of weights.
 struct Sizes {
     rows: usize,
     /// Sum of the numbers of outputs of all layers.
     width: usize,
     /// Sum of the numbers of features of all inputs.
     features: usize,
-    /// First row and number of rows of each input.
+    /// First row and number of rows of each input, in the joined matrix.
     inputs: Vec<(usize, usize)>,
-    /// First column and number of columns of each layer.
+    /// First column and number of columns of each layer, in the joined matrix.
     columns: Vec<(usize, usize)>,
 }
 
@@ -144,7 +144,8 @@ impl Sizes {
     }
 }
 
-/// Rectangles that one launch copies, each as the kernel `linear_copy` reads it. The caller keeps their memory until then.
+/// Rectangles that one launch copies, in the form that the kernel `linear_copy` reads. The caller keeps their memory
+/// alive until the launch.
 #[derive(Default)]
 struct Copies {
     table: Vec<u64>,
@@ -155,14 +156,14 @@ struct Copies {
 impl Copies {
     const NUMBERS: usize = 7;
 
-    /// Adds a rectangle of `[rows, columns]` values. `from` and `to` are the address of its first value and the distance between
-    /// the starts of its rows, in values.
+    /// Adds a rectangle of `[rows, columns]` values to the list. `from` and `to` are the address of its first value and
+    /// the distance between its rows, in values.
     fn push(&mut self, size: [usize; 2], from: (u64, usize), to: (u64, usize)) {
         self.add(size, from, to, Accumulate::Replace);
     }
 
-    /// As [`Copies::push`], to the gradient of `var`, whose rows have no gaps; adds nothing if that gradient is not
-    /// needed.
+    /// As [`Copies::push`]; the target is the gradient of `var`, whose rows have no gaps. Lists nothing if `var` needs
+    /// no gradient.
     fn push_to(
         &mut self,
         slots: &mut GradSlots<'_, Cuda>,
@@ -203,7 +204,7 @@ impl Copies {
     }
 }
 
-/// The address of value `start` of a buffer.
+/// The device address of value `start` of a buffer.
 fn place(buffer: &Buffer<Cuda>, start: usize) -> u64 {
     *buffer.device_ptr() + (start * size_of::<f32>()) as u64
 }

@@ -90,7 +90,7 @@ fn deleted_residuals_are_those_of_statsmodels() {
     }
 }
 
-/// `count` values between 0 and 1 that repeat after eleven.
+/// `count` values between 0 and 1 with a period of eleven.
 fn values(count: usize) -> Vec<f64> {
     (0..count).map(|n| (n * 7 % 11) as f64 / 10.0).collect()
 }
@@ -104,7 +104,7 @@ fn a_blip_is_away_and_back_and_hides_no_change() {
     let places = |steps: &[Step]| steps.iter().map(|step| step.at).collect::<Vec<_>>();
     assert_eq!(places(&found.changes), [25]);
     assert_eq!(places(&found.blips), [10]);
-    // What does not matter is neither.
+    // Neither is found if `least` is larger than both.
     assert_eq!(changes_and_blips(&series, 1, 20.0), Found::default());
 }
 

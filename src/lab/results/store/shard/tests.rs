@@ -30,7 +30,7 @@ impl Lab {
         fs::read_to_string(self.journal(share)).unwrap()
     }
 
-    /// Writes the journal of all as a change of its text.
+    /// Replaces the text of the journal `1/1`, which has all runs, by `change` of it.
     fn rewrite(&self, change: impl FnOnce(&str) -> String) {
         let text = change(&self.text("1/1"));
         fs::write(self.journal("1/1"), text).unwrap();
@@ -81,7 +81,7 @@ fn image(shard: &Store) -> Sample {
     }
 }
 
-/// What is said where a journal cannot be opened.
+/// The error message if the journal of `share` cannot be opened.
 fn refused(lab: &Lab, share: &str) -> String {
     let opened = Store::open_shard(lab.0.path(), share.parse().unwrap());
     opened.unwrap_err().to_string()
@@ -159,7 +159,7 @@ fn unsealed(text: &str) -> String {
 
 #[test]
 fn a_line_with_one_changed_digit_is_skipped_and_its_run_is_appended_anew() {
-    // A damaged version too: this is no line of another version.
+    // A line with a changed version has a wrong checksum: it counts as damaged, not as a line of another version.
     let changes = [
         ("\"best_loss\":0.5", "\"best_loss\":0.6"),
         ("\"journal\":1", "\"journal\":7"),

@@ -23,7 +23,7 @@ const KINDS: [SamplerSpec; 5] = [
     SamplerSpec::Nsga2(Nsga2Section { population: 6 }),
 ];
 
-/// One of every kind of domain; the last three parameters are conditional, one of them on a conditional choice.
+/// A space with every kind of domain; the last three parameters are conditional, one of them on a conditional choice.
 fn every_domain() -> Space {
     let space = space([
         choice(3),
@@ -40,7 +40,7 @@ fn every_domain() -> Space {
     when(when(when(space, 7, 0, &[1, 2]), 8, 7, &[0]), 9, 0, &[1, 2])
 }
 
-/// Without the continuous parameters, which a grid cannot enumerate.
+/// The space of [`every_domain`] with steps instead of continuous parameters, which a grid cannot enumerate.
 fn stepped() -> Space {
     let mut space = every_domain();
     for parameter in &mut space.parameters {
@@ -149,7 +149,7 @@ fn every_point_of_a_finite_space_is_proposed_once_and_then_no_other() {
     assert_eq!(space.size(), Some((1 + 3) * 4));
     for kind in KINDS {
         for seed in 0..5 {
-            // The same point is the best, so that what learns proposes it again and again.
+            // The best point is always the same, so that samplers that learn propose it again and again.
             let found = records(&of(kind.clone(), seed), &space, 40, 3, |point| {
                 vec![point.get(2).unwrap().as_f64()]
             });
@@ -167,7 +167,7 @@ fn no_point_of_a_space_without_end_is_proposed_twice() {
     });
     assert_eq!(found.len(), 200);
     assert_all_differ(&found);
-    // Six digits of it have eleven values.
+    // Rounded to six significant digits, this range has eleven values.
     let narrow = space([float(1.0, 1.0001)]);
     let found = records(&random(1), &narrow, 40, 3, |_| vec![0.0]);
     assert_eq!(found.len(), 11);
@@ -195,7 +195,7 @@ fn what_learns_learns_from_what_it_may_know_only() {
             records.iter().filter(near).count()
         };
         assert!(near(&found[40..]) > 8, "{kind:?}: {}", near(&found[40..]));
-        // Only failures, which are ignored: nothing can be learnt.
+        // All trials failed and are ignored: the sampler has nothing to learn from and draws at random.
         let mut failed = found.clone();
         for record in &mut failed {
             record.ending = Ending::Failed;

@@ -1,4 +1,5 @@
-//! What failed trials tell samplers: in a space of which a quarter fails, beside the best point or away from it.
+//! How failed trials change what samplers propose: in a space of which a quarter fails, beside the best point or away
+//! from it.
 
 use crate::base::statistics::median;
 use crate::compare::mann_whitney;
@@ -9,7 +10,7 @@ use crate::search::{Ending, Record};
 const SEEDS: u64 = 20;
 const TRIALS: usize = 40;
 
-/// A learning rate above 0.1 fails; the best one is `10^best`.
+/// How a trial ends: it fails with a learning rate above 0.1; the best rate is `10^best`.
 fn ending(point: &Point, best: f64) -> Ending {
     let [rate, depth] = [0, 1].map(|index| point.get(index).expect("a value").as_f64());
     let exponent = rate.log10();
@@ -19,7 +20,7 @@ fn ending(point: &Point, best: f64) -> Ending {
     Ending::Done(vec![(exponent - best).abs() + 0.02 * (depth - 5.0).powi(2)])
 }
 
-/// Of each seed the number of failed trials and the best value.
+/// Numbers of failed trials, and best values, with one entry per seed.
 fn results(kind: &SamplerSpec, failed: FailedTrials, best: f64) -> [Vec<f64>; 2] {
     let space = space([log_float(1e-4, 1.0), int(1, 8, 1)]);
     let [mut counts, mut bests] = [Vec::new(), Vec::new()];

@@ -69,7 +69,8 @@ impl Kernels {
         let mut kernels = vec![0; count + 1];
         for (place, width) in widths(&centers) {
             let (center, width) = (centers[place], width.clamp(smallest, 1.0));
-            // Of one center, all kernels but the first and the last have one width, so an equal one is among the last stored.
+            // Kernels with the same center have the same width, except the first and the last of them, so an equal
+            // kernel is among those stored last.
             let alike = kinds
                 .iter()
                 .rposition(|kind| !kind.is_at(center) || kind.is_as_wide(width))

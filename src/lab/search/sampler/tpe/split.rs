@@ -18,7 +18,7 @@ impl<'a> Split<'a> {
         self.good.len() + self.bad.len()
     }
 
-    /// The trials that failed, and the others.
+    /// The failed trials, and all others.
     pub(super) fn by_failure(&self) -> (Vec<&'a Record>, Vec<&'a Record>) {
         let all = self.good.iter().chain(&self.bad).copied();
         all.partition(|record| record.ending == Ending::Failed)

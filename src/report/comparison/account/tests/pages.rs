@@ -1,4 +1,4 @@
-//! What holds of every section: languages, provenance, sentences.
+//! Tests of every section: languages, provenance, sentences.
 
 use super::*;
 use crate::compare::{Design, NotComparableReason, UnclearReason, Verdict};
@@ -36,7 +36,7 @@ fn both_languages_have_the_same_numbers() {
     }
 }
 
-/// The digits of a sentence, in the order of their size: languages put the same numbers in other places.
+/// The sorted digits of a sentence: translations have the same numbers, in another order.
 fn digits(text: &str) -> Vec<char> {
     let mut found: Vec<char> = text.chars().filter(char::is_ascii_digit).collect();
     found.sort_unstable();
@@ -82,7 +82,8 @@ fn the_answer_names_the_phases_that_the_change_is_in() {
     let by_sample = answer::sentences(&Scene::of(&comparison, Language::English))[2].clone();
     let start = "By phase of the mean step, per sample, 0.641 ms → 0.529 ms: forward 0.320 ms → 0.264 ms (0.825×";
     assert!(by_sample.starts_with(start), "{by_sample}");
-    // After waits for data for 2 ms a step, and has the other phases of before.
+    // The side after waits for data in each step (for 2 ms here); its other phases are as long as those of the side
+    // before.
     let slower = |waits: f64| {
         let mut set = results();
         set.change_times(|key, times| {
@@ -116,7 +117,7 @@ fn the_answer_for_several_cells_counts_those_in_which_a_phase_changed() {
     assert!(answer.iter().any(|sentence| sentence == said), "{answer:?}");
 }
 
-/// Every row of every table, the decision's too, by its name.
+/// Every row of every table in the sections, with its table.
 fn rows(sections: &[Section]) -> impl Iterator<Item = (&Table, &Row)> {
     let tables = sections.iter().flat_map(|section| &section.tables);
     tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)))
@@ -202,7 +203,7 @@ fn times_of_two_sessions_have_no_direction() {
         let plot = answer::figure(scene).expect("factors");
         plot.svg.matches("whisker s1").count()
     };
-    // A line and its two ends.
+    // In pairs, an interval is drawn as a line with two ends.
     let in_pairs = whiskers(&compared(&results(), "before", "after"));
     assert_eq!(whiskers(&comparison), in_pairs - 3);
 }
@@ -275,7 +276,7 @@ fn named_searches_are_sentences_of_the_answer() {
 #[test]
 fn what_a_treatment_sets_is_declared_and_nothing_else_is() {
     let mut set = results();
-    // `train.model` sets everything of the model, the name that it goes by too.
+    // `train.model` sets everything about the model, including its name.
     for (cell, name) in set.plan.cells.iter_mut().zip(["alt", "neu", "alt", "neu"]) {
         cell.spec["model_name"] = name.into();
     }

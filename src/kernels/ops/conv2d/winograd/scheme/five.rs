@@ -1,4 +1,4 @@
-//! F(5, 3), with the points 0, ±5/8, ±17/16, 9/4 and ∞.
+//! F(5, 3) with the evaluation points 0, ±5/8, ±17/16, 9/4 and ∞.
 
 use pulp::Simd;
 
@@ -19,19 +19,20 @@ impl Transform<7, 7> for Data {
     #[inline(always)]
     fn apply<S: Simd>(s: S, d: [S::f32s; 7]) -> [S::f32s; 7] {
         let minus = |factor, x, y| s.negate_mul_add_e_f32s(s.splat_f32s(factor), x, y);
-        // Every polynomial but that of c has the factor x − c; the other factors are those of the two pairs.
+        // All polynomials except that of c have the factor x − c; the remaining factors are the ones that [`pairs`]
+        // applies.
         let mut rest = [d[0]; 6];
         for (rest, values) in rest.iter_mut().zip(d.array_windows::<2>()) {
             *rest = minus(C, values[0], values[1]);
         }
         let [zero, near, near_negative, far, far_negative, last] = pairs(s, (A, B), rest);
-        // x (x² − a²)(x² − b²)
+        // The polynomial of c: x (x² − a²)(x² − b²).
         let own = minus(A2, minus(B2, d[1], d[3]), minus(B2, d[3], d[5]));
         [zero, near, near_negative, far, far_negative, own, last]
     }
 }
 
-/// `1 / f` of 0, a, −a, b, −b and c.
+/// `1 / f` (see the parent module) at the points 0, a, −a, b, −b and c.
 const ZERO: f32 = -1.0 / (A2 * B2 * C);
 const NEAR: f32 = 1.0 / (2.0 * A2 * (A2 - B2) * (A - C));
 const NEAR_NEGATIVE: f32 = 1.0 / (2.0 * A2 * (A2 - B2) * (-A - C));

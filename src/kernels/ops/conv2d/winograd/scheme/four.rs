@@ -1,4 +1,4 @@
-//! F(4, 3), with the points 0, ±11/16, ±23/16 and ∞.
+//! F(4, 3) with the evaluation points 0, ±11/16, ±23/16 and ∞.
 
 use pulp::Simd;
 
@@ -11,7 +11,7 @@ const B: f32 = 23.0 / 16.0;
 const A2: f32 = A * A;
 const B2: f32 = B * B;
 
-/// Applies to six values, for the pairs of points ±a and ±b, the coefficients of `(x² − a²)(x² − b²)`,
+/// Products of six values with the coefficients of the polynomials of the points 0, ±a, ±b and ∞: `(x² − a²)(x² − b²)`,
 /// `x (x ± a)(x² − b²)`, `x (x ± b)(x² − a²)` and `x (x² − a²)(x² − b²)`.
 #[inline(always)]
 pub(super) fn pairs<S: Simd>(s: S, (a, b): (f32, f32), d: [S::f32s; 6]) -> [S::f32s; 6] {
@@ -21,7 +21,7 @@ pub(super) fn pairs<S: Simd>(s: S, (a, b): (f32, f32), d: [S::f32s; 6]) -> [S::f
     let (far, far_odd) = (minus(a2, d[2], d[4]), minus(a2, d[1], d[3]));
     let (a, b) = (s.splat_f32s(a), s.splat_f32s(b));
     [
-        // (x² − a²)(x² − b²), and the same shifted by one.
+        // The first entry is (x² − a²)(x² − b²); the last is x times the same polynomial.
         minus(a2, minus(b2, d[0], d[2]), near),
         s.mul_add_e_f32s(a, near_odd, near),
         minus(a, near_odd, near),
@@ -38,7 +38,7 @@ impl Transform<6, 6> for Data {
     }
 }
 
-/// `1 / f` of 0, of ±a and of ±b.
+/// `1 / f` (see the parent module) at the points 0, ±a and ±b.
 const ZERO: f32 = 1.0 / (A2 * B2);
 const NEAR: f32 = 1.0 / (2.0 * A2 * (A2 - B2));
 const FAR: f32 = 1.0 / (2.0 * B2 * (B2 - A2));

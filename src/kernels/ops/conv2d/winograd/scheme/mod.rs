@@ -1,43 +1,45 @@
 //! The one-dimensional transforms of Winograd's F(2, 3), F(4, 3) and F(5, 3), on vectors of any width.
 //!
-//! Each is the product with one of three matrices, written out. They follow from the points at which the polynomials of
-//! filter and data are evaluated: with points `p`, `f = Π (p − q)` over the others `q`, and ∞ as the last point,
+//! A transform multiplies by one of the constant matrices `G`, `Bᵀ` and `Aᵀ` or a transpose, written out as arithmetic.
+//! The matrices follow from the points p at which the polynomials of filter and data are evaluated; the last point is
+//! ∞. With `f = Π_q (p − q)` over all other finite points q:
 //!
-//! * `G`: at p the filter's polynomial through f, `(1, p, p²) / f`; at ∞ its last value,
-//! * `Bᵀ`: at p the coefficients of `Π (x − q)` over the others; at ∞ those of the product over all,
-//! * `Aᵀ`: row i the powers `pⁱ`; at ∞ one in the last row.
+//! * `G`: row p is `(1, p, p²) / f`, the filter's polynomial at p divided by f; row ∞ is its highest coefficient,
+//! * `Bᵀ`: row p has the coefficients of `Π_q (x − q)` over the other finite points, row ∞ those over all of them,
+//! * `Aᵀ`: row i has the powers `pⁱ`; the column of ∞ is 1 in the last row and 0 elsewhere.
 //!
 //! The two-dimensional transform is the one-dimensional one over columns, then over rows.
 //!
-//! In exact arithmetic any points work; these are fractions with few bits, so that their powers are exact, near the
-//! points for which the bound `Σ (A G B)²` of the rounding errors is smallest. With Lavin and Gray's 0, ±1 and ±2 the
-//! errors of F(4, 3) are three times as large, as large as those of F(5, 3) here.
+//! In exact arithmetic any distinct points work. These are fractions with few bits, so that their powers are exact,
+//! near the points for which the bound `Σ (A G B)²` of the rounding errors is smallest. With Lavin and Gray's points 0,
+//! ±1 and ±2 the errors of F(4, 3) would be three times as large, as large as those of F(5, 3) here.
 
 mod five;
 mod four;
 
 use pulp::Simd;
 
-/// A product with a constant matrix of `O × I`.
+/// Multiplication of a vector of `I` values by a constant `O × I` matrix; each value is a SIMD vector of channels.
 pub(super) trait Transform<const I: usize, const O: usize> {
     fn apply<S: Simd>(simd: S, values: [S::f32s; I]) -> [S::f32s; O];
 }
 
-/// The minimal algorithm for M neighbouring results of a 3-tap filter from N = M + 2 values by N products.
+/// The transforms of F(M, 3), which computes M neighbouring results of a 3-tap filter from N = M + 2 values with N
+/// products.
 pub(super) trait Scheme<const N: usize, const M: usize> {
-    /// `Bᵀ d`, from the data.
+    /// `Bᵀ d` of the data.
     type Data: Transform<N, N>;
-    /// `G g`, from the filter.
+    /// `G g` of the filter.
     type Filter: Transform<3, N>;
-    /// Transform `Gᵀ u` of a filter gradient, back to the shape of the filter.
+    /// `Gᵀ u`, from the transformed filter's gradient to the filter's gradient.
     type FilterAdjoint: Transform<N, 3>;
-    /// `Aᵀ m`, to the results.
+    /// `Aᵀ m`, from the products to the results.
     type Result: Transform<N, M>;
-    /// `A y`, from the results' gradient.
+    /// `A y` of the results' gradient.
     type ResultAdjoint: Transform<M, N>;
 }
 
-/// Implemented for M = 2 (with the points 0, 1, -1 and ∞), 4 and 5.
+/// The only [`Scheme`]: M = 2 (with the points 0, 1, -1 and ∞), 4 and 5.
 pub(super) struct Minimal;
 
 impl<const N: usize, const M: usize> Scheme<N, M> for Minimal
@@ -55,15 +57,15 @@ where
     type ResultAdjoint = ResultAdjoint;
 }
 
-/// `Bᵀ`.
+/// The matrix `Bᵀ`.
 pub(super) struct Data;
-/// `G`.
+/// The matrix `G`.
 pub(super) struct Filter;
-/// `Gᵀ`.
+/// The matrix `Gᵀ`.
 pub(super) struct FilterAdjoint;
-/// `Aᵀ`.
+/// The matrix `Aᵀ`.
 pub(super) struct Results;
-/// `A`.
+/// The matrix `A`.
 pub(super) struct ResultAdjoint;
 
 impl Transform<4, 4> for Data {
