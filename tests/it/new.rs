@@ -609,7 +609,7 @@ fn targets_and_arrays_that_do_not_fit_are_refused() {
         ),
         (
             &["x", "--data", "images", "--target", "a"],
-            "`--target` names columns of a table",
+            "`--target` and `--header` are about the columns of a table",
         ),
         (&["x", "--data", "half.npy"], "`half.npy` is one array"),
         (

@@ -8,6 +8,7 @@ mod images;
 mod place;
 mod script;
 mod table;
+mod table_files;
 
 use std::fs;
 use std::io::{self, Write};
@@ -150,7 +151,7 @@ fn draft(
         }
         _ if !arguments.target.is_empty() || arguments.header.is_some() => {
             return Err(refused(
-                "`--target` and `--header` tell about a table",
+                "`--target` and `--header` are about the columns of a table",
                 "name the table too: `--data table.csv`",
             ));
         }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decay {
-    /// All, as in PyTorch without parameter groups.
+    /// All parameters, as in PyTorch without parameter groups.
     #[default]
     All,
-    /// Those of two or more dimensions: weights of linear layers, convolutions, embeddings; not biases, and not the scales of
+    /// Parameters of two or more dimensions: weights of linear layers, convolutions, embeddings; not biases, and not the scales of
     /// normalisations.
     Matrices,
 }

@@ -33,6 +33,7 @@ pub struct CsvSpec {
     /// Whether the first line of a CSV file has the names of its columns. Without them columns are named `c1`, `c2` and so on.
     // Not serialised if `true`, so that cells of manifests without the key keep their hashes.
     #[serde(default = "split::default_true", skip_serializing_if = "Clone::clone")]
+    #[schemars(extend("default" = true))]
     pub header: bool,
     /// What separates columns: `,`, `;`, `|` or a tab (`"\t"`).
     #[serde(default, skip_serializing_if = "is_default")]

@@ -15,10 +15,10 @@ pub struct LinearSpec {
     /// Share of the optimizer's `lr` at the end of the line.
     #[schemars(range(min = 0, max = 1))]
     pub end_factor: f64,
-    /// Epochs from one to the other; without it, all epochs after the warm-up.
+    /// Number of epochs from the first rate to the last; by default, all epochs after the warm-up.
     #[schemars(range(min = 1))]
     pub epochs: Option<usize>,
-    /// Linear warm-up before it; without it, none.
+    /// Linear warm-up before the schedule begins; none by default.
     pub warm_up: Option<WarmUpSpec>,
 }
 

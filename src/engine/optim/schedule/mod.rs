@@ -47,7 +47,7 @@ pub enum ScheduleSpec {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ConstantSpec {
-    /// Linear warm-up before it; without it, none.
+    /// Linear warm-up before the schedule begins; none by default.
     pub warm_up: Option<WarmUpSpec>,
 }
 
@@ -58,10 +58,10 @@ pub struct CosineSpec {
     /// Learning rate at the end.
     #[schemars(range(min = 0))]
     pub min_lr: f64,
-    /// Epochs from the full rate to `min-lr`; without it, all epochs after the warm-up.
+    /// Number of epochs from the full rate to `min-lr`; by default, all epochs after the warm-up.
     #[schemars(range(min = 1))]
     pub epochs: Option<usize>,
-    /// Linear warm-up before it; without it, none.
+    /// Linear warm-up before the schedule begins; none by default.
     pub warm_up: Option<WarmUpSpec>,
 }
 

@@ -14,10 +14,10 @@ pub struct OneCycleSpec {
     pub pct_start: f64,
     /// How the rate rises and falls.
     pub anneal_strategy: Anneal,
-    /// The first rate is the optimizer's `lr` divided by it.
+    /// The first rate is the optimizer's `lr` divided by this number.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub div_factor: f64,
-    /// The last rate is the first one divided by it.
+    /// The last rate is the first one divided by this number.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub final_div_factor: f64,
     /// Whether the rate falls to the first one in as many steps as it rose, and only then to the last one.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::WarmUpSpec;
 use crate::optim::RangeError;
 
-/// A learning rate that falls when the loss has not for some epochs.
+/// A learning rate that falls when the loss has not fallen for some epochs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct PlateauSpec {
@@ -28,7 +28,7 @@ pub struct PlateauSpec {
     /// A fall of the rate by this much or less is left out.
     #[schemars(range(min = 0))]
     pub eps: f64,
-    /// Linear warm-up before it, whose epochs do not count as epochs without improvement; without it, none.
+    /// Linear warm-up before the schedule begins; its epochs do not count as epochs without improvement. None by default.
     pub warm_up: Option<WarmUpSpec>,
 }
 

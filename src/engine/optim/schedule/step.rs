@@ -10,7 +10,7 @@ use crate::optim::RangeError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct StepSpec {
-    /// Epochs between two steps, as in PyTorch's `StepLR`. It or `milestones` has to be set.
+    /// Number of epochs between two steps, as in PyTorch's `StepLR`. Either `step-size` or `milestones` must be set.
     #[schemars(range(min = 1))]
     pub step_size: Option<usize>,
     /// Epochs before each step, as in PyTorch's `MultiStepLR`: with `[30, 80]` the rate falls after the 30th and after the 80th.
@@ -19,7 +19,7 @@ pub struct StepSpec {
     /// What the rate is multiplied by in a step.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub gamma: f64,
-    /// Linear warm-up before it, after which its epochs are counted; without it, none.
+    /// Linear warm-up before the schedule begins, whose epochs are counted from the end of the warm-up; none by default.
     pub warm_up: Option<WarmUpSpec>,
 }
 

@@ -86,7 +86,7 @@ pub struct VerificationSpec {
     /// Events that are drawn several times, for the consistency.
     #[schemars(range(min = 1))]
     pub consistency_events: usize,
-    /// Draws of each.
+    /// Number of draws of each event.
     #[schemars(range(min = 1))]
     pub draws: usize,
     /// Pairs of events between which is interpolated, for the smoothness.
@@ -95,7 +95,7 @@ pub struct VerificationSpec {
     /// Steps from one event of a pair to the other.
     #[schemars(range(min = 1))]
     pub interpolation_steps: usize,
-    /// Range that signals are clipped to at every step; without it, they are not.
+    /// Range to which signals are clipped at every step; no clipping by default.
     pub clip: Option<[f32; 2]>,
 }
 

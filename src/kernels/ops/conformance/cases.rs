@@ -248,8 +248,7 @@ fn attend<D: Kernels>(t: &Trial<'_, D>, causal: bool, dropout: f32) -> Result<An
     t.gradients(&[batch(shape)], |pass, x| attention(pass, &x[0], options))
 }
 
-/// Values and gradients of cross-attention with two heads; the numbers are those of samples, queries, keys and
-/// features.
+/// Values and gradients of cross-attention with two heads; numbers of samples, queries, keys and features.
 fn attend_across<D: Kernels>(
     t: &Trial<'_, D>,
     [count, queries, keys, features]: [usize; 4],
