@@ -17,7 +17,7 @@ use fieldtrial::layers::checkpoint;
 use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{CellSpec, Only, Plan, PlanInputs, PlanOptions};
 use fieldtrial::results::store::{Conditions, Entries, RunKeys, Store, StoredRun, journal_path};
-use fieldtrial::results::{self, Share, diff_text};
+use fieldtrial::results::{self, Share, text_for_diff};
 use fieldtrial::trained::{Trained, predict};
 use serde_json::json;
 
@@ -203,7 +203,7 @@ fn result(file: &str, bytes: &[u8], folder: &Path) -> bool {
     }
     fs::write(folder.join(file), bytes).expect("a file");
     if let Ok(text) = std::str::from_utf8(bytes) {
-        drop(diff_text(text));
+        drop(text_for_diff(text));
     }
     results::read(folder).is_ok()
 }

@@ -11,7 +11,8 @@ use crate::results::git::GitError;
 pub enum AbError {
     /// A mistake of the user, or a system error that the user can correct.
     Mistake(Failure),
-    /// The builds cannot be compared: they use different protocols or formats of results.
+    /// The builds cannot be compared: they use different protocols or formats of results, or differ in what their times
+    /// depend on (`environment.must_match`).
     Unlike(Failure),
     /// The process of a side ended too early; finished pairs are kept.
     Died(Failure),

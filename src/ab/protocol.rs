@@ -66,7 +66,7 @@ pub struct Hello {
     pub environment: Environment,
     /// The runs of the side's plan that are selected and feasible, in plan order.
     pub runs: Vec<OfferedRun>,
-    /// Cells of the side's plan that are not feasible: key and reason.
+    /// Selected cells of the side's plan that cannot run on this machine, or on any: key and reason.
     pub idle: Vec<(String, String)>,
 }
 

@@ -107,7 +107,8 @@ impl Side {
         Ok(())
     }
 
-    /// The next message of the side; `None` if none arrives within [`LOOK`].
+    /// The next message of the side, or a line of its standard error as a warning; `None` if no line arrives within
+    /// [`LOOK`], or if a line of standard output is no message.
     fn next(&mut self) -> Result<Option<SideMessage>, AbError> {
         match self.process.outputs.next() {
             Output::Line(line) => Ok(serde_json::from_str(&line).ok()),

@@ -137,8 +137,8 @@ impl Chosen {
     }
 }
 
-/// The absolute path of the results folder `given`, or else of `reports/<given>`; `None` if neither has results or
-/// shards.
+/// The absolute path of the results folder `given`, or else of `reports/<given>`; `None` if neither has results, shards
+/// or submitted jobs.
 fn folder_of(given: &Path) -> Option<PathBuf> {
     let parts = ["shards", "slurm", "plan.json"];
     let holds = |folder: &Path| parts.iter().any(|part| folder.join(part).exists());

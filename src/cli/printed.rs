@@ -167,7 +167,8 @@ impl Printed {
 /// Whether lower or higher values are better; `None` for an unknown name.
 fn better(name: &str) -> Option<&'static str> {
     let is_known = |part: &str, known: &&str| {
-        // Words with digits at the end, and words that end with a known one, count too: `top_acc5`, `crossentropyloss`.
+        // Words with digits at the end (`top_acc5`), and words that end with a known one of four or more letters
+        // (`crossentropyloss`), count too.
         part == *known
             || part.trim_end_matches(|letter: char| letter.is_ascii_digit()) == *known
             || known.len() > 3 && part.ends_with(known)

@@ -121,8 +121,8 @@ pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, P
     Ok(has_generated)
 }
 
-/// This machine and build, and the conditions that each run is stored with. The commit is that of the git working tree
-/// around `manifest`.
+/// This machine and build, and the conditions of runs that run one at a time (`jobs` is 1; the caller may change it).
+/// The commit is that of the git working tree around `manifest`.
 pub(super) fn conditions(manifest: &Path) -> (Environment, RunConditions) {
     let environment = environment::collect(folder_or_here(manifest.parent()));
     let conditions = here_as(env_id(&environment), 1);

@@ -33,7 +33,7 @@ pub(super) fn textconv(arguments: &TextconvArguments) -> Outcome {
         Failure::plain(title, None)
     })?;
     let text = std::str::from_utf8(&bytes).ok();
-    let shown = text.and_then(|text| results::diff_text(&visible(text)));
+    let shown = text.and_then(|text| results::text_for_diff(&visible(text)));
     let shown = shown.map_or(bytes, String::into_bytes);
     io::stdout().lock().write_all(&shown)?;
     Ok(exit_code::GOOD)

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fieldtrial_source_hash::{CRATES, Lock, PACKAGES, Parts};
+use fieldtrial_source_hash::{CRATES, Lock, PACKAGES, SourceHashes};
 
 /// Modules whose sources can change a run's results; a change anywhere else keeps stored results valid.
 const MODULES: [&str; 8] = [
@@ -27,7 +27,7 @@ fn main() {
     println!("cargo:rustc-env=FIELDTRIAL_DFDX={dfdx}");
     let rustc = rustc_version();
     println!("cargo:rustc-env=FIELDTRIAL_RUSTC={rustc}");
-    let mut parts = Parts::of(&root, &MODULES);
+    let mut parts = SourceHashes::of(&root, &MODULES);
     parts.cpu.push(("Cargo.lock".into(), packages));
     parts.cpu.push(("rustc".into(), rustc));
     let target = Path::new(&variable("OUT_DIR")).join("build_info.rs");

@@ -1,9 +1,9 @@
 //! Exports a model as PyTorch code with its weights (which ONNX export builds on), and results as tables or for MLflow.
 //!
 //! Owns [`export_csv`], [`export_mlflow`] and [`export()`]. The last writes a folder that can be used without
-//! Fieldtrial: `model.py` (the model as plain `torch.nn`, written by `pytorch.rs` and `built_in.rs`) and
-//! `weights.safetensors`; if the model's data come from files also `example.py`, and `prepare.py` with
-//! `preparation.json` (values that were fitted to the training rows).
+//! Fieldtrial: `model.py` (the model as plain `torch.nn`, written by `pytorch.rs` and `built_in.rs`),
+//! `weights.safetensors`, `to_onnx.py` and `README.md`; for most data also `example.py` and, where needed, `prepare.py`
+//! and `preparation.json` (sizes, names, and values that were fitted to the training rows).
 
 mod built_in;
 mod mlflow;

@@ -30,7 +30,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of data of a model; `None` if its data are built in, so that nothing has to be prepared.
+    /// The kind of data of a model; `None` for other data (built-in, generated, MNIST, CIFAR) unless the model
+    /// generates paths or signals. Without a kind, the export has no `example.py`.
     pub(super) fn of(trained: &Trained) -> Option<Self> {
         match &*trained.run.cell.model {
             ModelSpec::NeuralSde(_) | ModelSpec::CannedNet(_) => return Some(Self::Paths),
@@ -279,7 +280,8 @@ pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     text
 }
 
-/// What the model predicts, to complete the sentence "It predicts …"; `None` if it generates samples.
+/// What the model predicts, to complete the sentence "It predicts …"; `None` if it generates samples, `kind` is `None`,
+/// or neither the target nor its classes have names.
 fn predicts(trained: &Trained, kind: Option<Kind>) -> Option<String> {
     let names = |names: &[String]| format!("`{}`", names.join("`, `"));
     match kind {

@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fieldtrial_source_hash::Parts;
+use fieldtrial_source_hash::SourceHashes;
 
 /// Modules whose sources can change a result.
 const MODULES: [&str; 3] = ["base", "device", "ops"];
@@ -18,7 +18,7 @@ fn main() {
         println!("cargo:rerun-if-changed={watched}");
     }
     let kernel_compiler = compile::kernels(&root);
-    let mut parts = Parts::of(&root, &MODULES);
+    let mut parts = SourceHashes::of(&root, &MODULES);
     parts
         .gpu
         .push(("kernels (compiler)".into(), kernel_compiler));

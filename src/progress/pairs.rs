@@ -195,7 +195,7 @@ impl Pairs {
 }
 
 /// Result of a pair as text: `12.3 → 13.1 ms/sample, ratio 1.065  in 4.1 s`, or what failed. The times are per sample
-/// as in verdicts, else per step.
+/// as in verdicts, else per step; without times of steps, those of the whole runs.
 fn result_text(before: &Ended, after: &Ended) -> String {
     let time = human_seconds(before.wall_s + after.wall_s);
     let sides = [("before", before), ("after", after)].into_iter();

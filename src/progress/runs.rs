@@ -82,7 +82,8 @@ impl Progress {
         if self.detail > Detail::Quiet {
             eprint!("{}", ending.text());
         } else if ending.ended == 0 {
-            // If only failed runs remain from earlier, they are listed, because they determine the exit code.
+            // If no run ended in this invocation, runs that failed earlier are listed, because they determine the exit
+            // code.
             eprint!("{}", ending.failed_text());
         }
     }
@@ -219,7 +220,7 @@ impl Progress {
         }
     }
 
-    /// The current state of all runs, for a display outside of the terminal.
+    /// The current state of all runs, for the overall bar and the page of `run --live`.
     pub fn now(&self) -> ProgressSnapshot<'_> {
         let (goes_on, rest) = match &self.search {
             None => (self.ended < self.runs, counts(&[(self.failed, "failed")])),

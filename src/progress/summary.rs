@@ -28,7 +28,7 @@ pub struct Ending<'a> {
     pub command: &'a str,
     /// Number of runs that ended in this invocation.
     pub ended: usize,
-    /// Number of runs that were requested but have not run.
+    /// Number of runs that were requested but were not started, or were interrupted.
     pub left: usize,
     /// Number of runs that were left out because times were precise enough without them (`measure.until`).
     pub not_needed: usize,

@@ -51,7 +51,8 @@ pub(crate) struct Measure {
     pub(crate) unit: String,
     /// Whether each run has a value (a time or a hardware counter) rather than each seed.
     pub(crate) is_per_run: bool,
-    /// Whether more is better, as a command declares it for its metric; `None` for all other columns.
+    /// Whether more is better, as a command declares it for its metric; `None` for all other columns, and if the
+    /// command declares no direction.
     declared: Option<bool>,
 }
 

@@ -2,12 +2,16 @@
 //! produced it.
 //!
 //! Files are named by their path in the crate, so that a published package (`cargo package`) has the same digests as
-//! the repository.
+//! the repository. Of Rust files the tokens are digested, without comments and layout: a better comment leaves stored
+//! results valid.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use blake3::Hasher;
+use proc_macro2::{Group, TokenStream, TokenTree};
 
 /// The crates whose code computes results.
 pub const CRATES: &[&str] = &["fieldtrial-engine", "fieldtrial-kernels"];
@@ -37,14 +41,14 @@ pub const PACKAGES: &[&str] = &[
 
 /// Digests of a crate's sources, by module and file (key `ops/conv2d`).
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct SourceHashes {
     /// Sources that cells on the CPU use.
     pub cpu: Vec<(String, String)>,
     /// Sources that only cells on a GPU use: `*.cu`, and modules and folders named `cuda`.
     pub gpu: Vec<(String, String)>,
 }
 
-impl Parts {
+impl SourceHashes {
     /// Digests of `modules` of the crate in the folder `root`.
     ///
     /// # Panics
@@ -128,18 +132,65 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn digest(root: &Path, files: &[PathBuf]) -> String {
-    let mut hasher = blake3::Hasher::new();
+    let mut hasher = Hasher::new();
     for file in files {
         let name = file.strip_prefix(root).unwrap_or(file);
         let name = name.to_string_lossy().replace('\\', "/");
+        add(&mut hasher, name.as_bytes());
         let bytes = fs::read(file)
             .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
-        for part in [name.as_bytes(), &bytes] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
+        let is_rust = file.extension().is_some_and(|suffix| suffix == "rs");
+        let code = str::from_utf8(&bytes).ok().filter(|_| is_rust);
+        match code.and_then(|code| code.parse::<TokenStream>().ok()) {
+            Some(tokens) => add_tokens(&mut hasher, tokens),
+            None => add(&mut hasher, &bytes),
         }
     }
     hasher.finalize().to_hex()[..16].to_owned()
+}
+
+/// Adds a text with its length, so that a different division into texts gives a different digest.
+fn add(hasher: &mut Hasher, text: &[u8]) {
+    hasher.update(&(text.len() as u64).to_le_bytes());
+    hasher.update(text);
+}
+
+/// Adds Rust code without its documentation, which the parser has turned into attributes; other comments and layout are
+/// no tokens.
+fn add_tokens(hasher: &mut Hasher, code: TokenStream) {
+    let tokens: Vec<TokenTree> = code.into_iter().collect();
+    let mut rest = &tokens[..];
+    while let Some((token, after)) = rest.split_first() {
+        rest = match (token, after) {
+            (TokenTree::Punct(hash), [TokenTree::Group(group), after @ ..])
+                if hash.as_char() == '#' && is_documentation(group) =>
+            {
+                after
+            }
+            // `#![doc = "…"]`
+            (
+                TokenTree::Punct(hash),
+                [TokenTree::Punct(_), TokenTree::Group(group), after @ ..],
+            ) if hash.as_char() == '#' && is_documentation(group) => after,
+            (TokenTree::Group(group), _) => {
+                add(hasher, format!("{:?}", group.delimiter()).as_bytes());
+                add_tokens(hasher, group.stream());
+                add(hasher, b"end");
+                after
+            }
+            _ => {
+                add(hasher, token.to_string().as_bytes());
+                after
+            }
+        };
+    }
+}
+
+/// Whether a group is `[doc = "…"]`.
+fn is_documentation(group: &Group) -> bool {
+    let mut tokens = group.stream().into_iter();
+    let mut is_next = |text: &str| tokens.next().is_some_and(|token| token.to_string() == text);
+    is_next("doc") && is_next("=")
 }
 
 /// The package that reads the system's random numbers. It is left out of digests: no result may depend on such numbers,
@@ -227,7 +278,7 @@ impl Lock {
             }
         }
         let packages = found.into_iter().filter_map(|index| self.0.get(index));
-        let mut hasher = blake3::Hasher::new();
+        let mut hasher = Hasher::new();
         for package in packages {
             for part in [&package.name, &package.version, &package.checksum] {
                 hasher.update(part.as_bytes());
@@ -279,7 +330,7 @@ mod tests {
         let parts = |own: &str, inner: &str| {
             fs::write(root.join("ops/conv.rs"), own).expect("a file");
             fs::write(root.join("ops/conv/cpu.rs"), inner).expect("a file");
-            Parts::of(&root, &["ops"]).cpu
+            SourceHashes::of(&root, &["ops"]).cpu
         };
         let (one, own, inner) = (parts("a", "b"), parts("x", "b"), parts("a", "x"));
         assert_eq!(one.len(), 1);
@@ -289,8 +340,32 @@ mod tests {
     }
 
     #[test]
+    fn comments_documentation_and_layout_are_not_in_a_digest() {
+        let root = std::env::temp_dir().join(format!("source-hash-tokens-{}", std::process::id()));
+        fs::create_dir_all(root.join("ops")).expect("folders");
+        let digest = |code: &str| {
+            fs::write(root.join("ops/conv.rs"), code).expect("a file");
+            SourceHashes::of(&root, &["ops"]).cpu
+        };
+        let code =
+            "//! A.\n/// B.\n#[inline]\nfn f() -> &'static str { g(1 + 2); \"// c\" } // D\n";
+        let plain = digest("#[inline] fn f() -> &'static str {\n    g(1 + 2);\n    \"// c\"\n}");
+        assert_eq!(digest(code), plain);
+        for (old, new) in [
+            ("// c", "// d"),
+            ("1 + 2", "1 - 2"),
+            ("g(1 + 2)", "(g(1)) + 2"),
+            ("#[inline]", ""),
+            ("\"// c\"", "\"//  c\""),
+        ] {
+            assert_ne!(digest(&code.replace(old, new)), plain, "{old} → {new}");
+        }
+        fs::remove_dir_all(&root).expect("removes");
+    }
+
+    #[test]
     #[should_panic(expected = "cannot read the sources in")]
     fn a_module_that_is_missing_ends_the_build() {
-        Parts::of(Path::new(env!("CARGO_MANIFEST_DIR")), &["nowhere"]);
+        SourceHashes::of(Path::new(env!("CARGO_MANIFEST_DIR")), &["nowhere"]);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fieldtrial::build_info::{Arithmetic, code_parts};
-use fieldtrial_source_hash::{CRATES, Lock, PACKAGES, Parts};
+use fieldtrial_source_hash::{CRATES, Lock, PACKAGES, SourceHashes};
 
 #[test]
 fn a_package_has_the_code_hash_of_the_repository() {
@@ -31,7 +31,7 @@ fn a_package_has_the_code_hash_of_the_repository() {
             fs::create_dir_all(to.parent().expect("a folder")).expect("folders");
             fs::copy(folder.join(file), to).expect("a copy");
         }
-        let parts = Parts::of(copy.path(), modules);
+        let parts = SourceHashes::of(copy.path(), modules);
         for (name, digest) in parts.cpu.iter().chain(&parts.gpu) {
             assert_eq!(built.get(name), Some(digest), "{name}");
             count += 1;

@@ -269,7 +269,8 @@ impl Found {
         Ok(())
     }
 
-    /// Why there is nothing to compare, or nothing comparable, with the exit code; `None` if something was compared.
+    /// Why there is nothing to compare, or why some comparison is not comparable, with the exit code; `None` if all
+    /// comparisons are comparable.
     fn refusal(&self) -> Option<(Failure, u8)> {
         if self.comparisons.iter().all(|one| one.cells.is_empty()) {
             let both = "no experiment and no cell that both sides have";

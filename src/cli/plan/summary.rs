@@ -18,7 +18,8 @@ pub(super) struct Summary {
     skipped: usize,
     /// Number of runs: seeds × repeats, summed over the cells that can run.
     runs: usize,
-    /// Number of seeds, of repeats, and largest number of repeats of a cell; `None` if cells differ.
+    /// Number of seeds, of repeats, and largest number of repeats of the last added cell that can run; those of all
+    /// such cells unless `is_mixed`. `None` if no cell can run.
     each: Option<(usize, usize, usize)>,
     is_mixed: bool,
     /// Whether cells repeat until their interval is narrow enough (`measure.until`).

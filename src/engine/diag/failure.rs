@@ -85,7 +85,7 @@ impl Failure {
         text
     }
 
-    /// Whether messages on standard error may be coloured: it is a terminal, and `NO_COLOR` is not set.
+    /// Whether messages on standard error may be coloured: it is a terminal, and `NO_COLOR` is unset or empty.
     pub fn is_stderr_coloured() -> bool {
         std::io::stderr().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

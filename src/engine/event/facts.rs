@@ -290,10 +290,11 @@ pub struct RunTimes {
     pub resumed_after_s: Option<f64>,
     /// Times of the data loader.
     pub loader: LoaderTimes,
-    /// Peak resident memory of the process before the first validation, in bytes; for a command, that of all its
-    /// processes until its end.
+    /// Peak resident memory in training, in bytes; where the peak cannot be reset (see `memory_source`), that before
+    /// the first validation; for a command, that of all its processes until its end.
     pub peak_train_bytes: Option<u64>,
-    /// Peak resident memory of the process, validation included, in bytes.
+    /// Peak resident memory in validation, in bytes; it includes training where the peak cannot be reset. `None` for a
+    /// command.
     pub peak_validation_bytes: Option<u64>,
     /// How both peaks of resident memory were measured (`VmHWM`, `ru_maxrss`, …).
     pub memory_source: String,

@@ -29,8 +29,8 @@ pub fn matcher(patterns: &[String]) -> impl Fn(&str) -> bool + use<> {
     }
 }
 
-/// Error: patterns of `train.freeze` or `train.fresh` match no name. The run reports it if the planner does not know
-/// the model's names.
+/// Error: patterns of `train.freeze` or `train.fresh` match no name, or those of `train.freeze` match all parameters.
+/// The run reports it if the planner does not know the model's names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unmatched(String);

@@ -9,7 +9,8 @@ use rand_distr::{Beta, Distribution};
 use super::Batch;
 use crate::datasets::{AugmentSpec, Features, ImageSize};
 
-/// Mixes a batch and sets [`Batch::own_share`]. `CutMix` leaves features that are not images unchanged.
+/// Mixes a batch and sets [`Batch::own_share`]. A batch without images is not mixed by `CutMix`, and `own_share` stays
+/// `None`.
 ///
 /// # Source
 /// torchvision's `v2.MixUp` and `v2.CutMix`; with both, `v2.RandomChoice([CutMix, MixUp])`.

@@ -31,7 +31,8 @@ struct Queue {
     /// Notified when a batch can be claimed, and when the queue is closed.
     claimable: Condvar,
     delivered: Condvar,
-    /// Number of the current epoch. Workers check it before each sample, to stop work for an abandoned epoch.
+    /// Number of the current epoch. Workers that decode or augment check it before each sample, to stop work for an
+    /// abandoned epoch.
     current: AtomicU64,
     /// Maximum number of batches that are claimed by workers but not yet taken by training.
     ahead: usize,

@@ -59,7 +59,8 @@ impl Work {
         }
     }
 
-    /// Makes batch `index` of `plan`; `None` if `is_abandoned` has become true before the batch was complete.
+    /// Makes batch `index` of `plan`; `None` if `is_abandoned` returned true. It is asked before each sample, but only
+    /// for datasets that decode or augment.
     pub(super) fn make(
         &self,
         plan: &Plan,

@@ -28,7 +28,8 @@ const MOST: usize = 1000;
 /// Deserializes a section as `T`.
 ///
 /// # Errors
-/// All mistakes in the section, at most a thousand: after each, the wrong entry is left out and the rest is read again.
+/// The mistakes in the section, at most a thousand and up to the first missing key: after each, the wrong entry is left
+/// out and the rest is read again.
 pub fn typed<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
     let first = match T::deserialize(section) {
         Ok(value) => return Ok(value),

@@ -25,7 +25,8 @@ use super::validate::in_axis;
 pub struct HeldOut {
     /// Name of the dataset.
     pub dataset: String,
-    /// Fraction of the training rows that is held out for validation by default; 0 if the manifest sets one.
+    /// Fraction of the training rows that is held out for validation by default; 0 if the manifest sets the fraction,
+    /// or if nothing is held out by default.
     pub by_default: f64,
     /// Whether cells evaluate the dataset only on data that they trained on.
     pub evaluates_on_training_data: bool,
@@ -118,8 +119,8 @@ impl DataNotes {
     }
 }
 
-/// The mistake that a file of a dataset cannot be read; `None` if the dataset has no files: then its settings are
-/// wrong, which the cells report.
+/// The mistake in the data of a dataset (`error`), at the setting or file that it is about; `None` if the dataset has
+/// no files: then its settings are wrong, which the cells report.
 fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Option<Diagnostic> {
     let root = cell.dataset.value.path()?;
     let section = reader.named_section("datasets", &cell.dataset.name);

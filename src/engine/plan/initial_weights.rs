@@ -21,7 +21,7 @@ pub(super) fn file(path: PathBuf) -> PathBuf {
     }
 }
 
-/// The mistake in a path, as `written` in a manifest in `folder`; `None` if it leads to a file of weights.
+/// The mistake in a path, as `written` in a manifest in `folder`; `None` if it leads to a file.
 pub(super) fn mistake(folder: &Path, written: &str) -> Option<Diagnostic> {
     let path = file(absolute(folder, Path::new(written)));
     if path.is_file() {
@@ -71,9 +71,9 @@ fn several(folder: &Path, written: &str) -> Diagnostic {
     found
 }
 
-/// Files of weights in a folder, or in its `checkpoints` if it is a results folder. Of a run with averaged weights,
-/// only these. Where there is an `index.csv`, only checkpoints that it lists, since files of cells that were removed
-/// from the manifest remain in the folder.
+/// Files of weights in `folder` itself, and in the subfolders of its `checkpoints` (of `folder` if it has none). Of a
+/// run with averaged weights, only these. Of the files in subfolders, only those that `index.csv` lists, if there is
+/// one: files of cells that were removed from the manifest remain in the folder.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
     let own = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

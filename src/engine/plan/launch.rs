@@ -22,7 +22,8 @@ pub struct Program {
     pub parameters: BTreeMap<String, Json>,
     /// Digest over [`Self::code`].
     pub code_hash: String,
-    /// Digests by name: of files, of the program, of the arguments. A stored result is valid only while they are equal.
+    /// By name: digests of the files, of the program, and of the arguments as the manifest writes them (with `pass` and
+    /// `scrape`); for a program on PATH also its version, as text. A stored result is valid only while all are equal.
     pub code: BTreeMap<String, String>,
     /// Digest over the content of the command's `data` files.
     pub data: String,

@@ -76,7 +76,7 @@ pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict
 pub use probe::{DeviceAnswer, device_facts, known_devices, probe, probe_devices_by};
 pub use program::TRAIN_KEYS_IN_ORDER;
 pub use reported::{
-    COMPARISON, SEARCH, TEMPLATES, default_template, is_results_name, template_meant,
+    COMPARISON, SEARCH_TEMPLATE, TEMPLATES, default_template, is_results_name, template_meant,
 };
 pub use resolve::absolute;
 pub use results_root::{experiment_folder, manifests_with_name, project_folder, results_root};

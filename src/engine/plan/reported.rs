@@ -27,7 +27,7 @@ pub const TEMPLATES: [(&str, &str); 4] = [
         "where the time goes, what to change about it, and the machine that it was measured on",
     ),
     (
-        SEARCH,
+        SEARCH_TEMPLATE,
         "hyperparameter search: best trials, Pareto fronts, best value over time, importance of parameters, pruning, efficiency, cost",
     ),
     (
@@ -37,11 +37,15 @@ pub const TEMPLATES: [(&str, &str); 4] = [
 ];
 
 /// The default template of a manifest with `[search]`.
-pub const SEARCH: &str = "search";
+pub const SEARCH_TEMPLATE: &str = "search";
 
 /// The template that is used without `report.templates`.
 pub fn default_template(is_search: bool) -> &'static str {
-    if is_search { SEARCH } else { TEMPLATES[0].0 }
+    if is_search {
+        SEARCH_TEMPLATE
+    } else {
+        TEMPLATES[0].0
+    }
 }
 
 /// The template that compares the values of a treatment, in the languages of `[report]`.

@@ -141,7 +141,7 @@ impl<'a> Report<'a> {
     /// Adds what the program reported at its end.
     ///
     /// # Errors
-    /// A loss or an epoch number, which belong to the event `epoch`; a sentence.
+    /// A training loss or an epoch number, which belong to the event `epoch`; a sentence.
     pub(super) fn finished(&mut self, told: Values) -> Result<(), String> {
         if told.train_loss.is_some() || told.epoch.is_some() {
             return Err("`train_loss` and `epoch` belong to an `epoch`, not to `finished`".into());

@@ -4,8 +4,8 @@
 //! takes and builds its task. Most tasks are an `Objective` under `backprop`; an algorithm that computes gradients
 //! differently, or needs several forward passes, implements [`Task`] itself. The training loop is in [`crate::train`].
 //!
-//! All random numbers of a step are drawn on the host from streams seeded by the step's [`TrainingPosition`], so that they depend
-//! neither on the order of batches nor on threads.
+//! All random numbers of a micro-step are drawn on the host from streams seeded by its [`TrainingPosition`], so that
+//! they depend neither on the order of batches nor on threads.
 
 mod algorithm;
 mod assess;
@@ -142,7 +142,7 @@ pub trait Task<D: Kernels> {
         Ok(None)
     }
 
-    /// The evaluation loss of reference inputs; `None` if it equals the loss in training.
+    /// The evaluation loss of reference inputs; `None` if the task computes no loss of its own in evaluation.
     ///
     /// # Errors
     /// As [`Task::reference`].

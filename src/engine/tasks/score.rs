@@ -16,7 +16,7 @@ pub struct Score {
     labels: Option<LabelScore>,
     tokens: Option<Tokens>,
     errors: Option<Errors>,
-    /// How the target was normalised; `None` if it is not a single column of numbers.
+    /// Normalisation and logarithm of the target; `None` if it has neither, or is not a single column of numbers.
     scale: Option<Scale>,
     iterations: Option<Iterations>,
 }

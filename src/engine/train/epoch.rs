@@ -178,7 +178,8 @@ impl<D: Kernels> Running<D> {
     }
 }
 
-/// The losses of an epoch's steps. On an asynchronous device they are read only at the end of the epoch.
+/// The losses of an epoch's steps. On an asynchronous device they are read at the end of the epoch and when the
+/// training state is written.
 struct Losses<D: Kernels> {
     pending: Vec<StepLoss<D>>,
     read: Vec<f64>,

@@ -40,7 +40,8 @@ pub(super) enum TrainError {
     /// Model, loss and dataset do not fit together, or their task failed.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// Patterns of parameter names (such as `train.freeze`) that match no parameter of the model.
+    /// Patterns of parameter names (`train.freeze`, `train.fresh`) that match no parameter of the model, or a
+    /// `train.freeze` that matches all.
     #[error(transparent)]
     Names(#[from] Unmatched),
     /// Weights could not be read or written.

@@ -39,7 +39,7 @@ pub(super) struct Evaluation {
     /// Loader of the test split; `None` if there is none, or if it is evaluated during training already.
     test: Option<Loader>,
     fresh: Option<Loader>,
-    /// How the target was normalised; `None` if it is not a single column of numbers.
+    /// Normalisation and logarithm of the target; `None` if it has neither, or is not a single column of numbers.
     scale: Option<Scale>,
 }
 

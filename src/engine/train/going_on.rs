@@ -12,7 +12,8 @@ use crate::ops::{Kernels, StepControl};
 
 impl<D: Kernels> Session<'_, D> {
     /// Restores the training state of an interrupted run and sends the events of its finished epochs again. Begins anew
-    /// if there is no state, or with a warning if the state cannot be read.
+    /// if there is no state, if it belongs to another run or has more epochs than the cell, or, with a warning, if it
+    /// cannot be read.
     pub(super) fn go_on(&mut self, emit: &mut Emit<'_>) -> Result<Begin, TrainError> {
         let order = self.resuming.order.as_ref();
         let Some(path) = order.and_then(|order| order.from.clone()) else {

@@ -26,8 +26,9 @@ struct Members<D: Kernels> {
 
 /// Evaluates the order's members on the cell's data like a single model that outputs the mean of the members' outputs.
 ///
-/// Parameters and FLOPs are summed over the members. There is only one evaluation, which counts as the best epoch: its
-/// loss is `best_loss`, its accuracy `best_SPLIT_accuracy`, so that an ensemble has the same objectives as its trials.
+/// Parameters and FLOPs are summed over the members. There is only one evaluation, whose values count as the best: its
+/// loss is `best_loss`, its accuracy `best_SPLIT_accuracy`, so that an ensemble has the same objectives as its trials;
+/// there is no best epoch.
 ///
 /// # Errors
 /// Weights that cannot be read or do not fit, members that do not fit together, models whose outputs have no mean.

@@ -31,7 +31,7 @@ impl Steps {
     /// The steps of an epoch over `rows` rows.
     ///
     /// # Errors
-    /// [`TrainError::NoBatch`] if the rows do not fill a batch.
+    /// [`TrainError::NoBatch`] if there is no batch: no rows, or with `drop-last` fewer rows than one batch.
     pub(super) fn new(rows: usize, train: &TrainSpec) -> Result<Self, TrainError> {
         let batch_size = train.batch_size.max(1);
         let (batches, all) = train.batches_and_steps(rows);

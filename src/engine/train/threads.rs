@@ -11,8 +11,8 @@ const TINY_STEP_FLOP: f64 = 2e7;
 /// Number of compute threads: the cell's setting; else 1 if a training step is tiny; else, or if the FLOPs are unknown,
 /// `None`, which means the run's share of the cores.
 ///
-/// The FLOPs of a step are estimated as three forward passes of the model, as in the plan. Forward FLOPs do not include
-/// losses between paths and the iterations of an equilibrium, so these count as unknown.
+/// The FLOPs of a step are estimated as three forward passes of the model, as in the plan. They count as unknown for
+/// losses between paths and for equilibrium propagation, since the model's forward FLOPs do not describe such a step.
 pub(super) fn wanted(cell: &CellSpec, features: Features, target: Target) -> Option<usize> {
     let counts = cell.train.algorithm == Algorithm::Backprop && !cell.loss.compares_paths();
     let forward = cell

@@ -12,7 +12,8 @@ use crate::tasks::{self, Task, TaskParts};
 use crate::train::training_features;
 
 /// The task of a trained model, with the weights of its checkpoint. `data` is the original dataset, which losses that
-/// compare paths need. If the checkpoint has no numbers of rows by class, the classification loss is unweighted.
+/// compare paths need. If the checkpoint has no numbers of rows by class, or no class names, classification uses the
+/// default cross-entropy, without weights and label smoothing.
 pub(super) fn task<D: Kernels>(
     device: &D,
     trained: &Trained,

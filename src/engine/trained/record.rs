@@ -33,7 +33,7 @@ impl Trained {
     ///
     /// # Errors
     /// A file that cannot be read, or that lacks needed metadata because another program or an earlier version wrote
-    /// it.
+    /// it; an entry of the metadata that cannot be parsed; parts of the checkpoint that do not fit each other.
     pub fn open(path: &Path) -> Result<Self, TrainedError> {
         let metadata = checkpoint::read_metadata(path)?;
         let Some(run) = metadata.get(RUN) else {

@@ -23,7 +23,7 @@ pub(super) struct Outcome {
     pub(super) loss: f64,
     pub(super) grads: Vec<Tensor>,
     pub(super) after: Vec<Tensor>,
-    /// Loss in evaluation after the last step; `None` if it equals the loss in training.
+    /// Loss in evaluation after the last step; `None` if the task computes no loss of its own in evaluation.
     pub(super) evaluation: Option<f64>,
     /// Algorithms that the convolutions used, from the most to the least accurate.
     pub(super) convolutions: Vec<Convolution>,
@@ -58,7 +58,7 @@ pub struct Verification {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub statistics_worst: String,
     /// Error of the loss in evaluation after three steps, `|loss - reference| / max(|reference|, 1e-2)`; `None` if the
-    /// reference has no such loss, or it equals the loss in training.
+    /// reference has no such loss, or the task computes none of its own in evaluation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluation_relative_error: Option<f64>,
     /// Algorithms that the convolutions used, from the most to the least accurate; empty on a GPU, where cuDNN chooses.

@@ -7,12 +7,12 @@ use super::verdict::{ALPHA, fewest};
 ///
 /// # Source
 /// Mann & Whitney 1947; Holm 1979.
-pub fn within_pairs(pairs: &[[Vec<f64>; 2]]) -> Vec<f64> {
+pub fn p_values_within_pairs(pairs: &[[Vec<f64>; 2]]) -> Vec<f64> {
     let test = |[one, other]: &[Vec<f64>; 2]| mann_whitney(one, other).unwrap_or(1.0);
     holm(&pairs.iter().map(test).collect::<Vec<f64>>())
 }
 
-/// Number of values per cell that [`within_pairs`] needs before it can tell the best from each of `others` cells at 5 %.
+/// Number of values per cell that [`p_values_within_pairs`] needs before it can tell the best from each of `others` cells at 5 %.
 pub fn runs_to_choose(others: usize) -> usize {
     let alpha = ALPHA / others.max(1) as f64;
     fewest(|n| smallest_mann_whitney(n, n) <= alpha)
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn the_best_is_told_from_what_is_apart_and_not_from_its_like() {
         let near = |at: f64| -> Vec<f64> { (0..8).map(|i| at + 0.01 * f64::from(i)).collect() };
-        let p = within_pairs(&[2.0, 1.005].map(|other| [near(1.0), near(other)]));
+        let p = p_values_within_pairs(&[2.0, 1.005].map(|other| [near(1.0), near(other)]));
         assert!(p[0] < 0.05 && p[1] > 0.05, "{p:?}");
     }
 

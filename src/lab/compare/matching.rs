@@ -76,7 +76,8 @@ impl Matching {
     }
 }
 
-/// What identifies a cell in one step of matching: names and values. Cells with equal identities are paired.
+/// What identifies a cell in one step of matching: names and values. Cells whose identity is equal and unique on both
+/// sides are paired.
 type Identity<'a> = BTreeMap<&'a str, &'a str>;
 
 /// Two plans, before and after, with the cells that no step has paired yet.

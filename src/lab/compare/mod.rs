@@ -36,7 +36,7 @@ mod unclear_reason;
 mod verdict;
 mod waiting;
 
-pub use best::{paired_p, runs_to_choose, within_pairs};
+pub use best::{p_values_within_pairs, paired_p, runs_to_choose};
 pub use build::{Options, axis_place};
 pub use changes::{is_within, leaves, setting_changes, setting_text};
 pub use comparison::{

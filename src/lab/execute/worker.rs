@@ -46,7 +46,8 @@ const WORKER_TIME: Duration = Duration::from_secs(10);
 pub struct WorkerProgram {
     program: PathBuf,
     arguments: Vec<String>,
-    /// Memory of the machine in bytes, if known: SIGKILL near it counts as `oom`.
+    /// Memory of the machine in bytes, if known: a run that is killed (SIGKILL) when its memory
+    /// is near this counts as `oom`.
     machine_bytes: Option<u64>,
     /// Where the runs of the first block write images of costly evaluations (absolute); without it, these are skipped.
     pub assess_into: Option<PathBuf>,

@@ -80,8 +80,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes the event files of runs with facts, if `measure.tensorboard` is on; if not, existing files are left in
-    /// place.
+    /// If `measure.tensorboard` is on in any shown cell: writes the missing or outdated event files of all runs with
+    /// facts, and removes those of runs that no longer exist. If not, existing files are left in place.
     fn write_tensorboard(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
         let is_on = |shown: ShownCell<'_>| shown.cell.spec.measure.tensorboard;
         if !self.shown().any(is_on) {

@@ -80,7 +80,7 @@ pub use share::{NoShare, Share};
 pub use slug::cell_slug;
 pub use steps::{RunSteps, steps_are_behind, write_steps};
 pub use tensorboard::{RunScalars, event_file, remove_other_events, write_events};
-pub use textconv::diff_text;
+pub use textconv::text_for_diff;
 pub use trace::{trace_file, trace_json};
 pub use write::{axis_columns, csv_of, fact_texts, write};
 

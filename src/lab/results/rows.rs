@@ -383,7 +383,7 @@ pub struct BaselineRow {
     pub dataset: String,
     /// Key of the first cell with these data; others have the same dataset settings and share for validation.
     pub cell: String,
-    /// Digest over everything except the seed that the baseline's values depend on.
+    /// Digest over everything that the baseline's values depend on, apart from the seed.
     pub data: String,
     /// Seed of the split.
     pub seed: u64,

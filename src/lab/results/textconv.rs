@@ -20,7 +20,7 @@ const WITHIN: [&str; 6] = ["block", "epoch", "kind", "figure", "layer", "op"];
 ///
 /// `git diff` shows the heading beside `@@` (through `diff.fieldtrial.xfuncname`) and a changed field as one changed line.
 /// `None` for other or damaged CSV files.
-pub fn diff_text(text: &str) -> Option<String> {
+pub fn text_for_diff(text: &str) -> Option<String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let layout = Layout::of(reader.headers().ok()?)?;
     let mut shown = String::with_capacity(text.len() * 3);
@@ -131,7 +131,7 @@ mod tests {
     fn golden_text(file: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &golden::ddpm()).unwrap();
-        diff_text(&std::fs::read_to_string(folder.path().join(file)).unwrap()).unwrap()
+        text_for_diff(&std::fs::read_to_string(folder.path().join(file)).unwrap()).unwrap()
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         let noise = "env_id,session,key,pairs\ne,2026,a=1,8\ne,2027,a=1,9\n";
         let shown = "# a=1\nsession 2026: env_id = e\nsession 2026: pairs = 8\n\
             session 2027: env_id = e\nsession 2027: pairs = 9\n";
-        assert_eq!(diff_text(noise).as_deref(), Some(shown));
+        assert_eq!(text_for_diff(noise).as_deref(), Some(shown));
         let text = golden_text("timings.csv");
         assert!(text.contains("workers=0\nn = 3\nenv_id = "));
     }
@@ -173,14 +173,14 @@ mod tests {
     fn an_axis_that_the_key_does_not_tell_is_shown() {
         let quoted = "key,seed,a,status\n\"a=\"\"x,y\"\"\",4,\"x,y\",done\n";
         let shown = "# a=\"x,y\" seed 4\nstatus = done\n";
-        assert_eq!(diff_text(quoted).as_deref(), Some(shown));
-        let text = diff_text("key,seed,a,b,status\n\"images,a=1\",4,1,10,done\n").unwrap();
+        assert_eq!(text_for_diff(quoted).as_deref(), Some(shown));
+        let text = text_for_diff("key,seed,a,b,status\n\"images,a=1\",4,1,10,done\n").unwrap();
         assert_eq!(text, "# images,a=1 seed 4\nb = 10\nstatus = done\n");
     }
 
     #[test]
     fn a_field_of_several_lines_stays_one_line() {
-        let text = diff_text("key,seed,status,reason\nk,1,panicked,\"a\nb\\\"\n").unwrap();
+        let text = text_for_diff("key,seed,status,reason\nk,1,panicked,\"a\nb\\\"\n").unwrap();
         assert_eq!(text, "# k seed 1\nstatus = panicked\nreason = a\\nb\\\\\n");
     }
 
@@ -189,8 +189,8 @@ mod tests {
         let file = |loss: &str| {
             format!("key,seed,status,reason,final_loss\nk,1,done,v1.2 at 0.1234567891234,{loss}\n")
         };
-        let text = diff_text(&file("0.08174225536329394"));
-        assert_eq!(text, diff_text(&file("0.0817422554")));
+        let text = text_for_diff(&file("0.08174225536329394"));
+        assert_eq!(text, text_for_diff(&file("0.0817422554")));
         let shown = "# k seed 1\nstatus = done\nreason = v1.2 at 0.1234567891234\nfinal_loss = 0.0817422554\n";
         assert_eq!(text.as_deref(), Some(shown));
     }
@@ -204,7 +204,7 @@ mod tests {
             "key\n\"",
             "no csv at all",
         ] {
-            let shown = diff_text(text);
+            let shown = text_for_diff(text);
             assert!(shown.is_none(), "{text:?}: {shown:?}");
         }
     }

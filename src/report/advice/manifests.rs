@@ -32,7 +32,8 @@ pub(super) struct OwnFile {
     pub(super) path: PathBuf,
     /// Beginning of every such file that this program writes; a file that begins otherwise is the user's.
     pub(super) mark: &'static str,
-    /// Content of the file; `None` if the file must not exist.
+    /// Content of the file; `None` if there is nothing to write: then a file of this program is removed, a user's file
+    /// is kept.
     pub(super) text: Option<Vec<u8>>,
 }
 

@@ -15,7 +15,8 @@ pub(super) struct Outcome {
     pub(super) cell: String,
     /// Key of the cell without the change.
     pub(super) reference: String,
-    /// Name of the cell, without the changed setting; empty if all predictions are about the same cell.
+    /// Name of the reference cell, without the changed setting; empty if all predictions have the same reference cell,
+    /// or if the plan has no such cell.
     pub(super) whose: String,
     /// The measured ratio; `None` if one of the two cells was not measured.
     pub(super) measured: Option<Measured>,

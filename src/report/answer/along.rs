@@ -3,7 +3,7 @@
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{runs_to_choose, within_pairs};
+use crate::compare::{p_values_within_pairs, runs_to_choose};
 use crate::report::measure::{Measure, of_common_origin};
 use crate::report::sections::ranking::{measured_apart, pace, pace_of_treatments};
 use crate::report::view::{Cell, View};
@@ -24,8 +24,8 @@ const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
 type Pair<'v, 'a> = [&'v Cell<'a>; 2];
 
 /// A sentence for each value of an axis except its first, at most [`NAMED`] sentences; none if no two measured cells
-/// differ only in that axis. With `are_treatments`, times are those of a step, and quality is told even if no test
-/// shows a difference.
+/// differ only in that axis. With `are_treatments`, times are those of [`pace_of_treatments`] (of a step, or the
+/// throughput if steps differ in size), and quality is told even if no test shows a difference.
 pub(in crate::report) fn along(view: &View<'_>, axis: &str, are_treatments: bool) -> Vec<String> {
     let Some(place) = view.axis_called(axis) else {
         return Vec::new();
@@ -113,14 +113,15 @@ fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
 
 /// Ratios (or differences) and tests of one measure for all pairs of cells.
 struct Verdicts {
-    /// Per pair: the median of the second cell divided by that of the first, or their difference; `None` if no values
-    /// come from common sessions or seeds.
+    /// Per pair: the median of the second cell divided by that of the first, or their difference; `None` if the two
+    /// cells have no values of runs of equal session and block (of a fact: no values of a common seed).
     changes: Vec<Option<f64>>,
     /// Whether the changes are ratios.
     are_ratios: bool,
     /// P-value of each pair, adjusted by Holm's method over all pairs.
     p: Vec<f64>,
-    /// Number of values of each pair's cells; `None` if no values come from common sessions or seeds.
+    /// Number of values of each pair's cells; `None` if they have no values of runs of equal session and block (of a
+    /// fact: no values of a common seed).
     n: Vec<Option<Sizes>>,
     /// Number of values that a test needs.
     needed: usize,
@@ -146,7 +147,7 @@ impl Verdicts {
         Self {
             changes: middles.into_iter().map(|both| both.map(change)).collect(),
             are_ratios,
-            p: within_pairs(&values),
+            p: p_values_within_pairs(&values),
             n: values
                 .iter()
                 .map(|pair| Some(Sizes::of(pair.iter())).filter(|sizes| sizes.least > 0))

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::base::statistics::range;
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{runs_to_choose, within_pairs};
+use crate::compare::{p_values_within_pairs, runs_to_choose};
 use crate::event::RunFacts;
 use crate::report::measure::Measure;
 use crate::report::number::of_seeds;
@@ -174,8 +174,8 @@ fn deciding(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
 }
 
 /// Columns by which the best cell may be compared with the baselines, the preferred first: the deciding metric if it is
-/// no loss (a loss may have weights), the usual metric, the deciding one. Test columns precede validation columns,
-/// because test rows chose neither cell nor epoch.
+/// no loss (a loss may have weights), the usual metric, the deciding one. Of each metric the test column precedes the
+/// validation column, because test rows chose neither cell nor epoch.
 fn told(view: &View<'_>, decides: &str, cells: &[&Cell<'_>]) -> Vec<String> {
     let usual = column(view, cells);
     let is_metric = |name: &&str| !name.ends_with("_loss");
@@ -253,7 +253,7 @@ fn verdict(
     }
     let pair = |other: &Competitor| [best, other].map(|one| one.values.clone());
     let pairs: Vec<[Vec<f64>; 2]> = baselines.iter().map(pair).collect();
-    let p = &within_pairs(&pairs);
+    let p = &p_values_within_pairs(&pairs);
     let sizes = Sizes::of(pairs.iter().flatten());
     let test = |p: f64| format!("({}, p = {})", sizes.test(), human(p, 2));
     let to_strongest = p[place];

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::pareto;
 use crate::base::statistics::mean;
-use crate::compare::{runs_to_choose, within_pairs};
+use crate::compare::{p_values_within_pairs, runs_to_choose};
 use crate::report::number::Number;
 use crate::report::quality::{NotComparableQuality, are_silent, column, told};
 use crate::report::sections::ranking::{pace, pace_of_treatments};
@@ -266,7 +266,7 @@ impl<'v, 'a> Choice<'v, 'a> {
     /// example) count as one hypothesis for Holm's correction.
     fn tested(&self) -> Vec<ComparedToBest> {
         let (pairs, places) = pairs(&self.cells);
-        let p = within_pairs(&pairs);
+        let p = p_values_within_pairs(&pairs);
         let of = |(place, own): (usize, Option<usize>)| match own.map(|own| p[own]) {
             _ if place == 0 => ComparedToBest::Best,
             Some(p) if p <= ALPHA => ComparedToBest::Behind(p),

@@ -4,7 +4,7 @@
 use crate::base::statistics::median;
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{runs_to_choose, within_pairs};
+use crate::compare::{p_values_within_pairs, runs_to_choose};
 use crate::report::measure::{Measure, column_words, of_common_origin, runs_by_origin};
 use crate::report::number::Number;
 use crate::report::quality::{loss_column, of_epochs};
@@ -116,7 +116,7 @@ fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<Stri
     let pairs = pairs.map(|place| of_common_origin([&times[first], &times[place]]));
     let pairs: Vec<[Vec<f64>; 2]> = pairs.collect();
     let n = Sizes::of(pairs.iter().flatten());
-    let alike = within_pairs(&pairs).into_iter();
+    let alike = p_values_within_pairs(&pairs).into_iter();
     let alike = alike.filter(|p| *p > ALPHA).count();
     let verb = if alike == 1 { "is" } else { "are" };
     let told = if n.least < runs_to_choose(pairs.len()) {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::base::units::human;
-use crate::compare::{needed_pairs, ratio_of_cells, runs_to_choose, sign_flips, within_pairs};
+use crate::compare::{
+    needed_pairs, p_values_within_pairs, ratio_of_cells, runs_to_choose, sign_flips,
+};
 use crate::report::judged::distinct;
 use crate::report::measure::{Measure, Origin, of_common_origin};
 use crate::report::number::between;
@@ -90,7 +92,7 @@ impl Tested {
             };
             sign_flips(&others.clone().map(differences).collect::<Vec<_>>())
         } else {
-            within_pairs(&pairs)
+            p_values_within_pairs(&pairs)
         };
         let mut p = vec![1.0; cells.len()];
         for (place, own) in others.zip(adjusted) {

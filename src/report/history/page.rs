@@ -22,7 +22,7 @@ use super::{
     history_title,
 };
 
-/// Largest number of sessions with a tick each.
+/// Largest number of sessions for which each has a tick of its own.
 const TICKS: usize = 12;
 
 /// Writes `history.md` and `history.html` with their plots into `folder`, and returns every file of them. The same

@@ -14,7 +14,8 @@ use super::objective::Objective;
 use super::trial::{Ending, Trial};
 use super::trials::{Search, Study};
 
-/// Smallest lead that is not a tie: an absolute difference for accuracies, a relative one for other objectives.
+/// Largest lead that still counts as a tie (founding report 002): an absolute difference for accuracies, for other
+/// objectives relative to the smaller value.
 const LEAD: f64 = 0.05;
 
 /// Trials that no other trial of their study dominates, sorted by their first objective.

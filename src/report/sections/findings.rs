@@ -173,7 +173,8 @@ fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     (share > WAIT).then(|| (share, format!("{} %", fixed(share, 1))))
 }
 
-/// The fewest and the most samples that programs trained on, as text; `None` if they differ by at most 1 %.
+/// The fewest and the most samples that programs trained on, as text; `None` if they differ by at most 1 %, or without
+/// programs whose samples are known.
 fn unequal_training(view: &View<'_>) -> Option<String> {
     let programs = view.measured().filter(|cell| cell.is_of_command);
     let samples = programs

@@ -32,7 +32,7 @@ pub(crate) fn pace(cells: &[&Cell<'_>]) -> &'static str {
 }
 
 /// The column by which values of a treatment are ranked, the same as in a comparison: milliseconds per step, without
-/// validation; throughput if steps differ in size.
+/// validation; throughput if steps differ in size; otherwise, as for programs, that of [`pace`].
 pub(crate) fn pace_of_treatments(view: &View<'_>, cells: &[&Cell<'_>]) -> &'static str {
     let measured = || cells.iter().filter(|cell| cell.is_measured());
     let has = |column| {

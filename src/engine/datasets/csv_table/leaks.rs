@@ -18,7 +18,8 @@ use crate::manifest::toml_text;
 const FEWEST_ROWS: usize = 20;
 /// A column counts as determining the target only if its distinct values are at most 1/`MOST_VALUES` of the rows.
 const MOST_VALUES: usize = 5;
-/// Classes with fewer held-out rows than this number get a warning.
+/// A class gets a warning only if it has fewer rows than this in the validation split (or, if that is empty, in the
+/// test split), and far fewer than the other classes ([`UNEVEN`]).
 const FEWEST_OF_A_CLASS: usize = 5;
 /// Largest number of names in a warning; the others are counted.
 const NAMED: usize = 8;

@@ -196,7 +196,7 @@ impl Mistakes {
             let other = |other| self.by_column.get(&(column, other));
             let is_text = |seen: &Seen| numbers(seen).is_none();
             if mistake == Mistake::Missing && other(Mistake::NoNumber).is_some_and(is_text) {
-                // The line for `NoNumber` also sets how missing values are filled.
+                // The line for `NoNumber` usually has a rule for missing values too, so there is no second line.
                 continue;
             }
             let lines = if let Some(form) = numbers(seen) {

@@ -111,7 +111,7 @@ fn damaged_files_are_mistakes() {
             bytes.truncate(random.gen_range(4..whole.len()));
         } else {
             for _ in 0..4 {
-                // In half of these cases the changes are in the metadata at the end of the file.
+                // In the odd cases the changes are in the last 4000 bytes, which have the metadata.
                 let from = if case % 2 == 0 { 4 } else { whole.len() - 4000 };
                 bytes[random.gen_range(from..whole.len())] = random.r#gen();
             }

@@ -167,8 +167,8 @@ fn of_kinds(name: &str, part: Option<DatePart>, kinds: Kinds, train: &[u32]) -> 
     }
 }
 
-/// A numeric column with missing values filled; with `missing = "flag"`, a second feature marks them. An error if no
-/// training row has a value.
+/// A numeric column with missing values filled; with `missing = "flag"`, a second feature marks them. An error if they
+/// are to be filled by a mean or median and no training row has a value.
 fn of_numbers(
     spec: &CsvSpec,
     layout: &Layout,

@@ -140,7 +140,8 @@ impl Column {
     /// Whether the values of a target column are classes, and why.
     ///
     /// # Errors
-    /// A phrase: more distinct texts than half of the rows, which are probably no classes.
+    /// A phrase: more than [`MOST_CLASSES`] distinct texts, and more than half as many as rows whose text is counted;
+    /// they are probably no classes.
     pub(super) fn guess_classes(
         &self,
         rows: usize,

@@ -60,7 +60,8 @@ pub enum Thousands {
     Apostrophe,
 }
 
-/// The value of a label: 1 for `1` or `true`, 0 for `0` or `false`, in any case; `None` for other texts.
+/// The value of a label: 1 for `true` (in any case) or a number equal to 1, 0 for `false` or a number equal to 0;
+/// `None` for other texts.
 pub(in super::super) fn label(text: &str, decimal: Decimal) -> Option<f32> {
     if text.eq_ignore_ascii_case("true") {
         return Some(1.0);

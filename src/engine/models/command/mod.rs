@@ -289,8 +289,8 @@ fn is_word(name: &str) -> bool {
             .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
 }
 
-/// The mistake in the name of a metric, which becomes a column: letters other than lower-case ones, digits and `_`, or
-/// a name that events use otherwise. `None` if the name is valid.
+/// The mistake in the name of a metric, which becomes a column: it has characters other than lower-case letters, digits
+/// and `_`, does not begin with a letter, or is a name that events use otherwise. `None` if the name is valid.
 fn wrong_metric_name(name: &str) -> Option<Mistake> {
     let message = if !is_word(name) {
         format!("a metric has lower-case letters, digits and `_`, not `{name}`")

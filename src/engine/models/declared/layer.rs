@@ -211,7 +211,8 @@ pub struct Tensor {
 }
 
 impl Layer {
-    /// The lists of inner layers: of a residual both branches, of parallel layers each branch; empty for other layers.
+    /// The lists of inner layers: of a residual both branches, of parallel layers each branch, of a sequence its
+    /// layers; empty for other layers.
     pub fn inner(&self) -> Vec<&[Layer]> {
         match &self.kind {
             LayerKind::Residual { layers, shortcut } => vec![layers, shortcut],

@@ -114,7 +114,7 @@ impl<D: Kernels> Statistics<D> {
             StatisticsUpdate::Mean(weight) => (Some(*weight), None),
         };
         loop {
-            // The moments of one micro-step: one batch for each norm.
+            // The moments of one micro-step: one entry for each batch norm, all of the same batch.
             let mut step: Vec<_> = waiting.by_ref().take(self.norms.len()).collect();
             if step.is_empty() {
                 return Ok(());

@@ -1,7 +1,8 @@
 //! The equilibrium model: one weight-tied block, iterated to a fixed point between an embedding and a classifier.
 //!
-//! [`EquilibriumSpec`] describes and builds it, [`Equilibrium`] is the model, [`solver`] the damped iteration; each of the
-//! two blocks has its own file. States are `(B, T, d)` with T = 1: a sample is one vector.
+//! [`EquilibriumSpec`] describes and builds it, [`Equilibrium`] is the model, [`solver`] the damped iteration. The
+//! block comes in two kinds, each in a file of its own: `asymmetric.rs` and `symmetric.rs`. States are `(B, T, d)` with
+//! T = 1: a sample is one vector.
 
 mod asymmetric;
 mod solver;
@@ -44,7 +45,8 @@ enum Block<D: Backend> {
 }
 
 impl EquilibriumSpec {
-    /// The model with initial values from `init`: embedding and head Xavier-uniform, the block with its layers' defaults.
+    /// The model with initial values from `init`: embedding and head Xavier-uniform, the block with its layers'
+    /// defaults.
     ///
     /// # Errors
     /// [`OpError::Shape`] with what [`EquilibriumSpec::check`] finds.

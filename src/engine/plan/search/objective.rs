@@ -144,7 +144,8 @@ pub fn is_known(column: &str) -> bool {
         || starts.any(|start| column.starts_with(start) && column != *start)
 }
 
-/// Whether the column's values come from a clock or a counter, so that the same seed may give other trials.
+/// Whether the column's values come from a clock or a counter, so that a search with the
+/// same seed may propose other trials.
 pub fn is_per_run(column: &str) -> bool {
     MEASURED.iter().any(|(name, _)| *name == column)
 }

@@ -47,7 +47,8 @@ impl Written {
         Axis::new(name, Arc::clone(&self.path), values)
     }
 
-    /// The parameter's value at a point as an axis value; `None` if `value` is not of its domain.
+    /// The parameter's value at a point as an axis value; `None` if the parameter is a choice and `value` is none of
+    /// its choices.
     pub(in crate::plan) fn value(&self, value: Value) -> Option<AxisValue> {
         let written = match (&self.parameter.domain, value) {
             (Domain::Choice { .. }, Value::Choice { choice }) => {

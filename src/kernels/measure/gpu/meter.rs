@@ -31,7 +31,8 @@ enum Mark {
     End(Instant),
 }
 
-/// Samples the counters between the marks of its [`GpuMeter`], on the thread of the meter.
+/// Reads the GPU's counters (use, memory, power) again and again from [`GpuMeter::begin`] to [`GpuMeter::end`], on the
+/// meter's own thread.
 #[derive(Debug)]
 pub struct GpuSampler {
     marks: Receiver<Mark>,

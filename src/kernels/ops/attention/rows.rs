@@ -71,8 +71,8 @@ impl AttentionSize {
         }
     }
 
-    /// Yields the rows of one head's gradients `(3, T, d)`, each with the index of its first value in the gradients of
-    /// the sequence, `(T, 3C)`.
+    /// Yields the rows of one head's gradients `(3, T, d)`, each with the range of its values in the gradients of the
+    /// sequence, `(T, 3C)`.
     pub(super) fn gradient_rows(
         self,
         grads: &mut [f32],

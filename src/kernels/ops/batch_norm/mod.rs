@@ -42,7 +42,8 @@ pub struct BatchNormInputs<'a, D: Backend> {
     pub gamma: &'a Buffer<D>,
     /// Summand β of every channel.
     pub beta: &'a Buffer<D>,
-    /// Residual that is added before the activation, of the shape of x; `None` for no residual.
+    /// Residual that is added before the activation, of the shape of x; `None` without a residual and, in backward, if
+    /// the activation's derivative does not need it.
     pub shift: Option<&'a PooledBuffer<D>>,
     /// Activation that is applied to the result.
     pub activation: Activation,

@@ -131,7 +131,7 @@ fn channels(size: &Conv2dSize) -> (f64, f64) {
 
 fn direct(size: &Conv2dSize) -> f64 {
     // A row of a direct product has the channels of three neighbouring pixels, so that few channels cost it less than
-    // Winograd's products: the channels are not raised to `cost::CHANNELS`.
+    // Winograd's products: the input channels are not raised to `cost::CHANNELS`.
     let (c, k) = (size.channels.0 as f64, channels(size).1);
     let pixels = (size.batch * size.output.0 * size.output.1) as f64;
     let bf16 = bf16_products().filter(|_| size.arithmetic == Arithmetic::Bfloat);

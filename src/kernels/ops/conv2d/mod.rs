@@ -8,6 +8,7 @@
 //! # Shapes
 //! `x: (B, H, W, C)`, `weight: (kh, kw, C/groups, K)` ([`super::Layout::Convolution`]), `bias: (K)`, result
 //! `(B, H', W', K)` with `H' = ⌊(H + 2 padding − dilation (kh − 1) − 1) / stride⌋ + 1`.
+//! # Algorithms
 //! CPU: direct, on the memory layout of `windows`, or `winograd` for 3×3 kernels with stride 1 and dilation 1;
 //! [`Convolution`] selects the algorithm. Groups of channels are copied to separate memory and convolved one by one
 //! (`groups`); depthwise convolutions have kernels of their own (`depthwise`).

@@ -179,7 +179,8 @@ const SHAPES: [Dimensions; 8] = [
     ((1, 1), 3, (2, 2), 2),
 ];
 
-/// Calls `check` with every combination of stride, padding and dilation that is possible for one of [`SHAPES`].
+/// Calls `check` for each of [`SHAPES`] with strides and dilations from 1 to 3 and three paddings, where the kernel
+/// fits.
 fn each_case(mut check: impl FnMut(&Conv2dSize)) {
     for (input, kernel, channels, groups) in SHAPES {
         for (stride, dilation, around) in (0..27).map(|n| (n / 9 + 1, n / 3 % 3 + 1, n % 3)) {
@@ -263,7 +264,8 @@ fn values_and_gradients_are_those_of_the_definition() {
     });
 }
 
-/// Cases: batch, sides and channels, kernel, options; large enough for several threads and partial weight gradients.
+/// Cases: batch, sides and channels; side of the kernel and output channels; options; large enough for several threads
+/// and partial weight gradients.
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
     let cases = [

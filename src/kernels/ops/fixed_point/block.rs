@@ -160,8 +160,8 @@ impl Block<'_> {
         scale(simd, record.normed3, self.norm3, f);
     }
 
-    /// Backward of [`Self::apply`], from the gradient of f: adds the gradients of h, of keys and values, and of norms
-    /// and biases to their sums. Afterwards `record` has what [`Widths::outers`] needs for the weight gradients.
+    /// Backward of [`Self::apply`], from the gradient of f: adds the gradients of h, of φ(k) and the values, and of
+    /// norms and biases to their sums. Afterwards `record` has what [`Widths::outers`] needs for the weight gradients.
     #[inline(always)]
     pub(super) fn retreat<S: Simd>(
         &self,

@@ -110,8 +110,8 @@ impl FixedPointKernel for Cpu {
     }
 }
 
-/// Iterates all chunks until the change is below the tolerance; returns the number of iterations. `flop` is the work of
-/// one.
+/// Iterates all chunks until the change is below the tolerance, at most `damping.iterations` times; without damping,
+/// once. Returns the number of iterations. `flop` is the work of one.
 fn solve(chunks: &mut [Chunk], run: &Run<'_>, flop: u64) -> usize {
     let parallel = chunks.len() > 1 && flop >= 4 * PRODUCT_FLOP as u64;
     let mut step = || -> f64 {

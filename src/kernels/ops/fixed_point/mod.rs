@@ -306,7 +306,7 @@ fn work<D: Backend>(problem: &FixedPoint<'_, D>, iterations: usize) -> Work {
     };
     if !problem.start.needs_grad() && iterations > 0 {
         // Where the start needs no gradient, its terms in the first iteration's norm, residual and damped sum are not
-        // computed.
+        // counted: the separate operations would not compute them.
         all.backward = all.backward.saturating_sub(((11 + 2 * damping) * n) as u64);
     }
     all

@@ -13,6 +13,7 @@ use super::tile::{Operands, ROWS, tile_vectors};
 pub(super) struct Dots(Operands);
 
 impl Dots {
+    /// # Safety
     /// As [`super::tile::Broadcast::new`]; also `a_step` must be 1.
     pub(super) unsafe fn new(operands: Operands) -> Self {
         Self(operands)

@@ -267,7 +267,7 @@ unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
     for p in 0..t.k {
         ahead.fetch();
         if t.streams_a && p % LINE == 0 {
-            // Prefetches one column of the next tile's rows of A.
+            // Prefetches the next cache line of each of the next tile's rows of A.
             for i in 0..R {
                 prefetch(a.wrapping_add((R + i) * t.a_row));
             }

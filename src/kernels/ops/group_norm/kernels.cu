@@ -344,8 +344,9 @@ group_norm_backward_apply(const float *restrict x, const half_t *restrict half, 
 }
 
 // Writes or adds those gradients that are not null, from `sums`, (batch, 2, channels): gamma's and beta's are sums over
-// the batch; the shift's are the sums of dz. A block has `width` channels. A single thread writes all gradients of a
-// channel, the shift's first, then gamma's, then beta's, since two of them may be the same array.
+// the batch; the shift's are the sums of dz. A block has `width` channels. The threads of a channel write the shift's
+// gradients of their samples; then the first of them writes gamma's, then beta's: in this order, since two of the three
+// may be the same array.
 KERNEL BLOCK_OF(1024)
 group_norm_collect(const float *restrict sums, float *shift, int adds_shift, float *gamma, int adds_gamma, float *beta,
                    int adds_beta, int batch, int channels, int width) {

@@ -129,8 +129,9 @@ impl Pairs {
         Ok(values)
     }
 
-    /// For every pair the gradients of its weighted kernel with respect to the values of both paths' points,
-    /// `(pairs, 2, points)`.
+    /// For every pair, `(pairs, 2, points)`: the gradients of its weighted kernel with respect to the values of the
+    /// first path's points and, if the second path is generated, of the second's; otherwise the second half is not
+    /// written.
     fn slopes(&self) -> Result<CudaSlice<f64>> {
         let (threads, cells) = (self.threads(), self.cells());
         let grid = cells.div_ceil(threads) * (cells + threads - 1) * threads;

@@ -57,7 +57,7 @@ impl Control {
         &self.rules.parts
     }
 
-    /// Adam's bias corrections on the device, counting executed steps only; `None` if no step can be skipped.
+    /// Adam's bias corrections on the device, counting executed steps only; `None` if losses are not scaled.
     pub(super) fn corrections(&self, step: AdamStep) -> Result<Option<CudaSlice<f32>>> {
         if !self.rules.scales_loss {
             return Ok(None);

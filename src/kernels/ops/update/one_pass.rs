@@ -30,6 +30,7 @@ pub(super) struct Terms {
 /// The slices of the state are empty if `state` has no buffers for the parameter or empty ones. `factors` as in
 /// [`super::UpdateKernel::adam_steps`]. The kernel must treat every value alike, since chunk boundaries are arbitrary.
 ///
+/// # Errors
 /// [`OpError::Shape`](crate::ops::OpError::Shape) when lengths differ or a parameter lacks state,
 /// [`OpError::Shared`](crate::ops::OpError::Shared) while a pass holds a parameter. Nothing has been changed then.
 pub(super) fn for_all<const N: usize>(

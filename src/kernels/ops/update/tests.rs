@@ -125,7 +125,7 @@ fn a_sum_of_squares_is_whole_at_every_length() {
     }
 }
 
-/// Parameters and state after one of each kind of update, in sequence, on one device.
+/// Parameters and state after updates of every kind, in sequence, on one device.
 fn updated<D: UpdateKernel>(device: &D, len: usize) -> Vec<Vec<f32>> {
     let [mean, x, average] = [3, 3, 4].map(|seed| device.upload(filled(len, seed)).unwrap());
     let squares = filled(len, 4).into_iter().map(f32::abs);

@@ -45,9 +45,9 @@ pub(in crate::compare) struct Step {
 /// difference of means that matters, in the unit of the values.
 ///
 /// A blip is a value whose deleted residual in its segment is significant, and from which the series returns at once:
-/// both neighbours differ from the segment's mean by less than half as much. A blip is removed before changes are
-/// looked for again. Both p-values are corrected for the number of series (Bonferroni), those of blips for the number
-/// of values too.
+/// it differs from the mean of the other values of its segment by more than `least`, while both neighbours differ from
+/// that mean by less than half as much. A blip is removed before changes are looked for again. Both p-values are
+/// corrected for the number of series (Bonferroni), those of blips for the number of values too.
 ///
 /// # Source
 /// Fleming et al. 2023 (Hunter, arXiv 2301.03034), with segments of at least three values; blips: Cook & Weisberg 1982,
@@ -222,9 +222,9 @@ fn squares(values: &[f64], centre: f64) -> f64 {
     values.iter().map(|value| (value - centre).powi(2)).sum()
 }
 
-/// The most significant blip: a value that differs from the mean of its segment by more than `least`, and both
-/// neighbours by less than half as much. Its p-value is that of its deleted residual, not corrected for the number of
-/// values; `None` without a blip.
+/// The most significant blip: a value that differs from the mean of the other values of its segment by more than
+/// `least`, while both neighbours differ from that mean by less than half as much. Its p-value is that of its deleted
+/// residual, not corrected for the number of values; `None` without a blip.
 fn farthest(values: &[f64], changes: &[Step], least: f64) -> Option<Step> {
     let places: Vec<usize> = changes.iter().map(|change| change.at).collect();
     let is_blip = |step: &Step| {

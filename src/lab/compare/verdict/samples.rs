@@ -116,11 +116,12 @@ impl Samples {
     }
 }
 
-/// Returns the number of runs per side needed before the verdict on one of `cells` cells can be an effect: the smallest `n`
-/// with `2 / C(2n, n) ≤ 0.05 / tests`, which is Holm's first step. `tests` counts the cells and, from two cells on, the
-/// matrix, of every one of `comparisons` that are made together.
+/// Number of runs per side from which on a test can be significant: the smallest `n` with
+/// `2 / C(2n, n) ≤ 0.05 / tests` (Holm's strictest step). `tests` is `comparisons` times the number of tests of one
+/// comparison: one of each cell and, if there are at least two cells, one of all cells together.
 ///
-/// The same for both designs: pairs too few for the sign test (`2 / 2^n`) are tested as two samples.
+/// It holds for paired and for independent runs, since pairs that are too few for the sign test (`2 / 2^n`) are tested
+/// as independent samples.
 pub fn needed_runs(cells: usize, comparisons: usize) -> usize {
     let alpha = ALPHA / (tests(cells) * comparisons) as f64;
     fewest(|n| smallest_mann_whitney(n, n) <= alpha)

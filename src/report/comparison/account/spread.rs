@@ -6,7 +6,7 @@ use rand::Rng;
 
 use crate::base::statistics::{median, quantile, range};
 use crate::base::{Purpose, Seed};
-use crate::compare::{Ratio, needed_pairs, paired_p, within_pairs};
+use crate::compare::{Ratio, needed_pairs, p_values_within_pairs, paired_p};
 use crate::report::view::Cell;
 use crate::results::{BOOTSTRAP_FROM, BlockRow, IntervalKind};
 
@@ -73,7 +73,7 @@ pub(super) fn p_value(before: &Runs, after: &Runs, tests: usize) -> Option<f64> 
     } else {
         let sides = pairs.iter().copied().unzip();
         let sides: (Vec<f64>, Vec<f64>) = sides;
-        (!pairs.is_empty()).then(|| within_pairs(&[[sides.0, sides.1]])[0])?
+        (!pairs.is_empty()).then(|| p_values_within_pairs(&[[sides.0, sides.1]])[0])?
     };
     Some((p * tests as f64).min(1.0))
 }

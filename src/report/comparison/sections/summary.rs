@@ -360,7 +360,8 @@ fn by_verdict(words: Words, found: &[&QualityChange]) -> String {
     counted(words, &found.iter().map(place), verdicts)
 }
 
-/// How many cells have each verdict, as text; `cells` contains for each cell the index of its verdict in `verdicts`.
+/// How many cells have each verdict that occurs, as text; `cells` contains for each cell the index of its verdict in
+/// `verdicts`.
 fn counted(
     words: Words,
     cells: &(impl Iterator<Item = usize> + Clone),

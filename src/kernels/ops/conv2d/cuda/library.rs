@@ -4,7 +4,8 @@
 //! In 16-bit arithmetic, input and weight are rounded and zero-padded to a multiple of eight channels; cuDNN sums in
 //! `f32` and writes 16-bit results, to which bias and existing gradients are added in `f32`.
 //!
-//! The public functions return false, with the result untouched, if cuDNN does not support the convolution.
+//! `forward`, `backward_x` and `backward_weight` return false, with the result untouched, if cuDNN does not support the
+//! convolution.
 
 use std::rc::Rc;
 

@@ -139,7 +139,7 @@ pub(super) fn padded(channels: usize) -> usize {
 
 /// Adds the weight's gradient from some rows of results to `sums: (kh, kw, C')`, with C' from [`padded`]. The last
 /// vector of a tap holds the last channels; if the channels are not whole vectors, it repeats some of the vector
-/// before.
+/// before, or, if there is none, ends with zeros.
 pub(super) struct WeightSums<'a> {
     pub(super) plan: &'a Plan,
     pub(super) source: &'a [f32],
