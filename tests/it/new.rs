@@ -148,9 +148,11 @@ fn a_table_without_names_of_columns_is_told_from_one_with_them_and_a_last_column
  {
     let rows = |row: &dyn Fn(usize) -> String| (0..60).map(row).collect::<String>();
     let data = rows(&|i| format!("{},{}.5,{}\n", ["M", "F"][i % 2], i, i * i));
+    let years = rows(&|i| format!("land {},{},{}.5,{i}\n", i % 9, i * i, i % 7));
     let cars = rows(&|i| format!("{},{},car {i}\n", i * i, ["usa", "japan"][i % 2]));
     let project = Project::new()
         .file("data.csv", &data)
+        .file("years.csv", &format!("land,2000,2005,2020\n{years}"))
         .file("cars.csv", &format!("mpg,origin,name\n{cars}"));
     let ended = project.ends_with(0, &["new", "one", "--data", "data.csv"]);
     let told = "`data.csv` has no header, its first line is data (`M`, `0.5`, `0`): columns are named `c1` to `c3`";
@@ -163,6 +165,11 @@ fn a_table_without_names_of_columns_is_told_from_one_with_them_and_a_last_column
     );
     assert!(!ended.stderr.contains("has no header"), "{}", ended.stderr);
     assert_says(read(&project, "named.toml"), "\n# 59 rows;");
+    let ended = project.ends_with(0, &["new", "years", "--data", "years.csv"]);
+    let told =
+        "the first line of `years.csv` has the names of its columns, though `2000`, `2005`, `2020`";
+    assert_says(&ended.stderr, told);
+    assert_says(read(&project, "years.toml"), "\n# 60 rows;");
     let ended = project.ends_with(0, &["new", "two", "--data", "cars.csv"]);
     assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
     assert_says(

@@ -38,7 +38,7 @@ pub(super) fn has_names(
         );
         return Err(refused(title, help));
     }
-    if !given.unwrap_or_else(|| guess.has_names()) {
+    if !given.unwrap_or_else(|| guess.has_names() || ascend(&guess.like_data, names)) {
         let told = format!(
             "`{shown}` has no header, its first line is data ({data}): columns are named `c1` to `c{}`; `--header true` reads names there",
             names.len()
@@ -59,6 +59,14 @@ pub(super) fn has_names(
         )
     });
     Ok((true, told))
+}
+
+/// Whether the values that look like data are ascending integers beside names: years, every fifth of them for example.
+fn ascend(like_data: &[String], first_line: &[String]) -> bool {
+    let integers: Option<Vec<i64>> = like_data.iter().map(|value| value.parse().ok()).collect();
+    let has_names = first_line.iter().filter(|value| !value.is_empty()).count() > like_data.len();
+    has_names
+        && integers.is_some_and(|all| all.len() > 2 && all.is_sorted_by(|one, next| one < next))
 }
 
 /// The command that prints the text of a file.
