@@ -160,25 +160,29 @@ fn add(hasher: &mut Hasher, text: &[u8]) {
 fn add_tokens(hasher: &mut Hasher, code: TokenStream) {
     let tokens: Vec<TokenTree> = code.into_iter().collect();
     let mut rest = &tokens[..];
-    while let Some((token, after)) = rest.split_first() {
-        rest = match (token, after) {
-            (TokenTree::Punct(hash), [TokenTree::Group(group), after @ ..])
-                if hash.as_char() == '#' && is_documentation(group) =>
-            {
-                after
-            }
-            // `#![doc = "…"]`
-            (
+    loop {
+        rest = match rest {
+            [] => return,
+            // `#[doc = "…"]` or `#![doc = "…"]`
+            [TokenTree::Punct(hash), TokenTree::Group(group), after @ ..]
+            | [
                 TokenTree::Punct(hash),
-                [TokenTree::Punct(_), TokenTree::Group(group), after @ ..],
-            ) if hash.as_char() == '#' && is_documentation(group) => after,
-            (TokenTree::Group(group), _) => {
+                TokenTree::Punct(_),
+                TokenTree::Group(group),
+                after @ ..,
+            ] if hash.as_char() == '#' && is_documentation(group) => after,
+            [TokenTree::Group(group), after @ ..] => {
                 add(hasher, format!("{:?}", group.delimiter()).as_bytes());
                 add_tokens(hasher, group.stream());
                 add(hasher, b"end");
                 after
             }
-            _ => {
+            // `&&` is another operator than `& &`.
+            [TokenTree::Punct(mark), after @ ..] => {
+                add(hasher, format!("{mark}{:?}", mark.spacing()).as_bytes());
+                after
+            }
+            [token, after @ ..] => {
                 add(hasher, token.to_string().as_bytes());
                 after
             }
@@ -348,13 +352,15 @@ mod tests {
             SourceHashes::of(&root, &["ops"]).cpu
         };
         let code =
-            "//! A.\n/// B.\n#[inline]\nfn f() -> &'static str { g(1 + 2); \"// c\" } // D\n";
-        let plain = digest("#[inline] fn f() -> &'static str {\n    g(1 + 2);\n    \"// c\"\n}");
+            "//! A.\n/// B.\n#[inline]\nfn f() -> &'static str { g(1 + 2 && 3); \"// c\" } // D\n";
+        let plain =
+            digest("#[inline] fn f() -> &'static str {\n    g(1 + 2 && 3);\n    \"// c\"\n}");
         assert_eq!(digest(code), plain);
         for (old, new) in [
             ("// c", "// d"),
             ("1 + 2", "1 - 2"),
-            ("g(1 + 2)", "(g(1)) + 2"),
+            ("(1 + 2 && 3)", "(1 + (2 && 3))"),
+            ("&&", "& &"),
             ("#[inline]", ""),
             ("\"// c\"", "\"//  c\""),
         ] {
