@@ -1,9 +1,9 @@
-//! Fieldtrial answers questions about training by measuring: a TOML manifest describes models, datasets, devices and settings, a
-//! planner expands it into a matrix of cells, and every run trains in a process of its own. Results are CSV files that diff
-//! well, and a report in which every number is marked as measured, derived or assumed.
+//! Fieldtrial answers questions about training by measuring: a TOML manifest describes models, datasets, devices and
+//! settings, a planner expands it into a matrix of cells, and every run trains in a process of its own. Results are CSV
+//! files that diff well, and a report in which every number is marked as measured, derived or assumed.
 //!
-//! It is a program. `cargo install --locked --path .` in its sources puts it on PATH (`docs/installing.md` has the other ways);
-//! then, in an empty folder:
+//! Fieldtrial is a program. `cargo install --locked --path .` in its sources puts it on PATH (`docs/installing.md` has
+//! the other ways); then, in an empty folder:
 //!
 //! ```sh
 //! fieldtrial new mine --from quickstart   # a commented manifest; `--data FILE` fits one to a table or images of yours
@@ -25,9 +25,9 @@
 
 #![warn(clippy::print_stdout)]
 
-// The standard library's `eprint!` and `eprintln!` panic when standard error is closed (`run … 2>&1 | head`). These shadow
-// them and ignore the error. Results go to standard output by `write!`, whose errors end a command (`cli`); the lint
-// `print_stdout` forbids `println!`.
+// The standard library's `eprint!` and `eprintln!` panic when standard error is closed (`run … 2>&1 | head`). The
+// macros below shadow them and ignore the error. Results go to standard output by `write!`, whose errors end a command
+// (`cli`); the lint `print_stdout` forbids `println!`.
 macro_rules! eprint {
     ($($text:tt)*) => {{
         let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!($($text)*));
@@ -39,7 +39,7 @@ macro_rules! eprintln {
     };
 }
 
-// Lowest first; imports go strictly downward. Pages of the modules are for developers (`just doc`).
+// The modules, lowest level first; each imports only from lower ones. `just doc` makes their documentation.
 #[cfg_attr(all(doc, not(internals)), doc(hidden))]
 pub use fieldtrial_lab::{
     base, baselines, build_info, compare, datasets, device, diag, event, execute, layers, loader,

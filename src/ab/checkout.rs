@@ -20,8 +20,8 @@ const UNUSED: Duration = Duration::from_hours(30 * 24);
 /// Name of a marker file in a checkout's `.git` folder; its modification time is the time of the last use.
 const LAST_USE: &str = "fieldtrial-last-use";
 
-/// A checkout of a commit, as a repository of its own. It borrows the objects of the user's repository, which does not
-/// change.
+/// A checkout of a commit in a repository of its own, which reads the Git objects of the user's repository (Git
+/// alternates) and does not change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
     /// The Git ref, as the user wrote it.

@@ -31,7 +31,7 @@ pub enum SideRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SideMessage {
-    /// The first message: what the side is and which runs it can execute.
+    /// The first message: it describes the side and lists the runs that it can execute.
     Hello(Box<Hello>),
     /// Progress of the current run.
     Progress {
@@ -51,7 +51,7 @@ pub enum SideMessage {
     Bye,
 }
 
-/// What a side is, and which runs it can execute.
+/// Describes a side: its versions, code, machine, and the runs that it can execute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// Version of the protocol of the side, its [`SIDE_PROTOCOL`].

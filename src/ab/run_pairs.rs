@@ -8,7 +8,7 @@ use super::side::Side;
 use super::turns::{BeforeOrAfter, Pair};
 use super::{AbError, Ended, UntilSure};
 
-/// What happens while pairs run.
+/// An event while pairs run.
 #[derive(Debug)]
 pub enum PairEvent<'a> {
     /// A side has started its run of the pair.
@@ -38,7 +38,7 @@ pub enum PairEvent<'a> {
     },
 }
 
-/// Numbers of pairs by what became of them.
+/// Numbers of pairs by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PairCounts {
     /// Number of pairs whose runs have both ended, with any status.
@@ -51,7 +51,7 @@ pub struct PairCounts {
     pub not_needed: usize,
 }
 
-/// If all of a cell's first pairs fail, this many, the other pairs of the cell are left out.
+/// Number of first pairs of a cell; if all of them fail, its other pairs are left out.
 const GIVEN_UP: usize = 2;
 
 /// Runs `pairs` on the sides before and after, and passes every event to `see`. `score` counts the pairs, also those

@@ -28,7 +28,7 @@ const MISTAKE: i32 = 2;
 pub struct Side {
     /// Name of the side in messages.
     pub label: String,
-    /// What the side is, and which runs it can execute.
+    /// Versions, code and machine of the side, and the runs that it can execute.
     pub hello: Hello,
     process: Process,
 }

@@ -23,8 +23,8 @@ pub(super) fn render(no_report: bool, plan: &Plan) -> Result<Option<PathBuf>, Pr
     Ok(files.first().map(|path| from_here(path)))
 }
 
-/// The sentences of the report's Answer; empty for a shard and without a report. They are computed from the files, like
-/// those of the page: values in files are rounded, so that equal values are ties in rank tests.
+/// The summary sentences at the head of the report; empty for a shard and without a report. They are computed from the
+/// results files, as in the report: values there are rounded, so that equal values are ties in rank tests.
 pub(super) fn answer(arguments: &RunArguments, folder: &Path) -> Result<Vec<String>, Problem> {
     if arguments.shard.is_some() || arguments.no_report {
         return Ok(Vec::new());

@@ -29,7 +29,7 @@ use super::{Outcome, Problem, exit_code};
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     dataset: DatasetSpec,
-    /// `validation.fraction`.
+    /// Fraction of the rows that is held out (`validation.fraction`).
     fraction: f64,
     seed: u64,
 }

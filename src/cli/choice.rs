@@ -32,7 +32,7 @@ fn experiment_name(text: &str) -> Result<String, String> {
         .unwrap_or_default())
 }
 
-/// Which plan is meant.
+/// Arguments that select a plan: the manifest, changed values, cells and the name of the results.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PlanChoice {
     /// The manifest, or the results folder (or its name) of one that has run

@@ -16,7 +16,7 @@ pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-/// `command` is the whole command line.
+/// Prints the completion script; `command` defines all subcommands and options of the program.
 pub(super) fn completions(
     arguments: &CompletionsArguments,
     command: &mut clap::Command,

@@ -42,7 +42,7 @@ fn lacks_driver(results: &Path) -> bool {
     if !words.any(|word| word == ATTRIBUTE) {
         return false;
     }
-    // Empty if the driver is not configured; without git there is no hint.
+    // The command is empty if the driver is not configured; if git cannot be run, no hint is printed.
     let name = "diff.fieldtrial.textconv";
     let command = git(root, ["config", "--default", "", "--get", name]);
     command.is_ok_and(|command| command.is_empty())

@@ -31,8 +31,8 @@ impl Fingerprints {
         }
     }
 
-    /// This machine and build as the planner sees them, with the cached digests. Checks that take long announce
-    /// themselves and run once for all plans (the commands of `requires`).
+    /// The planner's inputs about this machine and build, with the cached digests. Slow checks print a message; the
+    /// commands of `requires` run once for all plans.
     pub(super) fn inputs(&self) -> PlanInputs {
         self.inputs.without_cached_data_facts()
     }

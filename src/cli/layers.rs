@@ -88,7 +88,7 @@ fn add_rows(rows: &mut Vec<[String; 6]>, layers: &[Layer], depth: usize, bytes: 
     }
 }
 
-/// The word of a layer, with the options that distinguish it from other layers with the same word.
+/// The kind of a layer, with options that distinguish it from others of its kind, such as kernel size and stride.
 fn word(layer: &Layer) -> String {
     let value = serde_json::to_value(&layer.kind).unwrap_or_default();
     let text = |key: &str| value[key].as_str().unwrap_or_default();

@@ -23,7 +23,7 @@ use super::{Outcome, exit_code};
 /// Example: `fieldtrial list models`
 #[derive(Debug, Args)]
 pub(super) struct ListArguments {
-    /// What to list; without it, what there is to list
+    /// What to list; without it, the possible values of this argument
     what: Option<What>,
     /// For `list model`: the manifest
     manifest: Option<PathBuf>,
@@ -112,7 +112,7 @@ fn words() -> Vec<Entry> {
     words.map(word).collect()
 }
 
-/// One line of the list of what can be listed: `models      Kinds of models`.
+/// One line of the list of possible arguments: `models      Kinds of models`.
 fn word(kind: &Entry) -> String {
     format!("{:<10}  {}\n", kind.name, kind.description)
 }

@@ -49,7 +49,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let collected = cluster::collect(&mut store, &chosen.plan.results_folder);
     let collected = collected.map_err(record_problem)?;
     say(&chosen, &collected);
-    // The measuring machines may have another numeric class than this one.
+    // The runs may be from machines of another numeric class (vector instructions, device) than this one.
     conditions.classes = cluster::classes(&store);
     let setup = Setup::of(&chosen.plan, &chosen.cells, &conditions, &environment);
     let previous = setup.previous(&store)?;

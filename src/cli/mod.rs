@@ -124,19 +124,19 @@ enum Command {
     Completions(completions::CompletionsArguments),
     Doctor(doctor::DoctorArguments),
     Textconv(textconv::TextconvArguments),
-    /// Does one run that its parent tells it on standard input
+    /// Executes one run, which its parent process describes on standard input
     #[command(hide = true)]
     Worker,
-    /// Computes the baselines of a split that its parent tells it on standard input
+    /// Computes the baselines of a split, which its parent process describes on standard input
     #[command(hide = true)]
     Baselines,
-    /// Says what a device is, as its parent reads it
+    /// Prints the properties of a device as JSON for its parent process
     #[command(hide = true)]
     Probe(probe::ProbeArguments),
-    /// Renders one page by a template of the user, as its parent tells it on standard input
+    /// Renders one report page by a template of the user, from data that its parent process sends on standard input
     #[command(hide = true)]
     Render(render::RenderArguments),
-    /// Does the runs of one side of a comparison, as its parent tells it on standard input
+    /// Executes the runs of one side of a comparison that its parent process requests on standard input
     #[command(hide = true)]
     Side(side::SideArguments),
 }
@@ -213,7 +213,7 @@ fn help_or_mistake(error: &clap::Error) -> Outcome {
             printed?;
         }
     } else {
-        // An argument has characters that a terminal acts on.
+        // An argument contains control characters, so the escaped text is printed.
         eprint!("{shown}");
     }
     Ok(u8::try_from(error.exit_code()).unwrap_or(exit_code::MISTAKE))

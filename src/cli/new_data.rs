@@ -13,11 +13,11 @@ use super::Problem;
 use super::problem::refused;
 use super::trained::problem_as;
 
-/// Data for a trained model.
+/// New data for a trained model: a file, a folder, or standard input.
 #[derive(Debug)]
 pub(super) struct NewData {
     path: PathBuf,
-    /// A copy of standard input: tables are read from files, some parts of them twice.
+    /// A temporary copy of standard input, because parts of a table are read twice.
     copy: Option<NamedTempFile>,
 }
 

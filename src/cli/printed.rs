@@ -75,7 +75,7 @@ static FORMATTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&text).expect("a regular expression")
 });
 
-/// The placeholder of a value in such a string: `{:.4f}` or `%.4f`.
+/// The placeholder of a value in a [`FORMATTED`] string: `{:.4f}` or `%.4f`.
 static VALUE: LazyLock<Regex> = LazyLock::new(|| {
     let text = r"\{\w*(?:[:!][^{}]*)?\}|%[-+#0-9.]*[dfegs]";
     Regex::new(text).expect("a regular expression")

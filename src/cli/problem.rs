@@ -34,7 +34,7 @@ pub(super) fn mistake(error: impl std::fmt::Display) -> Problem {
     Failure::plain(error.to_string(), None).into()
 }
 
-/// A mistake with advice.
+/// A mistake of the user, with help on how to correct it.
 pub(super) fn refused(title: impl Into<String>, help: impl Into<String>) -> Problem {
     Failure::plain(title, Some(help.into())).into()
 }

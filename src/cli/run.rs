@@ -113,7 +113,7 @@ impl Invocation<'_> {
         )
     }
 
-    /// Executes the runs.
+    /// Executes the unfinished runs of the selected cells, stores their results, and writes the report.
     fn run(&self) -> Outcome {
         let session = Session::begin();
         let (arguments, setup, cells) = (self.arguments, &self.setup, self.setup.cells);
@@ -184,7 +184,7 @@ impl Invocation<'_> {
         Ok((summary.map_err(record_problem)?, kept))
     }
 
-    /// The page of `--live`.
+    /// The page of `--live`; `None` without this option.
     fn live(&self) -> Option<Live> {
         let live = self.arguments.live.then(|| Live::new(self.setup.plan))?;
         if self.arguments.detail() > Detail::Quiet {

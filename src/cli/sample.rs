@@ -33,7 +33,7 @@ Examples:
 pub(super) struct SampleArguments {
     #[command(flatten)]
     trained: TrainedChoice,
-    /// How many
+    /// Number of samples
     #[arg(short = 'n', long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     number: u32,
     /// The folder for files, one for each image or text; needed for images, without it texts and paths go to standard output
@@ -45,7 +45,7 @@ pub(super) struct SampleArguments {
     /// How every text begins
     #[arg(long, value_name = "TEXT", default_value = "")]
     prompt: String,
-    /// Characters (or bytes) to draw of a text
+    /// Length of each text in characters (or bytes)
     #[arg(long, value_name = "N", default_value_t = 200)]
     length: u32,
     /// Below 1, likely characters are drawn more often; 0 for the most likely alone

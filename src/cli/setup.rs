@@ -54,7 +54,8 @@ impl<'a> Setup<'a> {
         Ok(launcher)
     }
 
-    /// Size in bytes up to which each run may store its weights; for a search only few trials count.
+    /// Size in bytes below which a run stores its weights without `train.save-to`; for a search [`WEIGHTS`], since only
+    /// few trials store them.
     fn keep_weights_below(&self) -> u64 {
         let runs = self.cells.iter().map(|cell| cell.spec.measure.seeds.len());
         (ALL_WEIGHTS / runs.sum::<usize>().max(1) as u64).min(WEIGHTS)
@@ -158,7 +159,7 @@ fn restored_by(path: &Path, why: &str) -> String {
     format!("{why}: bring the file back, or remove it to do without its rows")
 }
 
-/// The machine's memory: near it, SIGKILL counts as out of memory.
+/// The machine's memory in bytes: a run near it that SIGKILL ended counts as out of memory.
 fn memory_bytes(environment: &Environment) -> Option<u64> {
     let gib: u64 = environment.must_match.get("memory_gib")?.parse().ok()?;
     Some(gib << 30)

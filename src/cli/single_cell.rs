@@ -18,7 +18,7 @@ pub(super) fn single_cell(
 ) -> Result<PlannedCell, Problem> {
     let mut manifest = manifest::load(path, sets)?;
     if let Some(root) = manifest.root.as_table_mut() {
-        // Sections about cells and their results; are removed, because they may name axes that no longer exist.
+        // Sections about several cells and their results are removed, because they may name axes that no longer exist.
         for section in ["matrix", "matrices", "report", "compare", "search"] {
             root.take(section);
         }

@@ -23,8 +23,8 @@ use super::{Outcome, Problem, exit_code};
 
 /// Submit a manifest to a batch system: one task per shard, and a job that merges them
 ///
-/// What to ask for stands in `[slurm]`. A second `submit` submits only shards that have runs left and are neither queued nor
-/// running; `fieldtrial status` shows them.
+/// The resources to request are in `[slurm]`. A second `submit` submits only shards that have runs left and are neither
+/// queued nor running; `fieldtrial status` shows them.
 ///
 /// Example: `fieldtrial submit experiments/ddpm.toml --slurm --shards 8`
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub(super) struct SubmitArguments {
 }
 
 pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
-    // Data are generated here, once; otherwise all tasks would generate it at the same time.
+    // Data are generated here, once; otherwise all tasks would generate them at the same time.
     let chosen = arguments.choice.plan()?;
     refuse_if_nothing_can_run(&chosen.plan, &chosen.cells)?;
     let shards = arguments.shards.map(usize::from);

@@ -20,7 +20,7 @@ use super::problem::mistake;
 /// Largest number of cells in a message.
 const NAMED: usize = 6;
 
-/// A trained model.
+/// Arguments that choose a trained model.
 #[derive(Debug, Clone, Args)]
 pub(super) struct TrainedChoice {
     /// Results folder or its name (its best model by the answer of the report), or a checkpoint file

@@ -70,7 +70,8 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Outcome {
     Ok(exit_code::failed_if(!verification.passed))
 }
 
-/// The cell of the named model and loss. Reference files contain their inputs: any dataset makes the manifest valid.
+/// The cell of the named model and loss. The inputs come from the reference files, so any dataset of the manifest will
+/// do.
 fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
     let loss = arguments.loss.as_deref();
     let planned = single_cell(&arguments.manifest, &arguments.set, &arguments.model, loss)?;

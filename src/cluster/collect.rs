@@ -7,7 +7,7 @@ use crate::record::{Disagreement, RecordError, agree};
 use crate::results::from_here;
 use crate::results::store::{Entries, Store, StoredRun, journals};
 
-/// What was found in the journals.
+/// Result of [`collect`]: numbers of journals and runs, and the damage found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Number of journals.

@@ -9,7 +9,7 @@ use crate::plan::SlurmSpec;
 /// half minute.
 const NOTICE_S: u64 = 120;
 
-/// What the job scripts are made from.
+/// Values that the job scripts contain: paths, arguments of the plan, requested resources.
 #[derive(Debug, Clone)]
 pub struct Scripts<'a> {
     /// Path of this program.

@@ -46,8 +46,8 @@ pub fn everything(plan: &Plan) -> Result<Store, ResultsError> {
     Ok(store)
 }
 
-/// For each cell hash the numeric class that most runs of the cell by the current code have. A cell is missing if this
-/// is the class of this machine.
+/// For each cell hash the numeric class (vector instructions, device) of most of the cell's runs by the current code.
+/// Cells whose class is one of this machine are left out.
 ///
 /// A machine that only shows or merges results may have another numeric class than the machines that measured.
 pub fn classes(store: &Store) -> HashMap<String, String> {

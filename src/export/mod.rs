@@ -33,7 +33,7 @@ pub enum ExportError {
     /// There is no PyTorch code for the model; the message says why.
     #[error("{0}")]
     Unsuited(String),
-    /// The folder has files of another origin.
+    /// The folder has files, but no earlier export.
     #[error("`{}` is not empty and no earlier export: nothing is written there", .0.display())]
     Taken(PathBuf),
     /// The weights cannot be read or written.

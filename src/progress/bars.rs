@@ -127,7 +127,7 @@ pub(super) fn time_left(eta: &Eta, goes_on: bool) -> Option<String> {
     Some(format!("about {} left", roughly(left)))
 }
 
-/// A duration as text, in whole seconds below a minute, since it is only an estimate.
+/// A duration as text; whole seconds below a minute, because it is only an estimate.
 fn roughly(left: Duration) -> String {
     let seconds = left.as_secs_f64().ceil();
     if seconds < 60.0 {
@@ -142,8 +142,8 @@ fn style(template: &str) -> ProgressStyle {
         .progress_chars("━━─")
 }
 
-/// The coloured symbol of a status: `✓` for done, `✗` for failed, `–` for interrupted, `✂` for pruned. For failed and
-/// pruned a word follows.
+/// The coloured symbol of a status: `✓` for done, `✗` for failed, `–` for interrupted, `✂` for pruned. After `✗` and
+/// `✂` the status follows as a word.
 pub(super) fn mark(status: Status) -> String {
     let (colour, sign, word) = match status {
         Status::Done => (32, "✓", String::new()),

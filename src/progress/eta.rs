@@ -9,7 +9,7 @@ use crate::event::{Job, RunId};
 /// Fraction of its steps that a run must have done before its duration is extrapolated.
 const ENOUGH: f64 = 0.05;
 
-/// What the estimate is based on: durations of runs and their expected durations, by index of the cell.
+/// Estimates the remaining time from durations of ended runs and expected durations, by cell index.
 #[derive(Debug, Default)]
 pub(super) struct Eta {
     slots: usize,
@@ -109,10 +109,10 @@ impl Eta {
 
     /// The remaining time; `None` if there is no estimate for some remaining run.
     ///
-    /// It is the sum of the durations of runs that have not started ÷ slots, plus the longest remaining time of a
-    /// current run. The duration of a run is the mean of its cell's ended runs. If there are none, it is the run's
-    /// expected duration, times actual ÷ expected duration of the ended runs; without an expected duration it is the
-    /// mean of all ended runs.
+    /// The estimate is the sum of the durations of runs that have not started ÷ slots (concurrent runs), plus the
+    /// longest remaining time of a current run. The duration of a run is the mean of its cell's ended runs. If there
+    /// are none, it is the run's expected duration, times actual ÷ expected duration of the ended runs; without an
+    /// expected duration it is the mean of all ended runs.
     pub(super) fn left(&self, now: Instant) -> Option<Duration> {
         let mut seconds = 0.0;
         let mut known = 0;

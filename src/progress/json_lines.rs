@@ -111,8 +111,8 @@ impl<W: Write> JsonLines<W> {
         self.write(name, content);
     }
 
-    /// Writes a worker's event if it shows the run's progress. `Hello` would say nothing new, the results of the run
-    /// are in the line `run-ended`, and profiles are in files.
+    /// Writes a worker's event if it shows the run's progress. Other events are left out: `Hello` has no information,
+    /// the run's results are in the line `run-ended`, and profiles are in files.
     fn pass_on(&mut self, id: RunId, said: &Event) {
         let is_told = matches!(
             said,

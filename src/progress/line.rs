@@ -21,7 +21,7 @@ impl Names {
     pub(super) fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
         let keys: Vec<&str> = keys.into_iter().collect();
         let parts = |key: &&str| key_parts(key).collect::<BTreeSet<_>>();
-        // If all runs are of one cell, its whole key would be left out; then nothing is.
+        // With a single cell all parts are common and its name would be empty, so nothing is left out.
         let is_single = keys.windows(2).all(|two| two[0] == two[1]);
         let all = keys.iter().filter(|_| !is_single).map(parts);
         let common = all.reduce(|common, own| &common & &own);
@@ -61,7 +61,7 @@ impl Names {
     }
 }
 
-/// Text of the numbers that are not 0, such as `, 2 failed, 3 kept`.
+/// The numbers that are not 0 as text, each with its word: `, 2 failed, 3 kept`.
 pub fn counts(numbers: &[(usize, &str)]) -> String {
     let part = |(n, what): &(usize, &str)| match n {
         0 => String::new(),
@@ -82,7 +82,7 @@ pub(super) fn result_text(outcome: &RunOutcome) -> String {
     let facts = outcome.facts.as_ref();
     let loss = facts.and_then(|facts| facts.final_loss);
     words.extend(loss.map(|loss| format!("loss {}", human(loss, 3))));
-    // The metrics of a run are shown if a program of the user measured itself (`kind = "command"`).
+    // Metrics are shown only for a program of the user (`kind = "command"`) that reports its own measurements.
     let is_of_command = outcome
         .times
         .as_ref()

@@ -46,7 +46,7 @@ impl RunName {
     }
 }
 
-/// The result of one run of a pair, as reported by its side.
+/// The result of one run of a pair, as reported by the build that ran it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
     /// Identifies the run.
@@ -85,7 +85,8 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Always prints lines, and draws a bar if standard error is a terminal. `keys` are the keys of the compared cells.
+    /// Starts the display: a line for each pair, and a bar if standard error is a terminal. `keys` are the keys of the
+    /// compared cells.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, shape: PairsShape) -> Self {
         let mut eta = Eta::default();
         eta.start(shape.pairs, 1);
@@ -122,7 +123,7 @@ impl Pairs {
         self.show_place();
     }
 
-    /// Prints a line that stays.
+    /// Prints a line above the bar, which stays on the screen.
     pub fn say(&self, line: &str) {
         self.bars.say(line);
     }
@@ -134,7 +135,7 @@ impl Pairs {
         self.show_place();
     }
 
-    /// Short name of a cell, as in the lines of progress.
+    /// Short name of a cell, as printed in the lines of pairs.
     pub fn cell(&self, key: &str) -> String {
         self.names.of_run(key, (0, 1), (0, 1)).trim().to_owned()
     }
@@ -170,7 +171,7 @@ impl Pairs {
         self.bars.finish();
     }
 
-    /// An id for the current pair, by which the time estimate knows it.
+    /// The id under which the time estimate counts the current pair.
     fn id(&self) -> RunId {
         RunId {
             cell: self.ended,
@@ -194,8 +195,8 @@ impl Pairs {
     }
 }
 
-/// Result of a pair as text: `12.3 → 13.1 ms/sample, ratio 1.065  in 4.1 s`, or what failed. The times are per sample
-/// as in verdicts, else per step; without times of steps, those of the whole runs.
+/// Result of a pair as text: `12.3 → 13.1 ms/sample, ratio 1.065  in 4.1 s`, or what failed. Times are per sample, as
+/// in verdicts, else per step; without step times they are those of the whole runs.
 fn result_text(before: &Ended, after: &Ended) -> String {
     let time = human_seconds(before.wall_s + after.wall_s);
     let sides = [("before", before), ("after", after)].into_iter();
@@ -213,7 +214,7 @@ fn result_text(before: &Ended, after: &Ended) -> String {
         let sides = [before.wall_s, after.wall_s].map(human_seconds);
         return format!("{} → {}, ratio {ratio}", sides[0], sides[1]);
     };
-    // The time per sample of a program that reports no steps would be the time of the whole run.
+    // Of a program that reports no steps (handled above), `sample_ms` would be the time of the whole run.
     let of_samples = before.sample_ms.zip(after.sample_ms);
     let ((old, new), per) =
         of_samples.map_or((of_steps, "step"), |of_samples| (of_samples, "sample"));

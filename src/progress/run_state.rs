@@ -30,7 +30,7 @@ pub struct EpochLoss {
     pub validation: Option<f64>,
 }
 
-/// `WIDTH` is the number of characters of a sparkline, `ENOUGH` the number of epochs from which on there is one.
+/// `WIDTH` is the maximum number of characters of a sparkline, `ENOUGH` the smallest number of epochs for one.
 const WIDTH: usize = 12;
 const ENOUGH: usize = 4;
 

@@ -68,7 +68,7 @@ impl Progress {
         }
     }
 
-    /// Displays a start and an end without any run.
+    /// Displays the start and end of an invocation in which there is nothing to run.
     pub fn see_nothing_to_do(&mut self, slots: usize) {
         self.handle(&RunEvent::Start { runs: 0, slots });
         self.handle(&RunEvent::End { left: 0 });
@@ -160,7 +160,7 @@ impl Progress {
         if matches!(event, Event::Resumed { .. }) {
             self.eta.go_on(id, state.share());
         }
-        // 4 columns are left for the spinner and blanks.
+        // The spinner and the spaces between need 4 columns.
         let columns = columns().saturating_sub(name.chars().count() + 4);
         self.bars.tell(id, state.line(columns));
         self.show_place();
@@ -294,7 +294,7 @@ pub struct ProgressSnapshot<'a> {
     pub of: usize,
     /// Remaining time as text, `about 4 min left`; `None` if unknown or if nothing remains.
     pub left: Option<String>,
-    /// Text such as `2 failed`; in a search the numbers of trials by status. Empty if there is nothing to say.
+    /// Number of failed runs as text, `2 failed`; in a search the numbers of trials by status. Empty if all are 0.
     pub rest: String,
     /// The best value of each objective of a search as text; `None` without a search or a value.
     pub best: Option<String>,

@@ -15,7 +15,7 @@ const DIGITS: usize = 4;
 pub(super) struct Tally {
     objectives: Vec<ObjectiveSpec>,
     studies: usize,
-    /// Number of trials of the search, with those kept from earlier.
+    /// Number of trials of the search, including those kept from earlier invocations.
     of: usize,
     ended: usize,
     kept: usize,
@@ -78,7 +78,7 @@ impl Tally {
             let Some(value) = value.filter(|value| value.is_finite()) else {
                 continue;
             };
-            // Of equal values the earliest counts as the best.
+            // Of equal values the first one seen counts as the best.
             let is_better = |(_, best): &(_, f64)| loss(value) < loss(*best);
             if best.as_ref().is_none_or(is_better) {
                 *best = Some((name.clone(), value));

@@ -8,7 +8,7 @@ use crate::base::units::human_seconds;
 
 use super::bars::with_name;
 
-/// A line about an operation that takes long; on a terminal it is updated.
+/// A line that names a long operation; on a terminal it has a spinner and changing text.
 #[derive(Debug)]
 pub struct Spinner {
     what: String,
@@ -42,7 +42,7 @@ impl Spinner {
         eprintln!("{}: done in {time}", self.what);
     }
 
-    /// Removes the line, on a terminal.
+    /// Removes the line from a terminal.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }

@@ -17,14 +17,14 @@ use super::line::{Names, counts, fitted, without_status};
 /// Maximum number of reasons for failures that are listed.
 const LISTED: usize = 10;
 
-/// What the summary is made from.
+/// The data that the summary shows.
 #[derive(Debug)]
 pub struct Ending<'a> {
     /// All results of the folder.
     pub results: &'a ResultSet,
-    /// Path of the results folder, as it is printed.
+    /// Path of the results folder, printed as given.
     pub folder: &'a Path,
-    /// Command that runs the remaining runs.
+    /// Command line that runs the remaining runs.
     pub command: &'a str,
     /// Number of runs that ended in this invocation.
     pub ended: usize,

@@ -21,7 +21,7 @@ use crate::base::os;
 use crate::base::units::{human_bytes, human_seconds};
 use crate::diag::Failure;
 
-/// Memory of the process that renders a page, in bytes: about fifty times the need of the longest report.
+/// Memory limit of the process that renders a page, in bytes: about fifty times the need of the longest report.
 pub const PAGE_MEMORY: u64 = 1 << 30;
 
 /// Largest size in bytes of the child's answer.

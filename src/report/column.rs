@@ -10,7 +10,7 @@ use super::language::Words;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Column {
-    /// Heading.
+    /// Heading of the column.
     pub heading: String,
     /// Unit of the numbers; empty for text and plain numbers.
     pub unit: String,
@@ -73,7 +73,7 @@ impl Column {
         }
     }
 
-    /// A column of numbers of a clock or a counter; `how` says how they were aggregated.
+    /// A column of numbers measured by a clock or a counter; `how` says how they were aggregated.
     pub fn measured(heading: &str, unit: &str, how: impl Display) -> Self {
         Self::number(heading, unit, &Words::default().measured(how))
     }
@@ -83,7 +83,7 @@ impl Column {
         Self::number(heading, unit, &Words::default().derived(formula))
     }
 
-    /// This column with fields of this kind.
+    /// Sets the kind of the column's fields.
     #[must_use]
     pub fn of(self, kind: ColumnKind) -> Self {
         Self { kind, ..self }

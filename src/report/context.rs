@@ -60,8 +60,8 @@ impl Report {
         Self::advised(set, None, |view| (Advice::of(view), ())).0
     }
 
-    /// The report with links to files in the results folder and with the advice from `advise`, and the second value
-    /// that `advise` returns.
+    /// Builds the report, with the advice that `advise` returns and with links to files in the results folder; also
+    /// returns the second value of `advise`.
     pub(super) fn advised<T: Send>(
         set: &ResultSet,
         folder: Option<&Path>,
@@ -118,7 +118,7 @@ impl Report {
         }
     }
 
-    /// Every plot.
+    /// Every plot of the report.
     pub fn plots(&self) -> impl Iterator<Item = &super::PlotContext> {
         let sections = self.themes.iter().flat_map(|theme| &theme.sections);
         let answers = self.answer.figures.iter().chain(&self.profile.figures);

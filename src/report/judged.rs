@@ -1,4 +1,4 @@
-//! Text helpers of the rules over tables.
+//! Formats lists, ranges and numbers of a table as text for sentences.
 
 use crate::base::statistics::range;
 use crate::base::units::{human, human_integer};
@@ -42,7 +42,7 @@ pub(super) fn span(values: &[f64], show: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// A setting or a count: integers in full, others to three digits.
+/// A setting or a count as text: integers in full, other numbers to three significant digits.
 pub(super) fn plain(value: f64) -> String {
     if value >= 0.0 && (value - value.round()).abs() < 1e-9 * value.max(1.0) {
         human_integer(value.round() as u64)

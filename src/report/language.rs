@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! messages! {
-//!     /// What a place is, where its name does not say it.
+//!     /// By how many times a cell is faster than another.
 //!     faster(times) = "{times}× faster" | "{times}× schneller";
 //! }
 //! words.faster(words.number(1.37, 3))
@@ -23,7 +23,7 @@ use super::number::fixed;
 /// Sentences and numbers in one language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Words {
-    /// The language.
+    /// Language of all texts.
     pub(crate) language: Language,
     /// Which time a comparison judges.
     pub(crate) timed: Timed,

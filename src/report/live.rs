@@ -31,7 +31,7 @@ pub struct LivePage {
     pub refresh_s: Option<u64>,
     /// File of the report, empty as long as there is none.
     pub report: String,
-    /// Current runs.
+    /// Runs in progress.
     pub running: Vec<LiveRun>,
     /// Losses over epochs, by run.
     #[serde(skip)]
@@ -83,7 +83,7 @@ impl LivePage {
     /// Writes the page, atomically.
     ///
     /// # Errors
-    /// [`ReportError`].
+    /// [`ReportError`] if the page cannot be rendered or written.
     pub fn write(&self, path: &Path) -> Result<(), ReportError> {
         let curves = &self.curves[..SERIES.min(self.curves.len())];
         let train = curves.iter().map(|curve| (&*curve.name, &*curve.train));

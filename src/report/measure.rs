@@ -29,8 +29,8 @@ pub(crate) fn runs_by_origin<'a>(
     })
 }
 
-/// The values of each cell whose origin the other cell has, too. All values would compare different seeds, or times at
-/// which the machine was faster with times at which it was slower.
+/// For each of two cells, the values whose origin (seed, or session and block) the other cell has too. Comparing all
+/// values would also compare different seeds, or sessions in which the machine had a different speed.
 pub(crate) fn of_common_origin(cells: [&[(Origin<'_>, f64)]; 2]) -> [Vec<f64>; 2] {
     let [one, other] = cells;
     [(one, other), (other, one)].map(|(own, beside)| {

@@ -1,4 +1,4 @@
-//! A mistake in a template, drawn at its place with the nearest valid name.
+//! Error message for a mistake in a template, with an excerpt of the template and the nearest valid name.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -12,8 +12,8 @@ use crate::results::{PlanFile, ResultSet};
 /// Largest number of settings in the name of a matrix with a single cell.
 const APART: usize = 2;
 
-/// `report.names`; an axis without a name there is called by the last part of its path (`workers` of `loader.workers`)
-/// if that is unique, and a matrix with a single cell by the settings that distinguish the cell.
+/// Displayed names: those in `report.names`; for an axis without one the last part of its path (`workers` of
+/// `loader.workers`), if that is unique; for a matrix with a single cell the settings that distinguish the cell.
 pub(super) fn names(set: &ResultSet) -> BTreeMap<String, String> {
     let mut names: BTreeMap<String, String> = set.plan.reported("names");
     for (own, words) in matrices(set) {
@@ -27,8 +27,8 @@ pub(super) fn names(set: &ResultSet) -> BTreeMap<String, String> {
     names
 }
 
-/// Names of matrices that have a single cell, by the settings that distinguish the cell (`batch-size 32`), with a
-/// heading; empty if a matrix has several cells, or if cells differ in more than [`APART`] settings.
+/// For each matrix with a single cell, the settings that distinguish the cell (`batch-size 32`), and the heading of
+/// their column; empty if a matrix has several cells, or if cells differ in more than [`APART`] settings.
 fn matrices(set: &ResultSet) -> BTreeMap<String, String> {
     let axes = set.plan.axes.iter();
     let Some(place) = axes.clone().position(|axis| axis.name == "matrix") else {

@@ -88,7 +88,7 @@ fn decimals_of(interval: &Interval) -> usize {
     let decimals = |value: f64| {
         let text = shortest(value).unwrap_or_default();
         match text.split_once('e') {
-            // Values below a hundred-thousandth get six decimals.
+            // Values below 1e-5, which are written with an exponent, get six decimals.
             Some(_) => 6,
             None => text.split_once('.').map_or(0, |(_, part)| part.len()),
         }

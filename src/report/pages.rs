@@ -41,7 +41,7 @@ pub(super) fn stem(name: &str, first: Option<&str>) -> String {
     }
 }
 
-/// The template of the pages `report.md` and `report.html`: the first of the manifest's that is about one result.
+/// The template of the pages `report.md` and `report.html`: the manifest's first one other than `comparison`.
 pub(super) fn main_template(set: &ResultSet) -> Option<String> {
     named(set).into_iter().find(|name| name != COMPARISON)
 }

@@ -64,8 +64,8 @@ pub(crate) fn are_silent(cells: &[&Cell<'_>]) -> bool {
     facts.all(|facts| facts.metrics.is_empty() && facts.best_loss.is_none())
 }
 
-/// Sentence: the best of several values of a quality is optimistic, since it was chosen on the same data, with its
-/// value on the test split; `None` if the column is not a quality.
+/// Sentence: the best value of a quality is optimistic, since it was chosen on the data that it is computed from;
+/// states the value on the test split too. `None` if the column is not a quality.
 pub(crate) fn optimistic(
     view: &View<'_>,
     choices: &str,

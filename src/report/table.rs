@@ -15,7 +15,7 @@ use crate::results::grouped;
 pub struct Table {
     /// Name for links: `speed`.
     pub id: String,
-    /// Heading.
+    /// Heading of the table.
     pub title: String,
     /// Content of the table, in a sentence or two.
     pub about: String,

@@ -14,7 +14,7 @@ use crate::base::file;
 use crate::base::text::{one_line, visible};
 use crate::base::units::human_bytes;
 
-/// Templates with the names of their files.
+/// Pairs of file name and text for templates, embedded at compile time.
 macro_rules! embedded {
     ($($name:literal)*) => {
         [$(($name, include_str!(concat!("../../reports/templates/", $name)))),*]

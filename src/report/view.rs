@@ -17,7 +17,7 @@ use super::table::{Column, Entry};
 
 /// A result set by cell, in plan order.
 pub(crate) struct View<'a> {
-    /// The results.
+    /// The result set whose rows are grouped.
     pub(crate) set: &'a ResultSet,
     /// Folder of the results, to find further files in and next to it; `None` for results in memory.
     pub(crate) folder: Option<&'a Path>,

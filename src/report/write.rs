@@ -45,7 +45,7 @@ pub(super) fn plot_files<'p>(
     })
 }
 
-/// Whether a page shows a plot by its file: one of these pages, or one in the folder that another template made.
+/// Whether a page refers to a plot's file: one of `pages`, or a page in the folder from another template.
 pub(super) fn is_shown(folder: &Path, pages: &[File]) -> impl Fn(&&PlotContext) -> bool {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let others = files.map(|file| file.path()).filter(|path| {

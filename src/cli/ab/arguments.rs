@@ -37,8 +37,8 @@ pub(in crate::cli) struct AbArguments {
     /// Compare this commit instead of the working tree
     #[arg(long, value_name = "REF", conflicts_with = "aa")]
     pub(super) after: Option<String>,
-    /// Most pairs of runs a cell and seed, 20 without it; with `--all-pairs` how many, without it as many as one cell needs
-    /// to be called faster or slower
+    /// Largest number of pairs of runs per cell and seed, by default 20; with `--all-pairs` the exact number, by
+    /// default as many as one cell needs to be called faster or slower
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) repeats: Option<u16>,
     /// End the pairs of a cell as soon as it is surely faster, slower or the same: the default
@@ -71,10 +71,10 @@ pub(in crate::cli) struct AbArguments {
     /// Languages of the comparison's pages, separated by commas; without it, those that the manifest names
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = language, conflicts_with = "aa")]
     pub(super) lang: Vec<Language>,
-    /// A program that is the side before already
+    /// A built program to use as the side before
     #[arg(long, value_name = "FILE", hide = true)]
     pub(super) before_program: Option<PathBuf>,
-    /// A program that is the side after already
+    /// A built program to use as the side after
     #[arg(long, value_name = "FILE", hide = true)]
     pub(super) after_program: Option<PathBuf>,
 }

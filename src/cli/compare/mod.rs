@@ -73,7 +73,7 @@ fn is_coloured() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// The comparisons, and what could not be compared.
+/// The comparisons, and the experiments that could not be compared.
 #[derive(Default)]
 struct Found {
     comparisons: Vec<Comparison>,

@@ -16,7 +16,7 @@ pub(super) struct Printing {
     pub(super) is_all: bool,
 }
 
-/// A text that grows from top to bottom.
+/// The printed text of a comparison, built section by section.
 pub(super) struct Page {
     pub(super) text: String,
     pub(super) printing: Printing,

@@ -64,7 +64,8 @@ pub(in crate::cli) fn verdict(
     if is_missing(verdict) {
         return ("not measured".to_owned(), None);
     }
-    // Cells share these reasons as footnotes, so values that differ between cells are left out.
+    // Cells with the same reason share one footnote, so `detectable`, which differs between cells, is shown only for
+    // `Same`, whose reason is in the cell's row.
     let detectable = detectable.filter(|_| *verdict == Verdict::Same);
     let words = Words::default();
     let (word, why) = (words.verdict(verdict, None), words.why(verdict, detectable));

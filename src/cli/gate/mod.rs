@@ -17,10 +17,10 @@ use super::work::first_text;
 
 /// Kinds of findings that `--fail-on` accepts. The gate adds no judgement: a regression is a verdict "slower" or "worse" of
 /// the comparison.
-// The comments are the help of the values.
+// The doc comments of the values are their help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FailOn {
-    /// A verdict says slower, or worse over the seeds; or a run that was done is not any more
+    /// A cell is slower, or a metric is worse over the seeds; or a run that had finished now ends with another status
     Regression,
     /// A fact changed beyond its tolerance, for better or worse, a cell was added or removed, or ends differently
     Change,
@@ -32,7 +32,7 @@ pub(super) enum FailOn {
     Memory,
     /// A run takes more energy, where a GPU's counter measured it
     Energy,
-    /// Something could not be told: too few runs, an unclear or incomparable time, a metric without a direction
+    /// No verdict was possible: too few runs, an unclear or incomparable time, a metric without a direction
     Unclear,
 }
 
@@ -145,8 +145,8 @@ fn of_cell(cell: &str, cost: Option<Cost>, own: &Judgement) -> Option<Violation>
     of_verdict(cell, cost, (&own.verdict, p), effect)
 }
 
-/// The violation that a verdict is, on `cost` or else on the time; `None` if it is none: `CELL: time per sample:
-/// slower, p = 0.0036, 1.104× (1.082–1.127); threshold 2.0 %`.
+/// The violation that corresponds to a verdict on `cost` (`None` is the time), or `None` if the verdict is none. Its
+/// sentence: `CELL: time per sample: slower, p = 0.0036, 1.104× (1.082–1.127); threshold 2.0 %`.
 fn of_verdict(
     cell: &str,
     cost: Option<Cost>,
@@ -182,8 +182,8 @@ fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
     Some((what, format!("{}: {}", pair.after, judged(quality))))
 }
 
-/// Facts beyond their tolerance, each column once, except those listed as worse over seeds. Only the verdict over seeds
-/// decides whether a changed value is worse: by chance some values get worse.
+/// Facts (losses, metrics) that changed beyond their tolerance, each column once, except those listed as worse over the
+/// seeds. They count as changed, not as worse: with a single seed a value may get worse by chance.
 fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
     let is_told = |column: &str| {
         let mut quality = pair.quality.iter();

@@ -5,9 +5,9 @@ use crate::plan::toml_text;
 
 use super::place::NewManifest;
 
-/// Largest number of names in a line.
+/// Largest number of names that are listed in one line.
 pub(super) const NAMED: usize = 12;
-/// Number of characters before a comment.
+/// Column, in characters, at which the comments of the manifest's lines are aligned.
 const COMMENT: usize = 36;
 const BATCH: usize = 32;
 

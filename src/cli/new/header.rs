@@ -13,7 +13,8 @@ use super::draft::named;
 const NAMED: usize = 3;
 
 /// Whether the first line of the file has names, and a remark on it if that was guessed from data in the first line.
-/// `given` is what the user said. A file that cannot be read is left to what reads its rows.
+/// `given` is what the user said. For a file that cannot be read the answer is `given`, or true; reading its rows
+/// reports the error later.
 ///
 /// # Errors
 /// Columns that are separated by spaces; equal names.
@@ -61,7 +62,7 @@ pub(super) fn has_names(
     Ok((true, told))
 }
 
-/// Whether the values that look like data are ascending integers beside names: years, every fifth of them for example.
+/// Whether the values that look like data are ascending integers beside names, for example every fifth year.
 fn ascend(like_data: &[String], first_line: &[String]) -> bool {
     let integers: Option<Vec<i64>> = like_data.iter().map(|value| value.parse().ok()).collect();
     let has_names = first_line.iter().filter(|value| !value.is_empty()).count() > like_data.len();

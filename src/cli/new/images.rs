@@ -13,7 +13,7 @@ use super::super::problem::{mistake, refused};
 use super::draft::{Draft, batch_size, filled, named, quoted};
 use super::place::NewManifest;
 
-/// Text for a new manifest: models of images.
+/// Part of a new manifest: the sections `[models.…]` for image datasets.
 pub(super) const IMAGE_MODELS: &str = include_str!("images-models.toml");
 
 pub(super) fn draft(new_manifest: &NewManifest, path: &Path) -> Result<Draft, Problem> {

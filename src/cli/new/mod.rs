@@ -44,7 +44,7 @@ Examples:
 pub(super) struct NewArguments {
     /// Name of the experiment: lower-case letters, digits and `-`
     name: String,
-    /// What to begin with; without it what `--data` is, else `quickstart`
+    /// The example to begin with; without it, the one that fits `--data`, else `quickstart`
     #[arg(long, value_enum)]
     from: Option<Form>,
     /// Your own data: a CSV (or Parquet) file, a folder or a pattern (`'part-*.csv'`) of several with the same columns, or a folder that
@@ -82,7 +82,7 @@ enum Form {
     Arrays,
     /// A text: which character comes next?
     Text,
-    /// A search of good settings
+    /// A search for good settings
     Search,
     /// Before and after a change, with a verdict
     Compare,

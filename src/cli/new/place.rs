@@ -7,7 +7,7 @@ use super::super::Problem;
 use super::super::problem::refused;
 use crate::plan::absolute;
 
-/// Where a new manifest is written.
+/// Name and path of a new manifest.
 pub(super) struct NewManifest {
     pub(super) name: String,
     /// Path relative to the current folder.

@@ -21,10 +21,10 @@ use arguments::Argument;
 use asked::{helper, regex};
 use parts::{Part, parts};
 
-/// The Python that lists the files that a script imports.
+/// Python program that lists the files that a script imports.
 const IMPORTS: &str = include_str!("script/imports.py");
 
-/// What a manifest says of a script.
+/// A script, and what the new manifest contains about it.
 struct Script<'a> {
     path: &'a Path,
     /// Arguments with fixed values.
@@ -34,15 +34,15 @@ struct Script<'a> {
     /// Files and patterns of files that decide the result.
     code: Vec<String>,
     is_torch: bool,
-    /// Whether it uses a loader whose samples the observer counts.
+    /// Whether the script uses a PyTorch `DataLoader`, whose samples can be counted.
     has_loader: bool,
 }
 
-/// What is told of a script that prints no metric in sight.
+/// Message about a script in which no printed metric was found.
 const NO_METRIC: &str =
     "no metric: `check-command` runs the script for a moment and proposes what it prints";
 
-/// What is told of a script that Hydra starts.
+/// Message about a script that uses Hydra.
 const HYDRA_OVERRIDES: &str = "no override of Hydra: put those that vary into `run` (`\"opt.lr={lr}\"`, with `lr` in `parameters`); `docs/pytorch.md` has an example";
 
 pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Problem> {
@@ -177,7 +177,7 @@ fn sources(script: &Path, files: &[PathBuf]) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// Ends of names of files that are programs or settings, and no data.
+/// Extensions of files that contain programs or settings, not data.
 const NO_DATA: [&str; 7] = ["py", "yaml", "yml", "toml", "ini", "cfg", "json"];
 
 /// The entries of `code`: the script first; all modules of a folder as one pattern; files that `fixed` arguments name.
@@ -259,7 +259,7 @@ fn matrix(parts: &[Part]) -> String {
     )
 }
 
-/// The script's defaults of settings: what holds where no axis sets them.
+/// The sections `[train]` and `[loader]` with the script's defaults, for settings that no axis of `[matrix]` varies.
 fn defaults(parts: &[Part]) -> String {
     let [workers, batch] = workers_and_batch(parts);
     let epochs = default_of(parts, "train.epochs", 1).map(|epochs| format!("epochs = {epochs}\n"));
@@ -274,7 +274,7 @@ fn defaults(parts: &[Part]) -> String {
         .join("\n")
 }
 
-/// The line of the folder in which the script starts, if it is not that of the manifest.
+/// The TOML line with the folder in which the script starts; empty if that is the manifest's folder.
 fn folder(manifest: &NewManifest) -> String {
     match &*manifest.seen_from_manifest(Path::new("")) {
         "." => String::new(),
@@ -285,7 +285,7 @@ fn folder(manifest: &NewManifest) -> String {
     }
 }
 
-/// The words of `run`.
+/// The command line of the script, as words: the value of `run`.
 fn words_of(script: &Script<'_>) -> Vec<String> {
     let fixed = script.fixed.iter().map(|word| (*word).to_owned());
     let begin = ["python3".to_owned(), seen_from_here(script.path)];
@@ -351,7 +351,7 @@ fn text(manifest: &NewManifest, script: &Script<'_>) -> String {
     ];
     let about = format!("the script {}", script.path.display());
     let filled = filled(manifest, include_str!("script.toml"), &about, &fillings);
-    // Sections that are empty leave no gaps.
+    // Keep at most one blank line where empty sections were.
     GAPS.replace_all(&filled, "\n\n").into_owned()
 }
 

@@ -13,7 +13,7 @@ use super::place::NewManifest;
 use super::table_files::{columns_of, held_out, is_held_out, part, tables};
 use super::{example, header};
 
-/// Text for a new manifest: models of rows of numbers.
+/// Part of a new manifest: the sections `[models.…]` for rows of numbers.
 pub(super) const ROW_MODELS: &str = include_str!("csv-models.toml");
 
 pub(super) fn draft(
@@ -65,7 +65,8 @@ pub(super) fn draft(
     })
 }
 
-/// The guess with the last column that can be a target, where `error` is that the likeliest one cannot.
+/// If `error` says that the likeliest column cannot be the target, guesses again with the last column that can;
+/// otherwise, or if there is none, returns `error`.
 fn another_target(
     paths: &FilePaths,
     header: bool,
@@ -95,7 +96,7 @@ fn another_target(
     })
 }
 
-/// What was guessed, a line each, after the lines `told`.
+/// Lines for the user about everything that was guessed, after the lines `told`.
 fn guesses(guess: &CsvGuess, told: impl Iterator<Item = String>, is_drawn: bool) -> Vec<String> {
     let is_one = guess.targets.len() == 1;
     let (whose, kind) = match (is_one, guess.classes) {
@@ -163,7 +164,7 @@ fn table_text(
     split: &str,
 ) -> String {
     let rows = guess.rows;
-    // 15 % of the rows are for validation and 15 % for testing, where no files are.
+    // Without files of held-out rows, 15 % of the rows are drawn for validation and 15 % for testing.
     let drawn = 2 * (rows * 15).div_ceil(100).min(rows / 2);
     let train_rows = if split.is_empty() { rows - drawn } else { rows };
     let features = named(&guess.features);
@@ -212,7 +213,7 @@ fn table_text(
     filled(new_manifest, &form, about, &fillings)
 }
 
-/// The metric that decides, without the name of its split, and why.
+/// The metric by which the best model is chosen, without the prefix of its split, and why this one.
 fn answer(guess: &CsvGuess) -> (&'static str, String) {
     if !guess.classes {
         return (

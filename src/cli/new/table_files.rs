@@ -41,7 +41,7 @@ pub(super) fn is_held_out(part: Option<&str>) -> bool {
     part.is_some_and(|part| part != "train")
 }
 
-/// What the rows of a file are for, by its name.
+/// The split of a file's rows by its name: `train`, `validation` or `test`; `None` for other names.
 pub(super) fn part(path: &Path) -> Option<&'static str> {
     let name = file_name(path).to_lowercase();
     match name.split('.').next()? {
@@ -65,8 +65,8 @@ fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
-/// The line of TOML that says in which files `beside` the table rows are held out (empty if none are), and what
-/// becomes of each file.
+/// The TOML line `split = { … }` that names those of the files `beside` that have held-out rows (empty if none has),
+/// and sentences on how each file is used.
 pub(super) fn held_out(
     guess: &CsvGuess,
     beside: &[PathBuf],

@@ -18,14 +18,14 @@ pub(super) struct Summary {
     skipped: usize,
     /// Number of runs: seeds × repeats, summed over the cells that can run.
     runs: usize,
-    /// Number of seeds, of repeats, and largest number of repeats of the last added cell that can run; those of all
-    /// such cells unless `is_mixed`. `None` if no cell can run.
+    /// Number of seeds, repeats, and largest number of repeats (`measure.until`) of the last added cell that can run;
+    /// all such cells have the same unless `is_mixed`. `None` if no cell can run.
     each: Option<(usize, usize, usize)>,
     is_mixed: bool,
     /// Whether cells repeat until their interval is narrow enough (`measure.until`).
     repeats_more: bool,
     to_generate: bool,
-    /// Kind of matrix products of cells that train in bf16 on the CPU, if there are any.
+    /// How this CPU computes bf16 products, as a phrase; `None` if no cell trains in bf16 on the CPU.
     in_bf16: Option<&'static str>,
 }
 

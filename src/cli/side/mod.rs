@@ -35,7 +35,7 @@ use source::RequestedRuns;
 pub(super) struct SideArguments {
     /// The manifest
     manifest: PathBuf,
-    /// Where the manifest is said to lie: its paths are relative to that folder
+    /// Path of a file; paths in the manifest are relative to its folder
     #[arg(long, value_name = "FILE")]
     located_at: PathBuf,
     /// Folder of the results
@@ -50,7 +50,7 @@ pub(super) struct SideArguments {
     /// Offer only some cells
     #[arg(long, value_name = "AXIS=VALUE,…")]
     only: Option<String>,
-    /// Nothing that was kept counts
+    /// Offer all runs as new, also those with stored results
     #[arg(long)]
     fresh: bool,
 }
@@ -100,7 +100,7 @@ fn take_turns(
     let (mut source, is_stopped) = RequestedRuns::listen(setup.cells, &runs);
     event_sender.send(&SideMessage::Hello(Box::new(hello(setup, runs))));
     let mut sink = |event: RunEvent<'_>| {
-        // Stored first: a run that is reported as done is on disk.
+        // The run is stored first, so that a run reported as done is on disk.
         recorder.handle(&event)?;
         event_sender.pass_on(&event);
         Ok(())

@@ -59,7 +59,7 @@ impl RequestedRuns {
 }
 
 impl Source for RequestedRuns {
-    /// Unknown: the parent decides how many runs follow.
+    /// Returns 0, because the number is unknown: the parent decides how many runs follow.
     fn remaining(&self) -> usize {
         0
     }

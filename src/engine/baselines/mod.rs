@@ -40,7 +40,7 @@ const CHUNK: usize = 1024;
 /// A baseline and its metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baseline {
-    /// One of [`NAMES`].
+    /// Name of the baseline, one of [`NAMES`].
     pub name: &'static str,
     /// Metrics `val_…` and `test_…`, named as those of a model; empty if the data are too large for the baseline.
     pub metrics: Metrics,

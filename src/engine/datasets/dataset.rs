@@ -7,7 +7,8 @@ use super::{
     Targets,
 };
 
-/// Random access to samples. Shared by loader threads; a read depends only on the row and the augmentation stream.
+/// Random access to samples. Shared by loader threads; a read depends only on the row and the random numbers for
+/// augmentation.
 pub trait Dataset: Send + Sync {
     /// Number of rows, of all splits.
     fn rows(&self) -> usize;
@@ -39,7 +40,7 @@ pub trait Dataset: Send + Sync {
         row.to_string()
     }
 
-    /// Writes row `row` to `sample`, augmented if a stream is given.
+    /// Writes row `row` to `sample`, augmented if a random generator is given.
     ///
     /// # Errors
     /// [`DatasetError`] with the file and the position in it.
@@ -67,7 +68,8 @@ pub trait Dataset: Send + Sync {
         false
     }
 
-    /// The augmentation that [`Self::read`] applies if a stream is given; the loader also mixes batches by it.
+    /// The augmentation that [`Self::read`] applies if a random generator is given; the loader also mixes batches by it
+    /// (`MixUp`, `CutMix`).
     fn augment(&self) -> &AugmentSpec {
         &AugmentSpec::NONE
     }

@@ -29,19 +29,19 @@ pub enum DatasetError {
     Damaged {
         /// The file or folder.
         path: String,
-        /// The problem: "is damaged", "is ragged".
+        /// Predicate of the message after the path, such as "is damaged".
         what: &'static str,
-        /// Positions and reasons.
+        /// Position in the file and reason of each fault.
         faults: Faults,
     },
     /// A table has no column of this name.
     #[error("`{path}` has no column `{column}`; {advice}")]
     NoColumn {
-        /// The table.
+        /// Path of the table's file.
         path: String,
-        /// The column.
+        /// Name of the missing column.
         column: String,
-        /// The most similar name, or all names.
+        /// Advice: the most similar column name, or all column names.
         advice: String,
         /// Key of the dataset's section that names the column.
         key: &'static str,
@@ -144,7 +144,7 @@ impl DatasetError {
         }
     }
 
-    /// The error's mistakes, one by one.
+    /// The mistakes in [`Self::Several`]; for any other error, the error itself as the only one.
     pub(crate) fn each(&self) -> &[Self] {
         match self {
             Self::Several(all) => all,

@@ -12,7 +12,7 @@ pub struct Faults {
     count: usize,
     /// Advice for the user; `None` if there is none.
     pub help: Option<String>,
-    /// Key of the dataset's section that the faults are about; `None` means `path`.
+    /// Key in the manifest's dataset section that the faults are about; `None` means the key `path`.
     pub key: Option<&'static str>,
 }
 
@@ -34,7 +34,7 @@ impl Faults {
         }
     }
 
-    /// These faults, then `others`.
+    /// Appends the faults of `others`.
     pub(crate) fn and(mut self, others: Self) -> Self {
         self.count += others.count;
         self.shown.extend(others.shown);

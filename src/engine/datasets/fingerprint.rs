@@ -95,8 +95,8 @@ impl FingerprintCache {
         Ok(digest)
     }
 
-    /// The result of `read`, cached under `name` until the file changes. It is cached only if the file's digest is.
-    /// Errors are not cached; a cached value that cannot be parsed is computed again.
+    /// The result of `read`, cached under `name` until the file changes; not cached if the file's digest is not. Errors
+    /// are not cached; a cached value that cannot be parsed is computed again.
     pub(crate) fn cached_fact<T: Serialize + DeserializeOwned>(
         &mut self,
         path: &Path,

@@ -10,8 +10,8 @@ impl DatasetSpec {
     /// data all at once. Returns remarks for readers of the predictions, one sentence each.
     ///
     /// # Errors
-    /// All mistakes in data of another form (for a table after `take` has received the rows before them); a kind of
-    /// dataset that is not read from files; the first error of `take`.
+    /// All mistakes in the new data (for a table after `take` has received the rows before them); a kind of dataset
+    /// that is not read from files; the first error of `take`.
     pub fn for_each_part<E: From<DatasetError>>(
         &self,
         path: &Path,

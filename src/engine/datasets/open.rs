@@ -9,7 +9,7 @@ use super::{Dataset, Splits, Target};
 /// A dataset ready to train on, with its splits for one seed.
 #[derive(Clone)]
 pub struct OpenDataset {
-    /// The samples.
+    /// The samples, read by row number.
     pub dataset: Arc<dyn Dataset>,
     /// The rows of each split.
     pub splits: Splits,

@@ -11,7 +11,7 @@ use crate::base::file;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Opens a file for reading; it is decompressed if its first bytes are those of gzip, whatever its extension. Also
-/// returns whether it is.
+/// returns whether the file is compressed.
 ///
 /// # Errors
 /// Those of opening and reading a file.

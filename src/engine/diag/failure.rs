@@ -15,7 +15,7 @@ const DRAWN: usize = 100;
 /// All mistakes of one input, in file order, without duplicates, with the texts that contain them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The mistakes.
+    /// The mistakes, in file order.
     pub diagnostics: Vec<Diagnostic>,
     /// The texts; the first is the input file.
     pub sources: Arc<[Source]>,
@@ -66,8 +66,7 @@ impl Failure {
         text
     }
 
-    /// Renders every mistake, each followed by an empty line; of those after the first hundred only the number is
-    /// given.
+    /// Renders the first hundred mistakes, each followed by an empty line, then the number of further ones.
     pub fn render_each(&self, is_coloured: bool) -> String {
         let drawn = self.diagnostics.iter().take(DRAWN);
         let mut text: String = drawn

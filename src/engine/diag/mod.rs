@@ -33,7 +33,7 @@ pub struct Diagnostic {
 /// A position in a source with a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
-    /// The place.
+    /// Source and byte range that the label marks.
     pub place: Place,
     /// The label, a few words; may be empty.
     pub text: String,

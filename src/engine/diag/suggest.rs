@@ -3,8 +3,8 @@
 /// Largest number of edits between a mistyped name and the suggested one.
 const MAX_EDITS: usize = 2;
 
-/// Returns the valid name nearest to `word`: at most two edits away (a swap of adjacent letters is one edit), and by
-/// fewer edits than either of the two has letters. Of equally near names it is the first; `None` if no name is near.
+/// Returns the valid name nearest to `word`: at most two edits away (a swap of adjacent letters is one edit), and fewer
+/// edits than the shorter of the two has letters. Of equally near names the first; `None` if no name is near.
 pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = word.chars().count();
     among

@@ -1,4 +1,4 @@
-//! [`Job`]: a run that is to be done.
+//! [`Job`]: a run to execute.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct RunId {
     pub block: usize,
 }
 
-/// A run that is to be done.
+/// A run to execute.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Cell, seed and block.
@@ -35,11 +35,11 @@ pub struct Job {
 /// A trial of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// The trial's cell.
+    /// The cell that the trial trains.
     pub cell: PlannedCell,
     /// The trial's number and point; values and pruning are added when it has ended.
     pub info: TrialInfo,
-    /// Whether the worker waits for a verdict after every epoch.
+    /// Whether the worker waits after every epoch for a [`Reply`](super::Reply): continue or stop.
     pub awaits_verdicts: bool,
     /// The trained models that form the ensemble; empty for a trial that trains a model.
     pub members: Vec<Member>,
@@ -55,7 +55,7 @@ pub struct Pruned {
 }
 
 impl Job {
-    /// Whether the worker waits for a verdict after every epoch.
+    /// Whether the worker waits after every epoch for a [`Reply`](super::Reply): continue or stop.
     pub fn awaits_verdicts(&self) -> bool {
         self.trial
             .as_ref()

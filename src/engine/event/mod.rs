@@ -107,20 +107,20 @@ pub enum Event {
     },
     /// The costly evaluation wrote an image.
     Sample(Sample),
-    /// A sign of life, sent once a second if `limits.silence` is set.
+    /// A heartbeat, sent once a second if `limits.silence` is set.
     Alive,
     /// A warning for the user; training continues.
     Warning {
-        /// One sentence.
+        /// The warning, one sentence.
         message: String,
     },
-    /// Where the time of the profiled steps went (`measure.ops`, first seed and block only).
+    /// Times of the operations in extra, profiled steps (`measure.ops`, first seed and block only).
     Profile(Box<Profile>),
     /// The end of a run that completed or diverged.
     Finished {
-        /// The facts.
+        /// Reproducible results: losses, metrics, checksum of the weights.
         facts: Box<RunFacts>,
-        /// The times.
+        /// Measured times, memory and energy.
         times: Box<RunTimes>,
     },
     /// The end of a run that failed.

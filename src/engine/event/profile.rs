@@ -17,8 +17,8 @@ pub struct Profile {
     pub step_ms: f64,
     /// Phases of a step, means over the profiled steps.
     pub phases: PhaseTimes,
-    /// Operations, in the order of their first call. The time of a phase that the forward times of its operations do
-    /// not cover (for the backward phase: all backward times) is spent between operations; it is never negative.
+    /// Operations, in the order of their first call. A phase's time less the forward times of its operations (for the
+    /// backward phase: less all backward times) is spent between operations; it is never negative.
     pub ops: Vec<OpRow>,
     /// Events with their times, for the trace.
     pub spans: Vec<Span>,
@@ -36,7 +36,7 @@ pub struct OpRow {
     pub phase: String,
     /// Calls in all profiled steps.
     pub calls: u64,
-    /// Milliseconds per step in the forward direction (or in the operation's phase).
+    /// Milliseconds per step in the operation's `phase`, without its backward pass.
     pub forward_ms: f64,
     /// Milliseconds per step in the backward pass.
     pub backward_ms: f64,

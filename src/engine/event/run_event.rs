@@ -21,21 +21,21 @@ pub enum RunEvent<'a> {
     },
     /// A worker is about to start.
     RunStarted {
-        /// The run.
+        /// The run that starts.
         job: &'a Job,
         /// Slot that the run occupies, from 0.
         slot: usize,
     },
     /// A worker sent an event.
     Worker {
-        /// The run.
+        /// The worker's run.
         id: RunId,
-        /// The event.
+        /// The event as the worker sent it.
         event: &'a Event,
     },
     /// A run has ended, in success or failure.
     RunEnded {
-        /// The run.
+        /// The run that has ended.
         job: &'a Job,
         /// Status and results of the run.
         outcome: &'a RunOutcome,
@@ -44,7 +44,7 @@ pub enum RunEvent<'a> {
     Kept(&'a KeptTrial),
     /// A run is not needed, since the times of its cell are already precise (`measure.until`).
     NotNeeded {
-        /// The run.
+        /// The run that is left out.
         job: &'a Job,
     },
     /// No further run will start; running ones end soon (each with its `RunEnded`).
@@ -54,7 +54,7 @@ pub enum RunEvent<'a> {
         /// Number of running runs.
         running: usize,
     },
-    /// At least once a second during runs, so that sinks can write intermediate results.
+    /// Sent at least once a second during runs, so that sinks can write intermediate results.
     Tick,
     /// Sent after the last run.
     End {

@@ -42,7 +42,7 @@ pub(super) fn mix(
     cut_mix(batch, image, &Cut::new(share, [row, column], image));
 }
 
-/// Replaces features and numeric targets by `λ x + (1 - λ) x'`, with λ = `share` and x' those of the sample before.
+/// Replaces features and numeric targets x by `λ x + (1 - λ) x'`, with λ = `share` and x' of the previous sample.
 fn mix_up(batch: &mut Batch, share: f64) {
     let (own, other) = (share as f32, (1.0 - share) as f32);
     let mut blend = |values: &mut [f32], before: &[f32]| {

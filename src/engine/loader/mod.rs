@@ -113,7 +113,7 @@ pub struct LoaderOptions {
     pub seed: Seed,
 }
 
-/// The samples of one micro-step, in host memory.
+/// The samples of one batch in host memory (with gradient accumulation: of one micro-step).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
     /// Number of samples.

@@ -19,7 +19,8 @@ pub struct MadeBatch {
 /// Times of a loader since it was created. The difference of two values gives the times of an epoch or a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LoaderTimes {
-    /// Wall milliseconds that training waited for batches; without workers, in which training made the batches itself.
+    /// Wall milliseconds that training waited for batches; without workers, the time to make them in the training
+    /// thread.
     pub wait_ms: f64,
     /// Wall milliseconds that batches took to make, summed over all workers.
     pub work_ms: f64,

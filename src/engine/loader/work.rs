@@ -6,7 +6,7 @@ use super::{Batch, LoaderOptions, mixing, order};
 use crate::base::Purpose;
 use crate::datasets::{Dataset, DatasetError, SamplesMut};
 
-/// What all epochs of a loader share.
+/// Dataset, rows and options, which all epochs of a loader share.
 pub(super) struct Work {
     pub(super) dataset: Arc<dyn Dataset>,
     pub(super) options: LoaderOptions,
@@ -59,8 +59,8 @@ impl Work {
         }
     }
 
-    /// Makes batch `index` of `plan`; `None` if `is_abandoned` returned true. It is asked before each sample, but only
-    /// for datasets that decode or augment.
+    /// Makes batch `index` of `plan`; `None` if `is_abandoned` returned true, which is called before each sample, but
+    /// only for datasets that decode or augment.
     pub(super) fn make(
         &self,
         plan: &Plan,

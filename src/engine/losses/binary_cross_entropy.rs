@@ -9,8 +9,9 @@ use super::in_f32;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct BinaryCrossEntropySpec {
-    /// What the loss of each label counts for where it is there: a list of one number above 0 for each label, in the order of `target`,
-    /// as PyTorch's `pos_weight`. Rows without the label over rows with it make both count alike.
+    /// Factor of each label's loss in rows that have the label, as PyTorch's `pos_weight`: one number above 0 for each
+    /// label, in the order of `target`. The number of rows without the label, divided by that of rows with it, balances
+    /// both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("items" = { "type": "number", "exclusiveMinimum": 0 }))]
     pub pos_weight: Vec<f64>,

@@ -18,8 +18,8 @@ pub struct CrossEntropySpec {
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(range(min = 0, max = 1), extend("default" = 0.0))]
     pub label_smoothing: f64,
-    /// What a sample of each class counts for: `"balanced"`, or a list of one number above 0 for each class, in the order of the
-    /// classes. The loss is the mean weighted by them, of every batch alone.
+    /// Weight of each class, as PyTorch's `weight`: `"balanced"`, or a list of one number above 0 for each class, in
+    /// the order of the classes. The loss of a batch is the weighted mean over its samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<ClassWeights>,
 }

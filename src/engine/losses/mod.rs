@@ -55,18 +55,20 @@ pub enum LossSpec {
     BinaryCrossEntropy(BinaryCrossEntropySpec),
     /// Mean squared error of the noise that `ddpm-unet` estimates, with the cosine schedule of Nichol & Dhariwal (2021).
     NoiseMse(NoiseMseSpec),
-    /// Of generated and real paths, `log(T1 − 2 T2 + T3)` of their normalised depth-4 signatures.
+    /// T-statistic `log(T1 − 2 T2 + T3)` of the normalised depth-4 signatures of generated and real paths.
     TStatistic(TStatisticSpec),
-    /// Of generated paths g and real paths r, the scoring rule `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, rⱼ)`, with a Gaussian
-    /// kernel k of depth-4 signatures.
+    /// Scoring rule `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, rⱼ)` of generated paths g and real paths r, with a
+    /// Gaussian kernel k of depth-4 signatures.
     SignatureScoring(SignatureSpec),
-    /// Of generated and real paths, the square root of the biased squared MMD, with a Gaussian kernel of depth-4 signatures.
+    /// Square root of the biased squared MMD of generated and real paths, with a Gaussian kernel of depth-4 signatures.
     TruncatedMmd(SignatureSpec),
-    /// Of generated paths g and real paths r, `−ln(mean k(gᵢ, rⱼ) + 1e-8)`, with a Gaussian kernel k of depth-4 signatures.
+    /// Scoring rule `−ln(mean k(gᵢ, rⱼ) + 1e-8)` of generated paths g and real paths r, with a Gaussian kernel k of
+    /// depth-4 signatures.
     SimplifiedScoring(SignatureSpec),
-    /// Of generated paths g and one real path y, `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, y)`, with the signature kernel k.
+    /// Scoring rule `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, y)` of generated paths g and one real path y, with the
+    /// signature kernel k.
     KernelScoring(KernelScoringSpec),
-    /// Of generated and real paths, the unbiased squared MMD with the signature kernel.
+    /// Unbiased squared MMD of generated and real paths, with the signature kernel.
     KernelMmd(KernelMmdSpec),
     /// Mean squared error of the noise that `detector-alt` or `detector-neu` estimates in a detector's signals.
     DetectorNoise(DetectorNoiseSpec),

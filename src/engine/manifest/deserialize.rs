@@ -13,31 +13,31 @@ use super::node::{Key, Node, Value};
 pub enum Complaint {
     /// A key that the section does not have.
     UnknownKey {
-        /// The key.
+        /// Name of the key.
         name: String,
         /// Keys of the section.
         accepted: Vec<&'static str>,
     },
-    /// A word that is not one of the accepted ones.
+    /// A string that is not one of the accepted values (an enum variant, for serde).
     UnknownWord {
-        /// The word.
+        /// The string found.
         word: String,
-        /// Accepted words.
+        /// Accepted strings.
         accepted: Vec<&'static str>,
     },
     /// A required key that is missing.
     Missing {
-        /// The key.
+        /// Name of the key.
         name: &'static str,
     },
-    /// A value of another type.
+    /// A value of the wrong type.
     WrongType {
         /// Type found, as named by serde.
         found: String,
         /// Type expected, as named by serde.
         expected: String,
     },
-    /// A list of another length.
+    /// A list of the wrong length.
     WrongLength {
         /// The length found.
         found: usize,

@@ -1,4 +1,4 @@
-//! Translates serde's errors into messages for users. It is the only such table.
+//! Translates serde's errors into messages for users; all of these translations are here.
 
 use crate::diag::Diagnostic;
 

@@ -11,10 +11,10 @@ use crate::diag::Place;
 use super::deserialize::Complaint;
 use super::node::{Node, Table, Value};
 
-/// An error with its position.
+/// An error of serde in a section, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// The complaint.
+    /// Kind of error, with the names, types or lengths found and accepted.
     pub complaint: Complaint,
     /// Position of the mistake: the value, an unknown key, or the header of a table that lacks a key.
     pub place: Place,

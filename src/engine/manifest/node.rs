@@ -10,7 +10,7 @@ use super::toml_text::path_part;
 /// refers to a single text, while each `--set` is a separate text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// The value.
+    /// The value, of one of the types of TOML.
     pub value: Value,
     /// Position of the value; for a table with a header, that of the header.
     pub place: Place,
@@ -77,17 +77,17 @@ impl Key {
 }
 
 impl Node {
-    /// The value `value` at `place`.
+    /// Creates a node with this value and position.
     pub fn new(value: Value, place: Place) -> Self {
         Self { value, place }
     }
 
-    /// An empty table at `place`.
+    /// Creates an empty table with the position `place`.
     pub fn empty(place: Place) -> Self {
         Self::new(Value::Table(Table::default()), place)
     }
 
-    /// The text `text` at `place`.
+    /// Creates a string with the position `place`.
     pub fn text(text: impl Into<String>, place: Place) -> Self {
         Self::new(Value::String(text.into()), place)
     }
@@ -290,7 +290,7 @@ impl Table {
         }
     }
 
-    /// Names of the entries.
+    /// Names of the keys, in the order of the manifest.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(key, _)| key.name.as_str())
     }

@@ -29,7 +29,7 @@ pub(super) fn apply(root: &mut Node, text: &str, source: usize) -> Result<(), Ve
     Ok(())
 }
 
-/// An axis is a single key of `[matrix]`: `matrix.train.optimizer.lr` means `matrix."train.optimizer.lr"`.
+/// Joins the keys after `matrix` to one key, the axis: `matrix.train.optimizer.lr` means `matrix."train.optimizer.lr"`.
 fn as_axis(path: Vec<Key>) -> Vec<Key> {
     let words = ["zip", "set", "include", "exclude"];
     match path.as_slice() {

@@ -52,8 +52,8 @@ impl NeuralSdeSpec {
         })
     }
 
-    /// Floating-point operations of a forward pass of one path of `points` points, by a formula that equals the
-    /// operations' own counts.
+    /// Floating-point operations of a forward pass of one path of `points` points, by formula; equal to the sum of what
+    /// the operations count.
     pub fn forward_flops(&self, points: usize) -> f64 {
         let (tanh, _) = Activation::Tanh.flop();
         let start = (3 + tanh) * self.hidden + 2 * self.hidden + 1;

@@ -42,7 +42,7 @@ impl Default for AdamSpec {
 }
 
 impl AdamSpec {
-    /// Parameters of the kernel for step `n` (from 1) with learning rate `lr`, and the weight decay that the kernel
+    /// Arguments of the kernel for step `n` (from 1) with learning rate `lr`, and the weight decay that the kernel
     /// adds to the gradient (0 for `AdamW`).
     ///
     /// `m = β₁ m + (1-β₁) g`, `v = β₂ v + (1-β₂) g²`, `p -= lr (m / (1-β₁ⁿ)) / (√(v / (1-β₂ⁿ)) + ε)`. Weight decay is

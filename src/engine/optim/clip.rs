@@ -10,7 +10,7 @@ use crate::ops::{Grads, Kernels, Module, Path, Result, for_each_trained};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClipBy {
-    /// Over all of the model, as PyTorch's `clip_grad_norm_`.
+    /// Over the whole model, as PyTorch's `clip_grad_norm_`.
     #[default]
     All,
     /// Over each part of the model by itself: parameters whose names have the same first component (`embedding`, `block`,
@@ -70,8 +70,8 @@ pub fn clip_factors<D: Kernels>(
     Ok(factors.collect())
 }
 
-/// Index of the part of each trained parameter, in the order of [`Module::visit`]. The parameters of a part must be
-/// consecutive.
+/// For each trained parameter, in the order of [`Module::visit`]: the index of its part of the model, as in
+/// [`ClipBy::Part`]. The parameters of a part must be consecutive.
 pub(super) fn part_of_each<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize> {
     let (mut parts, mut last) = (Vec::new(), String::new());
     module.visit(&Path::root(), &mut |name, parameter| {

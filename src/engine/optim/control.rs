@@ -4,10 +4,10 @@ use super::ClipBy;
 use super::clip::part_of_each;
 use crate::ops::{Kernels, Module, Result, StepRules};
 
-/// What the control checks and limits in every step.
+/// What [`control`] checks and limits in every optimizer step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// Loss above which training counts as diverged, as it does if the loss is not finite; later steps do not change
+    /// Loss above which training counts as diverged; a loss that is not finite always does. Later steps do not change
     /// the weights. `None`: no maximum.
     pub max_loss: Option<f64>,
     /// Maximum gradient norm, and over which gradients it is computed; `None`: no clipping.
@@ -17,7 +17,8 @@ pub struct Limits {
     pub scales_loss: bool,
 }
 
-/// The control of the optimizer steps of `module` on its device; `None` if the host decides, as on the CPU.
+/// State on the device that decides, without the host, whether and how optimizer steps change `module`; `None` on the
+/// CPU, where the host decides.
 ///
 /// # Errors
 /// Any error of the device.

@@ -38,7 +38,7 @@ impl Default for LionSpec {
 }
 
 impl LionSpec {
-    /// Parameters of the kernel: moves each weight by `lr` against the sign of a mean of gradients.
+    /// Arguments of the update kernel: moves each weight by `lr` against the sign of a mean of gradients.
     ///
     /// `p -= lr wd p`, `p -= lr sign(β₁ m + (1-β₁) g)`, then `m = β₂ m + (1-β₂) g`.
     ///

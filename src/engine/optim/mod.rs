@@ -126,7 +126,8 @@ impl<D: Kernels> Optimizer<D> {
         }
     }
 
-    /// One step for all trained parameters of `module` with learning rate `lr`; a `control` may skip or change it.
+    /// One step for all trained parameters of `module` with learning rate `lr`. `control` ([`control()`]) may skip
+    /// the step or scale its gradients.
     ///
     /// # Errors
     /// [`crate::ops::OpError::Shared`] while a recorded pass still holds a parameter.

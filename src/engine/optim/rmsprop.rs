@@ -54,7 +54,7 @@ impl RmspropSpec {
         [true, self.centered, self.momentum > 0.0]
     }
 
-    /// Parameters of the kernel: steps along gradients divided by the root of the mean of their squares.
+    /// Arguments of the update kernel: steps along gradients divided by the root of the mean of their squares.
     ///
     /// `g += wd p`, `v = α v + (1-α) g²`, `p -= lr g / (√v + ε)`; with momentum `b = μ b + g / (√v + ε)`, `p -= lr b`.
     /// If centred, `v - m²` takes the place of v under the root, with `m = α m + (1-α) g`.

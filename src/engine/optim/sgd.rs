@@ -56,7 +56,7 @@ impl SgdSpec {
         self.momentum > 0.0
     }
 
-    /// Parameters of the kernel: a step against the gradient, or against a decaying sum of gradients (momentum).
+    /// Arguments of the update kernel: a step against the gradient, or against a decaying sum of gradients (momentum).
     ///
     /// `g += wd p`, `b = μ b + g`, `p -= lr b`; with Nesterov `p -= lr (g + μ b)`; without momentum `p -= lr g`.
     ///

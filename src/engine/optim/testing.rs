@@ -66,7 +66,7 @@ fn values(parameter: &Parameter<TestDevice>) -> Vec<f32> {
     testing::device().download(parameter.data()).unwrap()
 }
 
-/// Gradients to which nothing has been added yet.
+/// Empty gradients: no parameter has one yet.
 pub(super) fn no_gradients<D: Backend>(device: &D) -> Grads<D> {
     let zero = Var::constant(device, vec![0.0], [1]).unwrap();
     Pass::recording(device).backward(&zero, 1.0).unwrap()

@@ -18,7 +18,8 @@ pub enum AnswerPart {
     Cost,
     /// `"learned"`: whether the loss on a fixed batch fell in every run.
     Learned,
-    /// `{ fastest-at-equal = "best_loss" }`: which cell reaches soonest the worst of the best values, which all cells reach.
+    /// `{ fastest-at-equal = "best_loss" }`: which cell is the first to reach a value that all cells reach:
+    /// the worst of their best values.
     FastestAtEqual(String),
     /// `{ gain = "variant" }`: each value of an axis against its baseline, in time and in quality.
     Gain(String),
@@ -75,7 +76,7 @@ impl<'de> Deserialize<'de> for AnswerPart {
     }
 }
 
-/// Keys of the parts that are written as tables.
+/// Keys of the parts that a manifest writes as tables, such as `{ gain = "variant" }`.
 pub(super) const TABLES: [&str; 4] = ["fastest-at-equal", "gain", "along", "scaling"];
-/// Names of the parts that are written as words.
+/// Names of the parts that a manifest writes as strings, such as `"memory"`.
 pub(super) const WORDS: [&str; 4] = ["where", "memory", "cost", "learned"];

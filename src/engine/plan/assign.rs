@@ -9,8 +9,8 @@ use crate::manifest::{Key, Node, Table};
 
 use super::homes::long_path;
 
-/// A value for the setting at a long path. Each key of the path has the position of the whole path in the manifest, for
-/// messages about a mistyped path; the values of an axis share one path.
+/// A value for the setting at a full dotted path. Every key of the path holds the source position of the whole path,
+/// for error messages about a mistyped path. The values of an axis share one path.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {
     pub(super) path: Arc<[Key]>,
@@ -18,7 +18,7 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
-    /// Place of the assignment's path.
+    /// Position of the assignment's path in the manifest.
     pub(super) fn place(&self) -> Place {
         self.path.first().map(|key| key.place).unwrap_or_default()
     }
@@ -44,8 +44,8 @@ pub(super) fn read(table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<Assignm
     assignments
 }
 
-/// Applies those `assignments` that are in the section `node` at `prefix`: shorter paths first, so that a setting
-/// overrides one in its table; of equal paths the last one counts.
+/// Applies to the section `node` those `assignments` whose path begins with `prefix`. Shorter paths come first, so that
+/// a single setting overrides the whole table that contains it; of equal paths the last one counts.
 pub(super) fn overlay<'a>(
     mut node: Node,
     prefix: &[&str],
@@ -61,7 +61,7 @@ pub(super) fn overlay<'a>(
     node
 }
 
-/// Whether the long path `path` is the setting `name` of `[train]`.
+/// Whether the full dotted path `path` is the setting `name` of `[train]`.
 pub(super) fn is_of_train(path: &[Key], name: &str) -> bool {
     matches!(path, [train, key] if train.name == "train" && key.name == name)
 }
@@ -70,7 +70,7 @@ fn starts_with(path: &[Key], prefix: &[&str]) -> bool {
     path.len() >= prefix.len() && path.iter().zip(prefix).all(|(key, name)| key.name == *name)
 }
 
-/// The manifest's sections with everything that is needed to resolve cells.
+/// The parts of a manifest from which cells are resolved.
 #[derive(Debug)]
 pub(super) struct Written {
     /// The tree of the manifest, without the matrices.

@@ -155,7 +155,7 @@ fn each_once(mut axis: Axis) -> (Axis, Vec<u32>) {
     (axis, list)
 }
 
-/// Reads an axis with all values of its list; the error is its mistake.
+/// Reads an axis with all values of its list; the error says what is wrong with it.
 fn axis(matrix: &Matrix, key: Key, node: &Node) -> Result<Axis, Diagnostic> {
     let name = key.name.as_str();
     let path: Arc<[Key]> = long_path(name, key.place)?.into();

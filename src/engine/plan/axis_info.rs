@@ -11,21 +11,21 @@ use super::key::axis_value;
 pub struct AxisInfo {
     /// Name as written (`batch-size`); the CSV column is its snake case.
     pub name: String,
-    /// Long dotted path (`train.batch-size`).
+    /// Full dotted path (`train.batch-size`).
     pub path: String,
-    /// Type of the axis's values, which decides how rows sort and plots draw.
+    /// Type of the axis's values, which decides the order of rows and the scale of plots.
     pub kind: AxisKind,
-    /// Values in manifest order: in a plan as they are written in keys, in results without the quotes of keys.
+    /// Values in manifest order. In a plan, texts that are ambiguous in a cell's key are quoted; in results, none is.
     pub values: Vec<Arc<str>>,
 }
 
 impl AxisInfo {
-    /// Whether `name` is this axis' name or long path.
+    /// Whether `name` is this axis' name or full dotted path.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.path == name
     }
 
-    /// The axis for results: values without the quotes of keys.
+    /// A copy for results, whose values are without the quotes that they have in keys of cells.
     #[must_use]
     pub fn with_values(&self) -> Self {
         let values = self.values.iter().map(|text| axis_value(text).into());
@@ -35,7 +35,7 @@ impl AxisInfo {
         }
     }
 
-    /// A value as text for readers: numbers, `true` and `false` after the axis's name, other values alone.
+    /// A value of this axis as text for reports: `batch-size 8` for numbers, `true` and `false`, else the value alone.
     pub fn words(&self, value: &str) -> String {
         if value.parse::<f64>().is_ok() || value == "true" || value == "false" {
             format!("{} {value}", self.name)
@@ -59,7 +59,7 @@ impl AxisInfo {
 pub enum AxisKind {
     /// Whole numbers.
     Integer,
-    /// Numbers.
+    /// Numbers, not all of them integers.
     Float,
     /// Values that are not all numbers; their rows are in manifest order.
     Category,

@@ -30,7 +30,7 @@ pub struct CellSpec {
     pub key: String,
     /// Name of the model in the manifest.
     pub model_name: Arc<str>,
-    /// The model.
+    /// Settings of the model (`[models.NAME]`).
     pub model: Arc<ModelSpec>,
     /// Name of the dataset in the manifest.
     pub dataset_name: Arc<str>,
@@ -40,13 +40,13 @@ pub struct CellSpec {
     /// The loss; if the manifest names none, model and dataset determine it.
     #[serde(deserialize_with = "loss")]
     pub loss: Arc<LossSpec>,
-    /// Settings of training.
+    /// Settings of training (`[train]`).
     pub train: Arc<TrainSpec>,
-    /// Settings of the loader.
+    /// Settings of the data loader (`[loader]`).
     pub loader: Arc<LoaderSpec>,
-    /// Settings of validation.
+    /// Settings of validation (`[validation]`).
     pub validation: Arc<ValidationSpec>,
-    /// Settings of measurement.
+    /// Settings of measurement (`[measure]`).
     pub measure: Arc<MeasureSpec>,
     /// Limits at which a run is stopped.
     pub limits: Arc<LimitsSpec>,
@@ -65,8 +65,8 @@ fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<LossSpec>, D::Error> {
     or_of_command(from, LossSpec::Own.kind(), LossSpec::Own)
 }
 
-/// Deserializes a specification, or returns `own` if the kind is `kind`: the internal value of commands, which a
-/// manifest cannot contain.
+/// Deserializes a specification; returns `own` if its kind is `kind`, which only cells of commands have and a manifest
+/// cannot contain.
 fn or_of_command<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
     kind: &str,
@@ -80,7 +80,7 @@ fn or_of_command<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 }
 
 impl CellSpec {
-    /// Checkpoint files that the run of `seed` writes in its first block: raw weights, then averaged ones with
+    /// Checkpoint files that the first run with `seed` writes (not its repeats): raw weights, then averaged ones with
     /// `train.ema`. Without `train.save-to` they are called `weights`, and only written if they are small. Empty
     /// without a checkpoint folder.
     pub fn checkpoints(&self, seed: u64) -> Vec<Checkpoint> {
@@ -179,7 +179,7 @@ pub struct TrainSpec {
     /// Largest L2 norm of the gradients, to which larger ones are scaled down; without it, they are not clipped.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub clip: Option<f64>,
-    /// Over which gradients that norm is taken.
+    /// Over which gradients the norm of `clip` is computed.
     pub clip_by: ClipBy,
     /// Exponential moving average of the weights, used for validation and sampling; without it, none.
     pub ema: Option<EmaSpec>,
@@ -331,7 +331,7 @@ pub struct ValidationSpec {
     pub fraction: Option<f64>,
     /// Which split is evaluated during training, and decides the best epoch.
     pub split: WatchedSplit,
-    /// Most batches of a validation; without it, the whole split.
+    /// Largest number of batches of a validation; without it, the whole split is evaluated.
     #[schemars(range(min = 1))]
     pub batches: Option<usize>,
     /// Samples of a batch.

@@ -1,4 +1,4 @@
-//! What the planner must know of the programs and files of commands; each answer is cached for the plan.
+//! Digests, versions and requirements of the programs and files of commands, each cached while a plan is made.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -31,7 +31,7 @@ type Parts = BTreeMap<String, String>;
 /// A command, and the folder in which it is started.
 type CommandIn = (PathBuf, Vec<String>);
 
-/// Tells the user what the planner is doing when it takes long.
+/// Function that shows the user a message about what the planner is doing, if that takes long.
 pub(super) type Tell = dyn Fn(&str) + Send + Sync;
 
 /// Cached information about programs and files.
@@ -54,7 +54,7 @@ pub(super) fn kept<K: std::hash::Hash + Eq, V: Clone>(
 }
 
 impl Commands {
-    /// Creates the cache. Digests of files are stored in `digests`; `tell` informs the user of what takes long.
+    /// Creates the cache. Digests of files are stored in `digests`; `tell` gets messages about what takes long.
     pub(super) fn remembering(digests: Arc<Mutex<FingerprintCache>>, tell: Box<Tell>) -> Self {
         Self {
             digests,

@@ -119,8 +119,8 @@ impl DataNotes {
     }
 }
 
-/// The mistake in the data of a dataset (`error`), at the setting or file that it is about; `None` if the dataset has
-/// no files: then its settings are wrong, which the cells report.
+/// The message for `error` in the data of a dataset, at the setting or path that caused it; `None` if the dataset has
+/// no files: then its settings are wrong, which is reported with the cells.
 fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Option<Diagnostic> {
     let root = cell.dataset.value.path()?;
     let section = reader.named_section("datasets", &cell.dataset.name);

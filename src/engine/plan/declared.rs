@@ -54,7 +54,7 @@ fn is_key_of_command(name: &str) -> bool {
     name == "kind" || keys.get(name).is_some()
 }
 
-/// Mistakes: assignments to parameters that the command named `command`, with the section `base`, does not declare.
+/// An error for each assignment to a parameter that the command `command`, with the section `base`, does not declare.
 pub(super) fn undeclared<'a>(
     base: &Node,
     command: &str,
@@ -97,7 +97,7 @@ pub(super) fn mistakes(
     }
 }
 
-/// Fixed columns of those tables of the results that have metrics, except columns that can be optimised.
+/// Fixed columns of the CSV files that have metrics, besides [`objective::known_columns`]: names no metric may have.
 const OTHER_COLUMNS: [&str; 31] = [
     "key",
     "seed",
@@ -133,7 +133,7 @@ const OTHER_COLUMNS: [&str; 31] = [
 ];
 
 /// Whether a command may declare a metric of this name: it must not be a fixed column of the results, except that a
-/// time may fill a column that is measured with a clock.
+/// time may fill a column that is measured with a clock (not `wall_s`).
 pub fn is_free_column(name: &str, is_time: bool) -> bool {
     let is_fixed = OTHER_COLUMNS.contains(&name) || objective::known_columns().contains(&name);
     !is_fixed || (is_time && name != "wall_s" && objective::is_per_run(name))

@@ -43,7 +43,7 @@ fn flat<'a>(matrix: &Matrix, filter: &'a Table) -> Vec<(Key, &'a Node)> {
     leaves.collect()
 }
 
-/// Index of the axis that `key` names, by its name or its long path; `None` if there is no such axis.
+/// Index of the axis that `key` names, by its name or its full dotted path; `None` if there is no such axis.
 fn position(matrix: &Matrix, key: &Key) -> Option<usize> {
     let long = dotted_path(&key.name, key.place);
     let mut axes = matrix.axes.iter();

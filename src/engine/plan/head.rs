@@ -1,4 +1,4 @@
-//! Reads a manifest's head, its variants and its matrices into an unfinished [`Plan`].
+//! Reads what all cells share (name, title, variants, matrices …) into a [`Plan`] whose cells are not yet counted.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Resolves paths of the manifest: the long path for short names, and the unit of a cell that a path changes.
+//! Resolves paths of the manifest: the full dotted path for short names, and the unit of a cell that a path changes.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use super::settings::{LimitsSpec, MeasureSpec};
 /// Sections that are a single table each and whose keys can be axes.
 const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
 
-/// Sections of named tables (`[models.NAME]`) whose keys can be axes.
+/// Sections that contain named tables (`[models.NAME]`), whose keys can be axes.
 pub(super) const NAMED: [&str; 3] = ["models", "datasets", "losses"];
 
 /// Sections that describe the experiment and are the same for every cell.
@@ -68,8 +68,8 @@ impl Unit {
         Self::Limits,
     ];
 
-    /// The unit that the long path `path` changes; `None` for the axis `variant`, which can change several, and for
-    /// paths outside of these units.
+    /// The unit that the full dotted path `path` changes; `None` for the axis `variant`, which can change several, and
+    /// for paths outside of these units.
     pub(super) fn of(path: &[Key]) -> Option<Self> {
         let second = path.get(1).map(|key| key.name.as_str());
         let unit = match (path.first()?.name.as_str(), second) {
@@ -129,7 +129,7 @@ fn collect(schema: &Value, definitions: &Value, prefix: &str, paths: &mut Vec<St
     }
 }
 
-/// The long path for the path `written` at `place`: a short name is prefixed by its section, a dotted path is
+/// The full dotted path for the path `written` at `place`: a short name is prefixed by its section, a dotted path is
 /// unchanged.
 ///
 /// `batch-size` is also a key of `[validation]`: for a short name, `[train]` takes precedence over all other sections.
@@ -148,7 +148,7 @@ pub(super) fn long_path(written: &str, place: Place) -> Result<Vec<Key>, Diagnos
     Ok(names.map(|name| Key::new(name, place)).collect())
 }
 
-/// The long path in dotted form, or the text `written` unchanged if it is not the path of a setting.
+/// The full dotted path as text, or the text `written` unchanged if it is not the path of a setting.
 pub(super) fn dotted_path(written: &str, place: Place) -> String {
     long_path(written, place).map_or_else(|_| written.to_owned(), |path| Key::dotted(&path))
 }

@@ -14,7 +14,7 @@ use super::probe::{DeviceAnswer, device_facts};
 type FactsOf = dyn Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync;
 type DeviceOf = dyn Fn(DeviceKind) -> DeviceAnswer + Send + Sync;
 
-/// Facts from outside the manifest: datasets and devices. Planning reads them and changes nothing.
+/// What planning reads besides the manifest: facts of datasets, devices and programs. Planning changes none of them.
 #[derive(Clone)]
 pub struct PlanInputs {
     facts: Arc<FactsOf>,
@@ -27,7 +27,7 @@ pub struct PlanInputs {
 
 type KnownFacts = HashMap<(Arc<str>, u64), Facts>;
 
-/// Facts of a dataset, or the error because of which they are unknown.
+/// Facts of a dataset, or the error for which they are unknown.
 pub type Facts = Result<Arc<DatasetFacts>, Arc<DatasetError>>;
 
 impl std::fmt::Debug for PlanInputs {
@@ -37,7 +37,7 @@ impl std::fmt::Debug for PlanInputs {
 }
 
 impl PlanInputs {
-    /// Inputs from two functions: facts of a dataset, and facts of a device.
+    /// Inputs from two functions: `facts` returns the facts of a dataset, `device` those of a device.
     pub fn new(
         facts: impl Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync + 'static,
         device: impl Fn(DeviceKind) -> DeviceAnswer + Send + Sync + 'static,

@@ -33,7 +33,7 @@ pub(super) fn value_text(node: &Node) -> String {
     }
 }
 
-/// The shorter of the plain and the exponential form; both parse to the same number.
+/// The shorter of the decimal and the exponential form of `number`; both parse to the same number.
 pub(super) fn float(number: f64) -> String {
     let plain = format!("{number}");
     let exponential = format!("{number:e}");

@@ -22,7 +22,7 @@ pub struct Program {
     pub parameters: BTreeMap<String, Json>,
     /// Digest over [`Self::code`].
     pub code_hash: String,
-    /// By name: digests of the files, of the program, and of the arguments as the manifest writes them (with `pass` and
+    /// Digests, by name, of the files, of the program, and of the arguments as in the manifest (with `pass` and
     /// `scrape`); for a program on PATH also its version, as text. A stored result is valid only while all are equal.
     pub code: BTreeMap<String, String>,
     /// Digest over the content of the command's `data` files.
@@ -41,7 +41,7 @@ impl Program {
         self.code.keys().filter(move |name| !is_other(name))
     }
 
-    /// Digest over the parts `code` of a program.
+    /// [`Self::code_hash`] for `code`: a digest over its names and values.
     pub fn hash_of(code: &BTreeMap<String, String>) -> String {
         let parts = code.iter();
         let digest = parts.fold(Digest::new(), |digest, (name, part)| {

@@ -16,10 +16,10 @@ use super::key::value_text;
 pub(super) struct Matrix {
     /// `name` of the matrix, if there are several.
     pub(super) name: Option<Arc<str>>,
-    /// Assignments of `set`.
+    /// Settings of all cells of this matrix (its key `set`).
     pub(super) set: Vec<Assignment>,
     pub(super) axes: Vec<Axis>,
-    /// Choices that are independent of each other: a single axis each, or all zipped axes.
+    /// Factors of the cartesian product: each is a single axis, or all zipped axes together.
     pub(super) dimensions: Vec<Dimension>,
     /// Excluded cells: for each filter, axes with indices of values; a cell that matches all entries of a filter is
     /// excluded.
@@ -33,7 +33,7 @@ pub(super) struct Matrix {
 /// A named list of values.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
-    /// Name as written.
+    /// Name as written in the manifest.
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) path: Arc<[Key]>,

@@ -13,7 +13,7 @@ const CAPACITY: usize = 1 << 14;
 pub(super) struct Part<T> {
     /// Name in the manifest, for models, datasets and losses.
     pub(super) name: Arc<str>,
-    /// The typed section.
+    /// The section as a typed value.
     pub(super) value: Arc<T>,
     /// Digest over the section's canonical form.
     pub(super) digest: Arc<str>,

@@ -124,7 +124,7 @@ pub struct Plan {
     /// The axes, in manifest order; `matrix` first if there are several matrices. In a search the axis `trial` and one
     /// per parameter come after them.
     pub axes: Vec<AxisInfo>,
-    /// Settings of each variant, by long path.
+    /// Settings of each variant, by full dotted path.
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
     /// `[measure]` (cells have their own copy, which an axis may change).
     pub measure: MeasureSpec,
@@ -157,7 +157,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The axis with this name or long path; `None` if there is none.
+    /// The axis with this name or full dotted path; `None` if there is none.
     fn axis(&self, name: &str) -> Option<&AxisInfo> {
         self.axes.iter().find(|axis| axis.is_called(name))
     }

@@ -14,11 +14,11 @@ use super::memo::Part;
 
 #[derive(Debug, Clone)]
 pub(super) struct Data {
-    /// The facts; all zero if unknown.
+    /// Facts of the dataset; all zero if they are unknown.
     pub(super) facts: Arc<DatasetFacts>,
     /// Digest over the dataset's settings and content.
     pub(super) digest: Arc<str>,
-    /// Digest over the form of the target.
+    /// Digest over the kind and size of the target.
     target: Arc<str>,
     /// Numbers of training, validation and test samples: `800/100/100`.
     samples: Arc<str>,
@@ -26,7 +26,7 @@ pub(super) struct Data {
     pub(super) unknown: Option<Arc<DatasetError>>,
 }
 
-/// Results that depend on model, dataset, loss and validation together.
+/// Properties of a cell that follow from its model, dataset, loss and validation together.
 #[derive(Debug, Clone)]
 pub(super) struct Pairing {
     /// FLOPs of a forward pass, per sample; `None` if unknown.
@@ -119,8 +119,8 @@ impl Pairing {
     }
 }
 
-/// The digest of a model, and whether it has a batch norm of rows. For a declared model that fits its data, the digest
-/// is computed from the expanded layers, so that different descriptions of the same model give the same cell.
+/// The digest of a model, and [`Pairing::normalises_rows`]. For a declared model that fits its data, the digest is
+/// computed from the expanded layers, so that different descriptions of the same model give the same cell.
 fn expanded(model: &Part<ModelSpec>, facts: &DatasetFacts) -> (Arc<str>, bool) {
     if let ModelSpec::Layers(spec) = &*model.value
         && let Ok(layers) = spec.expand(facts.features, facts.target)

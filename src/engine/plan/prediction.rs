@@ -11,7 +11,7 @@ type Axes = serde_json::Map<String, serde_json::Value>;
 pub struct PredictionSpec {
     /// Rule that made the recommendation; `fieldtrial list rules` shows all.
     pub rule: String,
-    /// Setting that it changes, by its long path.
+    /// Setting that the recommendation changes, by its full dotted path.
     pub setting: String,
     /// Value without the change.
     pub from: String,
@@ -23,9 +23,9 @@ pub struct PredictionSpec {
     pub against: Axes,
     /// Cell with the change: one value per named axis.
     pub cell: Axes,
-    /// What the prediction is about.
+    /// Column whose ratio is predicted.
     pub column: PredictedColumn,
-    /// What is claimed of it.
+    /// What is claimed of the ratio.
     pub claim: Claim,
     /// Predicted ratio: with the change over without; left out where only its bounds are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub struct PredictionSpec {
     /// Upper end of the predicted ratio.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub high: f64,
-    /// Why, in a sentence.
+    /// Why this effect is expected, in a sentence.
     pub reasoning: String,
 }
 
@@ -47,13 +47,13 @@ pub struct PredictionSpec {
 pub struct TestedSpec {
     /// Rule that made the recommendation.
     pub rule: String,
-    /// Setting that it changed, by its long path.
+    /// Setting that the recommendation changed, by its full dotted path.
     pub setting: String,
     /// Value without the change.
     pub from: String,
     /// Value with the change.
     pub to: String,
-    /// What the measurement said.
+    /// Outcome of the measurement.
     pub verdict: Verdict,
 }
 
@@ -120,7 +120,7 @@ pub enum Verdict {
     /// The whole measured interval is worse than the predicted one or, of a `gain`, than no change (of `value`: outside of the
     /// predicted one).
     Refuted,
-    /// Neither, or fewer than three pairs of runs.
+    /// Neither confirmed nor refuted, or fewer than three pairs of runs.
     Unclear,
 }
 

@@ -109,8 +109,8 @@ pub(super) fn program(
     })
 }
 
-/// The mistake of several seeds for a program that cannot know its seed: its metrics are scraped, so it does not read
-/// the order file, and its arguments contain neither `{seed}` nor `{split}`.
+/// An error if there are several seeds but the program cannot know its seed: its metrics are scraped, so it does not
+/// read the order file, and its arguments contain neither `{seed}` nor `{split}`.
 fn unreached_seeds(spec: &CommandSpec, cell: &Resolved) -> Option<Mistake> {
     let is_one = cell.measure.value.seeds.len() < 2;
     if is_one || spec.scrape.is_empty() || spec.is_named("seed") || spec.is_given_split() {
@@ -312,7 +312,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Mistakes: settings that only built-in models use and that are passed to no program.
+/// An error for each setting that only built-in models use and that is passed to no program.
 fn unreached(plan: &Plan, named: &BTreeSet<String>) -> Vec<Diagnostic> {
     let sections = ["train", "loader", "validation"];
     let written = sections.into_iter().flat_map(|section| {

@@ -19,7 +19,7 @@ use super::key::value_text;
 /// Called for each number out of bounds: the keys that lead to it, its position, the number, and the bounds.
 type Found<'a> = &'a mut dyn FnMut(&[&str], &Node, f64, &Bounds);
 
-/// Bounds of every number of a section, as a tree like the section's.
+/// Bounds of every number in a value of the manifest, as a tree with the structure of the value.
 #[derive(Debug, Default)]
 struct Shape {
     /// Bounds of the value itself, if it is a number.
@@ -28,7 +28,7 @@ struct Shape {
     items: Option<Box<Self>>,
     /// Bounds of the values of a table, by key.
     keys: Vec<(String, Self)>,
-    /// Bounds of further values of a table, by its `kind`.
+    /// Bounds of the values that a table has only if its `kind` is this name.
     kinds: Vec<(String, Self)>,
 }
 

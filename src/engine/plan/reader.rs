@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn schedule(self) -> Read<ScheduleSpec> {
-        // Only mistakes that exist for every learning rate and number of epochs.
+        // Finds only mistakes that exist for every learning rate and number of epochs.
         self.train_part("schedule", "constant", |schedule: &ScheduleSpec| {
             schedule.check(f64::INFINITY, 0)
         })
@@ -315,7 +315,7 @@ pub(super) fn of_kind(kind: &Key) -> Node {
     Node::new(Value::Table(Table { entries }), kind.place)
 }
 
-/// Every kind of a type, in the order in which `fieldtrial list` shows them.
+/// Names of the variants of the enum `T` (its values of `kind`), in the order in which `fieldtrial list` shows them.
 pub(super) fn kinds<T: DeserializeOwned>() -> Vec<&'static str> {
     match T::deserialize(&of_kind(&Key::new("", Place::default()))) {
         Err(Complaint::UnknownWord { accepted, .. }) => accepted,

@@ -96,7 +96,7 @@ pub(super) fn named_cell(plan: &Plan, table: &Table, path: &str, mistakes: &mut 
     }
 }
 
-/// The axis `name`, to which the setting `path` refers at `place`; if there is none, the mistake.
+/// The axis `name`, to which the setting `path` refers at `place`; an error if there is none.
 pub(super) fn axis_called<'a>(
     plan: &'a Plan,
     path: &str,
@@ -233,7 +233,7 @@ fn overridden(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether an axis of the matrix, or its `set`, assigns the setting at the long path.
+/// Whether an axis of the matrix, or its `set`, assigns the setting at the full dotted path.
 fn sets(matrix: &Matrix, path: &str) -> bool {
     let mut set = matrix.set.iter();
     matrix.axes.iter().any(|axis| axis.long() == path)

@@ -54,7 +54,7 @@ pub const COMPARISON: &str = "comparison";
 /// Template names of earlier versions, with the names that replaced them.
 const RENAMED: [(&str, &str); 1] = [("summary", "analysis")];
 
-/// Number of samples of a dataset from which a split with a usual share has at least one row.
+/// Least number of samples of a dataset with which a split of a usual fraction has at least one row.
 const FEW_ROWS: usize = 20;
 
 /// Largest number of cells whose metrics are checked.
@@ -83,9 +83,9 @@ pub(super) fn targets(plan: &Plan) -> Vec<Diagnostic> {
     mistakes
 }
 
-/// Reports metrics of the validation or test split that `[report]` names and no cell has. Nothing is reported if a cell
-/// is a program's, whose metrics are unknown, or has few or unknown samples: a split may then be empty by rounding
-/// alone.
+/// Reports metrics of the validation or test split that `[report]` names and no cell has. Nothing is reported if a
+/// program trains a cell (its metrics are unknown), or if a cell has few or unknown samples (a split may then be empty
+/// by rounding alone).
 fn unknown_names(named: &[(&str, &Node)], cells: &[PlannedCell]) -> Vec<Diagnostic> {
     let is_open =
         |cell: &PlannedCell| cell.spec.model.command().is_some() || cell.facts.samples < FEW_ROWS;
@@ -231,7 +231,7 @@ fn compared(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Advice for an unknown template name: the name that is meant; `None` if no name is similar.
+/// Advice for an unknown template name: "did you mean …?" with a similar name; `None` if no name is similar.
 pub fn template_meant(name: &str) -> Option<String> {
     let renamed = RENAMED.iter().find(|(old, _)| *old == name);
     let meant = renamed.map(|(_, meant)| format!("did you mean `{meant}`?"));
@@ -344,7 +344,7 @@ fn answers(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The mistake that the name is not a column or metric with a known direction; `None` if it is.
+/// An error if the name is not a column or metric with a known direction; `None` if it is.
 fn undecided(place: Place, name: &str) -> Option<Diagnostic> {
     if search::objective::is_known(name) && search::objective::direction(name).is_some() {
         return None;

@@ -37,8 +37,8 @@ pub struct MeasureSpec {
     /// the first seed in the first block; an observed program takes as many of its own steps for it, which then count in no
     /// time. Writes `ops.csv` and `trace/`.
     pub ops: bool,
-    /// Whether what a constant, a linear model and the nearest training sample achieve on the same splits is computed too, where
-    /// a model predicts numbers, classes or labels: `baselines.csv`, and the answer of the report.
+    /// Whether baselines (a constant, a linear model, the nearest training sample) are evaluated on the same splits
+    /// too, where a model predicts numbers, classes or labels: `baselines.csv`, and the answer of the report.
     #[serde(skip_serializing_if = "Clone::clone")]
     #[schemars(extend("default" = true))]
     pub baselines: bool,
@@ -174,7 +174,7 @@ pub struct ReportSpec {
     #[serde(skip_serializing_if = "is_english")]
     #[schemars(length(min = 1), extend("default" = ["en"]))]
     pub languages: Vec<Language>,
-    /// Results of searches beside these, by name, which the template `comparison` shows too; each is held against the last:
+    /// Names of other results, of searches, which the template `comparison` shows too; each is compared with the last:
     /// `["detector-search", "detector-search-sequential"]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("default" = []))]
@@ -247,7 +247,7 @@ pub struct ReachSpec {
     /// A column of `epochs.csv`: `train_loss`, `val_accuracy`, … Whether it is reached from below or from above follows
     /// from the column.
     pub metric: String,
-    /// The value.
+    /// The value to reach.
     pub value: f64,
 }
 
@@ -255,17 +255,17 @@ pub struct ReachSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TargetSpec {
-    /// What the report calls it.
+    /// Name of the figure in the report.
     pub name: String,
     /// The figure: a column of the results (`step_ms`), a share of the step's time (`data_wait_share`) or a metric (`val_r2`).
     pub column: String,
-    /// Smallest value that meets it.
+    /// Smallest value that meets the target.
     #[serde(default)]
     pub min: Option<f64>,
-    /// Largest value that meets it.
+    /// Largest value that meets the target.
     #[serde(default)]
     pub max: Option<f64>,
-    /// Cells that it is about, a value for each axis that is named; without it, all.
+    /// Cells that the target is about: a value for each axis that is named; without it, all cells.
     #[serde(default, rename = "where")]
     pub cells: serde_json::Map<String, serde_json::Value>,
 }
@@ -296,8 +296,8 @@ pub struct CompareSpec {
     pub treatment: Option<String>,
     /// Value of that axis which the others are compared with; without it, its first.
     pub baseline: Option<String>,
-    /// Largest relative difference that still counts as equal, by column of `runs.csv`: `{ final_loss = 1e-6 }`. Of
-    /// columns without one docs/comparing.md says what is equal.
+    /// Largest relative difference that still counts as equal, by column of `runs.csv`: `{ final_loss = 1e-6 }`. For
+    /// columns that are not listed, see docs/comparing.md.
     pub tolerance: BTreeMap<String, f64>,
     /// Smallest relative difference of times that matters (0.02 is 2 %). Without it, the noise of this machine as `fieldtrial
     /// ab --aa` has measured it, else 2 %.

@@ -19,15 +19,15 @@ pub struct SlurmSpec {
     /// Tasks that run at one time, at most; without it, as many as there are machines.
     #[schemars(range(min = 1))]
     pub at_once: Option<usize>,
-    /// Time that a task may take: seconds, or text as Slurm writes it (`"2:30:00"`, `"1-12:00:00"`). Slurm counts minutes;
-    /// a part of one is a whole one.
+    /// Time that a task may take: seconds, or text as Slurm writes it (`"2:30:00"`, `"1-12:00:00"`). Rounded up to
+    /// whole minutes.
     #[serde(deserialize_with = "seconds")]
     #[schemars(schema_with = "seconds_schema")]
     pub time: Option<u64>,
     /// Cores of a task; without it, what the cluster gives.
     #[schemars(range(min = 1))]
     pub cpus: Option<usize>,
-    /// Bytes of memory of a task. Slurm counts MiB; a part of one is a whole one.
+    /// Bytes of memory of a task, rounded up to whole MiB.
     #[schemars(range(min = 1))]
     pub memory: Option<u64>,
     /// GPUs of a task.

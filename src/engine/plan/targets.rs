@@ -122,7 +122,7 @@ fn column(table: &Table, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Advice that lists the columns and the beginnings of metrics that a setting can name.
+/// Advice that lists the columns and the prefixes of metrics that a setting can name.
 pub(super) fn columns_help<'a>(
     columns: impl IntoIterator<Item = &'a str>,
     metrics: impl IntoIterator<Item = &'a str>,

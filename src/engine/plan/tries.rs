@@ -1,6 +1,6 @@
-//! Tries combinations of values: finds the mistakes of cells before there are cells.
+//! Checks combinations of axis values, to find the mistakes of cells before cells are created.
 //!
-//! Both ends of every range of a search and every choice must be valid values of their settings, as for axes.
+//! In a search, every choice and both ends of every range are checked in the same way as the values of an axis.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const TRIED: usize = 4096;
 /// only a hundred are printed.
 const MANY: usize = 10_000;
 
-/// In a choice, the index of a parameter that does not exist there; no axis has that many values.
+/// Stands for the value index of a parameter that does not exist in a combination; no axis has that many values.
 const ABSENT: u32 = u32::MAX;
 
 /// A matrix that has the parameters of a search as further axes.
@@ -37,7 +37,7 @@ struct Tried<'a> {
     first: usize,
 }
 
-/// Tries every unit of the cells with every combination of the values that affect it.
+/// Checks every unit of the cells with every combination of the values that affect it.
 pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for matrix in &plan.matrices {
         let tried = Tried::new(&plan.searched.parameters, matrix);
@@ -107,7 +107,7 @@ pub(super) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether something within the node is at `place`.
+/// Whether the node, or a value inside it, is at the position `place`.
 fn holds(node: &Node, place: Place) -> bool {
     let nodes = node.as_array().unwrap_or_default();
     let mut entries = node.as_table().into_iter().flat_map(|table| &table.entries);

@@ -53,7 +53,7 @@ fn each_named<T: DeserializeOwned + JsonSchema>(
 }
 
 impl Plan {
-    /// The long paths that axes, `set`, variants and parameters of a search change.
+    /// The full dotted paths that axes, `set`, variants and parameters of a search change.
     pub(super) fn paths(&self) -> impl Iterator<Item = &[Key]> {
         let axes = self.matrices.iter().flat_map(|matrix| &matrix.axes);
         let set = self.matrices.iter().flat_map(|matrix| &matrix.set);

@@ -125,7 +125,7 @@ pub(super) struct Values {
     pub(super) samples: Option<u64>,
 }
 
-/// Names of the events about steps, as the observer of PyTorch sends them.
+/// Names of the events about steps, which the observer (the Python modules in `observe/`) sends.
 const OF_STEPS: [&str; 4] = ["steps", "phases", "operations", "memory"];
 
 /// Whether a line is an event about steps; its other keys may be wrong.

@@ -33,11 +33,11 @@ const POLL: Duration = Duration::from_millis(10);
 /// Time from the decision to prune to SIGTERM, in which a program that reads verdicts can end by itself.
 const PRUNE_TIME: Duration = Duration::from_secs(2);
 
-/// Returns the next reply that the parent has sent unasked; `None` if there is none.
+/// Returns the next reply that the parent process has sent without a question from here; `None` if there is none.
 pub type UnaskedReplies<'a> = dyn FnMut() -> Option<Reply> + 'a;
 
 /// Runs the command of the order's cell, and sends every event to `emit`, from [`Event::Hello`] to [`Event::Finished`]
-/// or [`Event::Failed`]. `asked` returns the replies that the parent has sent unasked.
+/// or [`Event::Failed`]. `asked` returns replies that the parent has sent without a question from here.
 ///
 /// After [`Reply::End`] the program is ended and neither of the two final events is sent, since the parent knows the
 /// reason.

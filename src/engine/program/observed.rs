@@ -156,7 +156,7 @@ pub(super) struct OperationsEvent {
     #[serde(default)]
     step_ms: f64,
     rows: Vec<OpRow>,
-    /// For the trace: lane (`steps`, `phases`, `ops`), name, detail, start and duration in microseconds.
+    /// Spans of the trace: row (`steps`, `phases`, `ops`), name, detail, start and duration in microseconds.
     #[serde(default)]
     spans: Vec<Span>,
 }

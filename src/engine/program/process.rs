@@ -20,7 +20,7 @@ const SHARE: u32 = 200;
 /// `mp.spawn`.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
 
-/// Longest time that is waited for killed processes to end.
+/// Longest time to wait for killed processes to end.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
 /// Words in the last line of a program that ran out of memory.
@@ -142,7 +142,7 @@ impl Process {
 }
 
 impl Exit {
-    /// Fails unless the program ended with exit code 0; as `oom` if its last line tells that memory ran out.
+    /// Fails unless the program ended with exit code 0; with `oom` if its last line says that memory ran out.
     pub(super) fn check(&self, last_line: &str) -> Result<(), Failure> {
         if self.status.success() {
             return Ok(());

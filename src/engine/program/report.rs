@@ -33,7 +33,7 @@ pub(super) struct Report<'a> {
     row: Option<Values>,
     /// Training losses scraped for the next row.
     losses: Vec<f64>,
-    /// Steps that the program reported.
+    /// What the program reported about its steps.
     pub(super) observed: Observed,
     /// Whether the program, or its observer, has sent a warning.
     pub(super) has_warned: bool,
@@ -119,7 +119,7 @@ impl<'a> Report<'a> {
     }
 
     /// To be called when the program has ended without failure. `epochs` is the value of `{train.epochs}`. If more rows
-    /// than that were scraped, they are reduced to one per epoch, unless each was judged by itself (`verdicts`).
+    /// than that were scraped, they are reduced to one per epoch, unless a verdict was given on each (`verdicts`).
     pub(super) fn ended_whole(&mut self, epochs: usize, verdicts: bool) {
         self.ordered_epochs = self.spec.is_named("train.epochs").then_some(epochs);
         let is_scraped = !self.spec.scrape.is_empty() && !verdicts;

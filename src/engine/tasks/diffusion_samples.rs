@@ -54,8 +54,8 @@ impl<D: Kernels> Diffusion<D> {
         Ok(())
     }
 
-    /// Draws one image per place in batches, `(places, H, W, C)`. `told` gets the number of finished steps, summed over
-    /// all images, and the number of all steps.
+    /// Draws one image per class and index (`places`) in batches, `(places, H, W, C)`. `told` is called with the number
+    /// of finished steps, summed over all images, and the number of all steps.
     fn draw_all(
         &self,
         device: &D,

@@ -68,8 +68,7 @@ impl LabelScore {
     }
 
     /// Mean F1 over labels, `2 both / (actual + predicted)`; 0 for a label that no sample has and none is predicted to
-    /// have, as
-    /// scikit-learn's `f1_score(average="macro", zero_division=0)`.
+    /// have, as scikit-learn's `f1_score(average="macro", zero_division=0)`.
     fn macro_f1(&self) -> Option<f64> {
         let f1 = |label: &Label| ratio(2 * label.both, label.actual + label.predicted);
         mean(self.labels.iter().map(|label| f1(label).unwrap_or(0.0)))

@@ -39,8 +39,8 @@ pub(super) struct Noise<D: Kernels> {
     loss: PathLoss,
 }
 
-/// The noise of a batch in host memory: for `CannedNet` times and values `(B, T, 2)`; for `NeuralSde` all z, then all
-/// e.
+/// The noise of a batch in host memory: for `CannedNet` times and values `(B, T, 2)`; for `NeuralSde` the normal
+/// variates of all starts, then those of all increments.
 pub(super) struct Drawn {
     values: Vec<f32>,
     size: usize,

@@ -194,7 +194,8 @@ impl Score {
     }
 
     /// Adds a batch of windows with `length` target tokens each and `bytes` UTF-8 bytes in total; `logits: (targets,
-    /// vocabulary)`. Only correct tokens are counted: per-class metrics would be too large for a vocabulary.
+    /// vocabulary)`. Only the number of correct tokens is kept: counts for each pair of tokens would need too much
+    /// memory.
     pub(super) fn add_tokens(
         &mut self,
         logits: &[f32],

@@ -154,7 +154,8 @@ fn input<D: Kernels>(
     })
 }
 
-/// The input tensor `x` of a reference step, in this project's layout; images are `(B, C, H, W)` in the file.
+/// The input tensor `x` of the reference files, converted for this program: windows of tokens get a last token 0;
+/// images go from `(B, C, H, W)` to `(B, H, W, C)`.
 fn features_of(inputs: &mut ReferenceInputs, features: Features) -> Vec<f32> {
     match features {
         Features::Image(image) => {
@@ -171,7 +172,7 @@ fn features_of(inputs: &mut ReferenceInputs, features: Features) -> Vec<f32> {
     }
 }
 
-/// Message saying why the loss does not fit data with this target; `None` if it fits.
+/// Message saying why data with this target cannot be learned with this loss; `None` if they can.
 pub(super) fn wrong_loss(target: Target, loss: &LossSpec) -> Option<String> {
     match (target, loss) {
         (Target::Class { classes: ..2 }, _) => Some(ONE_CLASS.to_owned()),

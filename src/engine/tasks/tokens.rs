@@ -7,7 +7,7 @@ use crate::ops::{
     CrossEntropyOptions, Kernels, Pass, Result, Var, cross_entropy, cross_entropy_by,
 };
 
-/// The language-model goal: at each of `length` positions predict the next token out of `vocabulary`.
+/// The language-model goal: at each of `length` positions predict the next of `vocabulary` different tokens.
 pub(super) struct NextToken {
     pub(super) length: usize,
     pub(super) vocabulary: usize,

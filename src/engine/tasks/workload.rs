@@ -8,16 +8,18 @@ use crate::losses::{BinaryCrossEntropySpec, CrossEntropySpec, LossSpec, MseSpec}
 use crate::models::{ModelSpec, each_model};
 use crate::ops::Kernels;
 
-/// Features and target of a reference step; `None` if reference files do not determine them, a message on an error.
+/// Features and target that reference files imply; `None` if the dataset determines them instead; a message on an
+/// error.
 pub type ReferenceForm = Result<Option<(Features, Target)>, String>;
 
 /// A task with its model, or the reason why it cannot be built.
 pub type BuiltTask<D> = Result<Box<dyn Task<D>>, TaskError>;
 
-/// The manifest's loss and the reference files, from which the form of a reference step is found.
+/// The manifest's loss and the reference files (a training step of another implementation), from which features and
+/// target are derived.
 #[derive(Debug)]
 pub struct ReferenceFiles<'a> {
-    /// The loss.
+    /// Settings of the loss function in the manifest.
     pub loss: &'a LossSpec,
     /// The input tensors by name.
     pub inputs: &'a ReferenceInputs,
@@ -34,7 +36,7 @@ impl ReferenceFiles<'_> {
     }
 }
 
-/// A family of models: which data and losses it takes, what it costs, and its task.
+/// A family of models: the data and losses that it supports, its FLOPs, and how to build its task.
 ///
 /// Implemented for the `Spec` of every model, next to its task, and for [`ModelSpec`].
 pub trait Workload {

@@ -2,7 +2,7 @@
 
 use crate::event::Metrics;
 
-/// Fraction of the best accuracy that the epoch in `SPLIT_accuracy_90_epoch` reaches.
+/// Fraction of the best accuracy: `SPLIT_accuracy_90_epoch` is the first epoch that reaches it.
 const NEAR: f64 = 0.9;
 
 /// The accuracies, by epoch, of the split that is evaluated during training.

@@ -18,7 +18,7 @@ use crate::tasks::{Assessment, AssessmentInputs, Image, Task};
 /// Minimum time between two progress events.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// Inputs of a costly evaluation.
+/// Inputs of the costly evaluation (sampling, verification, selection) after training.
 pub(super) struct Costly {
     /// The data with its splits.
     pub(super) data: OpenDataset,

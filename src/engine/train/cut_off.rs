@@ -15,8 +15,8 @@ impl<D: Kernels> Session<'_, D> {
         }
     }
 
-    /// Ends the run after the current epoch. Its facts are those of a run of this many epochs, without the evaluations
-    /// after training. The weights are those of the last epoch, even if another epoch was better.
+    /// Ends the run after the current epoch. The run's results are those of a run of this many epochs, without the
+    /// evaluations after training. The weights are those of the last epoch, even if another epoch was better.
     pub(super) fn end_here(mut self, emit: &mut Emit<'_>) -> Result<Outcome, TrainError> {
         self.add_cost()?;
         if self.log.facts.diverged.is_none() {

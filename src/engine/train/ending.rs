@@ -6,7 +6,8 @@ use super::weights::Weights;
 use crate::ops::{Kernels, Path};
 
 impl<D: Kernels> Session<'_, D> {
-    /// Evaluates the final weights, and measures the cost of a step if the run took no step.
+    /// Evaluates the final weights, and records FLOPs and activation memory (from an extra pass if the run took no
+    /// step).
     pub(super) fn evaluate_at_end(&mut self) -> Result<(), TrainError> {
         self.add_cost()?;
         if self.log.facts.diverged.is_some() {

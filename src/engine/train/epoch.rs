@@ -18,7 +18,7 @@ use crate::optim::Rate;
 /// Minimum time between two progress events.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// Settings of an epoch.
+/// Settings of one epoch of training: steps, learning rates, and where an interrupted epoch continues.
 pub(super) struct EpochPlan<'a> {
     /// Epoch, from 0.
     pub(super) epoch: usize,

@@ -19,7 +19,7 @@ const FIXED_INDEX: u64 = u64::MAX;
 
 /// Something that can be evaluated: a task, or several tasks as one ensemble.
 pub(super) trait Evaluate {
-    /// As [`Task::evaluate`].
+    /// Adds the loss and metrics of a batch to `score`, as [`Task::evaluate`] does.
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), TrainError>;
 }
 
@@ -29,7 +29,7 @@ impl<D: Kernels> Evaluate for dyn Task<D> {
     }
 }
 
-/// The fixed batch, and the loaders of the splits that are evaluated.
+/// The fixed batch (the same rows at every evaluation), and the loaders of the splits that are evaluated.
 pub(super) struct Evaluation {
     data: Arc<dyn Dataset>,
     fixed: Batch,
@@ -107,8 +107,8 @@ impl Evaluation {
         Ok((score.loss(), named(name, score.metrics())))
     }
 
-    /// Results after training: metrics `test_…` and confusion matrix of the test split, and metrics `fresh_…` of the
-    /// fresh split in original units. No decision of the run depends on these data.
+    /// Results after training: metrics `test_…` and confusion matrix of the test split, and metrics `fresh_…` of newly
+    /// generated samples in original units. No decision of the run depends on these data.
     pub(super) fn test(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Tested, TrainError> {
         let mut tested = Tested::default();
         if let Some(loader) = &self.test {
@@ -146,7 +146,8 @@ pub(crate) struct EvaluatedSplit {
     pub(crate) loader: Loader,
 }
 
-/// The splits that a run evaluates: the one watched during training, test and fresh, as far as there are any.
+/// The splits that a run evaluates: the one that is evaluated during training, the test split and newly generated
+/// samples (`fresh`), as far as there are any.
 ///
 /// # Errors
 /// As [`Loader::new`].
@@ -181,7 +182,7 @@ pub(super) struct Tested {
 }
 
 impl Tested {
-    /// Adds the metrics and the confusion matrix to the facts of a run.
+    /// Adds the metrics and the confusion matrix to the results of a run.
     pub(super) fn note(self, facts: &mut RunFacts) {
         facts.metrics.extend(self.metrics);
         facts.confusion = self.confusion.into();

@@ -8,7 +8,7 @@ use crate::loader::Loader;
 use crate::measure::{Pace, PaceSummary, StepTimes, Stopwatch};
 use crate::ops::Kernels;
 
-/// Number and settings of the extra steps. They continue with the epoch after training.
+/// Number and settings of the extra steps, which use the batches of the epochs after the last trained one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExtraSteps {
     /// Number of steps to time; one warm-up step comes before them.
@@ -25,7 +25,8 @@ impl ExtraSteps {
         self.steps.iter().next().map_or(0, |step| step.samples)
     }
 
-    /// Takes the steps. `begin` starts the stopwatch of a timed step, `note` receives its times. The weights change.
+    /// Takes the extra steps. `begin` starts the stopwatch of a timed step, `note` receives its times. The weights
+    /// change.
     ///
     /// The first step is a warm-up; steps with fewer samples than the first one are not timed either. Returns `false`
     /// if a loss diverges.
@@ -68,8 +69,8 @@ impl ExtraSteps {
         Ok(true)
     }
 
-    /// Takes the steps and waits for the device after every phase. Returns a summary of their times, `None` if a loss
-    /// diverges.
+    /// Takes the extra steps and waits for the device after every phase. Returns a summary of their times, `None` if a
+    /// loss diverges.
     ///
     /// # Errors
     /// Errors of a training step.

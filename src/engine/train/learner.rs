@@ -26,9 +26,9 @@ pub(super) struct Learner<D: Kernels> {
     /// Decides on the device about divergence, clipping and loss scaling; `None` if the host decides, as on the CPU.
     pub(super) control: Option<D::Control>,
     pub(super) steps: u64,
-    /// Cost of the first micro-step; `None` before it.
+    /// FLOPs and memory of the first micro-step; `None` before it.
     pub(super) cost: Option<Cost>,
-    /// Operations of the counted step (`work.csv`); empty before that step.
+    /// Operations of the one step that `work.csv` describes; empty before that step.
     pub(super) work: Vec<OpWork>,
 }
 

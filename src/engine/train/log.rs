@@ -1,4 +1,4 @@
-//! [`Log`]: collects the facts and times of a run.
+//! [`Log`]: collects the results (facts) and times of a run.
 
 use std::time::Instant;
 
@@ -176,7 +176,8 @@ impl Log {
         self.parts.activation_bytes = cost.activation_bytes;
     }
 
-    /// Sets the work of the counted step. Does nothing if `step` is empty: the run ended before that step.
+    /// Sets the operations of the one step that `work.csv` describes. Does nothing if `step` is empty: the run ended
+    /// before that step.
     pub(super) fn add_work(&mut self, mut step: Vec<OpWork>) {
         if !step.is_empty() {
             let samples = OpWork {
@@ -206,7 +207,7 @@ impl Log {
         Ok(())
     }
 
-    /// Completes the facts and times at the end of the run. `device_memory` is the device's free and total memory in
+    /// Completes the results and times at the end of the run. `device_memory` is the device's free and total memory in
     /// bytes.
     pub(super) fn finish(
         mut self,

@@ -24,7 +24,8 @@ struct Members<D: Kernels> {
     kind: &'static str,
 }
 
-/// Evaluates the order's members on the cell's data like a single model that outputs the mean of the members' outputs.
+/// Evaluates the models in `order.members` on the cell's data, like a single model that outputs the mean of their
+/// outputs.
 ///
 /// Parameters and FLOPs are summed over the members. There is only one evaluation, whose values count as the best: its
 /// loss is `best_loss`, its accuracy `best_SPLIT_accuracy`, so that an ensemble has the same objectives as its trials;

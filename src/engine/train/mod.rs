@@ -59,7 +59,7 @@ pub(crate) use trained_run::{CLASS_NAMES, NORMALISATION, RUN};
 /// [`Event::Finished`] or [`Event::Failed`]. Never panics on bad input.
 ///
 /// If the reply to an epoch is [`Reply::Stop`](crate::event::Reply::Stop), the run ends with the current weights and
-/// the facts of a run of that many epochs, but without test evaluation, ensemble, checkpoint and costly evaluation.
+/// the results of a run of that many epochs, but without test evaluation, ensemble, checkpoint and costly evaluation.
 ///
 /// The calling thread becomes one of the compute threads, unless it already belongs to a pool.
 #[expect(

@@ -250,7 +250,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// The cost of one sample, from a forward and backward pass that does not change the weights.
+    /// FLOPs and activation memory of one sample, from a forward and backward pass that does not change the weights.
     fn probe_cost(&mut self) -> Result<Cost, TrainError> {
         let (batch, place) = (
             self.evaluation.one_sample()?,
@@ -309,7 +309,8 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// Completes facts and times, and then takes the extra steps, timed by phase or by operation, if the run has any.
+    /// Completes the results and times, and then takes the extra steps, timed by phase or by operation, if the run has
+    /// any.
     pub(super) fn finish(
         mut self,
         emit: &mut Emit<'_>,

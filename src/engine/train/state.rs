@@ -22,7 +22,7 @@ use crate::ops::{Kernels, OpError, Path, Result, StepControl, for_each_trained};
 const PROGRESS: &str = "progress";
 /// Name of the last tensor, the BLAKE3 digest of the data of all other tensors.
 const DIGEST: &str = "digest";
-/// Name of the metadata entry with the lineage, by which a run with more epochs finds the file.
+/// Name of the metadata entry with the lineage (see [`Identity`]), by which a run with more epochs finds the file.
 const LINEAGE: &str = "lineage";
 const EPOCHS: &str = "epochs";
 const DIGEST_BYTES: usize = blake3::OUT_LEN;
@@ -33,7 +33,7 @@ pub(super) struct Progress {
     pub(super) identity: Identity,
     /// Number of optimizer steps.
     pub(super) steps: u64,
-    /// Counters of the device's step control; empty if the host decides about steps.
+    /// State of the device's control of divergence, clipping and loss scaling; empty if the host decides about these.
     pub(super) control: Vec<f64>,
     pub(super) cost: Option<Cost>,
     pub(super) work: Vec<OpWork>,
@@ -71,14 +71,14 @@ pub(super) struct TotalsSoFar {
     pub(super) total_s: f64,
 }
 
-/// Lineage and number of finished epochs of a state file; `None` if the file is not a state.
+/// Lineage and number of finished epochs of a state file; `None` if the file is not a training state.
 pub fn lineage_and_epochs(path: &FilePath) -> Option<(String, usize)> {
     let mut metadata = checkpoint::read_metadata(path).ok()?;
     let epochs = metadata.get(EPOCHS)?.parse().ok()?;
     Some((metadata.remove(LINEAGE)?, epochs))
 }
 
-/// A finished epoch.
+/// Results of a finished epoch, kept so that a resumed run can report them again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct PastEpoch {
     /// Learning rate of the epoch's first step.

@@ -29,7 +29,7 @@ pub(super) enum Verdict {
 }
 
 impl Stopping {
-    /// With `None` it finds the best epoch, but never stops.
+    /// Early stopping with the settings `spec`; with `None` only the best epoch is found, and training never stops.
     pub(super) fn new(spec: Option<EarlyStoppingSpec>) -> Self {
         Self { spec, best: None }
     }

@@ -20,7 +20,7 @@ pub(crate) const NORMALISATION: &str = "normalisation";
 /// all that is needed to use the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainedRun {
-    /// The cell; the path of its dataset is relative to the checkpoint's folder.
+    /// The configuration (cell) that was trained; the path of its dataset is relative to the checkpoint's folder.
     pub cell: CellSpec,
     /// Kind and size of a sample's features.
     pub features: Features,
@@ -36,8 +36,8 @@ pub struct TrainedRun {
 }
 
 impl TrainedRun {
-    /// Metadata of the checkpoints of a cell's runs: how the model was trained, and how to interpret its inputs and outputs.
-    /// Structured values are JSON.
+    /// Metadata of the checkpoints of a cell's runs: how the model was trained, and how to interpret its inputs and
+    /// outputs. Structured values are JSON.
     pub fn metadata(cell: &CellSpec, seed: u64, data: &OpenDataset) -> Metadata {
         let dataset = &data.dataset;
         let mut metadata = Metadata::from([

@@ -1,4 +1,4 @@
-//! The work of one step of a run, operation by operation: the rows of `work.csv`.
+//! The operations of one step of a run, with calls, FLOPs and bytes: the rows of `work.csv`.
 
 use super::profile::phase_name;
 use super::steps::Steps;

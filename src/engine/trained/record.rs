@@ -107,7 +107,8 @@ impl Trained {
         }
     }
 
-    /// What reading new data for this model needs to know; with `wants_target` the data must have targets.
+    /// Properties of the training data by which new data are read for this model; with `wants_target` the data must
+    /// have targets.
     pub fn known(&self, wants_target: bool) -> TrainingDataInfo<'_> {
         TrainingDataInfo {
             features: self.run.features,

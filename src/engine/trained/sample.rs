@@ -10,7 +10,7 @@ use crate::loader::Batch;
 use crate::ops::{self, DeviceJob, Kernels};
 use crate::tasks::{AssessmentProgress, Drawing, Image, Score, Task};
 
-/// What to sample, and how.
+/// Settings of sampling: number and seed; for texts also prompt, length and temperature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleOptions {
     /// Number of samples.
@@ -37,8 +37,8 @@ pub enum Samples {
     Paths(Vec<Vec<(f32, f32)>>),
 }
 
-/// Draws samples; equal options give equal samples on one device. `told` gets the number of finished parts and of all
-/// parts.
+/// Draws samples; equal options give equal samples on one device. `told` reports progress: the number of finished parts
+/// and of all parts.
 ///
 /// # Errors
 /// Models that are not generative, prompts with tokens that the model does not know, errors of data and device.

@@ -10,9 +10,9 @@ use crate::ops::Convolution;
 
 /// A gradient whose norm is below this fraction of the norm of all gradients is rounding noise.
 const NOISE: f64 = 1e-6;
-/// Error of a gradient that is only rounding noise: its difference is divided by this fraction of the norm of all
-/// gradients. Times the tolerance this is about the unit roundoff of f32. Parameters without effect on the output have
-/// such gradients.
+/// If a gradient is only rounding noise (for parameters without effect on the output), its error is the difference
+/// divided by this fraction of the norm of all gradients. The fraction times the tolerance is about the unit roundoff
+/// of f32.
 const NOISE_SCALE: f64 = 1e-4;
 /// Reference losses below this are compared by the absolute difference divided by it.
 const SMALL_LOSS: f64 = 1e-2;
@@ -49,7 +49,7 @@ pub struct Verification {
     pub weights_after_relative_error: f64,
     /// Name of the parameter with the largest error of its weights.
     pub weights_after_worst: String,
-    /// Largest error of weights that passes, given the algorithms of the convolutions.
+    /// Largest relative error of weights that is accepted, given the algorithms of the convolutions.
     pub weights_after_tolerance: f64,
     /// Largest error of a running statistic after three steps: `‖s - s_ref‖ / ‖s_ref‖`; `None` if the model has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,14 +70,15 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Largest error of the loss that passes.
+    /// Largest relative error of the loss that is accepted.
     pub const LOSS_TOLERANCE: f64 = 1e-5;
-    /// Largest error of running statistics that passes.
+    /// Largest relative error of running statistics that is accepted.
     pub const STATISTICS_TOLERANCE: f64 = 1e-5;
-    /// Largest error of a gradient that passes.
+    /// Largest relative error of a gradient that is accepted.
     pub const GRADIENT_TOLERANCE: f64 = 1e-3;
 
-    /// Largest error of weights that passes if convolutions used `algorithms`: the tolerance of the least accurate one.
+    /// Largest relative error of weights that is accepted if convolutions used `algorithms`: the tolerance of the least
+    /// accurate one.
     ///
     /// Each tolerance is the power of ten above the largest error measured on U-Nets (docs/verify.md). Errors of
     /// gradients reach the weights through an adaptive optimizer, whose steps do not become smaller with the gradient.
@@ -89,8 +90,8 @@ impl Verification {
         }
     }
 
-    /// For each error: what it is of, the error, its tolerance, and the parameter with the largest error (empty for
-    /// losses).
+    /// For each compared quantity: its name, the error, the tolerance, and the parameter with the largest error (empty
+    /// for losses).
     pub fn errors(&self) -> Vec<(&'static str, f64, f64, &str)> {
         let (gradient, weights) = (&self.gradient_worst, &self.weights_after_worst);
         let mut errors = vec![
@@ -126,7 +127,7 @@ impl Verification {
     }
 }
 
-/// Compares this program's results with the reference, in which all names have been checked.
+/// Compares this program's results with the reference, whose tensor names have been checked.
 pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained) -> Verification {
     let Untrained { buffers, frozen } = untrained;
     let (statistics, trained): (Vec<Tensor>, Vec<Tensor>) = own
@@ -232,7 +233,7 @@ fn worst(tensors: &[Tensor], error: impl Fn(&Tensor) -> Option<f64>) -> (f64, St
     worst
 }
 
-/// `‖a - b‖` over the entries whose index `counts`.
+/// `‖a - b‖` over the entries for whose index `counts` returns true.
 fn distance(a: &Tensor, b: &Tensor, counts: impl Fn(usize) -> bool) -> f64 {
     let pairs = a.values.iter().zip(&b.values).enumerate();
     let kept = pairs.filter(|(index, _)| counts(*index));

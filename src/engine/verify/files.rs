@@ -14,7 +14,7 @@ use crate::tasks::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 pub(super) struct Reference {
     /// Weights before the first step, with running statistics.
     pub(super) weights: Vec<Tensor>,
-    /// Inputs of every step.
+    /// Inputs, the same in every step.
     pub(super) inputs: ReferenceInputs,
     /// Gradients of the first step for all trained parameters, before clipping.
     pub(super) grads: Vec<Tensor>,
@@ -174,7 +174,7 @@ impl VerifyError {
     }
 }
 
-/// Names of tensors that do not change by gradients.
+/// Names of tensors that are not trained by gradients.
 #[derive(Debug, Default)]
 pub(super) struct Untrained {
     /// Names of running statistics.

@@ -61,7 +61,7 @@ impl DeviceJob for Job<'_> {
     }
 }
 
-/// Takes three optimizer steps, each on `inputs`; returns what is compared.
+/// Takes three optimizer steps, each on `inputs`; returns the loss, gradients and weights to compare.
 fn steps<D: Kernels>(
     cell: &CellSpec,
     inputs: &ReferenceInputs,

@@ -4,7 +4,7 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/build_info.rs"));
 }
 
-/// Whether a cell computes on the CPU or a GPU; it selects the features and sources in the cell's code hash.
+/// Whether a cell computes on the CPU or a GPU; decides which features and sources enter the cell's code hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arithmetic {
     /// Arithmetic of the CPU; the feature `x86-v4` can change it.

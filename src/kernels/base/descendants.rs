@@ -93,7 +93,8 @@ pub fn list() -> Vec<u32> {
 }
 
 /// Memory of `processes` together in bytes, from `/proc`: the sum of their proportional set sizes, in which a page that
-/// several of them share counts once. A single process, and one without this figure, counts with its resident memory.
+/// several of them share counts once. For a single process, and where this size is not reported, resident memory is
+/// used.
 pub fn memory_bytes_of(processes: &[u32]) -> u64 {
     let resident = |process: &u32| super::os::resident_bytes_of(&process.to_string());
     match processes {

@@ -1,6 +1,6 @@
 //! [`Digest`]: a short hash of content.
 
-/// A digest over named values, in the order in which they are added.
+/// A digest over a sequence of values, in the order in which they are added.
 ///
 /// Every value is preceded by its length, so that different sequences of values have different digests.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ impl Digest {
     }
 }
 
-/// [`Digest::short`] of one text.
+/// The digest of one text as 16 hexadecimal digits ([`Digest::short`]).
 pub fn short_hash(text: &str) -> String {
     Digest::new().with(text).short()
 }

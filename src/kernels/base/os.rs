@@ -35,9 +35,10 @@ pub fn in_own_group(command: &mut Command) {
     let _ = command;
 }
 
-/// Makes the system end this process (SIGKILL, which reaches a stopped process too) when the thread that started it ends.
+/// Makes the system end this process (SIGKILL, which reaches a stopped process too) when the thread that started it
+/// ends.
 ///
-/// Elsewhere than on Linux it does nothing.
+/// Does nothing on systems other than Linux.
 pub fn end_with_parent() {
     #[cfg(target_os = "linux")]
     // SAFETY: `prctl` with this option takes an integer and touches no memory.
@@ -46,10 +47,10 @@ pub fn end_with_parent() {
     }
 }
 
-/// Makes the system continue this process, should it be stopped (SIGCONT), when the thread that started it ends: it can then
-/// find out that its parent is gone.
+/// Makes the system continue this process, should it be stopped (SIGCONT), when the thread that started it ends, so
+/// that the process can notice that its parent is gone.
 ///
-/// Elsewhere than on Linux it does nothing.
+/// Does nothing on systems other than Linux.
 pub fn continue_at_end_of_parent() {
     #[cfg(target_os = "linux")]
     // SAFETY: `prctl` with this option takes an integer and touches no memory.
@@ -60,11 +61,11 @@ pub fn continue_at_end_of_parent() {
 
 /// Ends this process at once, without waiting for its other threads (`_exit`).
 ///
-/// [`std::process::exit`] first unloads the process's libraries; a thread that is inside a GPU driver at that moment hangs
-/// or crashes. Nothing is flushed.
+/// [`std::process::exit`] first unloads the process's libraries; a thread that is inside a GPU driver at that moment
+/// hangs or crashes. Nothing is flushed.
 pub fn exit_at_once(code: i32) -> ! {
     #[cfg(unix)]
-    // SAFETY: it takes an integer and touches no memory.
+    // SAFETY: `_exit` takes an integer and touches no memory.
     unsafe {
         libc::_exit(code)
     }
@@ -75,13 +76,14 @@ pub fn exit_at_once(code: i32) -> ! {
 /// Exit code when memory is exhausted.
 pub const NO_MEMORY: i32 = 1;
 
-/// As [`exit_at_once`], after a message on standard error; of a long one only the beginning. It allocates nothing.
+/// Prints a message to standard error, cut after 256 bytes, and ends this process as [`exit_at_once`] does. Allocates
+/// nothing.
 pub fn end_at_once(code: i32, message: fmt::Arguments<'_>) -> ! {
     let mut text = [0; 256];
     let mut rest = &mut text[..];
     let _ = rest.write_fmt(message);
     let len = 256 - rest.len();
-    // The stream has no buffer, and nothing more can be done where it is closed.
+    // Standard error has no buffer; if it is closed, the message is lost.
     let _ = io::stderr().write_all(&text[..len]);
     exit_at_once(code)
 }
@@ -94,7 +96,8 @@ pub fn kill_group(child: &mut Child) {
     #[cfg(unix)]
     {
         let group = child.id().cast_signed();
-        // SAFETY: `kill` takes two integers and touches no memory; the child is not reaped, so its process id is not reused.
+        // SAFETY: `kill` takes two integers and touches no memory; the child is not reaped, so its process id is not
+        // reused.
         unsafe { libc::kill(-group, libc::SIGKILL) };
     }
     // Also kills a child that has no process group yet; an error means that it has ended.
@@ -177,8 +180,8 @@ pub fn peak_rss_bytes() -> Option<u64> {
     None
 }
 
-/// Peak resident memory of `RUSAGE_SELF`, or of the largest child process that has been waited for (`RUSAGE_CHILDREN`), in
-/// bytes.
+/// Peak resident memory of `RUSAGE_SELF`, or of the largest child process that has been waited for (`RUSAGE_CHILDREN`),
+/// in bytes.
 #[cfg(unix)]
 pub(super) fn peak_rss_bytes_of(who: libc::c_int) -> Option<u64> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -246,8 +249,8 @@ pub fn keep_freed_memory() {
     }
 }
 
-/// Ignores a `RUST_MIN_STACK` below the standard library's 2 MiB, here and in workers: because recursive code needs
-/// that much.
+/// Removes a `RUST_MIN_STACK` below the standard library's default of 2 MiB from the environment of this process and
+/// its workers: recursive code needs that much stack.
 pub fn keep_whole_stacks() {
     let asked = std::env::var("RUST_MIN_STACK").ok();
     if asked.is_some_and(|bytes| bytes.parse().is_ok_and(|bytes: usize| bytes < 2 << 20)) {
@@ -256,7 +259,8 @@ pub fn keep_whole_stacks() {
     }
 }
 
-/// Returns the real standard output and redirects descriptor 1 to standard error, where the output of libraries then goes.
+/// Returns the real standard output and redirects descriptor 1 to standard error, where the output of libraries then
+/// goes.
 ///
 /// # Errors
 /// If no file descriptor is left.

@@ -28,7 +28,7 @@ pub enum Purpose {
     Data,
     /// New samples from a generator, for a metric on data outside the training data.
     Fresh,
-    /// The order of cells in a block.
+    /// The order in which the cells of a block (one pass over all cells) run.
     Blocks,
     /// Resampling in bootstrap intervals and tests.
     Bootstrap,

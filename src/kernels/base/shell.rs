@@ -17,7 +17,7 @@ pub fn called_as(name: &OsStr) {
     }
 }
 
-/// This program followed by `arguments`, which must already be quoted.
+/// A shell command: the name of this program, followed by `arguments`, which must already be quoted.
 pub fn command(arguments: &str) -> String {
     let program = PROGRAM.get().map_or("fieldtrial", String::as_str);
     format!("{program} {arguments}")

@@ -86,7 +86,7 @@ pub fn bootstrap_median(
     ))
 }
 
-/// Counts the values that lie more than 1.5 interquartile ranges outside the quartiles; 0 below four values.
+/// Counts the values that lie more than 1.5 interquartile ranges outside the quartiles; 0 for fewer than four values.
 ///
 /// # Source
 /// Tukey 1977, fences of a box plot.
@@ -181,7 +181,8 @@ struct Line {
 }
 
 impl Line {
-    /// Standard error of a single value at `x`: `s √(1 + 1/n + (x − mean)² / spread)`; `None` below three points.
+    /// Standard error of a single value at `x`: `s √(1 + 1/n + (x − mean)² / spread)`; `None` for fewer than three
+    /// points.
     fn prediction_error(&self, x: f64) -> Option<f64> {
         let (mean, spread) = self.x;
         let distance = (x - mean).powi(2) / spread;

@@ -39,7 +39,7 @@ pub fn tensor<T>(len: usize) {
     });
 }
 
-/// Counts a kernel.
+/// Counts a kernel that is queued on a GPU.
 pub fn launch() {
     add(Tally {
         launches: 1,
@@ -47,7 +47,7 @@ pub fn launch() {
     });
 }
 
-/// Counts a copy.
+/// Counts a copy between host and GPU, or on the GPU.
 pub fn copy() {
     add(Tally {
         copies: 1,

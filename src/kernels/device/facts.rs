@@ -25,7 +25,8 @@ pub struct DeviceFacts {
 }
 
 impl DeviceFacts {
-    /// The numeric class, which decides result bits: `cpu`, `cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2-cudnn9.1.0`.
+    /// The numeric class; devices of equal classes compute bit-identical results: `cpu`,
+    /// `cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2-cudnn9.1.0`.
     pub fn class(&self) -> String {
         let mut parts = vec![self.kind.clone()];
         parts.extend(self.name.as_deref().map(hyphenated));

@@ -251,8 +251,8 @@ impl DeviceError {
         }
     }
 
-    /// This error; if memory is exhausted, it gets the number of requested bytes and that of free bytes from
-    /// `ask_free`.
+    /// Adds the number of requested bytes (`asked`) and of free bytes (`ask_free`) to an out-of-memory error; returns
+    /// other errors unchanged.
     #[must_use]
     pub(crate) fn asking(self, asked: u64, ask_free: impl FnOnce() -> Option<u64>) -> Self {
         match self {
@@ -278,7 +278,7 @@ impl DeviceError {
         Self::told(D::NAME, &error)
     }
 
-    /// Converts an error of dfdx or a driver to exhausted memory or another failure.
+    /// Converts an error of dfdx or a driver to `OutOfMemory` or `Failed`.
     pub(crate) fn told(device: &'static str, error: &dyn std::fmt::Debug) -> Self {
         let message = format!("{error:?}");
         if message.contains("OutOfMemory") || message.contains("OUT_OF_MEMORY") {

@@ -68,7 +68,7 @@ impl<'a> Stopwatch<'a> {
         self.phases_s[phase as usize] += self.lap(Some(phase));
     }
 
-    /// Leaves the time since the last mark in the residual.
+    /// Adds the time since the last mark to the residual (time outside of all phases).
     pub fn skip(&mut self) {
         self.lap(None);
     }

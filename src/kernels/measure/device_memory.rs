@@ -26,12 +26,12 @@ impl DeviceMemory {
         self.take();
     }
 
-    /// Called when a part of training has ended and validation begins.
+    /// Attributes the peak to training and resets it; call when validation begins.
     pub fn end_training(&mut self) {
         self.peaks.train_bytes = self.peaks.train_bytes.max(self.take());
     }
 
-    /// Called when a validation has ended and training continues.
+    /// Attributes the peak to validation and resets it; call when validation has ended.
     pub fn end_validation(&mut self) {
         self.peaks.validation_bytes = self.peaks.validation_bytes.max(self.take());
     }

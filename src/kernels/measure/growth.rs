@@ -22,7 +22,7 @@ pub struct MemoryGrowth {
 }
 
 impl MemoryGrowth {
-    /// Leaves out the first `warmup` steps, at least two.
+    /// A measurement that ignores the first `warmup` steps, at least two.
     pub fn new(warmup: usize) -> Self {
         Self::seeing(warmup.max(SETTLING_STEPS), os::resident_bytes)
     }
@@ -36,14 +36,14 @@ impl MemoryGrowth {
         }
     }
 
-    /// Call when an epoch begins.
+    /// Reads the resident memory, if the warm-up has ended; call when an epoch begins.
     pub fn begin(&mut self) {
         if self.warmup == 0 {
             self.before = (self.resident)();
         }
     }
 
-    /// Call when a step has ended.
+    /// Counts a warm-up step, and begins the measurement after the last one; call when a step has ended.
     pub fn step(&mut self) {
         if self.warmup > 0 {
             self.warmup -= 1;
@@ -51,7 +51,7 @@ impl MemoryGrowth {
         }
     }
 
-    /// Call when an epoch has ended.
+    /// Adds the growth of resident memory since [`Self::begin`]; call when an epoch has ended.
     pub fn end(&mut self) {
         if let Some(before) = self.before.take()
             && let Some(after) = (self.resident)()

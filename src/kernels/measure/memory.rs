@@ -18,14 +18,14 @@ pub struct PeakMemory {
 /// Peaks in bytes; `None` if the system does not report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Peaks {
-    /// Peak in training.
+    /// Peak memory in training.
     pub train_bytes: Option<u64>,
-    /// Peak in validation.
+    /// Peak memory in validation.
     pub validation_bytes: Option<u64>,
 }
 
 impl PeakMemory {
-    /// Begins the measurement; the first part is training.
+    /// Begins the measurement, with training.
     pub fn start() -> Self {
         Self {
             is_apart: reset(),
@@ -33,7 +33,7 @@ impl PeakMemory {
         }
     }
 
-    /// Called when a part of training has ended and validation begins.
+    /// Attributes the peak to training and resets it; call when validation begins.
     pub fn end_training(&mut self) {
         if self.is_apart || self.peaks.validation_bytes.is_none() {
             raise(&mut self.peaks.train_bytes);
@@ -41,7 +41,7 @@ impl PeakMemory {
         self.reset();
     }
 
-    /// Called when a validation has ended and training continues.
+    /// Attributes the peak to validation and resets it; call when validation has ended.
     pub fn end_validation(&mut self) {
         raise(&mut self.peaks.validation_bytes);
         self.reset();
@@ -57,7 +57,7 @@ impl PeakMemory {
         self.peaks
     }
 
-    /// Where the peaks come from.
+    /// Where the peaks come from (`VmHWM`, `ru_maxrss` or `none`), and whether validation includes training.
     pub fn source(&self) -> &'static str {
         match (self.peaks.train_bytes, self.is_apart, vm_hwm()) {
             (None, ..) => "none",
@@ -84,7 +84,7 @@ fn reset() -> bool {
     vm_hwm().is_some() && fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// `VmHWM` in bytes, if the system has it.
+/// Peak resident memory (`VmHWM`) in bytes; `None` if the system does not report it.
 fn vm_hwm() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

@@ -41,7 +41,7 @@ impl Pace {
         }
     }
 
-    /// Adds a step of `samples` samples.
+    /// Records the times of a step with `samples` samples.
     pub fn add(&mut self, times: StepTimes, samples: usize) {
         if self.first.len() < self.warmup {
             self.first.push((times, samples));

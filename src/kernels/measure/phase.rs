@@ -25,7 +25,7 @@ impl Phase {
 /// Seconds of one step and of its phases.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepTimes {
-    /// Seconds from start to stop.
+    /// Seconds of the whole step.
     pub total_s: f64,
     /// Seconds by [`Phase`], in order; their sum is at most `total_s`.
     pub phases_s: [f64; Phase::COUNT],

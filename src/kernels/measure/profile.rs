@@ -19,7 +19,7 @@ pub struct Profile {
     /// Time by [`Phase`], in order. A phase minus the forward times of its rows (the backward phase minus all backward
     /// times) is the time between its operations; it is never negative, because all times come from one clock.
     pub phases: [Duration; Phase::COUNT],
-    /// Requests outside of operations: by [`Phase`], in order, then outside of all phases.
+    /// Requests to the device outside of operations: by [`Phase`], in order, then outside of all phases.
     pub requests: [Tally; Phase::COUNT + 1],
     /// Operations in order of their first call.
     pub rows: Vec<OpRow>,
@@ -63,7 +63,7 @@ pub struct OpRow {
     pub retained_bytes: u64,
 }
 
-/// A span of the time line.
+/// A time span of the profile: a step, a phase or an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimedSpan {
     /// Kind of the span.
@@ -74,7 +74,7 @@ pub struct TimedSpan {
     pub end: Instant,
 }
 
-/// The kind of a [`TimedSpan`].
+/// What a [`TimedSpan`] measures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpanKind {
     /// A step, counted from 1.
@@ -128,7 +128,7 @@ impl StepRecord {
     }
 }
 
-/// Sums over steps.
+/// Sums over the profiled steps, by operation.
 #[derive(Default)]
 pub(super) struct Totals {
     sums: Profile,

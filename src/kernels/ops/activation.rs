@@ -118,7 +118,7 @@ macro_rules! activation {
 }
 
 activation!(
-    /// [`Activation::Silu`].
+    /// [`Activation::Silu`] as a type.
     Silu,
     |x| x * math::sigmoid(x),
     {
@@ -127,7 +127,7 @@ activation!(
     }
 );
 activation!(
-    /// [`Activation::Relu`].
+    /// [`Activation::Relu`] as a type.
     Relu,
     // `max` is not used, because it would turn NaN into 0.
     |x| if x <= 0.0 { 0.0 } else { x },
@@ -135,7 +135,7 @@ activation!(
     if x <= 0.0 { 0.0 } else { 1.0 }
 );
 activation!(
-    /// [`Activation::Tanh`].
+    /// [`Activation::Tanh`] as a type.
     Tanh,
     |x| math::tanh(x),
     {
@@ -145,7 +145,7 @@ activation!(
     |y| 1.0 - y * y
 );
 activation!(
-    /// [`Activation::Gelu`].
+    /// [`Activation::Gelu`] as a type.
     Gelu,
     |x| x * math::normal(x).0,
     {
@@ -154,7 +154,7 @@ activation!(
     }
 );
 activation!(
-    /// [`Activation::Sigmoid`].
+    /// [`Activation::Sigmoid`] as a type.
     Sigmoid,
     |x| math::sigmoid(x),
     {
@@ -164,20 +164,20 @@ activation!(
     |y| y * (1.0 - y)
 );
 activation!(
-    /// [`Activation::LeakyRelu`].
+    /// [`Activation::LeakyRelu`] as a type.
     LeakyRelu,
     |x| if x > 0.0 { x } else { LEAK * x },
     // The derivative of `LeakyRelu`.
     if x > 0.0 { 1.0 } else { LEAK }
 );
 activation!(
-    /// [`Activation::Softplus`].
+    /// [`Activation::Softplus`] as a type.
     Softplus,
     |x| math::softplus(x),
     math::sigmoid(x)
 );
 
-/// [`Activation::Identity`].
+/// [`Activation::Identity`] as a type.
 #[derive(Clone, Copy)]
 pub(super) struct Identity;
 
@@ -198,7 +198,8 @@ impl Activate for Identity {
     }
 }
 
-/// Evaluates an expression with the type of an [`Activation`] bound to a name: compiles one loop for each activation.
+/// Evaluates an expression with a name bound to the type that computes an [`Activation`], so that a loop in it is
+/// compiled for each activation.
 macro_rules! activated {
     ($activation:expr, |$name:ident| $body:expr) => {
         activated!(

@@ -7,7 +7,7 @@ pub(super) struct Aligned {
     len: usize,
 }
 
-/// Bytes of the widest vector.
+/// Bytes of the widest vector register (AVX-512) and of a cache line.
 const WIDEST: usize = 64;
 
 /// Number of additional values to allocate so that an aligned start exists.

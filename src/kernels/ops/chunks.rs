@@ -15,7 +15,7 @@ pub fn for_rows(out: &mut [f32], row_len: usize, kernel: impl Fn(usize, &mut [f3
 }
 
 /// Calls `kernel` for every group of `rows` whole rows of `out`, with the index of the group's first row, the rows, and
-/// the group's `each` values of `beside`.
+/// the chunk of `each` values of `beside` that belongs to the group.
 pub fn for_rows_beside(
     out: &mut [f32],
     (rows, row_len): (usize, usize),

@@ -32,7 +32,7 @@ pub fn exp(x: f32) -> f32 {
 /// As [`exp`], with the series of `eʳ` up to `r¹³ / 13!`, whose remainder is below the last place.
 #[inline(always)]
 pub fn exp_f64(x: f64) -> f64 {
-    // 1.5 · 2⁵².
+    // 1.5 · 2⁵²: adding it leaves the nearest integer in the lowest bits of the mantissa.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     // ln 2 in two parts; the first has 33 bits, so that its product with n is exact.
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -80,12 +80,12 @@ pub fn softplus(x: f32) -> f32 {
     let p = p * square + 2.001_085e-1;
     let p = p * square + 3.333_320_7e-1;
     let log = 2.0 * (s + s * square * p);
-    // Not `max`: it would turn NaN into 0.
+    // `max` is not used, because it would turn NaN into 0.
     let positive = if x <= 0.0 { 0.0 } else { x };
     positive + log
 }
 
-/// The hyperbolic tangent: an odd polynomial below 0.625, from `exp` above.
+/// The hyperbolic tangent: an odd polynomial where |x| < 0.625, else computed from [`exp`].
 #[inline(always)]
 pub fn tanh(x: f32) -> f32 {
     let square = x * x;
@@ -104,8 +104,8 @@ pub fn tanh(x: f32) -> f32 {
 }
 
 /// The distribution function and the density of the standard normal, `Φ(x)` and `φ(x) = e^(−x²/2) / √(2π)`, with one
-/// exponential: `Φ(−t) = φ(t) M(t)` for `t ≥ 0`, where M is a polynomial up to 5 and constant above, where Φ is below
-/// 3e-7.
+/// exponential: `Φ(−t) = φ(t) M(t)` for `t ≥ 0`, where M is a polynomial up to t = 5 and constant above, where Φ(−t)
+/// is below 3e-7.
 ///
 /// The coefficients are a minimax fit (Lawson's iteration) of `M(t) = √(π/2) e^(t²/2) erfc(t/√2)`, with the errors
 /// weighted by φ; the error of Φ is at most 1.5e-7.

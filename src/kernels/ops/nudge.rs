@@ -11,7 +11,7 @@ use super::{
 ///
 /// `dL/df = (softmax(f · weight + bias) - [class = label]) / B · weightᵀ`.
 ///
-/// Work: as a linear layer and a cross-entropy forward, backward to their input, and 1 per value.
+/// FLOPs: as a linear layer and a cross-entropy forward, backward to their input, and 1 per value.
 ///
 /// # Shapes
 /// As `f: (B, F)`; `weight: (F, K)` ([`super::Layout::Linear`]), `bias: (K)`, B labels below K.

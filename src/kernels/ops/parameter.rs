@@ -39,7 +39,7 @@ impl<D: Backend> Parameter<D> {
         })
     }
 
-    /// A parameter from values that are already in device memory, as one row.
+    /// A one-dimensional parameter from values that are already in device memory.
     ///
     /// # Errors
     /// Any error of the device.
@@ -141,7 +141,7 @@ pub trait Module<D: Backend> {
     /// optimizers, which change the parameters; hence `&mut`.
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>));
 
-    /// Calls `visit` with every buffer, a row of values that training changes without a gradient (running statistics),
+    /// Calls `visit` with every buffer, values that training changes without a gradient (running statistics),
     /// and its dotted name. Saving and loading call this function.
     fn visit_buffers(&mut self, _path: &Path, _visit: &mut dyn FnMut(&str, &mut Buffer<D>)) {}
 }

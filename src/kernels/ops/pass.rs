@@ -33,7 +33,7 @@ pub struct Pass<D: Backend> {
     squares: Squares,
     dropout: Option<ChaCha8Rng>,
     work: Work,
-    /// The memory of every recorded result, to count what is still held.
+    /// The memory of every recorded result, to count the bytes that are still in use.
     recorded: Vec<Recorded<D>>,
     profiler: Option<Profiler>,
 }

@@ -22,7 +22,7 @@ use crate::device::{Backend, Buffer};
 #[derive(Debug)]
 pub struct PooledBuffer<D: Backend> {
     buffer: Buffer<D>,
-    /// The same values in the rounded forms that matrix products read, once they were computed.
+    /// Cache of the buffer's values, rounded to the formats that matrix products read (such as f16).
     rounded: D::Rounded,
 }
 
@@ -46,7 +46,7 @@ impl<D: Backend> PooledBuffer<D> {
         &mut self.buffer
     }
 
-    /// The same values in the rounded forms that matrix products read.
+    /// Cache of the buffer's values, rounded to the formats that matrix products read (such as f16).
     #[cfg(feature = "cuda")]
     pub(super) fn rounded(&self) -> &D::Rounded {
         &self.rounded
@@ -76,7 +76,7 @@ impl PooledBuffer<Cuda> {
         Ok(held)
     }
 
-    /// Drops the values in 32 bits, if those in 16 bits are cached.
+    /// Frees the 32-bit values if the 16-bit values are cached.
     pub(super) fn into_half(self, device: &Cuda) -> Result<Self> {
         match self.rounded.half.known(&arithmetic()?) {
             Some(half) => Self::of_half(device, half),
@@ -124,7 +124,7 @@ pub(super) fn keeps_half(channels: usize) -> Result<bool> {
     Ok(channels.is_multiple_of(8) && arithmetic()?.is_16_bit())
 }
 
-/// For later products the values in 16 bits are cached.
+/// The buffer as an operand of matrix products; its 16-bit values are cached for later products.
 #[cfg(feature = "cuda")]
 impl Factor for PooledBuffer<Cuda> {
     fn single(&self) -> (u64, usize) {
@@ -198,7 +198,7 @@ mod tests {
             (pass.held_bytes() - 64, y)
         };
         assert_eq!(held(Arithmetic::Single).0, 64);
-        // Two factors are kept in 16 bits: the first one, an input that nothing else holds, too.
+        // The inputs of both products are kept in 16 bits, also the first one, which only the pass still holds.
         assert_eq!(held(Arithmetic::Half).0, 2 * 32);
     }
 }

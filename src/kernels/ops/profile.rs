@@ -1,4 +1,4 @@
-//! Reports of a pass to its profiler, if it has one.
+//! Reports the operations of a forward or backward pass to its profiler, if it has one.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -49,7 +49,7 @@ impl OpHandle {
     }
 }
 
-/// Layer names (`down.0.res.1.conv1`) by the keys of their parameters, for [`Profiler::new`].
+/// Layer names (`down.0.res.1.conv1`) by the memory address of each parameter, for [`Profiler::new`].
 ///
 /// Valid until a parameter's memory is replaced.
 pub fn layers_by_key<D: Backend>(module: &mut dyn Module<D>) -> BTreeMap<usize, String> {

@@ -33,7 +33,7 @@ pub(super) fn with_half_scratch<R>(len: usize, work: impl FnOnce(&mut [u16]) -> 
     })
 }
 
-/// A kept vector, or a new one, of at least `len` values.
+/// Takes a vector of at least `len` values from those that this thread has kept, or allocates one.
 fn take(len: usize) -> Vec<f32> {
     let memory = KEPT.with_borrow_mut(|kept| take_best(kept, len));
     if memory.len() < len {
@@ -47,7 +47,7 @@ fn keep(memory: Vec<f32>) {
     KEPT.with_borrow_mut(|kept| kept.push(memory));
 }
 
-/// The smallest kept vector that is large enough, otherwise the largest, so that few vectors are kept.
+/// Takes the smallest kept vector of at least `len` values, else the largest one, so that few vectors are kept.
 fn take_best(kept: &mut Vec<Vec<f32>>, len: usize) -> Vec<f32> {
     let enough = kept
         .iter()

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// The vector instructions in use; part of the numeric class of a result.
+/// The vector instructions in use. Results of two levels may differ by rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VectorLevel {
     /// The compile target's baseline, without detecting CPU features.
@@ -33,7 +33,7 @@ impl fmt::Display for VectorLevel {
     }
 }
 
-/// The level in use on this machine.
+/// The vector level in use on this machine.
 pub fn vector_level() -> VectorLevel {
     level_of(arch())
 }
@@ -76,12 +76,12 @@ impl<R, F: FnOnce() -> R> WithSimd for Plain<F> {
     }
 }
 
-/// Numbers of type `f32` in a vector of the level in use.
+/// Number of `f32` values in a vector of the level in use.
 pub fn lanes() -> usize {
     simd_vectors(Lanes)[0]
 }
 
-/// Numbers of type `f64` in a vector of the level in use.
+/// Number of `f64` values in a vector of the level in use.
 pub fn wide_lanes() -> usize {
     simd_vectors(Lanes)[1]
 }

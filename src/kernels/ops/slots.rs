@@ -28,7 +28,7 @@ pub struct GradSlots<'a, D: Backend> {
 }
 
 impl<D: Backend> GradSlots<'_, D> {
-    /// The device.
+    /// The device that holds the gradients.
     pub fn device(&self) -> &D {
         self.device
     }
@@ -76,7 +76,7 @@ impl<D: Backend> GradSlots<'_, D> {
 
 #[cfg(feature = "cuda")]
 impl GradSlots<'_, Cuda> {
-    /// As [`GradSlots::entry`], for a kernel: the array, null if `var` is missing or needs no gradient.
+    /// As [`GradSlots::entry`], as arguments of a CUDA kernel: a null pointer if `var` is `None` or needs no gradient.
     pub fn target(&mut self, var: Option<&Var<Cuda>>) -> Result<(Value, Accumulate)> {
         let Some(var) = var.filter(|var| var.needs_grad()) else {
             return Ok((Value::NULL, Accumulate::Add));
@@ -95,7 +95,7 @@ pub(super) fn found<'a, D: Backend>(
         .map_err(DeviceError::from_dfdx::<D>)?)
 }
 
-/// Marks the memory of a gradient of `len` values as to be returned to the device.
+/// Notes that the memory of a gradient of `len` values must be returned to the device later.
 pub(super) fn owe<D: Backend>(owed: &PendingRecycle<D>, token: &Token<D>, len: usize) {
     if len >= D::REUSED_LEN {
         owed.borrow_mut().push(token.clone());
@@ -165,7 +165,7 @@ impl<D: Backend> Grads<D> {
         Self::new(device.clone(), inner, owed, Squares::wanted())
     }
 
-    /// Splits the gradients into the parts with which the next pass, which adds to them, starts.
+    /// Takes the gradients apart for the next pass, which adds to them.
     pub(super) fn into_parts(mut self) -> (Gradients<f32, D>, PendingRecycle<D>, Squares) {
         self.ends_step = false;
         let inner = std::mem::replace(&mut self.inner, Gradients::leaky());
@@ -196,7 +196,7 @@ impl<D: Backend> Grads<D> {
             .map_err(DeviceError::from_dfdx::<D>)?)
     }
 
-    /// The device.
+    /// The device that holds the gradients.
     pub fn device(&self) -> &D {
         &self.device
     }

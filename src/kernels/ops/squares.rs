@@ -7,8 +7,8 @@ use std::rc::Rc;
 use super::var::Token;
 use crate::device::Backend;
 
-/// Sums of squares of gradients, by the number of the gradient's token, as far as operations computed them; `None` if
-/// no sums are needed.
+/// Sums of squares of those gradients for which an operation has computed it, by the number of the gradient's token;
+/// `None` if no sums are needed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Squares(Option<Rc<RefCell<BTreeMap<u64, f64>>>>);
 

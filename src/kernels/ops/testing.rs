@@ -22,12 +22,12 @@ pub type TestDevice = dfdx::tensor::Cpu;
 #[cfg(feature = "cuda")]
 pub type TestDevice = dfdx::tensor::Cuda;
 
-/// The device, opened.
+/// Opens the device that operations are tested on.
 pub fn device() -> TestDevice {
     TestDevice::open(0).unwrap()
 }
 
-/// The content of device memory.
+/// Copies the values of a device buffer to the host.
 pub fn values(buffer: &Buffer<TestDevice>) -> Vec<f32> {
     device().download(buffer).unwrap()
 }
@@ -38,7 +38,7 @@ pub fn filled(len: usize, seed: u64) -> Vec<f32> {
     (0..len).map(|_| rng.gen_range(-1.0..1.0)).collect()
 }
 
-/// The numbers of a table that is written as text.
+/// Parses numbers that are separated by white space.
 pub fn numbers<T: FromStr<Err: Debug>>(text: &str) -> Vec<T> {
     let words = text.split_whitespace();
     words.map(|word| word.parse().expect(word)).collect()
@@ -56,7 +56,7 @@ pub fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32) {
     }
 }
 
-/// Values of `f` at leaves with the given values, without recording.
+/// Result of `f` for leaves with the given values, computed without recording a tape.
 pub fn forward<F>(leaves: &[(&[f32], Shape)], f: F) -> Vec<f32>
 where
     F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>>,
@@ -69,7 +69,7 @@ where
         .unwrap()
 }
 
-/// Values of `f` and the gradients of all leaves when the gradient of the result is `grad_output`.
+/// Result of `f`, and the gradients of all leaves if the gradient of the result is `grad_output`.
 pub fn backward<F>(
     leaves: &[(&[f32], Shape)],
     grad_output: &[f32],

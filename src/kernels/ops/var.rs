@@ -28,7 +28,7 @@ impl<D: Backend> Token<D> {
         &self.key
     }
 
-    /// A number that is unique in the process.
+    /// The token's number, unique in this process.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -60,7 +60,7 @@ impl<D: Backend> Var<D> {
         Self::from_buffer(device, device.upload(values)?, shape, false)
     }
 
-    /// A value over existing device memory, under a new key.
+    /// A variable that owns existing device memory, under a new key.
     pub fn from_buffer(
         device: &D,
         data: Buffer<D>,
@@ -77,7 +77,7 @@ impl<D: Backend> Var<D> {
         })
     }
 
-    /// A value over shared memory under a given key, for parameters.
+    /// A variable over shared memory under a given key, for parameters.
     pub(super) fn from_parts(
         data: Arc<PooledBuffer<D>>,
         token: Token<D>,
@@ -127,7 +127,7 @@ impl<D: Backend> Var<D> {
         })
     }
 
-    /// The dimensions.
+    /// The shape, outermost dimension first.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -158,7 +158,7 @@ impl<D: Backend> Var<D> {
         Ok(self.with_memory(Arc::new(PooledBuffer::new(device.uninit_buffer(0)?))))
     }
 
-    /// This variable's key with other memory.
+    /// A variable with this one's key and shape, but other memory.
     pub(super) fn with_memory(&self, data: Arc<PooledBuffer<D>>) -> Self {
         Self {
             data,

@@ -12,7 +12,8 @@ pub fn p_values_within_pairs(pairs: &[[Vec<f64>; 2]]) -> Vec<f64> {
     holm(&pairs.iter().map(test).collect::<Vec<f64>>())
 }
 
-/// Number of values per cell that [`p_values_within_pairs`] needs before it can tell the best from each of `others` cells at 5 %.
+/// Number of values per cell that [`p_values_within_pairs`] needs before the best cell can differ significantly (at
+/// 5 %) from each of `others` cells.
 pub fn runs_to_choose(others: usize) -> usize {
     let alpha = ALPHA / others.max(1) as f64;
     fewest(|n| smallest_mann_whitney(n, n) <= alpha)

@@ -87,10 +87,10 @@ impl Comparison {
     }
 }
 
-/// Position of the axis called `name`.
+/// Index in `axes` of the axis called `name`.
 ///
 /// # Errors
-/// There is no such axis; names the most similar one.
+/// There is no such axis; the message names the most similar one.
 pub fn axis_place(axes: &[AxisInfo], name: &str) -> Result<usize, Failure> {
     let found = axes.iter().position(|axis| axis.is_called(name));
     // Report pages name an axis by the last part of its path; accept that name if only one axis has it.

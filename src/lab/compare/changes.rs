@@ -53,7 +53,7 @@ pub fn setting_changes(
     changes
 }
 
-/// A change of the cell hash that no changed setting explains; `None` if there is none.
+/// A change of the data or of the cell hash that no changed setting in `known` explains; `None` if there is none.
 fn hidden(before: &Cell<'_>, after: &Cell<'_>, known: &[SpecChange]) -> Option<SpecChange> {
     let is_changed = |section| known.iter().any(|change| is_within(&change.path, section));
     let has_hashed = known.iter().any(|change| is_hashed(&change.path));
@@ -103,14 +103,14 @@ fn texts((plan, cell): (&PlanFile, &CellInfo)) -> BTreeMap<String, String> {
     texts.collect()
 }
 
-/// A setting as a manifest would contain it, a string without quotes.
+/// A setting as text, as a TOML manifest would contain it; a string is without quotes.
 pub fn setting_text(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| toml_text(value), str::to_owned)
 }
 
-/// Every setting of a table at `path` that is set, by its dotted path; those of a table inside it too.
+/// Adds to `found` every setting in `value`, by its dotted path, which begins with `path`; recurses into tables.
 pub fn leaves<'v>(path: &str, value: &'v Value, found: &mut BTreeMap<String, &'v Value>) {
     match value {
         Value::Null => {}

@@ -11,7 +11,7 @@ use crate::results::{names_below, nearest_or_all};
 
 use super::source::{Experiment, Place, Source};
 
-/// The error for a text `given` that names neither results on disk nor a commit that git can read.
+/// The error if `given`, an argument of the user, names neither results on disk nor a commit that git can read.
 fn failure(given: &str, error: GitError) -> Failure {
     let results = || names_below(&results_root(Path::new("manifest.toml")));
     let of_results = || nearest_or_all(given, &results(), "there are results of");
@@ -19,7 +19,7 @@ fn failure(given: &str, error: GitError) -> Failure {
         GitError::UnknownReference { advice, .. } => {
             let title = format!("`{given}` is neither a results folder nor a git ref");
             let mut failure = Failure::plain(title, advice);
-            // If one of the two lists has a similar name, that name alone is suggested: it helps more than both lists.
+            // If results or git refs have a similar name, only that name is suggested, and not all names.
             let is_near = |help: &String| help.starts_with("did you mean");
             if let (Some(first), Some(found)) = (failure.diagnostics.first_mut(), of_results()) {
                 if is_near(&found) {

@@ -31,7 +31,7 @@ pub struct Comparison {
     pub matrix: Option<MatrixJudgement>,
     /// One test over all cells for each cost that was measured in some cell.
     pub costs: Vec<CostOverCells>,
-    /// Runs per side that a matrix of this size and design needs before the verdict on a single cell can be an effect.
+    /// Runs per side that this number of cells and design needs before one cell can get the verdict faster or slower.
     pub needed_runs: usize,
     /// Cells that exist only in `after`.
     #[serde(serialize_with = "identified")]
@@ -92,15 +92,15 @@ pub struct Side {
     /// The side's results; when comparing along an axis, both sides contain the whole result.
     #[serde(flatten, serialize_with = "titled")]
     pub set: ResultSet,
-    /// A/A results (a build compared with itself): `noise.csv` beside the results.
+    /// Results of comparing a build with itself (A/A), from `noise.csv` beside the results.
     #[serde(skip)]
     pub noise: Vec<NoiseRow>,
     /// Results of the searches that `[report] searches` of the side's manifest names, in that order; searches without
     /// results are left out.
     #[serde(skip)]
     pub searches: Vec<ResultSet>,
-    /// Sessions in which `ab` ended a cell's pairs at the first significant verdict; read from `sessions.json` beside
-    /// the folder.
+    /// Sessions in which `ab` stopped running pairs of a cell at its first significant verdict; read from
+    /// `sessions.json` beside the folder.
     #[serde(skip)]
     pub until_sure: BTreeSet<String>,
 }
@@ -119,7 +119,7 @@ fn titled<S: Serializer>(set: &ResultSet, serializer: S) -> Result<S::Ok, S::Err
 pub enum Origin {
     /// A results folder, as given by the user.
     Folder {
-        /// The folder.
+        /// Path of the folder.
         path: String,
     },
     /// A commit.
@@ -129,11 +129,11 @@ pub enum Origin {
         /// The commit's full hash.
         commit: String,
     },
-    /// A value of an axis.
+    /// The cells of one result that have this value on an axis.
     Value {
         /// Name of the axis.
         axis: String,
-        /// The value.
+        /// The value on that axis.
         value: String,
     },
 }
@@ -160,7 +160,7 @@ impl EnvironmentChange {
 pub struct FieldChange {
     /// Name of the field (`cpu_model`).
     pub field: String,
-    /// Consequence of a difference.
+    /// Consequence of a difference in this field for the comparison of times.
     pub class: FieldClass,
     /// Values of the side before, each once.
     pub before: Vec<String>,
@@ -168,7 +168,7 @@ pub struct FieldChange {
     pub after: Vec<String>,
 }
 
-/// Consequence of a difference in a field of an environment.
+/// Consequence of a difference in an environment field for the comparison of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FieldClass {
@@ -204,13 +204,13 @@ pub struct CellPair {
     pub after: String,
     /// Label that distinguishes the pair from others: values of the axes that vary among them.
     pub label: String,
-    /// Criterion by which the two were matched.
+    /// Criterion by which the two cells were matched.
     pub matched: MatchedBy,
     /// All differences between the two specifications, sorted by path.
     pub changes: Vec<SpecChange>,
-    /// Whether a ratio of their times is a speed-up.
+    /// Whether both cells do the same work, so that the ratio of their times is a speed-up.
     pub work: Work,
-    /// Facts that differ, by seed and column; empty if all agree.
+    /// Facts (reproducible results, such as losses) that differ, by seed and column; empty if all agree.
     pub facts: Vec<FactChange>,
     /// Number of compared rows of `runs.csv` (seeds that finished on both sides).
     pub compared_rows: usize,
@@ -306,7 +306,7 @@ pub enum Work {
     Different(Vec<String>),
 }
 
-/// A fact that differs.
+/// A fact (a result that reruns reproduce exactly, such as a loss) that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FactChange {
     /// Seed of the compared runs.
@@ -335,17 +335,17 @@ pub enum Counts {
     Compared,
     /// One side has no counts, or neither has; contains whether the counts are missing before, after.
     Missing(bool, bool),
-    /// The counts were not compared: they are of two numeric classes, or a side's cells were measured by different
-    /// code.
+    /// The counts were not compared: the cells ran on different devices or vector instructions, or were measured by
+    /// different code than most cells of their side.
     Elsewhere,
 }
 
 /// An operation of a layer whose counts in one step differ; all are 0 where a side does not call it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorkChange {
-    /// The counts before.
+    /// Counts on the side before.
     pub before: OpWork,
-    /// The counts after.
+    /// Counts on the side after.
     pub after: OpWork,
 }
 
@@ -360,7 +360,7 @@ pub struct QualityChange {
     pub medians: (f64, f64),
     /// Number of seeds that both sides have.
     pub pairs: usize,
-    /// The verdict.
+    /// Whether the metric is better, worse or equal on the side after.
     pub verdict: QualityVerdict,
     /// Two-sided p-value of the paired sign-flip test over seeds; `None` if no test was made.
     pub p: Option<f64>,

@@ -1,10 +1,10 @@
-//! [`Cost`]: what a run costs beside its time.
+//! [`Cost`]: a resource that a run uses besides wall time.
 
 use serde::Serialize;
 
 use super::{Judgement, MatrixJudgement, Verdict};
 
-/// What a run costs beside its time.
+/// A resource that a run uses besides wall time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
@@ -12,7 +12,7 @@ pub enum Cost {
     CpuTime,
     /// Highest resident memory in training or validation, in bytes.
     Memory,
-    /// Highest GPU memory in training or validation, by our allocator, in bytes.
+    /// Highest GPU memory in training or validation, as counted by Fieldtrial's allocator, in bytes.
     GpuMemory,
     /// Energy of the GPU's board in training, in joules.
     Energy,
@@ -41,16 +41,16 @@ impl Cost {
 /// A cost of a pair of cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostChange {
-    /// The cost.
+    /// The kind of cost: CPU time, memory or energy.
     pub cost: Cost,
     /// Medians over the counted runs, before and after; `None` if the side did not measure the cost.
     pub medians: (Option<f64>, Option<f64>),
-    /// The verdict. Its `p_holm` is corrected over the cells in which this cost was measured and the test of all of them together.
+    /// The verdict. Its `p_holm` is corrected over the tests of all cells with this cost and the test of them together.
     pub judgement: Judgement,
 }
 
 impl CostChange {
-    /// Whether the verdict is that the cost is higher or lower after the change.
+    /// Whether the verdict is that the cost is higher or lower on the side after.
     pub fn is_effect(&self) -> bool {
         matches!(self.judgement.verdict, Verdict::Less | Verdict::More)
     }
@@ -59,11 +59,11 @@ impl CostChange {
 /// A cost over all cells that have it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostOverCells {
-    /// The cost.
+    /// The kind of cost: CPU time, memory or energy.
     pub cost: Cost,
     /// The test of all cells together; `None` with fewer than two cells, or if `ab` stopped the pairs as soon as the
     /// verdict on the time was significant.
     pub matrix: Option<MatrixJudgement>,
-    /// Runs per side needed before the verdict on a single cell can be an effect.
+    /// Runs per side needed before one cell can get the verdict less or more.
     pub needed_runs: usize,
 }

@@ -68,7 +68,7 @@ impl Cost {
         })
     }
 
-    /// The logarithm of the largest ratio of medians that equal runs of two builds can have.
+    /// The logarithm of the largest ratio of medians that two builds can have without a real difference.
     fn offset(self, runs: &Samples) -> f64 {
         let smaller = [&runs.before, &runs.after].map(|side| median(side));
         let smaller = smaller.into_iter().flatten().reduce(f64::min);

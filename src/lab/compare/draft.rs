@@ -1,4 +1,4 @@
-//! Pairs of cells before their verdict: reasons why their times cannot be compared, and the call that judges all of them.
+//! Matched cells before their verdict: reasons why their times cannot be compared, and the computation of all verdicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +67,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The pair with its verdicts.
+    /// Adds the verdicts to the pair.
     pub(super) fn finished(
         self,
         judgement: Judgement,
@@ -118,7 +118,7 @@ pub(super) struct Question<'a> {
     pub(super) is_along: bool,
     /// Whether the compared axis is declared as the treatment.
     pub(super) is_treatment: bool,
-    /// Sessions in which `ab` stopped a cell's pairs as soon as its verdict was significant.
+    /// Sessions in which `ab` stopped running pairs of a cell as soon as its verdict was significant.
     pub(super) until_sure: &'a BTreeSet<String>,
 }
 
@@ -152,8 +152,8 @@ impl Question<'_> {
     }
 }
 
-/// All reasons why the times cannot be compared; `fields` are the must-match fields that differ. That a cell was not
-/// measured, or that both sides have the same runs, is then the only reason.
+/// All reasons why the times cannot be compared; `fields` are the must-match fields that differ. If a cell was not
+/// measured, or both sides have the same runs, only that reason is returned.
 fn not_comparable_reasons(
     before: &Cell<'_>,
     after: &Cell<'_>,
@@ -213,7 +213,7 @@ fn threads(runs: &[&BlockRow]) -> String {
     texts.join(", ")
 }
 
-/// Computes the verdicts on the times of all pairs and of the whole matrix.
+/// Computes the verdict on the times of each pair of cells, and on all cells together.
 ///
 /// Noise floors are used only for cells with equal environments before and after, since A/A runs never span two
 /// environments.

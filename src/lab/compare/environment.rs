@@ -31,8 +31,8 @@ pub(super) fn differences(before: &[&Cell<'_>], after: &[&Cell<'_>]) -> Vec<Fiel
     between(&old, &new).into_iter().chain(code).collect()
 }
 
-/// Names of the must-match fields that differ between the environments of two cells; `env_id` if a file does not describe an
-/// environment.
+/// Names of the must-match fields that differ between the environments of two cells; `env_id` if `env.toml` lacks one
+/// of the environments.
 pub(super) fn differing_fields(before: &Cell<'_>, after: &Cell<'_>) -> Vec<String> {
     let (old, new) = (environments(&[before]), environments(&[after]));
     if old.is_empty() || new.is_empty() || old.keys().eq(new.keys()) {
@@ -47,7 +47,7 @@ pub(super) fn differing_fields(before: &Cell<'_>, after: &Cell<'_>) -> Vec<Strin
     names
 }
 
-/// The environments of measured cells by `env_id`; `None` if the file does not describe one.
+/// The environments of measured cells by `env_id`; `None` if `env.toml` lacks it.
 type Environments<'a> = BTreeMap<&'a str, Option<&'a Environment>>;
 
 fn environments<'a>(cells: &[&'a Cell<'_>]) -> Environments<'a> {

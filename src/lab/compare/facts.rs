@@ -1,4 +1,4 @@
-//! Compares the facts of two cells row by row: exactly, or within a tolerance.
+//! Compares the facts (reproducible results, such as losses) of two cells row by row: exactly, or within a tolerance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ const COUNTS: [&str; 6] = [
     "epochs",
 ];
 
-/// Initial losses: facts, but no measure of the trained model's quality.
+/// Columns of initial losses, which say nothing about the quality of the trained model.
 const BEGINNINGS: [&str; 3] = ["first_loss", "first_steps_loss", "eval_loss_before"];
 
 const CHECKSUM: &str = "weight_checksum";
@@ -74,7 +74,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The columns that both results have, with the texts of two rows; `None` if a row has no facts.
+    /// For each column that both results have: its name, and its texts before and after. `None` if a row has no facts.
     fn texts(&self, before: &RunRow, after: &RunRow) -> Option<Vec<(String, String, String)>> {
         let old = fact_texts(before.facts.as_ref()?);
         let new = fact_texts(after.facts.as_ref()?);

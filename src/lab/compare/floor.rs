@@ -8,19 +8,19 @@ use crate::results::{NoiseRow, by_key};
 
 use super::statistics::student_quantile;
 
-/// Number of sessions from which on the difference between sessions is estimated.
+/// Smallest number of sessions from which the difference between sessions is estimated.
 pub const SESSIONS: usize = 3;
-/// Probability that two sessions differ by more than the bound in the part shared by all cells.
+/// Probability that the difference of two sessions that all cells share exceeds its bound.
 const SHARED_ALPHA: f64 = 0.04;
-/// Probability that any cell differs by more than the bound in its own part.
+/// Probability that the difference of two sessions in a single cell exceeds its bound, for any cell.
 const OWN_ALPHA: f64 = 0.01;
 
 /// Noise floor of a cell, as relative differences (0.02 is 2 %).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Floor {
-    /// Within one session; `None` if it was not measured.
+    /// Relative difference that noise causes within one session; `None` if it was not measured.
     pub within: Option<f64>,
-    /// Between two sessions; `None` with fewer than three sessions.
+    /// Relative difference that noise causes between two sessions; `None` with fewer than three sessions.
     pub between: Option<f64>,
     /// Number of A/A sessions of the cell.
     pub sessions: usize,
@@ -86,7 +86,7 @@ struct Sessions<'a> {
 }
 
 impl<'a> Sessions<'a> {
-    /// `None` if no cell was measured in enough sessions.
+    /// Splits the logarithms into session shifts and residuals; `None` if no cell was measured in enough sessions.
     fn new(cells: &BTreeMap<&'a str, Vec<&'a NoiseRow>>) -> Option<Self> {
         let mut centred: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
         for (key, rows) in cells {

@@ -30,7 +30,7 @@ pub fn batch_sizes() -> Comparison {
     compared.expect("an axis with these values")
 }
 
-/// The comparison of [`branches`], but measured on two machines. `asked`: times are compared nevertheless.
+/// The comparison of [`branches`], but measured on two machines. If `asked`, times are compared nevertheless.
 pub fn across(asked: bool) -> Comparison {
     let mut after = branch();
     if let Some((_, mut environment)) = after.set.environments.pop_first() {
@@ -190,7 +190,7 @@ fn change_facts(set: &mut ResultSet, key: &str) {
     }
 }
 
-/// Adds a call to the convolution of a cell.
+/// Doubles the calls and FLOPs of the convolution of a cell, as if a second call were added.
 fn add_product(set: &mut ResultSet, key: &str) {
     let is_one = |record: &&mut WorkRecord| record.key == key && record.row.op == "conv2d";
     for WorkRecord { row, .. } in set.work.iter_mut().filter(is_one) {

@@ -1,4 +1,4 @@
-//! [`Judgement`]: the verdict on the times of a cell, and [`MatrixJudgement`]: that on the whole matrix.
+//! [`Judgement`]: the verdict on the times of a cell, and [`MatrixJudgement`]: that on all cells together.
 
 use serde::Serialize;
 
@@ -9,18 +9,18 @@ use super::UnclearReason;
 /// A ratio of medians, `after / before`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
-    /// The ratio.
+    /// Median after divided by median before.
     pub value: f64,
-    /// Lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
-    /// Kind of the interval.
+    /// Kind of the interval: bootstrap, anytime-valid, range of the runs, or a single run.
     pub kind: IntervalKind,
 }
 
 impl Ratio {
-    /// Ends of the interval; `None` for the value of one run.
+    /// Lower and upper end of the interval; `None` if the ratio is of a single run.
     pub fn ends(&self) -> Option<(f64, f64)> {
         (self.kind != IntervalKind::Single).then_some((self.low, self.high))
     }
@@ -32,7 +32,7 @@ impl Ratio {
 pub enum Design {
     /// In one session, in pairs of equal seed and block: drift affects both sides alike.
     Interleaved,
-    /// As `Interleaved`, in an order decided by a coin; the pairs of a cell stop as soon as its verdict is significant.
+    /// As `Interleaved`, in random order within pairs; no further pairs of a cell run once its verdict is significant.
     UntilSure,
     /// In different sessions: differences between sessions look like an effect.
     Sessions,
@@ -41,11 +41,11 @@ pub enum Design {
 /// Verdict on a cell's time per sample, or on a cost of its runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
-    /// The verdict.
+    /// The verdict: faster, slower, the same, unclear …
     pub verdict: Verdict,
-    /// Ratio of medians, `after / before`; `None` if it may not be computed.
+    /// Ratio of medians, `after / before`; `None` without comparable runs on both sides.
     pub ratio: Option<Ratio>,
-    /// Design of the measurement.
+    /// How the runs of both sides are arranged in time.
     pub design: Design,
     /// Number of counted runs, before and after; for pairs both are the number of pairs.
     pub runs: (usize, usize),
@@ -53,7 +53,7 @@ pub struct Judgement {
     pub test: Option<Test>,
     /// Two-sided p-value of the cell's own test.
     pub p: Option<f64>,
-    /// The p-value after Holm's correction over all cells and the matrix.
+    /// The p-value after Holm's correction over the tests of all cells and the test of all cells together.
     pub p_holm: Option<f64>,
     /// Smallest relative effect (0.03 is 3 %) that this number of runs with this spread would have detected with 80 % power.
     pub detectable: Option<f64>,
@@ -61,13 +61,13 @@ pub struct Judgement {
     pub threshold: Threshold,
 }
 
-/// A test of a cell's runs.
+/// The statistical test that gave the p-value of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
     /// Mann–Whitney: ranks of all runs, exact without ties.
     MannWhitney,
-    /// Signed ranks of the pairs' differences, over all sign patterns.
+    /// Paired sign-flip test: signed ranks of the pairs' differences, over all sign patterns.
     SignFlip,
     /// Bets on the signs of the pairs' differences, valid at every look, after any number of pairs (an anytime-valid
     /// test).
@@ -77,7 +77,7 @@ pub enum Test {
 /// Effect size that must be exceeded to matter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Threshold {
-    /// Relative (0.02 is 2 %).
+    /// Relative effect (0.02 is 2 %).
     pub value: f64,
     /// Origin of the threshold.
     pub source: ThresholdSource,
@@ -87,7 +87,7 @@ pub struct Threshold {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThresholdSource {
-    /// `[compare] threshold`.
+    /// Set by the manifest, in `[compare] threshold`.
     Manifest,
     /// The noise floor of A/A runs on this machine, within one session.
     MeasuredWithin,
@@ -109,7 +109,7 @@ pub enum Verdict {
     Less,
     /// The cost is higher after the change (of a time: [`Self::Slower`]).
     More,
-    /// No effect as large as `detectable`: the interval lies within the threshold, or within the detectable effect if that
+    /// No relevant effect: the interval lies within the threshold, or within the detectable effect if that
     /// is at most 10 %.
     Same,
     /// Fewer runs than any test needs; contains the number needed per side.
@@ -163,19 +163,19 @@ fn sides(before: bool, after: bool) -> &'static str {
 /// The result of one test over all cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MatrixJudgement {
-    /// Number of cells.
+    /// Number of cells in the test.
     pub cells: usize,
     /// Geometric mean of the cells' ratios, `after / before`, with its interval.
     pub ratio: Ratio,
     /// Two-sided p-value, by permutation of labels within each cell (within each pair when interleaved).
     pub p: f64,
-    /// P-value after Holm's correction over all cells that could be tested and the matrix.
+    /// `p` after Holm's correction over this test and the tests of single cells.
     pub p_holm: f64,
     /// Number of permutations evaluated, and whether these are all possible ones.
     pub permutations: (u64, bool),
     /// Smallest relative change of the mean that these runs would have detected with 80 % power; `None` below 6 runs.
     pub detectable: Option<f64>,
-    /// The verdict on the whole matrix.
+    /// The verdict on all cells together.
     pub verdict: Verdict,
     /// Change of the mean that must be exceeded to matter.
     pub threshold: Threshold,
@@ -187,11 +187,11 @@ pub struct MatrixJudgement {
 pub enum QualityVerdict {
     /// Equal in every seed, or within the tolerance.
     Equal,
-    /// Better, tested over seeds.
+    /// Significantly better on the side after, tested over seeds.
     Better,
-    /// Worse, tested over seeds.
+    /// Significantly worse on the side after, tested over seeds.
     Worse,
-    /// Values differ, but the test shows no direction.
+    /// Values differ, but the test is not significant.
     NotTold,
     /// Values differ, but there are too few seeds for a test; contains the number needed.
     TooFewSeeds(usize),

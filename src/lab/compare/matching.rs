@@ -76,7 +76,7 @@ impl Matching {
     }
 }
 
-/// What identifies a cell in one step of matching: names and values. Cells whose identity is equal and unique on both
+/// Names and values that identify a cell in one step of matching. Cells whose identity is equal and unique on both
 /// sides are paired.
 type Identity<'a> = BTreeMap<&'a str, &'a str>;
 
@@ -126,7 +126,7 @@ impl<'a> Open<'a> {
             if group.iter().any(Vec::is_empty) {
                 continue;
             }
-            // Each cell is listed once.
+            // A cell of the side before is listed in at most one ambiguity.
             before.retain(|place| !group[0].contains(place));
             let keys = |side: usize| -> Vec<String> {
                 let cells = &self.plans[side].cells;
@@ -182,7 +182,7 @@ pub(super) fn axis_changes(before: &PlanFile, after: &PlanFile) -> Vec<AxisChang
     after.axes.iter().filter_map(of_after).chain(gone).collect()
 }
 
-/// The change of an axis; `None` without one.
+/// The change of an axis; `None` if both plans have it with the same values.
 fn change(before: Option<&AxisInfo>, after: Option<&AxisInfo>) -> Option<AxisChange> {
     let only = |one: Option<&AxisInfo>, other: Option<&AxisInfo>| -> Vec<String> {
         let values = |axis: Option<&AxisInfo>| axis.map(|axis| axis.values.clone());

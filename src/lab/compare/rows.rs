@@ -71,7 +71,7 @@ fn of_matrix(matrix: &MatrixJudgement, kind: &str, figure: &str) -> ComparisonRo
     with_verdict(row, matrix.threshold, &matrix.verdict)
 }
 
-/// A time or a cost with its verdict.
+/// Fills `row` with the medians, test and verdict of a time or a cost.
 fn of_judgement(
     row: ComparisonRow,
     medians: (Option<f64>, Option<f64>),
@@ -94,7 +94,7 @@ fn of_judgement(
     with_verdict(row, judgement.threshold, &judgement.verdict)
 }
 
-/// Timings of steps that differ in size are divided by their samples.
+/// The row of a timing. Its name ends in `_per_sample` if step times were divided by samples.
 fn of_timing(pair: &CellPair, timing: &TimingChange) -> ComparisonRow {
     let mut figure = timing.column.clone();
     if timing.is_per_sample {
@@ -200,7 +200,7 @@ fn with_verdict(row: ComparisonRow, threshold: Threshold, verdict: &Verdict) -> 
     }
 }
 
-/// Name of a variant, as in `comparison.json`; empty for `None`.
+/// Name of an enum variant, as in `comparison.json`; empty for `None`.
 fn word(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,

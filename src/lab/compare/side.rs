@@ -69,7 +69,7 @@ impl Source {
             let names = source.iter().map(|one| one.name.clone());
             names.filter(|name| !is_of(other, name)).collect()
         };
-        // With a single experiment on one side, others of the other side are not reported.
+        // If one side is a single experiment, unmatched experiments of the other side are not reported.
         if !after.is_one {
             common.only_before = only(both.0, both.1);
         }
@@ -167,13 +167,13 @@ fn searches_in_commit(reference: &str, folder: &str, set: &ResultSet) -> Vec<Res
     named_searches(set).filter_map(of_name).collect()
 }
 
-/// `[report] searches`, without names that lead out of the folder of results.
+/// The names in `[report] searches`, without those that lead out of the folder of results.
 fn named_searches(set: &ResultSet) -> impl Iterator<Item = String> {
     let names: Vec<String> = set.plan.reported("searches");
     names.into_iter().filter(|name| is_results_name(name))
 }
 
-/// All data of a side from a results folder.
+/// Reads all results and the A/A rows (`noise.csv`) of a results folder.
 fn whole(folder: &Path) -> Result<(ResultSet, Vec<NoiseRow>), ResultsError> {
     // The two sides of `ab` share the `noise.csv` in the folder of their experiment.
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());

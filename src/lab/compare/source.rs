@@ -1,4 +1,4 @@
-//! [`Source`]: what a side of a comparison can be taken from.
+//! [`Source`]: one or several experiments, whose results can be a side of a comparison.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub struct Source {
     pub is_one: bool,
 }
 
-/// An experiment of a [`Source`], not read yet.
+/// An experiment of a [`Source`], whose results have not been read yet.
 #[derive(Debug, Clone)]
 pub struct Experiment {
     /// Name of the experiment's folder.

@@ -144,7 +144,7 @@ fn over_cells() -> CostOverCells {
     }
 }
 
-/// A change of work: a second product in a layer.
+/// A change of the counted work: a layer computes a second matrix product.
 fn product() -> WorkChange {
     let before = OpWork {
         layer: "layers.3".into(),
@@ -179,7 +179,7 @@ pub fn ratio(value: f64) -> Ratio {
     }
 }
 
-/// A fact that differs.
+/// A fact (such as a loss) that differs between the sides.
 pub fn fact(column: &str, direction: Direction, before: &str, after: &str) -> FactChange {
     let numbers: Option<(f64, f64)> = before.parse().ok().zip(after.parse().ok());
     FactChange {

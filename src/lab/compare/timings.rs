@@ -84,7 +84,7 @@ pub fn ratio_of_cells(
     ratio(&after.info.key, VERDICT_STREAM, &old, &new, runs.design)
 }
 
-/// The ratio of every timing that all runs of both cells have.
+/// The ratio of every timing (column of `timings.csv`) that all runs of both cells have.
 ///
 /// Step times are divided by the samples per step if these differ between the cells. A timing with a value that is not
 /// positive has no ratio and is left out.

@@ -9,7 +9,7 @@ pub enum UnclearReason {
     /// No significant effect, and the interval is too wide for "same".
     #[error("no effect is shown, and the interval is too wide for “same”")]
     WideInterval,
-    /// The pairs would have stopped at a significant verdict, but reached their largest number first.
+    /// The largest number of pairs was run without reaching a significant verdict.
     #[error("the pairs ended before an effect or its absence was sure")]
     NotSure,
     /// No significant effect, and fewer runs than an interval needs, so "same" is not shown either.

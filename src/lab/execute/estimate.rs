@@ -10,7 +10,7 @@ use crate::results::store::{RunConditions, Store, StoredRun};
 
 use super::Decision;
 
-/// An expected total time. It is an estimate: these runs have not been measured.
+/// The total time of runs that have not been executed yet, estimated from earlier runs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Estimate {
     /// Seconds of all runs that can be estimated, executed one after the other.
@@ -25,7 +25,7 @@ pub struct Estimate {
     pub is_upper_bound: bool,
 }
 
-/// What an expected time is based on: always complete runs on this machine, from process start to end.
+/// The earlier runs that an expected time is based on, all complete and on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basis {
     /// Earlier runs of the cell.
@@ -39,7 +39,7 @@ pub enum Basis {
 /// The expected time of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expected {
-    /// Seconds.
+    /// Expected wall seconds of the run, from process start to end.
     pub seconds: f64,
     /// What the estimate is based on.
     pub basis: Basis,
@@ -62,7 +62,7 @@ pub struct Estimator<'a> {
     store: &'a Store,
     conditions: &'a RunConditions,
     own: Costs,
-    /// Costs in neighbouring stores, read when this store has too few runs.
+    /// Run durations in the stores of neighbouring results folders, read when this store has no similar run.
     others: OnceCell<Costs>,
 }
 
@@ -164,7 +164,7 @@ impl Cost {
         })
     }
 
-    /// Distance (sum of log ratios) from the wanted numbers of samples.
+    /// Distance (sum of absolute log ratios) of this run's samples, and samples per step, from the given ones.
     fn distance(&self, samples: f64, step_samples: f64) -> f64 {
         let ratio = |a: f64, b: f64| ((1.0 + a) / (1.0 + b)).ln().abs();
         ratio(self.samples, samples) + ratio(self.step_samples, step_samples)

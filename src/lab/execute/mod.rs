@@ -29,7 +29,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::event::{Event, Job, Pruned, RunOutcome};
 
-/// A run's share of the machine.
+/// The threads and CPU cores that a run may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// Threads that the run may compute with.

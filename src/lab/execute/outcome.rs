@@ -14,13 +14,13 @@ pub(super) enum EndedByParent {
     Timeout(Duration),
     /// The worker sent nothing for `limits.silence`.
     Silence(Duration),
-    /// Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
-    /// The worker violated the protocol; a description.
+    /// The worker violated the protocol; contains a description of the violation.
     Protocol(String),
 }
 
-/// What decides the status of a run.
+/// Everything known about how a run ended, which decides its status.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) by_parent: Option<EndedByParent>,
@@ -36,7 +36,7 @@ pub(super) struct Evidence {
     pub(super) machine_bytes: Option<u64>,
 }
 
-/// A run killed by SIGKILL above this fraction of its memory ran out of memory.
+/// A run killed by SIGKILL above this fraction of its limit, or of the machine's memory, ran out of memory.
 const NEAR_LIMIT: f64 = 0.9;
 
 const SIGKILL: i32 = 9;

@@ -48,7 +48,7 @@ impl Replies {
     }
 }
 
-/// Writes the order of the job to the worker's stdin.
+/// Writes the instructions for the job (cell, seed, block, files) to the worker's stdin.
 pub(super) fn feed(
     child: &mut Child,
     job: &Job,

@@ -22,15 +22,15 @@ struct Repeated {
     /// Number of repeats that every cell gets.
     least: usize,
     until: UntilSpec,
-    /// Rows of the baseline cells of this one: all of them are repeated together, since only runs of the same block are
-    /// compared.
+    /// Rows of the cells that this one is compared with (its baseline cells, or the cells whose baseline it is): they
+    /// are repeated together, since only runs of the same block are compared.
     compared: Vec<usize>,
     /// Block of each run that has ended, and its milliseconds per sample; `None` if the run has no time.
     runs: Vec<(usize, Option<f64>)>,
 }
 
 impl UntilPrecise {
-    /// A value without times, for those of `cells` that have `measure.until`. Each cell comes with its row in the plan.
+    /// Starts without times, for those of `cells` that have `measure.until`. Each cell comes with its row in the plan.
     pub fn of<'a>(plan: &Plan, cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>) -> Self {
         let repeated = |(row, cell): (usize, &'a PlannedCell)| {
             let until = cell.spec.measure.until?;
@@ -70,14 +70,14 @@ impl UntilPrecise {
     /// Adds a run that has ended.
     pub fn add(&mut self, id: RunId, spec: &CellSpec, status: Status, times: Option<&RunTimes>) {
         if let Some(cell) = self.cells.get_mut(&id.cell) {
-            // Only runs that the intervals of the results use too.
+            // Only finished and measured runs, from which the intervals in the results are computed too.
             let times = times.filter(|times| status == Status::Done && times.are_measured());
             let time = times.and_then(|times| run_sample_ms(spec, times));
             cell.runs.push((id.block, time));
         }
     }
 
-    /// Whether a run is needed after the runs of the blocks before it.
+    /// Whether run `id` is still needed, given the times of the blocks before its own.
     pub fn needs(&self, id: RunId) -> bool {
         self.cells.get(&id.cell).is_none_or(|cell| {
             let mut others = cell.compared.iter().filter_map(|row| self.cells.get(row));

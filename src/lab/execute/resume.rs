@@ -10,7 +10,7 @@ use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, code_parts
 
 use super::UntilPrecise;
 
-/// The user's options beside the plan.
+/// Options of the user that decide which stored runs are used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -28,7 +28,7 @@ pub struct ResumeOptions {
     pub without_checkpoints: bool,
 }
 
-/// Decision about one run.
+/// Whether a run is executed, taken from the store, or left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// A stored run with this status is used.
@@ -44,7 +44,7 @@ pub enum Decision {
 pub enum Why {
     /// No similar run was ever finished.
     New,
-    /// `--fresh`.
+    /// All runs are repeated (`--fresh`).
     Fresh,
     /// `--retry`: the stored run ended with this status.
     Retry(Status),
@@ -54,9 +54,9 @@ pub enum Why {
     Code(Vec<String>),
     /// The stored run ended with this status under other `[limits]` than today's.
     Limits(Status),
-    /// The stored facts belong to another numeric class.
+    /// The stored results were computed with another device or other vector instructions (numeric class), named here.
     NumericClass(String),
-    /// The stored facts are still valid, but the times were measured under other conditions.
+    /// The stored results are still valid, but the times were measured under these other conditions (such as threads).
     Times(Vec<&'static str>),
     /// The stored run is valid, but was not profiled, and `measure.ops` requests a profile.
     Profile,
@@ -128,7 +128,7 @@ pub fn decide<'a>(
     decisions
 }
 
-/// The stored runs whose facts count for these keys and, unless `any_conditions` is set, whose conditions fit too.
+/// The stored runs whose results are valid for `keys` and, unless `any_conditions` is set, whose conditions fit too.
 fn serving<'a>(
     store: &'a Store,
     keys: &'a RunKeys,

@@ -8,7 +8,7 @@ use crate::event::{Event, Job, Pruned, RunId, RunOutcome, Status};
 
 use super::{Launch, Share};
 
-/// A launcher that starts no process.
+/// A launcher that replays given events and outcomes and starts no process.
 #[derive(Default)]
 pub struct Scripted {
     runs: HashMap<RunId, (Vec<Event>, RunOutcome)>,
@@ -31,7 +31,7 @@ impl Scripted {
         self
     }
 
-    /// Sets the events and the outcome of all other runs.
+    /// Sets the function that gives the events and the outcome of all other runs.
     #[must_use]
     pub fn playing(
         mut self,

@@ -7,7 +7,7 @@ use crate::event::{EpochRow, Job, KeptTrial, Pruned, RunId, RunOutcome, Status};
 
 use super::UntilPrecise;
 
-/// Supplies runs.
+/// Supplies the runs to execute, one at a time.
 pub trait Source {
     /// Number of remaining runs, as far as known.
     fn remaining(&self) -> usize;
@@ -27,7 +27,7 @@ pub trait Source {
     fn ended(&mut self, _job: &mut Job, _outcome: &RunOutcome) {}
 }
 
-/// An item of a source.
+/// The next item that a [`Source`] supplies.
 #[derive(Debug)]
 pub enum Next {
     /// A run to execute.
@@ -81,7 +81,7 @@ impl Source for Listed {
     }
 }
 
-/// Seconds of the runs of a list that have ended.
+/// Measured seconds of the ended runs of a [`Listed`] source.
 #[derive(Debug, Default)]
 struct MeasuredTimes {
     /// Seconds of ended runs, by cell and by whether the block is the first, which alone has the costly evaluation.

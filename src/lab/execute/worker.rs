@@ -23,7 +23,7 @@ use super::outcome::{EndedByParent, Evidence, judge};
 use super::pipes::{Replies, Stderr, feed, read_lines};
 use super::{Launch, Share};
 
-/// How often a silent worker is checked.
+/// Interval between checks of a worker that sends no output.
 const POLL: Duration = Duration::from_millis(50);
 
 /// First pause before checking whether a worker that closed its output has exited; each further pause is 1.5 times as long.
@@ -49,9 +49,9 @@ pub struct WorkerProgram {
     /// Memory of the machine in bytes, if known: a run that is killed (SIGKILL) when its memory
     /// is near this counts as `oom`.
     machine_bytes: Option<u64>,
-    /// Where the runs of the first block write images of costly evaluations (absolute); without it, these are skipped.
+    /// Absolute path where runs of the first block write images of costly evaluations; `None` skips these evaluations.
     pub assess_into: Option<PathBuf>,
-    /// Results folder, (absolute), in which programs of `kind = "command"` have their working files and logs.
+    /// Absolute path of the results folder, in which programs of `kind = "command"` have their working files and logs.
     pub results: Option<PathBuf>,
     /// Size in bytes below which a run writes its weights even if `train.save-to` is not set.
     pub keep_weights_below: u64,
@@ -115,7 +115,7 @@ impl WorkerProgram {
     }
 }
 
-/// The memory limit that a worker sets itself: CUDA runs have none.
+/// The memory limit in bytes that a worker sets for itself; `None` for CUDA runs.
 fn memory_limit(job: &Job) -> Option<u64> {
     let is_cpu = job.spec.train.device == DeviceKind::Cpu;
     job.spec.limits.memory.filter(|_| is_cpu)
@@ -166,12 +166,12 @@ impl Launch for WorkerProgram {
     }
 }
 
-/// What the worker has reported so far, and the deadlines that depend on it.
+/// What the worker has reported so far: events, samples, and evidence of how the run ends.
 #[derive(Default)]
 struct WorkerOutput {
     evidence: Evidence,
     has_said_hello: bool,
-    /// Whether the worker is writing its training state to a file.
+    /// Whether the worker has saved its training state, and so can save it again before it ends.
     is_saving: bool,
     epochs: Vec<EpochRow>,
     samples: Vec<Sample>,
@@ -191,9 +191,9 @@ struct Watch<'a> {
     /// Longest time without output of the worker.
     silence: Option<Duration>,
     last_heard: Instant,
-    /// Time in which the program of a command may end after a request; `None` for built-in models.
+    /// Time that the program of a command has to end after it was asked to; `None` for built-in models.
     grace: Option<Duration>,
-    /// When a worker that was asked to end its program is killed.
+    /// Time at which a worker that was asked to end its program is killed.
     kill_at: Option<Instant>,
     stop: &'a AtomicBool,
     heard: WorkerOutput,
@@ -240,7 +240,7 @@ impl Watch<'_> {
         descendants::end_group_of(self.child.id());
     }
 
-    /// Says how many warnings were not passed on.
+    /// Emits a warning that says how many warnings were not passed on.
     fn count_left_out(&self, emit: &mut dyn FnMut(Event) -> Option<Pruned>) {
         if let Some(more @ 1..) = self.heard.warnings.checked_sub(MOST_WARNINGS) {
             let message = format!("not shown: {}", count(more, "further warning"));
@@ -365,7 +365,7 @@ fn outcome(
     let (facts, times) = evidence.finished.unzip();
     let of_worker = ended.peak_rss_bytes;
     let earlier_s = times.as_ref().and_then(|times| times.resumed_after_s);
-    // For a command, the program is measured and not its worker.
+    // For `kind = "command"`, the memory of the user's program is measured, and not that of its worker.
     let is_of_command = times
         .as_ref()
         .is_some_and(RunTimes::are_reported_by_program);

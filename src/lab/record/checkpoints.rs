@@ -10,7 +10,7 @@ use super::trials::ShownCell;
 use super::view::best;
 
 impl Recorder<'_> {
-    /// Existing checkpoints, below `results`, in the order of cells and seeds.
+    /// Rows for the existing checkpoint files of the results folder `results`, in the order of cells and seeds.
     pub(super) fn checkpoints(&self, results: &Path) -> Vec<CheckpointRow> {
         let rows = self
             .shown()

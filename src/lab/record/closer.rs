@@ -26,8 +26,8 @@ impl Recorder<'_> {
         folder: &Path,
         results: &ResultSet,
     ) -> Result<(), ResultsError> {
-        // Earlier measurements, of another machine or of a store that is gone, stay as long as the cell's code hash is
-        // unchanged.
+        // Operations measured earlier, on another machine or with a deleted store, are kept as long as the code hash of
+        // the cell is unchanged.
         let known = read_ops(folder, &results.plan).unwrap_or_default();
         write_ops(folder, &results.plan, self.ops(results, &known))?;
         self.write_traces(&folder.join("trace"), results)?;
@@ -106,8 +106,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Rows of `blocks.csv` whose run has a profile, with that run. The profile may come from a different run with the
-    /// same facts than the times in the row.
+    /// Rows of `blocks.csv` whose run has a profile, with that run. Times and profile of a row may come from two runs
+    /// with the same results.
     fn profiled<'r>(
         &'r self,
         results: &'r ResultSet,

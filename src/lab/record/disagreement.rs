@@ -1,28 +1,28 @@
-//! [`Disagreement`]: two runs whose facts must be equal, but are not.
+//! [`Disagreement`]: two runs whose facts (losses, metrics, checksums) must be equal, but are not.
 
 use crate::event::RunFacts;
 use crate::plan::PlannedCell;
 use crate::results::store::{Place, Store, StoredRun};
 
-/// Two runs of one cell, seed, code and numeric class that disagree in a fact.
+/// Two runs of one cell, seed, code and numeric class (kind of CPU or GPU) with different values of a fact.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("`{key}` seed {seed}: blocks {blocks:?} disagree in `{fact}`: {values:?}")]
 pub struct Disagreement {
-    /// Readable key of the cell.
+    /// Key of the cell: its axis values as text (`model=mlp,batch-size=8`).
     pub key: String,
     /// Seed of the two runs.
     pub seed: u64,
-    /// The two blocks.
+    /// Blocks (repeats) of the two runs.
     pub blocks: [usize; 2],
-    /// Name of the fact.
+    /// Name of the differing fact, such as `val_loss`.
     pub fact: String,
-    /// The two values.
+    /// Values of the fact in the two runs, as text.
     pub values: Box<[String; 2]>,
     /// A possible cause outside Fieldtrial and what to do about it; `None` if only a bug of Fieldtrial explains it.
     pub other_cause: Option<String>,
 }
 
-/// Compares all finished blocks of a row with the first.
+/// Checks that all finished `blocks` of a cell and seed have the same facts as the first.
 pub(super) fn check_agreement(
     cell: &PlannedCell,
     blocks: &[&StoredRun],
@@ -32,7 +32,7 @@ pub(super) fn check_agreement(
     let Some(first) = finished.next() else {
         return Ok(());
     };
-    // The disagreement, with the cell's current key.
+    // Replaces the stored key by the cell's current one.
     let current = |disagreement| Disagreement {
         key: cell.spec.key.clone(),
         ..disagreement
@@ -94,7 +94,7 @@ fn other_cause(runs: [&StoredRun; 2], places: &[Place; 2]) -> Option<String> {
     ))
 }
 
-/// Facts by name.
+/// Names and values of facts, as text.
 fn fact_values(facts: &RunFacts) -> Vec<(String, String)> {
     let Ok(serde_json::Value::Object(values)) = serde_json::to_value(facts) else {
         return Vec::new();
@@ -107,7 +107,7 @@ fn fact_values(facts: &RunFacts) -> Vec<(String, String)> {
                 let metrics = metrics.into_iter();
                 list.extend(metrics.map(|(name, value)| (name, value.to_string())));
             }
-            // Lists of work and confusion rows: the text fields of a row become part of its name.
+            // Lists of rows (counted work, confusion matrix): the text fields of a row become part of its name.
             serde_json::Value::Array(rows) => list.extend(rows.into_iter().map(|row| {
                 let texts = row.as_object().into_iter().flat_map(|row| row.values());
                 let texts: Vec<&str> = texts.filter_map(|value| value.as_str()).collect();

@@ -15,7 +15,7 @@ use super::failures::keep_log;
 use super::trials::Trials;
 use super::{Disagreement, TrialRow};
 
-/// Longest time that the CSV files may lag behind the store.
+/// Interval at which the CSV files are rewritten from the store, if that does not take too long.
 const WRITE_EVERY: Duration = Duration::from_secs(10);
 
 /// The pause between two writes is at least this multiple of the last write's duration.
@@ -27,7 +27,7 @@ pub enum RecordError {
     /// Error of the store, of the results files, or of a log in `failures/`.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// Two runs that must agree do not.
+    /// Two runs that must have equal facts have different ones.
     #[error(transparent)]
     Disagreement(#[from] Disagreement),
 }
@@ -45,16 +45,16 @@ pub struct Recorder<'a> {
     /// `plan.json` without cells and columns.
     pub(super) header: PlanFile,
     environment: Environment,
-    /// The content of the files at the start.
+    /// Content of the results files when this invocation started; `None` if there were none.
     pub(super) previous: Option<ResultSet>,
     last_write: Instant,
     is_behind: bool,
-    /// Absolute folder of the manifest: paths below it are stored as written in the manifest.
+    /// Absolute folder of the manifest: paths below it are stored in `plan.json` relative to it.
     pub(super) manifest_folder: PathBuf,
     session: Session,
     /// Start time of each running run, in seconds of the session.
     starts: HashMap<RunId, f64>,
-    /// Finished trials of a search by row; a search has no other cells.
+    /// Finished trials of a search by row index; empty without a search.
     pub(super) trials: Trials,
     writing: Duration,
     /// Code hashes whose parts this invocation has stored.
@@ -62,8 +62,9 @@ pub struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// A recorder for `cells` (all cells of the manifest; none for a search, whose trials are added as they end) into
-    /// `folder`, whose files currently contain `previous`. New runs get the name `session`.
+    /// A recorder that writes the results of `cells` into `folder`. `cells` are all cells of the manifest, or none for
+    /// a search, whose trials are added as they end. `previous` is the current content of the results files; new runs
+    /// are recorded under `session`.
     #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
     pub fn new(
         folder: &'a Path,
@@ -97,7 +98,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Handles an event.
+    /// Stores the run or trial that an event reports as ended, and updates the results files if that is due.
     ///
     /// # Errors
     /// [`RecordError`]; everything stored before is unchanged.
@@ -137,8 +138,8 @@ impl<'a> Recorder<'a> {
         self.trials.insert(job.id.cell, trial);
     }
 
-    /// Writes all files and returns their content; unchanged files are not touched. A shard's store writes no files, only
-    /// its journal.
+    /// Writes all files and returns their content; unchanged files are not touched. A shard's store writes no files,
+    /// only its journal.
     ///
     /// # Errors
     /// [`RecordError`].
@@ -169,8 +170,8 @@ impl<'a> Recorder<'a> {
     }
 
     fn write_if_due(&mut self) -> Result<(), RecordError> {
-        // All files are rewritten each time, so the pause grows with their number: the cost stays a negligible share for a
-        // large search.
+        // All files are rewritten each time, so the interval grows with the time that writing takes, which stays a
+        // small share of a large search.
         let every = WRITE_EVERY.max(WRITING_SHARE * self.writing);
         if self.is_behind && !self.store.is_shard() && self.last_write.elapsed() >= every {
             self.write()?;
@@ -253,8 +254,8 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Stores the profile of the run. Returns whether this run or an earlier one was profiled: a profile of the same code on
-    /// the same machine is kept when a rerun without profiling replaces the run.
+    /// Stores the profile of the run. Returns whether this run or an earlier one was profiled: a profile of the same
+    /// code on the same machine is kept when a rerun without profiling replaces the run.
     fn keep_profile(
         &self,
         keys: &RunKeys,
@@ -287,8 +288,8 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Removes the saved training state of a finished run, unless a run of more epochs can continue from it; and the state
-/// that the run itself continued from. After a failure both files stay.
+/// Removes the saved training state of a finished run, unless a run with more epochs can continue from it, and the
+/// state that the run itself continued from. After a failure both files are kept.
 fn remove_state(job: &Job, status: Status) {
     let is_over = matches!(status, Status::Done | Status::Diverged | Status::Pruned);
     let Some(resume) = job.resume.as_ref().filter(|_| is_over) else {
@@ -303,7 +304,7 @@ fn remove_state(job: &Job, status: Status) {
         // A file that cannot be removed only takes space.
         let _ = std::fs::remove_file(path);
         if let Some(folder) = path.parent() {
-            // Only if the folder is empty.
+            // Fails, as intended, unless the folder is empty.
             let _ = std::fs::remove_dir(folder);
         }
     }

@@ -1,4 +1,4 @@
-//! [`not_reproduced`]: whether the rows of damaged results files can be restored from the store alone.
+//! [`not_reproduced`]: the first cell whose rows cannot be restored from the store if the results files are damaged.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::plan::PlannedCell;
 use crate::results::store::{RunConditions, Store};
 use crate::results::{CellInfo, PlanFile};
 
-/// The runs of a cell, by its specification in `plan.json`: seeds and number of repeats.
+/// Section `measure` of a cell's specification in `plan.json`: its number of repeats and its seeds.
 #[derive(Debug, Deserialize)]
 struct Measure {
     repeats: usize,
     seeds: Vec<u64>,
 }
 
-/// The key of the first cell of `plan` whose measured rows the store does not have for the current code; `None` if the files can
-/// be written without their previous content. A trial of a search, which is no cell of the current plan, counts with the code
-/// that measured it.
+/// The key of the first cell of `plan` whose measured rows the store does not have for the current code; `None` if the
+/// files can be written without their previous content. For trials of a search, which are no cells of the current plan,
+/// the code that measured them is used.
 pub fn not_reproduced<'p>(
     plan: &'p PlanFile,
     cells: &[PlannedCell],

@@ -68,7 +68,8 @@ pub(super) fn confusion_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<Confusi
     rows.map(record).collect()
 }
 
-/// Metrics in which runs of one cell of a command differ by more than their tolerance, separated by blanks.
+/// Names, separated by spaces, of the metrics in which the runs of a command's cell differ by more than the metric's
+/// tolerance; `None` if no command runs the cell.
 pub(super) fn differing(cell: &CellSpec, blocks: &[&StoredRun]) -> Option<String> {
     let command = cell.model.command()?;
     let all = blocks.iter().filter_map(|run| run.facts.as_ref());

@@ -21,7 +21,8 @@ const SPACE: [&str; 3] = ["axes", "search", "variants"];
 /// How a results folder differs from what would be measured today.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Staleness {
-    /// Settings of the whole experiment that differ, by their names in `plan.json` (`axes`, `search`, `measure`, `report`).
+    /// Settings of the whole experiment that differ, by their names in `plan.json` (`axes`, `search`, `measure`,
+    /// `report`).
     pub settings: Vec<String>,
     /// Number of cells of the manifest without results: added since, or not runnable on the machine that ran the
     /// others.
@@ -70,7 +71,7 @@ impl Staleness {
             let can_run = |cell: &&&PlannedCell| cell.feasibility == Feasibility::Runs;
             stale.new += missing.values().filter(can_run).count();
         } else if has_same_space() {
-            // The cell of an ensemble has no parameter values of its own; its members are trials.
+            // Ensembles are skipped: their cells have no parameter values, and their members are compared as trials.
             for info in &infos {
                 let trial = info.trial.as_ref();
                 if let Some(trial) = trial.filter(|trial| trial.role != TrialRole::Ensemble) {
@@ -94,8 +95,8 @@ impl Staleness {
         let keys = conditions.keys(cell, 0, 0);
         match info.code_hash.as_deref() {
             Some(code) => self.other_code += usize::from(code != &*keys.code_hash),
-            // A missing trial is new, since a search proposes a trial only once; a cell without results may only have
-            // been unable to run on the other machine.
+            // A trial without results is not new: the search proposed it, but it was not measured. A cell of a matrix
+            // may have been unable to run on the machine that ran the others.
             None => self.new += usize::from(info.trial.is_none()),
         }
         if let Some(class) = info.numeric_class.as_deref()

@@ -1,4 +1,5 @@
-//! [`TrialRow`]: what a search adds to a row for a finished trial. Apart from that its rows are like those of a matrix cell.
+//! [`TrialRow`]: status, reason and search data of a finished trial. All else in the rows of a trial is as for a matrix
+//! cell.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use crate::event::{Job, Status};
 use crate::plan::PlannedCell;
 use crate::plan::search::TrialInfo;
 
-/// Finished trials by row; other rows have no entry.
+/// Finished trials by row index.
 pub(super) type Trials = BTreeMap<usize, TrialRow>;
 
 /// Status, reason and search data of a trial that has ended.
@@ -31,7 +32,8 @@ impl TrialRow {
         })
     }
 
-    /// Shares equal parts of the specification with `other` to save memory: thousands of trials differ in a few settings.
+    /// Shares equal parts of the specification with `other` to save memory: thousands of trials differ in a few
+    /// settings.
     pub(super) fn share_with(&mut self, other: &Self) {
         let (own, other) = (&mut self.cell, &other.cell);
         share(&mut own.spec.model, &other.spec.model);
@@ -47,7 +49,7 @@ impl TrialRow {
         parts.for_each(|((_, own), (_, other))| share(own, other));
     }
 
-    /// Number of epochs of the trial's run, if the search ended it early.
+    /// Number of epochs after which the search ended the trial early; `None` if it did not.
     pub(super) fn until(&self) -> Option<usize> {
         let pruned = self.info.pruned.as_ref();
         let pruned = pruned.filter(|_| self.status == Status::Pruned);
@@ -61,7 +63,7 @@ fn share<T: PartialEq + ?Sized>(own: &mut Arc<T>, other: &Arc<T>) {
     }
 }
 
-/// A cell whose rows are shown, with its trial, if any.
+/// A cell that has rows in the results files; for a trial of a search with its [`TrialRow`].
 #[derive(Clone, Copy)]
 pub(super) struct ShownCell<'a> {
     pub(super) cell: &'a PlannedCell,

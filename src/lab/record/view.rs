@@ -27,7 +27,7 @@ struct CellRows {
     confusions: Vec<ConfusionRecord>,
     blocks: Vec<BlockRow>,
     samples: Vec<SampleInfo>,
-    /// Code hash and numeric class.
+    /// Code hash and numeric class of the runs that these rows come from.
     measured: Option<(Arc<str>, Arc<str>)>,
 }
 
@@ -87,7 +87,7 @@ impl Recorder<'_> {
         ShownCell::all(self.cells, &self.trials)
     }
 
-    /// Keys of a row's run in the store; for a pruned trial, those of the partial run.
+    /// Keys of a row's run in the store; for a pruned trial, those of the run that ended early.
     pub(super) fn keys(&self, shown: ShownCell<'_>, seed: u64, block: usize) -> RunKeys {
         RunKeys {
             until: shown.trial.and_then(TrialRow::until),
@@ -128,7 +128,8 @@ impl Recorder<'_> {
         runs.map(|(row, run)| (row, self.store.steps_of(&run.keys)))
     }
 
-    /// Rows of `blocks.csv`, each with the best-fitting stored run that `is_wanted` accepts.
+    /// Rows of `blocks.csv`, each with its stored run: of those that `is_wanted` accepts, the one whose measurement
+    /// conditions fit best.
     pub(super) fn runs<'r>(
         &'r self,
         results: &'r ResultSet,
@@ -220,7 +221,7 @@ fn as_search_says(cell: &PlannedCell, trial: &TrialRow, mut rows: CellRows) -> C
     rows
 }
 
-/// One row per seed; rows that were not run say why. Sorted by seed and block.
+/// Adds an empty row, with the reason, for each seed that was not run, and sorts the rows by seed and block.
 fn completed(cell: &PlannedCell, mut rows: CellRows) -> CellRows {
     let seeds = &cell.spec.measure.seeds;
     for &seed in seeds {
@@ -253,12 +254,13 @@ pub(super) fn best<'a>(
     runs.min_by_key(|run| {
         let conditions = &run.keys.conditions;
         let differences = conditions.differences(&keys.conditions).len();
-        // Among equally fitting runs, runs measured alone come first; then any fixed order.
+        // Of runs that fit equally well, those measured alone come first; the number of threads only makes the order
+        // fixed.
         (differences, !conditions.is_exclusive, conditions.threads)
     })
 }
 
-/// The previous content of the files, by cell key.
+/// The previous rows of the results files, by cell key.
 struct Previous<'a> {
     cells: BTreeMap<&'a str, Vec<&'a CellInfo>>,
     runs: BTreeMap<&'a str, Vec<&'a RunRow>>,

@@ -12,7 +12,7 @@ use super::write::{csv_text, metric_fields, metric_names};
 const NAME: &str = "baselines.csv";
 /// Columns of `baselines.csv` before the metrics.
 const FIXED: [&str; 5] = ["dataset", "cell", "data", "seed", "baseline"];
-/// The same columns in files of earlier builds. Their second column is no cell key, so that the rows belong to no cell
+/// Columns before the metrics in files of earlier builds. The second one is no cell key, so such rows belong to no cell
 /// until `run` writes them again.
 const EARLIER: [&str; 5] = ["dataset", "task_signature", "data", "seed", "baseline"];
 

@@ -11,7 +11,7 @@ use super::datatype::Datatype;
 use super::field::{Expected, Field, datatype_of};
 use super::{BlockRow, ColumnInfo, ConfusionRecord, Direction, OpRecord, WorkRecord};
 
-/// A fixed column over values of `R`.
+/// A fixed column of a table whose rows are values of type `R`.
 pub(crate) struct Column<R: 'static> {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
@@ -188,8 +188,8 @@ pub(crate) const CONFUSIONS: &[Column<ConfusionRecord>] = columns![ConfusionReco
     "test_samples" "1" None "Number of samples of the test split; beyond 100 entries of a run the most frequent errors" => row.samples;
 ];
 
-/// First column of each table that files of earlier versions lack; it and the columns after it are then read as missing
-/// values.
+/// Per table, the first column that files of earlier versions may lack; this column and all after it are then read as
+/// missing values.
 const ADDED_FROM: [&str; 4] = ["first_steps_loss", "assessment_s", "wall_s", "session"];
 
 /// Columns of `blocks.csv` whose medians and intervals are in `timings.csv`, in its order.
@@ -266,14 +266,14 @@ pub fn fixed_unit(name: &str) -> &'static str {
     fixed_column(name).map_or("", |column| &column.unit)
 }
 
-/// Appended to the meaning of a metric that has a value after every epoch.
+/// Text appended to the meaning of a metric that is computed after every epoch.
 pub(crate) const AFTER_THE_LAST: &str = ", after the last epoch";
 
-/// Describes a metric by its name, for `plan.json`: for accuracies and R² higher is better, for errors, losses and epochs
-/// lower is better.
+/// Describes a metric by its name, for `plan.json`: for accuracies and R² higher is better, for errors, losses and
+/// epochs lower is better.
 ///
-/// `SPLIT_METRIC` is the value of the last weights, `best_SPLIT_METRIC` that of the best epoch, and `SPLIT_METRIC_90_epoch`
-/// the first epoch that came near it.
+/// `SPLIT_METRIC` is the value of the last weights, `best_SPLIT_METRIC` that of the best epoch, and
+/// `SPLIT_METRIC_90_epoch` the first epoch that reached 90 % of the best.
 pub fn metric_column(name: &str) -> ColumnInfo {
     let (plain, over_epochs) = match name.strip_prefix("best_") {
         Some(plain) => (plain, ", the best over epochs"),
@@ -296,7 +296,7 @@ pub fn metric_column(name: &str) -> ColumnInfo {
     }
 }
 
-/// Whether a metric has a value after every epoch: those of training and validation, except numbers of epochs.
+/// Whether a metric is computed after every epoch, as those of training and validation are, except numbers of epochs.
 fn is_of_every_epoch(name: &str) -> bool {
     let split = name.split_once('_').map(|(split, _)| split);
     matches!(split, Some("train" | "val")) && !name.ends_with("_epoch")

@@ -1,4 +1,5 @@
-//! Columns of commands: metrics that a manifest declares, and empty fields for what a program does not report.
+//! Columns of `kind = "command"` models: metrics that the manifest declares, and empty fields for values that the
+//! program does not report.
 
 use crate::event::{RunFacts, RunTimes};
 use crate::models::Better;

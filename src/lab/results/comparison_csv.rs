@@ -4,16 +4,17 @@ use serde::Serialize;
 
 use crate::base::units::{round_significant, shortest};
 
-/// Digits of ratios, tests and medians: as many as times of a single run have.
+/// Significant digits of ratios, p-values and medians, as for times of a single run.
 const DIGITS: usize = 6;
 
-/// A row of `comparison.csv`. Fields that do not apply are missing; `ratio` is `after / before`, and relative values are
-/// fractions of 1 (0.02 is 2 %). Numbers are the texts of [`comparison_number`]; the fields are named as the columns.
+/// A row of `comparison.csv`. Fields that do not apply are missing; `ratio` is `after / before`, and relative values
+/// are fractions of 1 (0.02 is 2 %). Numbers are the texts of [`comparison_number`]; the fields are named as the
+/// columns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ComparisonRow {
-    /// Key on the side after; empty for all cells together and for a cell that exists only before.
+    /// Key of the cell on the side after; empty for all cells together and for a cell that exists only before.
     pub key: String,
-    /// Key on the side before; empty for all cells together and for a cell that exists only after.
+    /// Key of the cell on the side before; empty for all cells together and for a cell that exists only after.
     pub key_before: String,
     /// Kind of row: `matrix`, `time`, `cost`, `timing`, `quality`, `fact`, `work`, `setting`, `added`, `removed`.
     pub kind: String,
@@ -23,9 +24,9 @@ pub struct ComparisonRow {
     pub seed: Option<u64>,
     /// Direction: whether `lower` or `higher` is better, or empty.
     pub direction: String,
-    /// Value before: a median over runs or seeds, or the text of a fact or setting.
+    /// Value on the side before: a median over runs or seeds, or the text of a fact or setting.
     pub before: String,
-    /// Value after.
+    /// Value on the side after: a median over runs or seeds, or the text of a fact or setting.
     pub after: String,
     /// `after / before`.
     pub ratio: String,
@@ -52,13 +53,13 @@ pub struct ComparisonRow {
     pub detectable: String,
     /// Relative effect size that must be exceeded to matter.
     pub threshold: String,
-    /// Where the threshold comes from.
+    /// Source of the threshold: `manifest`, `measured-within` or `measured-between` sessions (A/A runs), or `default`.
     pub threshold_source: String,
     /// Largest relative difference of a fact that still counts as equal.
     pub tolerance: String,
-    /// The verdict.
+    /// The verdict: `faster`, `slower`, `less`, `more`, `same`, `unclear`, `better`, `worse` …
     pub verdict: String,
-    /// Runs per side, or seeds, that a verdict needs; missing where there are enough.
+    /// Number of runs per side, or of seeds, that a verdict needs; missing if there are enough.
     pub needed: Option<usize>,
     /// Why there is no verdict.
     pub reason: String,

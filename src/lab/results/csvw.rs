@@ -1,4 +1,5 @@
-//! Metadata of CSV files as CSVW (W3C, *Metadata Vocabulary for Tabular Data*): every column with its type, unit and meaning.
+//! Metadata of CSV files as CSVW (W3C, *Metadata Vocabulary for Tabular Data*): every column with its type, unit and
+//! meaning.
 
 use std::path::Path;
 

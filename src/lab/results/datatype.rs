@@ -3,7 +3,7 @@
 /// Type of the fields of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Datatype {
-    /// A text.
+    /// Any text.
     Text,
     /// An integer.
     Whole,
@@ -12,7 +12,7 @@ pub enum Datatype {
     Number,
     /// `true` or `false`.
     Truth,
-    /// A moment in UTC, `2026-11-21T19:05:33.250Z`.
+    /// A date and time in UTC, `2026-11-21T19:05:33.250Z`.
     Moment,
 }
 

@@ -24,7 +24,8 @@ pub(crate) fn described(name: &str, plan: &PlanFile) -> ColumnInfo {
         .unwrap_or_else(|| metric_column(name))
 }
 
-/// The column after its values became medians over runs: the median of whole numbers need not be an integer.
+/// Describes a column whose values are medians over runs: its type is `Number`, since the median of integers need not
+/// be an integer.
 pub(crate) fn as_median(mut column: ColumnInfo) -> ColumnInfo {
     if column.datatype == Datatype::Whole && fixed_column(&column.name).is_some() {
         column.datatype = Datatype::Number;

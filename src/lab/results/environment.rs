@@ -25,8 +25,8 @@ pub use fields::UNKNOWN;
 /// Collects the description of this machine and this build. `folder` is any folder of the working tree whose commit is
 /// recorded.
 ///
-/// In a build with CUDA the GPUs are those that the driver lists: kind and number must match; a difference in driver, clocks
-/// or power limits gives a warning. The versions of the GPU libraries are recorded if the planner opened a GPU.
+/// In a build with CUDA the GPUs are those that the driver lists: kind and number must match; a difference in driver,
+/// clocks or power limits gives a warning. The versions of the GPU libraries are recorded if the planner opened a GPU.
 ///
 /// The clock frequency is the system's current value, so collect an environment once and keep it. Call this after the
 /// planner has opened its devices.
@@ -152,9 +152,9 @@ fn features() -> String {
     }
 }
 
-/// Hash of the commit, and whether tracked or new files outside `reports/` differ from it, of the output of `git status
-/// --porcelain=v2 --branch`: `# branch.oid <hash>` (or `(initial)` before the first commit) among header lines, then one
-/// line per file.
+/// Hash of the commit, and whether tracked or new files outside `reports/` differ from it, parsed from `said`, the
+/// output of `git status --porcelain=v2 --branch`: `# branch.oid <hash>` (or `(initial)` before the first commit) among
+/// header lines, then one line per file.
 fn tree(said: &str) -> (Option<String>, Option<String>) {
     let mut lines = said.lines();
     let commit = lines.find_map(|line| line.strip_prefix("# branch.oid "));

@@ -43,7 +43,7 @@ pub enum ResultsError {
         path.display()
     )]
     OtherVersion {
-        /// `plan.json`, the store or the journal.
+        /// Path of `plan.json`, the store or the journal.
         path: PathBuf,
         /// The version found.
         found: String,
@@ -55,7 +55,7 @@ pub enum ResultsError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where: "line 3, column `steps`".
+        /// Position in the file: "line 3, column `steps`".
         place: String,
         /// Expected and found content.
         reason: String,

@@ -35,18 +35,18 @@ pub(crate) trait Field: Sized {
     }
 }
 
-/// Digits of a time of one run. Intervals, tests and sums of phases are computed from these times, so they have more digits
-/// than the displayed timings; the clock's own noise is larger than the last digit.
+/// Digits of a time of one run. Intervals, tests and sums of phases are computed from these times, so they have more
+/// digits than the displayed timings; the clock's own noise is larger than the last digit.
 pub(crate) const RUN_DIGITS: usize = 6;
 
-/// Digits of a fact: enough to distinguish any two `f32`. Further digits change with the summation order, and a diff between
-/// branches would show every row for them. The store keeps facts with all digits.
+/// Digits of a fact: enough to distinguish any two `f32`. Further digits change with the summation order, and a diff
+/// between branches would show every row for them. The store keeps facts with all digits.
 pub(crate) const FACT_DIGITS: usize = 9;
 
-/// Integers below this are exact in `f64`: FLOPs are counted, not rounded.
+/// 2⁵³: integers below this are exact in `f64`, and are written without rounding (counts such as FLOPs).
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// `value` rounded as in the files of facts.
+/// `value` rounded to [`FACT_DIGITS`] digits, as in `runs.csv`; integers are not rounded.
 pub(crate) fn as_fact(value: f64) -> f64 {
     if value.fract() == 0.0 && value.abs() < WHOLE {
         return value;
@@ -54,7 +54,7 @@ pub(crate) fn as_fact(value: f64) -> f64 {
     round_significant(value, FACT_DIGITS)
 }
 
-/// Implements [`Field`] for types that std writes and reads.
+/// Implements [`Field`] by the `Display` and `FromStr` of each type.
 macro_rules! plain_field {
     ($($type:ty: $kind:ident $expected:literal),*) => {$(
         impl Field for $type {

@@ -64,8 +64,8 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     Ok(paths)
 }
 
-/// Removes the files with this extension that are not in `known`: a file of a removed cell would be mistaken for a current
-/// one. The folder is removed if it is empty then.
+/// Removes the files with this extension that are not in `known`: a file of a removed cell would be mistaken for a
+/// current one. The folder is removed if it is empty then.
 pub(crate) fn remove_others(folder: &Path, extension: &str, known: &BTreeSet<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

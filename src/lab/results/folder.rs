@@ -12,8 +12,8 @@ pub fn has_results(folder: &Path) -> bool {
     folder.join("plan.json").is_file()
 }
 
-/// The folder that `given` names: a path, or a name under `reports/` (a manifest's file name works too). `None` if neither
-/// has results.
+/// The folder that `given` names: a path, or a name under `reports/` (a manifest's file name works too). `None` if
+/// neither has results.
 pub fn results_folder(given: &Path) -> Option<PathBuf> {
     if has_results(given) {
         return Some(given.to_owned());
@@ -23,7 +23,7 @@ pub fn results_folder(given: &Path) -> Option<PathBuf> {
     has_results(&named).then(|| from_here(&named))
 }
 
-/// The error for a `given` without results, with the most similar name.
+/// The error for a path or name `given` without results; suggests the most similar name.
 pub fn no_results(given: &Path) -> Failure {
     let (root, name) = root_and_name(given);
     let known = names_below(&root);

@@ -170,7 +170,8 @@ impl Repository {
         bytes(&self.root, ["cat-file", "blob", &file.object])
     }
 
-    /// The commits that changed a file, from the oldest to the newest; `of` are arguments of `git log` that name commits.
+    /// The commits that changed a file, from the oldest to the newest; `of` are arguments of `git log` that name
+    /// commits.
     ///
     /// # Errors
     /// [`GitError::Failed`].
@@ -182,7 +183,7 @@ impl Repository {
         Ok(text.lines().filter_map(logged).collect())
     }
 
-    /// How to get older commits, if they are missing (`git clone --depth`), as in most jobs of continuous integration.
+    /// Advice how to get older commits, if the clone is shallow (`git clone --depth`) as in most CI jobs; else `None`.
     pub fn shallow_advice(&self) -> Option<&'static str> {
         let answer = self.run(["rev-parse", "--is-shallow-repository"]);
         answer

@@ -1,5 +1,5 @@
-//! Scripted results of an experiment like `experiments/ddpm.toml`, for tests: batch sizes × workers on a CPU; one cell runs
-//! out of memory, one is skipped because there is no GPU.
+//! Made-up results of an experiment like `experiments/ddpm.toml`, for tests: batch sizes × workers on a CPU; one cell
+//! runs out of memory, one is skipped because there is no GPU.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Medians over runs with their intervals, for `timings.csv`. They are computed only here; reports and comparisons read that
-//! file.
+//! Medians over runs with their intervals, for `timings.csv`. They are computed only here; reports and comparisons read
+//! that file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
         .flat_map(|times| times.own.keys())
         .map(|name| &**name)
         .collect();
-    // Index `TIMED.len()` is the random stream of values without a column, so times of commands start after it.
+    // Stream `TIMED.len()` is for values without a column (`interval_over_runs`), so times of commands start after it.
     let places = (0..TIMED.len()).chain(TIMED.len() + 1..);
     for (index, name) in places.zip(TIMED.into_iter().chain(own)) {
         let column: Option<Vec<f64>> = counted.iter().map(|block| value(block, name)).collect();
@@ -62,8 +62,8 @@ fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
     })
 }
 
-/// Returns the runs of a cell that its timings are computed from: finished and measured runs of the environment with the
-/// most such runs; if some of these ran alone on the machine, only those.
+/// Returns the runs of a cell that its timings are computed from: finished and measured runs of the environment with
+/// the most such runs; if some of these ran alone on the machine, only those.
 pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
     let measured = |block: &&&'a BlockRow| {
         block.status == Status::Done && block.times.as_deref().is_some_and(RunTimes::are_measured)
@@ -90,7 +90,7 @@ pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
     timed_value(block.times.as_deref()?, column)
 }
 
-/// Value of a column that the run measured itself.
+/// Value of a time column that the worker measured, rounded as in `blocks.csv`; `None` if it is missing.
 pub(super) fn timed_value(times: &RunTimes, column: &str) -> Option<f64> {
     match TIMES.iter().find(|known| known.name == column) {
         Some(found) => show_time(found, times).parse().ok(),
@@ -110,7 +110,8 @@ pub fn exact_interval_over_runs(key: &str, values: &[f64]) -> Option<Interval> {
     exact_interval(key, TIMED.len(), values)
 }
 
-/// The random stream for resampling `column` of the cell `key`, so that no cell and no column changes another's interval.
+/// The random stream for resampling `column` of the cell `key`, so that no cell and no column changes another's
+/// interval.
 pub(crate) fn bootstrap_stream(key: &str, column: usize) -> ChaCha8Rng {
     let place = (*blake3::hash(key.as_bytes()).as_bytes()).map(u64::from);
     Seed(column as u64).stream_at(Purpose::Bootstrap, &place)

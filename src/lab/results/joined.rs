@@ -1,5 +1,5 @@
-//! [`Joined`]: one table with a row for every run, which a reader would otherwise join from `runs.csv`, `epochs.csv`, `blocks.csv` and
-//! `timings.csv`.
+//! [`Joined`]: one table with a row for every run, which a reader would otherwise join from `runs.csv`, `epochs.csv`,
+//! `blocks.csv` and `timings.csv`.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use super::{
     BlockRow, ColumnInfo, EpochRecord, PlanFile, ResultSet, RunRow, TimingRow, by_key, write,
 };
 
-/// Columns of `blocks.csv` that are left out: they describe a single block, or `runs.csv` has them too.
+/// Columns of `blocks.csv` that the joined table leaves out: they describe a single block, or `runs.csv` has them too.
 const OF_ONE_BLOCK: [&str; 5] = ["block", "status", "reason", "session", "start_s"];
 
 /// Where a column comes from.
@@ -83,12 +83,12 @@ impl Joined {
     }
 }
 
-/// The tables, by what they are joined on.
+/// The rows of all tables, grouped by the columns that they are joined on.
 struct Sources<'a> {
     plan: &'a PlanFile,
     metrics: Vec<String>,
     epoch_metrics: Vec<String>,
-    /// The columns of `blocks.csv` that the table has, with their indices in [`block_fields`].
+    /// The columns of `blocks.csv` that the joined table has, with their indices in [`block_fields`].
     taken: Vec<(usize, ColumnInfo)>,
     epochs: BTreeMap<(&'a str, u64), Vec<&'a EpochRow>>,
     blocks: BTreeMap<&'a str, Vec<&'a BlockRow>>,
@@ -196,7 +196,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The columns of `blocks.csv` that the table has, with their indices in [`block_fields`].
+/// The columns of `blocks.csv` that the joined table has, with their indices in [`block_fields`].
 fn block_columns(plan: &PlanFile) -> Vec<(usize, ColumnInfo)> {
     let names = blocks_header(plan).into_iter().skip(2 + plan.axes.len());
     let taken = names
@@ -218,7 +218,7 @@ const BLOCK_COLUMNS: [(&str, Datatype, &str, &str); 3] = [
     ("ended", Datatype::Moment, "", "End of the last block"),
 ];
 
-/// The column of an epoch's value, such as `val_loss_at_best`.
+/// Describes the column of a metric at the best or last epoch, such as `val_loss_at_best`.
 fn at_epoch(column: &ColumnInfo, which: &str) -> ColumnInfo {
     let meaning = column.meaning.trim_end_matches(AFTER_THE_LAST);
     ColumnInfo {
@@ -228,7 +228,7 @@ fn at_epoch(column: &ColumnInfo, which: &str) -> ColumnInfo {
     }
 }
 
-/// The column of a cell's time, such as `cell_step_ms`.
+/// Describes the column of a cell's time, such as `cell_step_ms`.
 fn of_cell(column: ColumnInfo) -> ColumnInfo {
     let column = as_median(column);
     ColumnInfo {
@@ -248,7 +248,7 @@ fn median<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     statistics::median(&values).show_fact()
 }
 
-/// The first start and the last end of blocks; empty if unknown.
+/// Start of the first block and end of the last one, in UTC; empty if unknown.
 fn span(blocks: &[&BlockRow]) -> (String, String) {
     let start = |row: &BlockRow| moment(row.session.as_deref()?, row.start_s?);
     let end = |row: &BlockRow| moment(row.session.as_deref()?, row.start_s? + row.wall_s?);

@@ -1,7 +1,7 @@
 //! The format of results: rows, columns with unit, type and direction, `plan.json`, versions, reading and writing.
 //!
-//! Contains [`ResultSet`], the content of one folder under `reports/`. `record` writes it; `report` and `compare` read it
-//! and do not depend on how it was produced.
+//! Contains [`ResultSet`], the content of one folder under `reports/`. `record` writes it; `report` and `compare` read
+//! it and do not depend on how it was produced.
 
 mod baselines;
 mod checkpoints;

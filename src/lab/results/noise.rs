@@ -20,8 +20,8 @@ const HEADER: [&str; 9] = [
     "ratio_high",
 ];
 
-/// A row of `noise.csv`: one cell in one session in which a build was compared with itself (`ab --aa`). The fields are named
-/// as the columns.
+/// A row of `noise.csv`: one cell in one session in which a build was compared with itself (`ab --aa`). The fields are
+/// named as the columns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct NoiseRow {
     /// `env_id` of the machine and build, as in `env.toml`.

@@ -16,7 +16,8 @@ use super::columns::{FACTS, OF_STEPS, TIMED, TIMES, metric_column};
 use super::command_columns::{show_fact, show_time};
 use super::field::{Field, as_fact};
 
-/// Returns the value of `column` for a run with these facts, times and epochs, rounded as in the CSV files.
+/// Returns the value of the objective `column` for a run with these facts, times and epochs, rounded as in the CSV
+/// files.
 ///
 /// Besides the fixed numeric columns of `runs.csv` and `blocks.csv` and the final metrics there are:
 ///
@@ -25,13 +26,13 @@ use super::field::{Field, as_fact};
 /// | `best_<metric>` | the best over the epochs, if the run has no metric of this name |
 /// | `<metric>` | the value of the last epoch that has it, if the run has no metric of this name |
 /// | `flops_to_best` | `(forward + backward FLOPs per sample) × samples × (best epoch + 1) / epochs` |
-/// | `first_epoch_at_target` | the first epoch, from 0, that reaches `target` at its end; the number of epochs if none does
-/// |
+/// | `first_epoch_at_target` | the first epoch, from 0, that ends at `target` or better; else the number of epochs |
 ///
 /// `None` if the run diverged or has no finite value, for example the time to a target that it never reached.
 ///
 /// # Units
-/// `wall_s` is in seconds, from start to end of the run, measured by the parent process; the value has the column's unit.
+/// `wall_s` is in seconds, from start to end of the run, measured by the parent process; the value has the column's
+/// unit.
 pub fn value(
     column: &str,
     facts: &RunFacts,
@@ -54,12 +55,12 @@ pub fn value(
     found.filter(|value| value.is_finite()).map(as_fact)
 }
 
-/// The value of an epoch that a pruner sees: the column of `epochs.csv` that `watched` names, and its value as the file
-/// has it, NaN if it is not finite. `None` for an epoch that reports nothing because it was not evaluated.
+/// The value that an epoch reports to a pruner: name of the column of `epochs.csv`, and the value rounded as in the
+/// file, NaN if it is not finite. `None` for an epoch that was not evaluated.
 ///
 /// `watched` comes from [`crate::plan::search::objective::watched`]: a column, or the loss that selects the best epoch.
-/// For a run without an evaluated split that is the training loss, at the epochs where an evaluation would be due;
-/// `every` is the run's `validation.every`.
+/// In a run without validation or test data, that loss is the training loss, at the epochs where an evaluation would be
+/// due; `every` is the run's `validation.every`.
 pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option<(&'w str, f64)> {
     let name = match watched {
         DECIDING_LOSS => deciding_loss(every, row)?,
@@ -68,7 +69,7 @@ pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option
     Some((name, as_fact(of_epoch(name, row)?)))
 }
 
-/// The column of the selecting loss, for an epoch that was evaluated or for which an evaluation was due.
+/// The column of the loss that selects the best epoch; `None` for an epoch in which no evaluation was due.
 fn deciding_loss(every: usize, row: &EpochRow) -> Option<&'static str> {
     let mut evaluated = DECIDING_LOSSES.into_iter();
     let found = evaluated.find(|name| row.validation.contains_key(*name));

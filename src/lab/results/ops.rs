@@ -12,18 +12,19 @@ use super::write::{Order, csv_text, ops_header};
 use super::{BlockRow, OpRecord, PlanFile, ResultsError};
 
 const NAME: &str = "ops.csv";
-/// Digits of times and shares: more would change from run to run, and the file is in git.
+/// Significant digits of times and shares: more would change from run to run, and the file is in git.
 const DIGITS: usize = 3;
-/// Bytes of the file beyond which operations are written without layers, to limit the size.
+/// Size of the file in bytes beyond which operations are summed over layers.
 const MOST: usize = 512 * 1024;
 
-/// Name of the rows that hold the rest of a phase: the phase's time minus that of its operations.
+/// Name of the rows for the unmeasured part of a phase: the phase's time minus that of its operations.
 pub const RESIDUAL: &str = "residual";
 
-/// Phase that backward times belong to.
+/// Name of the phase that the backward times of operations belong to.
 const BACKWARD: &str = "backward";
 
-/// The rows of the profile of a run with this code hash: its operations, then the residual of every phase, so that all rows sum to the step's time.
+/// The rows of a run's profile: its operations, then the residual of every phase. The times of all rows sum to the
+/// step's time.
 pub fn op_records(run: &BlockRow, code_hash: &str, profile: &Profile) -> Vec<OpRecord> {
     let step_ms = profile.step_ms;
     let rows = profile.ops.iter().cloned().chain(residuals(profile));
@@ -83,7 +84,8 @@ fn both(row: &OpRow) -> f64 {
     row.forward_ms + row.backward_ms
 }
 
-/// Writes `ops.csv`, with axis values from `plan`. An unchanged file is not touched; without any profile there is no file.
+/// Writes `ops.csv`, with axis values from `plan`. An unchanged file is not touched; without any profile there is no
+/// file.
 ///
 /// # Errors
 /// [`ResultsError::System`]; the old file is unchanged then.

@@ -34,8 +34,9 @@ impl PairPrograms {
     }
 }
 
-/// `sessions.json` beside the two folders of results of `ab`. A stored run with the same code hash may come from
-/// another build; its time counts only if the same two executables were run in turns.
+/// The content of `sessions.json`, beside the two results folders of `ab`: the programs of each session. A stored run
+/// with the same code hash may come from another build; its time counts only if the same two executables were run in
+/// turns.
 #[derive(Debug)]
 pub struct PairSessions {
     path: PathBuf,

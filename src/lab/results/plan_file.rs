@@ -125,7 +125,7 @@ fn sample_ms(times: &RunTimes, is_of_command: bool, samples_per_step: Option<u64
     (time > 0.0).then_some(time)
 }
 
-/// Returns the file's text.
+/// Returns the text of `plan.json`.
 pub(crate) fn plan_json(plan: &PlanFile) -> String {
     let frame = PlanFile {
         cells: Vec::new(),
@@ -134,7 +134,7 @@ pub(crate) fn plan_json(plan: &PlanFile) -> String {
     with_cells(&frame, &plan.cells)
 }
 
-/// JSON of `frame`, whose empty list `cells` is filled with `cells`, one per line.
+/// JSON of `frame` with `cells`, one per line, in place of its empty list `cells`.
 pub fn with_cells<C: Serialize>(frame: &impl Serialize, cells: &[C]) -> String {
     let frame = pretty_json(frame);
     let line = |cell: &C| format!("    {}", json_line(cell));
@@ -147,7 +147,7 @@ pub fn with_cells<C: Serialize>(frame: &impl Serialize, cells: &[C]) -> String {
     frame.replacen("\n  \"cells\": []", &cells, 1)
 }
 
-/// The part of `plan.json` that every version has.
+/// The field of `plan.json` that every format version has.
 #[derive(Deserialize)]
 struct Version {
     format_version: u64,
@@ -163,7 +163,7 @@ pub fn last_plan(folder: &Path) -> Option<PlanFile> {
     read_plan(&path).ok().or_else(committed)
 }
 
-/// Parses `plan.json` after its version.
+/// Reads `plan.json`, checking its format version first.
 pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
     parse_plan(path, &read_text(path)?)
 }

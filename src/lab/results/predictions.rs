@@ -17,7 +17,7 @@ pub struct PredictionFile<'a> {
 }
 
 impl<'a> PredictionFile<'a> {
-    /// A file that is written to `out`; the header is written with the first rows.
+    /// Writes predictions of `trained` as CSV to `out`; the header is written with the first rows.
     pub fn new(trained: &'a Trained, out: &'a mut dyn Write) -> Self {
         Self {
             trained,
@@ -46,7 +46,7 @@ impl<'a> PredictionFile<'a> {
         Ok(self.rows)
     }
 
-    /// Writes what is buffered; returns the number of rows written in all.
+    /// Flushes the buffer; returns the total number of rows written.
     ///
     /// # Errors
     /// Those of writing.
@@ -78,7 +78,7 @@ impl<'a> PredictionFile<'a> {
                 self.record.push_field(&there);
                 self.record.extend(own.iter().map(ToString::to_string));
             }
-            // Printed with the precision of f32, in which it was computed.
+            // Values are printed as `f32`, the type in which they were computed.
             Predictions::Values(all) => {
                 let own = own(all, at, rows).iter();
                 self.record

@@ -25,8 +25,8 @@ use super::{
     ResultSet, ResultsError, RunRow, Status, TimingRow, WorkRecord,
 };
 
-/// Size of `blocks.csv` in bytes from which threads are used: after their work, pool threads spin for some milliseconds and
-/// would keep a core from the first worker.
+/// Size of `blocks.csv` in bytes from which threads are used: after their work, pool threads spin for some milliseconds
+/// and would keep a core from the first worker.
 const LARGE: u64 = 1 << 20;
 
 /// Reads every results file of `folder`.
@@ -72,7 +72,8 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
     })
 }
 
-/// Reads what the times of a results folder come from, `plan.json`, `blocks.csv` and `env.toml`; the rest stays empty.
+/// Reads only the files with the times of a results folder: `plan.json`, `blocks.csv` and `env.toml`. The other tables
+/// stay empty.
 ///
 /// # Errors
 /// As [`read`].

@@ -25,7 +25,7 @@ pub struct RecommendationRow {
     pub to: String,
     /// Column that is predicted.
     pub column: String,
-    /// `gain`, `no-worse` or `value`.
+    /// Kind of prediction: `gain`, `no-worse` or `value`.
     pub claim: String,
     /// Predicted ratio; empty if only bounds are known.
     #[serde(serialize_with = "rounded::<5, _, _>")]
@@ -36,7 +36,7 @@ pub struct RecommendationRow {
     /// Upper end, or upper bound, of the predicted ratio.
     #[serde(serialize_with = "rounded::<5, _, _>")]
     pub high: f64,
-    /// Why, in a sentence.
+    /// Why the change should help, in a sentence.
     pub reasoning: String,
     /// `proposed`, `tested`, or `dropped` if earlier results refuted it.
     pub status: String,

@@ -33,7 +33,7 @@ pub struct ResultSet {
     pub ops: Vec<OpRecord>,
     /// `baselines.csv`; empty if it does not exist.
     pub baselines: Vec<BaselineRow>,
-    /// `env.toml`, by `env_id`.
+    /// `env.toml`: the machines and builds, by `env_id`.
     pub environments: BTreeMap<String, Environment>,
 }
 
@@ -202,7 +202,7 @@ pub struct EpochRecord {
     pub key: String,
     /// Seed of the run.
     pub seed: u64,
-    /// The values (without per-step rows).
+    /// The epoch's loss and metrics (without per-step rows).
     pub epoch: EpochRow,
 }
 
@@ -240,7 +240,7 @@ pub struct BlockRow {
 }
 
 impl BlockRow {
-    /// The times for modification (copy-on-write: the stored run is not changed).
+    /// The times as a mutable reference (copy-on-write: the stored run is not changed).
     pub fn times_mut(&mut self) -> Option<&mut RunTimes> {
         self.times.as_mut().map(Arc::make_mut)
     }
@@ -275,7 +275,7 @@ pub struct OpRecord {
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
-    /// Code hash of the measured run; the file is not in git, so it may be from another branch.
+    /// Code hash of the measured run, which may be older than the current code.
     pub code_hash: String,
     /// Number of profiled steps.
     pub profiled_steps: usize,

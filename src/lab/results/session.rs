@@ -6,8 +6,8 @@ use humantime::{format_rfc3339_millis, format_rfc3339_seconds, parse_rfc3339};
 
 /// One invocation that runs cells. Slow drifts of the machine are similar for runs close together in a session.
 ///
-/// Its name is its UTC start, `2026-11-21T19:05:33.250Z` (`2026-11-21T19:05:33Z` at a whole second, and in results of
-/// versions that recorded whole seconds only). Start times of runs count from there.
+/// The session's name is its UTC start, `2026-11-21T19:05:33.250Z` (`2026-11-21T19:05:33Z` at a whole second, and in
+/// results of versions that recorded whole seconds only). Start times of runs are counted from this time.
 #[derive(Debug, Clone)]
 pub struct Session {
     id: String,
@@ -32,8 +32,8 @@ impl Session {
         }
     }
 
-    /// Continues the session `id` of another process, with `now` as the wall-clock time; `None` if `id` is no time or a
-    /// future one.
+    /// Continues the session `id` of another process, with `now` as the wall-clock time; `None` if `id` is no valid
+    /// time or lies in the future.
     pub fn named(id: &str, now: SystemTime) -> Option<Self> {
         let since = now.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
         let offset_s = since - millis_of(id)? as f64 / 1e3;

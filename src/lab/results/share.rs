@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 /// One of `of` shares: `3/8` is the third of eight.
 ///
-/// Items are dealt in rows of `of`, each row shifted by one against the row before: item `k` goes to share `(k + ⌊k / of⌋)
-/// mod of + 1`. Share sizes differ by at most one. Plain `k mod of` would give one share all cells with one value of an axis
-/// whose length divides `of`; this rule does not. An item's share depends only on its number and on `of`.
+/// Items are assigned in rounds of `of`, each round shifted by one against the round before: item `k` goes to share
+/// `(k + ⌊k / of⌋) mod of + 1`. Share sizes differ by at most one. Plain `k mod of` would give one share all cells with
+/// one value of an axis whose length divides `of`; this rule does not. An item's share depends only on its number and
+/// on `of`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Share {
     of: usize,

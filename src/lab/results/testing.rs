@@ -1,4 +1,4 @@
-//! Plans, the conditions and jobs of their runs, other times of results, and assertions on texts, for tests.
+//! Helpers for tests: plans, run conditions, jobs, changed times, and assertions about texts.
 #![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub fn planned(manifest: &Manifest) -> Plan {
     plan.unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// One run at a time on two cores.
+/// Run conditions for tests: one run at a time on two cores.
 pub fn conditions() -> RunConditions {
     RunConditions {
         env_id: "5f3a9c01".into(),
@@ -37,7 +37,7 @@ pub fn conditions() -> RunConditions {
     }
 }
 
-/// The run of a trial.
+/// The job that runs a trial.
 pub fn job(plan: &Plan, id: RunId, info: TrialInfo) -> Job {
     let cell = plan.trial(info.study, &info.number.to_string(), &info.point);
     Job {
@@ -55,7 +55,7 @@ pub fn job(plan: &Plan, id: RunId, info: TrialInfo) -> Job {
 }
 
 impl ResultSet {
-    /// Changes the times of all measured runs, each with the key of its cell, and the medians with them.
+    /// Calls `change` with the cell's key and the times of every measured run, then computes the medians again.
     pub fn change_times(&mut self, mut change: impl FnMut(&str, &mut RunTimes)) {
         for run in &mut self.blocks {
             let key = run.key.clone();
@@ -67,21 +67,21 @@ impl ResultSet {
     }
 }
 
-/// Panics with the text unless `part` is in it.
+/// Panics unless the text contains `part`; the message has the whole text.
 #[track_caller]
 pub fn assert_says(text: impl AsRef<str>, part: impl AsRef<str>) {
     let (text, part) = (text.as_ref(), part.as_ref());
     assert!(text.contains(part), "no `{part}` in\n{text}");
 }
 
-/// Panics with the text unless it begins with `part`.
+/// Panics unless the text begins with `part`; the message has the whole text.
 #[track_caller]
 pub fn assert_begins(text: impl AsRef<str>, part: impl AsRef<str>) {
     let (text, part) = (text.as_ref(), part.as_ref());
     assert!(text.starts_with(part), "no `{part}` begins\n{text}");
 }
 
-/// Panics with the text unless it ends with `part`.
+/// Panics unless the text ends with `part`; the message has the whole text.
 #[track_caller]
 pub fn assert_ends(text: impl AsRef<str>, part: impl AsRef<str>) {
     let (text, part) = (text.as_ref(), part.as_ref());

@@ -11,15 +11,15 @@ use super::field::Field;
 /// `noise.csv`.
 const FIRST: [&str; 2] = ["key", "env_id"];
 
-/// Columns that distinguish rows of one key and seed; they are printed before every value.
+/// Columns that distinguish rows with the same key and seed; their values are printed before every value of the row.
 const WITHIN: [&str; 6] = ["block", "epoch", "kind", "figure", "layer", "op"];
 
-/// Returns a CSV file of results as lines: `# KEY seed SEED`, then `column = value` for every non-empty field, preceded by
-/// block, epoch or column where a key has several rows. Axes that are part of the key are left out. Fractions are rounded as
-/// facts are, so that files with more digits differ only where values do.
+/// Returns a CSV file of results as lines: `# KEY seed SEED`, then `column = value` for every non-empty field, preceded
+/// by block, epoch or column where a key has several rows. Axes that are part of the key are left out. Fractions are
+/// rounded as facts are, so that files with more digits differ only where values do.
 ///
-/// `git diff` shows the heading beside `@@` (through `diff.fieldtrial.xfuncname`) and a changed field as one changed line.
-/// `None` for other or damaged CSV files.
+/// `git diff` shows the heading beside `@@` (through `diff.fieldtrial.xfuncname`) and a changed field as one changed
+/// line. `None` for other or damaged CSV files.
 pub fn text_for_diff(text: &str) -> Option<String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let layout = Layout::of(reader.headers().ok()?)?;
@@ -38,7 +38,7 @@ pub fn text_for_diff(text: &str) -> Option<String> {
     Some(shown)
 }
 
-/// The roles of the columns of one file.
+/// Which columns of a file hold the key, the seed, the axes and the values.
 struct Layout {
     names: Vec<String>,
     key: usize,

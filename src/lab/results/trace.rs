@@ -20,8 +20,8 @@ pub fn trace_file(key: &str, seed: u64) -> String {
     format!("{}-seed-{seed}.json", cell_slug(key))
 }
 
-/// The trace of a profiled run: one lane each for steps, phases and operations, one per loader thread, and a counter of busy
-/// loader threads. Time 0 is the start of the earliest span.
+/// The trace of a profiled run: one lane each for steps, phases and operations, one per loader thread, and a counter of
+/// busy loader threads. Time 0 is the start of the earliest span.
 pub fn trace_json(run: &BlockRow, code_hash: &str, profile: &Profile, spans: &[Span]) -> String {
     let lanes = lanes(spans);
     let (seed, block) = (run.seed, run.block);

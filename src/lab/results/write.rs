@@ -22,8 +22,8 @@ use super::identity::IDENTITY;
 use super::plan_file::plan_json;
 use super::{BlockRow, EpochRecord, PlanFile, ResultSet, ResultsError, RunRow, TimingRow};
 
-/// Writes every results file of `folder` whose content would change, and returns the written files. Without counted work there
-/// is no `work.csv`, without classes no `confusion.csv`.
+/// Writes every results file of `folder` whose content would change, and returns the written files. Without counted
+/// work there is no `work.csv`, without classes no `confusion.csv`.
 ///
 /// Rows are in plan order. The caller holds the folder's lock; temporary files of a killed program are removed.
 ///
@@ -57,7 +57,7 @@ pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, Results
     Ok(written)
 }
 
-/// The plan's cells by key: row position and axis values.
+/// Sorts rows in the order of the plan's cells, and looks up axis values by key.
 pub(super) struct Order<'a> {
     places: BTreeMap<&'a str, usize>,
     plan: &'a PlanFile,

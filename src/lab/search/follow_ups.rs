@@ -1,4 +1,5 @@
-//! Runs after the regular trials of a study: regret runs (pruned trials run again to the end) and the ensemble of the best.
+//! Runs after the regular trials of a study: regret runs (pruned trials run again to the end) and the ensemble of the
+//! best.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ pub(super) fn row(trials: usize, info: &TrialInfo) -> usize {
     info.study * rows + within
 }
 
-/// The runs after a study's trials, in reverse order. The pruned trials are selected at random with the search's seed.
+/// The runs after a study's trials, in reverse order. The pruned trials to repeat are drawn at random with the search's
+/// seed; none if a limit of the search is reached (`is_spent`).
 pub(super) fn follow_up_runs(spec: &SearchSpec, study: &Study, is_spent: bool) -> Vec<FollowUpRun> {
     let mut pruned = study.pruned.clone();
     pruned.sort_by_key(|(number, _)| *number);
@@ -46,9 +48,9 @@ pub(super) fn follow_up_runs(spec: &SearchSpec, study: &Study, is_spent: bool) -
     all
 }
 
-/// The cell of the ensemble of `best`, and its members; `None` if they save no weights.
+/// The cell of the ensemble of the trials `best`, and its members; `None` if the trials save no weights.
 ///
-/// The cell is the best trial's, for data and evaluation; its hyperparameter axes are left empty.
+/// The cell has the best trial's settings for data and evaluation; its hyperparameter axes are left empty.
 pub(super) fn ensemble(
     plan: &Plan,
     study: usize,
@@ -90,7 +92,8 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// Trial `number` of `study` has ended: removes the weights that can no longer be part of the ensemble.
+    /// Records that trial `number` of `study` has ended, and removes weights that can no longer be part of the
+    /// ensemble.
     ///
     /// `wanted` is the number of members of an ensemble.
     pub(super) fn note(&mut self, wanted: usize, study: &Study, number: usize, cell: &PlannedCell) {
@@ -105,7 +108,7 @@ impl Weights {
         };
         let gone: Vec<_> = self.kept.extract_if(.., goes).collect();
         for (_, _, folder) in gone {
-            // Trials of two studies may be one cell, and share their weights.
+            // Equal configurations in two studies share one folder of weights.
             if !self.kept.iter().any(|(_, _, other)| *other == folder) {
                 // Failure is ignored: the file only takes space.
                 let _ = std::fs::remove_dir_all(&folder);

@@ -24,7 +24,7 @@ pub(super) struct Known {
 pub(super) struct Memory {
     reader: Arc<Reader>,
     runs: HashMap<Arc<str>, Vec<Known>>,
-    /// Seconds from start to last end of each earlier invocation.
+    /// Seconds from the start of each earlier invocation to the end of its last run.
     sessions: BTreeMap<Arc<str>, f64>,
     used: Used,
     cores: usize,
@@ -37,7 +37,8 @@ struct Used {
 }
 
 impl Used {
-    /// Charges a run as the report does: all cores of its machine if it ran alone, else its compute threads.
+    /// Adds the core and GPU seconds of a run, as the report counts them: all cores of the machine if it ran alone,
+    /// else its compute threads.
     fn add(&mut self, keys: &RunKeys, wall_s: f64, cores: usize) {
         let kept = if keys.conditions.is_exclusive {
             cores
@@ -52,7 +53,7 @@ impl Used {
 }
 
 impl Memory {
-    /// An empty memory; `cores` is charged for a run that ran alone.
+    /// Starts without runs; `cores` is the number of cores counted for a run that ran alone.
     pub(super) fn new(reader: Arc<Reader>, cores: usize) -> Self {
         Self {
             reader,
@@ -63,7 +64,7 @@ impl Memory {
         }
     }
 
-    /// Adds all runs of a store; with `retry`, failed ones only count for time and cost.
+    /// Adds all runs of a store; with `retry`, failed runs only add to time and cost, and are run again.
     pub(super) fn add_store(&mut self, store: &Store, retry: bool) {
         for run in store.runs().filter(|run| run.keys.block == 0) {
             self.note_times(run);
@@ -90,7 +91,7 @@ impl Memory {
         }
     }
 
-    /// Total seconds of earlier invocations, each from its start to its last end.
+    /// Total seconds of earlier invocations, each from its start to the end of its last run.
     pub(super) fn earlier_s(&self) -> f64 {
         self.sessions.values().sum()
     }
@@ -119,8 +120,8 @@ impl Memory {
         runs.push(known);
     }
 
-    /// Runs that match `keys`, complete or ended early, and would end the same under `limits`: complete runs first, then the
-    /// longest.
+    /// Runs that match `keys`, complete or ended early, and would end the same under `limits`: complete runs first,
+    /// then the longest.
     pub(super) fn find(&self, keys: &RunKeys, limits: &LimitsSpec) -> Vec<&Known> {
         let runs = self.runs.get(&keys.cell_hash).into_iter().flatten();
         let matches = |known: &&Known| {

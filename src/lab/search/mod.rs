@@ -1,8 +1,8 @@
 //! Hyperparameter search: samplers, pruners, and the source of a search's runs.
 //!
-//! All decisions are pure functions of the search's seed and of the trials that may be known at that point: `sampler`
-//! proposes points, `pruner` ends trials. `execute` runs the trials of `Source`, which reuses stored trials and waits for
-//! those that a decision depends on.
+//! `sampler` proposes points, `pruner` ends trials. Both are pure functions of the search's seed and of the earlier
+//! trials that `search.lag` lets them use. `execute` runs the trials of [`Search`], which reuses stored trials and
+//! waits for those that a decision depends on.
 
 pub mod pruner;
 pub mod sampler;

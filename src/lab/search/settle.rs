@@ -25,7 +25,8 @@ struct Settled {
 }
 
 impl Search<'_> {
-    /// Returns the trial as kept if its result is known, otherwise as a run.
+    /// Returns the proposed trial as kept if its result is known, otherwise as a run to execute; `None` if no run is
+    /// allowed.
     pub(super) fn settle(&mut self, mut proposal: Proposal) -> Option<Next> {
         let cell = &proposal.trial.cell;
         let why_not = match &cell.feasibility {
@@ -38,7 +39,7 @@ impl Search<'_> {
         let settled =
             settled.filter(|known| why_not.is_some() || !self.runs_again(&proposal, known.status));
         match (settled, why_not) {
-            // Results from another machine are used even if this machine cannot run the trial.
+            // A known result is used even if this machine cannot run the trial.
             (Some(settled), _) => {
                 proposal.trial.info.values = settled.values;
                 proposal.trial.info.pruned = settled.pruned;
@@ -67,8 +68,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a finished trial runs again because its checkpoint is missing. With an ensemble only the members' weights are
-    /// kept, and those are checked when the ensemble is made.
+    /// Whether a finished trial runs again because its checkpoint is missing. With an ensemble, only the members'
+    /// weights are kept, and checked when the ensemble is made.
     fn runs_again(&self, proposal: &Proposal, status: Status) -> bool {
         let has_saved = matches!(status, Status::Done | Status::Diverged);
         let may_run = !self.options.only_kept && self.spec.ensemble == 0;
@@ -81,7 +82,8 @@ impl Search<'_> {
                 .lacks_checkpoint(proposal.keys.seed)
     }
 
-    /// Records a trial without result when nothing may run; later trials that depend on its result are not looked up.
+    /// Records a trial without a stored run when no run is allowed; later trials that depend on its result are not
+    /// looked up.
     fn leave_out(&mut self, proposal: &Proposal) {
         self.missing.push(proposal.trial.cell.spec.key.clone());
         if proposal.trial.info.role.is_trial() {
@@ -173,8 +175,8 @@ impl Search<'_> {
 
     fn job(&self, proposal: &Proposal) -> Job {
         let trial = &proposal.trial;
-        // A trial that waits for verdicts starts from the beginning: its earlier epochs would be judged again, against
-        // different trials.
+        // A trial that can be pruned never resumes from a saved state: its earlier epochs would be judged again,
+        // against different trials.
         let goes_on = trial.members.is_empty() && !trial.awaits_verdicts;
         let resume = trial.cell.resume(proposal.keys.seed, 0);
         Job {

@@ -4,11 +4,12 @@ use crate::base::text::count;
 use crate::plan::search::{SamplerSpec, SearchSpec};
 use crate::results::Share;
 
-/// Index (from 1) of the share, out of `of`, for trial `number` of study `study` (both from 0) in a search with `studies`
-/// studies.
+/// Index (from 1) of the share, out of `of`, for trial `number` of study `study` (both from 0) in a search with
+/// `studies` studies.
 ///
-/// Trials that are independent of each other are dealt one by one, by number first, then by study, so that increasing
-/// `trials` does not move earlier trials. If trials depend on earlier ones of their study, whole studies are dealt.
+/// Trials that are independent of each other are assigned one by one, by number first, then by study, so that
+/// increasing `trials` does not move earlier trials. If trials depend on earlier ones of their study, whole studies are
+/// assigned.
 pub fn share_of_trial(
     search: &SearchSpec,
     studies: usize,
@@ -23,8 +24,8 @@ pub fn share_of_trial(
     Share::owner(place, of)
 }
 
-/// Refuses to divide a search with dependent trials that has fewer studies than shares: a share would never have anything
-/// to do.
+/// Refuses to divide a search with dependent trials that has fewer studies than shares: a share would never have
+/// anything to do.
 ///
 /// # Errors
 /// A sentence for the user.

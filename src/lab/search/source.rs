@@ -1,9 +1,9 @@
 //! [`Search`]: the source of a search's runs.
 //!
-//! What the sampler proposes is looked up among the known runs, and executed if it is not found. A resumed search
-//! therefore proposes everything again, and finds its earlier trials. Decisions about trial `i` of a study wait for its
-//! trials up to `i − lag − 1` and use only the points of later ones, so that they do not depend on the number of
-//! concurrent trials.
+//! Each proposed trial is looked up among the known runs, and executed if it is not found. A resumed search therefore
+//! proposes everything again, and finds its earlier trials. Decisions about trial `i` of a study wait for its trials up
+//! to `i − lag − 1` and use only the points of later ones, so that they do not depend on the number of concurrent
+//! trials.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,18 +31,19 @@ pub struct SearchOptions {
     pub fresh: bool,
     /// Whether to run failed trials again.
     pub retry: bool,
-    /// Whether to run nothing; then a study ends at the first trial without a stored run.
+    /// Whether to run nothing and only use stored runs; if sampler or pruner learns from earlier trials, a study then
+    /// ends at the first trial without a stored run.
     pub only_kept: bool,
     /// The share of the trials that this invocation runs; without it, all of them.
     pub share: Option<Share>,
 }
 
-/// Whether a trial, given by study and number, belongs to this invocation.
+/// Whether this invocation runs a trial, given as `(study, number)`.
 fn is_own(plan: &Plan, spec: &SearchSpec, share: Option<Share>, trial: (usize, usize)) -> bool {
     share.is_none_or(|share| share_of_trial(spec, plan.len(), share.of(), trial) == share.index())
 }
 
-/// The source of a search's runs.
+/// Proposes the runs of a search, one after another, and receives their results.
 pub struct Search<'a> {
     pub(super) plan: &'a Plan,
     pub(super) spec: &'a SearchSpec,
@@ -56,15 +57,15 @@ pub struct Search<'a> {
     pub(super) weights: Weights,
     pub(super) opened: Instant,
     pub(super) earlier_s: f64,
-    /// Keys of trials without a stored run, if nothing may run; if the sampler or the pruner learns, only the first of
-    /// each study.
+    /// Keys of trials without a stored run, if no run is allowed; if the sampler or the pruner learns from earlier
+    /// trials, only the first of each study.
     pub missing: Vec<String>,
     /// Why no further trial started, if a limit of the search was reached.
     pub spent: Option<String>,
 }
 
 impl<'a> Search<'a> {
-    /// The search of `plan` (which must have one), starting from the runs in `store`.
+    /// The search `spec` of `plan`, starting with the runs in `store`.
     pub fn new(
         plan: &'a Plan,
         spec: &'a SearchSpec,
@@ -107,7 +108,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The study with the fewest started trials among those that can start another one.
+    /// Index in `studies` of the study with the fewest started trials among those that can start another one.
     fn ready(&self) -> Option<usize> {
         let ready = |study: &Study| {
             let number = study.next()?;
@@ -163,7 +164,7 @@ impl<'a> Search<'a> {
         is_own.then(|| self.proposal(position, TrialRole::Trial, number, point))
     }
 
-    /// A trial (or a regret run) of the study at `position`.
+    /// The proposal of a trial (or a regret run) of the study at `position`.
     fn proposal(&self, position: usize, role: TrialRole, number: usize, point: Point) -> Proposal {
         let study = self.studies[position].index;
         let label = match role {
@@ -221,7 +222,7 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// The next run after the trials of the study at `position`, if it is finished.
+    /// The next follow-up run (regret run, member or ensemble) of the study at `position`, once its trials have ended.
     fn after_the_trials(&mut self, position: usize) -> Option<Next> {
         let study = &self.studies[position];
         let mut left = match &study.follow_ups {
@@ -313,6 +314,6 @@ pub(super) struct Proposal {
     pub(super) study: usize,
     pub(super) trial: Trial,
     pub(super) keys: RunKeys,
-    /// Values by epoch that the run has reported to the pruner so far.
+    /// `(epoch, value)` that the run has reported to the pruner so far.
     pub(super) curve: Vec<(usize, f64)>,
 }

@@ -10,7 +10,7 @@ use super::{Ending, Record};
 
 #[derive(Debug)]
 pub(super) struct Study {
-    /// Row of the cell in the matrix.
+    /// Row index of the study's cell in the matrix.
     pub(super) index: usize,
     pub(super) space: Space,
     pub(super) limit: usize,
@@ -73,7 +73,7 @@ impl Study {
         self.next += 1;
     }
 
-    /// Starts no further trial.
+    /// Ends the study: no further trial is started.
     pub(super) fn close(&mut self) {
         self.limit = self.next;
     }

@@ -15,7 +15,7 @@ pub(super) struct Reader {
     /// The column of `epochs.csv` that the pruner uses.
     watched: Option<String>,
     prunes: bool,
-    /// Words for a pruner's threshold in a reason, for example "the median of".
+    /// How the reason of a pruned trial names the threshold, for example "the median of".
     limit: &'static str,
 }
 
@@ -39,7 +39,7 @@ impl Reader {
         first.map_or(ObjectiveDirection::Minimize, |first| first.direction)
     }
 
-    /// Copies of the epochs without steps, to replay the pruner; none without a pruner.
+    /// Copies of the epochs without steps, to repeat the pruner's decisions; empty without a pruner.
     pub(super) fn replayed(&self, epochs: &[EpochRow]) -> Vec<EpochRow> {
         let bare = |row: &EpochRow| EpochRow {
             steps: Vec::new(),
@@ -68,7 +68,7 @@ impl Reader {
         self.objectives.iter().map(value).collect()
     }
 
-    /// How a complete run ended, from a sampler's view.
+    /// The ending of a run that was not pruned: done if all objectives have finite values, else failed.
     pub(super) fn ending(&self, status: Status, values: &[Option<f64>]) -> Ending {
         let loss = |(spec, value): (&ObjectiveSpec, &Option<f64>)| {
             let value = value.filter(|value| value.is_finite());
@@ -98,13 +98,13 @@ impl Reader {
         epochs.iter().filter_map(reported).collect()
     }
 
-    /// The column of `epochs.csv` that an epoch reports.
+    /// Name of the `epochs.csv` column whose value an epoch reports to the pruner; empty if it reports none.
     pub(super) fn metric(&self, spec: &CellSpec, epoch: &EpochRow) -> String {
         let watched = self.watched(spec, epoch);
         watched.map_or_else(String::new, |(name, _)| name.to_owned())
     }
 
-    /// A pruner's verdict as stored in results.
+    /// A pruner's decision as stored in results: with the metric's name, and values in the metric's own direction.
     pub(super) fn pruned(&self, verdict: PrunedInfo, metric: &str) -> Pruned {
         // `as_loss` only changes the sign, so applying it twice gives the original value.
         let shown = |loss: f64| self.direction().as_loss(loss);

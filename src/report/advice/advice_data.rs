@@ -9,12 +9,12 @@ use super::recommendation::{Recommendation, text};
 use super::rules::{self, RULES};
 use super::study::WorkGroup;
 
-/// Largest number of recommendations in a report, as many as can be tested at once.
+/// Largest number of recommendations in a report, so that one `next.toml` can test them all.
 const MOST: usize = 6;
 
-/// Recommendations, measured predictions and tested changes for a view of results.
+/// Recommendations for results, their studies, and the changes that these or earlier results tested.
 pub(super) struct AdviceData<'v, 'a> {
-    /// Measured outcomes of the predictions that these results test; empty if their manifest carries none.
+    /// Measured outcomes of the predictions that these results test; empty if their manifest has no predictions.
     pub(super) outcomes: Vec<Outcome>,
     pub(super) studies: Vec<WorkGroup<'v, 'a>>,
     /// Recommendations: those with an estimate first, then by predicted gain, the largest first.
@@ -26,7 +26,7 @@ pub(super) struct AdviceData<'v, 'a> {
 impl<'v, 'a> AdviceData<'v, 'a> {
     pub(super) fn of(view: &'v View<'a>) -> Self {
         let outcomes = Outcome::all(view);
-        // Changes that the manifest lists as tested.
+        // Changes that the manifest lists as tested by earlier results.
         let mut tested: Vec<TestedSpec> = view.set.plan.reported("tested");
         tested.extend(outcomes.iter().filter_map(Outcome::settled));
         let mut advice_data = Self {

@@ -18,7 +18,7 @@ const FIRST_LINE: &str = "# Written by Fieldtrial: the best of the search";
 /// Name of the manifest's only matrix, if there is one study.
 const ONE: &str = "best";
 
-/// `best.toml` for the results `name` in `folder`.
+/// The file `best.toml` for the results `name` in `folder`, ready to write.
 pub(super) fn best_file(folder: &Path, name: &str, view: &View<'_>) -> OwnFile {
     let search = Search::of(view);
     OwnFile {
@@ -71,7 +71,8 @@ fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
     ))
 }
 
-/// Applies the settings of `[search.final]`, each in the innermost table that contains it.
+/// Applies the settings of `[search.final]` to `set`, or to the table of the named model, dataset or loss that has
+/// them.
 fn finish(
     set: &mut Settings,
     named: &mut BTreeMap<(&'static str, String), Value>,
@@ -117,7 +118,7 @@ fn report(view: &View<'_>) -> String {
     let mut fields = Map::from_iter([("templates".to_owned(), json!(["analysis"]))]);
     let target = plan.report.get("target").filter(|target| !target.is_null());
     fields.extend(target.map(|target| ("target".to_owned(), target.clone())));
-    // Parts about an axis are left out: the best configurations are single cells, without the axes of the search.
+    // Parts about an axis are left out: the best configurations are single cells without axes.
     let is_kept = |part: &AnswerPart| {
         use AnswerPart::{Along, Gain, Scaling};
         !matches!(part, Along(_) | Gain(_) | Scaling(_))

@@ -19,7 +19,7 @@ const FIELDS: [&str; 10] = [
     "dataset_name",
 ];
 
-/// The cell's specification with only the necessary keys; `None` if this version cannot read it.
+/// The cell's specification without keys that have their default value; `None` if this version cannot read it.
 pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, Value>> {
     let mut whole = Map::new();
     for name in FIELDS {

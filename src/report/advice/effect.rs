@@ -1,4 +1,4 @@
-//! How two cells compare: the ratio of their medians over pairs of runs.
+//! The effect of a change: the ratio of two cells' medians over pairs of runs, and the verdict on its prediction.
 
 use crate::compare::Ratio;
 use crate::plan::{Claim, PredictedColumn, Verdict};
@@ -12,7 +12,7 @@ pub(super) const FEWEST_PAIRS: usize = 3;
 /// The reason of a confirmed prediction whose measured interval is better than the predicted one.
 pub(super) const BETTER: &str = "better than predicted";
 
-/// A measured ratio of two cells.
+/// The measured ratio of a column of two cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     /// Ratio of the medians, with its interval over the pairs.
@@ -75,7 +75,8 @@ pub(super) fn improvement(column: PredictedColumn, [middle, low, high]: [f64; 3]
 /// Both intervals are expressed so that larger is better. *Refuted*: the whole measured interval is worse than the
 /// predicted one, or, if a gain was predicted, worse than no change (for a `value`: the two do not overlap).
 /// *Confirmed*: not refuted, and the whole measured interval is better than no change (for `no-worse`: better than the
-/// predicted interval's worse end). *Unclear*: otherwise, and with fewer than three pairs.
+/// predicted interval's worse end; for a `value`: it does not contain the ratio 1). *Unclear*: otherwise, and with
+/// fewer than three pairs.
 pub(super) fn verdict(
     column: PredictedColumn,
     claim: Claim,

@@ -74,7 +74,7 @@ impl AdviceFiles {
     }
 }
 
-/// Measured outcomes of the predictions in `next.toml`; none without its results. Predictions for cells that are not
+/// Measured outcomes of the predictions in `next.toml`; empty if it was not run. Predictions for cells that are not
 /// measured yet are left out.
 fn outcomes(folder: &Path, name: &str) -> Vec<Outcome> {
     let beside = results::read(&folder.join("..").join(format!("{name}-next"))).ok();

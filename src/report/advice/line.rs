@@ -1,4 +1,4 @@
-//! A straight line through measured times, with the error of its predictions.
+//! A straight line fitted to measured times, with intervals for its predictions.
 
 use crate::compare::student_quantile;
 
@@ -20,7 +20,7 @@ pub(super) struct Line {
 
 impl Line {
     /// Fits points `(size, time)`; `None` for fewer than three points, fewer than two sizes, or a time that is not
-    /// positive: without a degree of freedom the error of a prediction is unknown.
+    /// positive. With two points no degree of freedom is left to estimate the error.
     pub(super) fn fit(points: &[(f64, f64)]) -> Option<Self> {
         if points.len() < 3 || points.iter().any(|&(_, time)| time <= 0.0) {
             return None;

@@ -27,7 +27,7 @@ const NAMED: [(&str, &str, &str); 3] = [
 /// Internal kinds of dataset and loss of a `kind = "command"` model; a manifest cannot contain them.
 const OF_COMMANDS: [&str; 2] = ["none", "own"];
 
-/// A file in a results folder, ready to write.
+/// The path and content of a file in a results folder, ready to write.
 pub(super) struct OwnFile {
     pub(super) path: PathBuf,
     /// Beginning of every such file that this program writes; a file that begins otherwise is the user's.
@@ -197,7 +197,7 @@ fn repoint(view: &View<'_>, spec: &mut Map<String, Value>) {
     if let Some(Value::Object(dataset)) = spec.get_mut("dataset")
         && dataset.get("kind").is_some_and(|kind| kind == "arrays")
     {
-        // Without `path`, files of arrays are relative to the manifest's folder.
+        // An array dataset without `path` has its files in the manifest's folder.
         dataset.entry("path").or_insert_with(|| json!(""));
     }
     for (section, key) in [("dataset", "path"), ("train", "init-from")] {
@@ -214,7 +214,7 @@ fn repoint(view: &View<'_>, spec: &mut Map<String, Value>) {
     }
 }
 
-/// `path`, given relative to `folder` of the project, relative to a folder below `reports/`.
+/// Converts `path`, relative to the project's folder `folder`, to a path relative to a results folder `reports/NAME`.
 fn from_results(folder: &Path, path: &str) -> String {
     let joined = folder.join(path);
     if joined.is_absolute() {

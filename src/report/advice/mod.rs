@@ -1,8 +1,8 @@
 //! Recommendations: rules over measurements, their predictions, and the measured outcomes.
 //!
 //! Owns [`Advice`], the part of a report's context that says what to change; [`RULES`], and the files
-//! `recommendations.csv` and `next.toml`. It measures nothing: `next.toml` is a manifest like any other, which carries
-//! the predictions, and the report of its results compares them with the measurement.
+//! `recommendations.csv` and `next.toml`. This module measures nothing: `next.toml` is a manifest like any other, which
+//! also contains the predictions, and the report of its results compares them with the measurement.
 
 mod advice_data;
 mod best;

@@ -17,10 +17,10 @@ use super::study::parameter_of;
 pub(super) const FIRST_LINE: &str =
     "# Written by Fieldtrial: the cells that test the recommendations of";
 
-/// End of the title of `next.toml`.
+/// Appended to the results' title to make the title of `next.toml`.
 const TESTED: &str = ": recommendations tested";
 
-/// Text of the next manifest of the results `name`; `None` if they lack the specification of a cell, or if nothing is
+/// Text of `next.toml` for the results `name`; `None` if a cell's specification is missing, or if nothing is
 /// recommended. `tested` are changes that have been tested.
 pub(super) fn text_of(
     view: &View<'_>,
@@ -31,8 +31,8 @@ pub(super) fn text_of(
     let recommendations = &advice_data.recommendations;
     recommendations.first()?;
     let mut cells = Cells::default();
-    // Names of the cells on pages, by name of their matrix; a changed cell's name contains that of the cell that it
-    // changes.
+    // Names of the cells in reports, by name of their matrix; a changed cell's name contains that of the unchanged
+    // cell.
     let mut shown = Map::from_iter([("matrix".to_owned(), json!("cell"))]);
     for (place, study) in advice_data.studies.iter().enumerate() {
         let mut set = cells.settings(view, study.anchor)?;
@@ -106,7 +106,7 @@ fn repeats(view: &View<'_>, cell: &Cell<'_>) -> Option<usize> {
     (own.repeats < needed).then_some(needed)
 }
 
-/// Name of the matrix of a study's unchanged cell.
+/// Name of the matrix with the unchanged cell of study `study` (from 0).
 fn baseline_name(study: usize) -> String {
     if study == 0 {
         "baseline".to_owned()
@@ -115,7 +115,7 @@ fn baseline_name(study: usize) -> String {
     }
 }
 
-/// Name of the matrix of a changed cell: `batch-size-16`.
+/// Name of the matrix with a changed cell: `batch-size-16`.
 fn cell_name(one: &Recommendation) -> String {
     let (key, value) = key_and_value(one);
     if one.study == 0 {
@@ -125,7 +125,7 @@ fn cell_name(one: &Recommendation) -> String {
     }
 }
 
-/// Name of a changed cell on pages: `large, batch-size 16`, where `anchor` is the name of the unchanged cell.
+/// Name of a changed cell in reports: `large, batch-size 16`, where `anchor` is the name of the unchanged cell.
 fn shown_name(anchor: &str, one: &Recommendation) -> String {
     let (key, value) = key_and_value(one);
     let others = other_parts(anchor, &one.setting, &text(&one.from));
@@ -142,7 +142,7 @@ fn key_and_value(one: &Recommendation) -> (&str, String) {
     (key_of(&one.setting), value)
 }
 
-/// The prediction of a recommendation, for the manifest.
+/// The prediction of a recommendation, as written into `next.toml`.
 pub(super) fn prediction(one: &Recommendation) -> PredictionSpec {
     let axes = |name: String| Map::from_iter([("matrix".to_owned(), Value::from(name))]);
     let round = |end: f64| round_significant(end, 5);

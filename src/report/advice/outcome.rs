@@ -1,4 +1,4 @@
-//! [`Outcome`]: a prediction beside its measurement in the results that test it.
+//! [`Outcome`]: a prediction with its measured effect, in the results that test it.
 
 use crate::plan::{Claim, PredictionSpec, TestedSpec, Verdict};
 use crate::report::view::{Cell, View};
@@ -15,8 +15,8 @@ pub(super) struct Outcome {
     pub(super) cell: String,
     /// Key of the cell without the change.
     pub(super) reference: String,
-    /// Name of the reference cell, without the changed setting; empty if all predictions have the same reference cell,
-    /// or if the plan has no such cell.
+    /// Name of the unchanged (reference) cell, without the part for the changed setting; empty if all predictions have
+    /// the same reference cell, or if the plan has no such cell.
     pub(super) whose: String,
     /// The measured ratio; `None` if one of the two cells was not measured.
     pub(super) measured: Option<Measured>,
@@ -84,12 +84,12 @@ impl Outcome {
         format!("{setting} = {to} instead of {from}{whose}")
     }
 
-    /// Whether the change is to be kept: confirmed, and better than before.
+    /// Whether the change should be kept: its prediction, a gain or no loss, was confirmed.
     pub(super) fn is_gained(&self) -> bool {
         self.verdict == Verdict::Confirmed && self.prediction.claim != Claim::Value
     }
 
-    /// The verdict in words: a gain larger than predicted confirms only the direction.
+    /// The verdict in words. A gain larger than predicted confirms only the direction of the prediction.
     pub(super) fn words(&self) -> &'static str {
         if self.reason == BETTER {
             "direction right, size off"
@@ -98,14 +98,14 @@ impl Outcome {
         }
     }
 
-    /// How many times better the column got; 0 if nothing was measured.
+    /// Measured factor by which the column improved (above 1 is better); 0 if nothing was measured.
     pub(super) fn gain(&self) -> f64 {
         let gain = |measured: Measured| measured.improvement(self.prediction.column)[0];
         self.measured.map_or(0.0, gain)
     }
 
-    /// The outcome for later manifests; `None` while too few pairs of runs were measured. An unclear change counts as
-    /// tested: another test would show no more.
+    /// The change and its verdict, to be listed as tested in later manifests; `None` while too few pairs of runs were
+    /// measured. An unclear change counts as tested: another test would show no more.
     pub(super) fn settled(&self) -> Option<TestedSpec> {
         let prediction = &self.prediction;
         let is_tested = self.measured.is_some_and(|found| found.decides());

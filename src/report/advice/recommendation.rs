@@ -33,8 +33,8 @@ impl Predicted {
         }
     }
 
-    /// Bounds from `worth`, the smallest change that is worth a test, to `best`, the best possible one: ratios above 1
-    /// for throughputs, below 1 for times.
+    /// Bounds of the ratio: `worth` for the smallest effect that is worth a test, `best` for the best possible one;
+    /// above 1 for throughputs, below 1 for times.
     pub(super) fn bound(worth: f64, best: f64) -> Self {
         Self {
             estimate: None,
@@ -104,12 +104,12 @@ impl Recommendation {
         format!("{} = {to} instead of {from}", self.setting)
     }
 
-    /// Whether the recommendation is this change of this setting.
+    /// Whether the recommendation changes `setting` from the value `from` to `to`.
     pub(super) fn is_change(&self, setting: &str, from: &str, to: &str) -> bool {
         self.setting == setting && text(&self.from) == from && text(&self.to) == to
     }
 
-    /// Whether the change needs no further test, because its value was refuted or exactly this change was tested.
+    /// Whether the change needs no further test: its new value was refuted, or exactly this change was tested.
     pub(super) fn is_settled(&self, tested: &TestedSpec) -> bool {
         match tested.verdict {
             Verdict::Refuted => self.setting == tested.setting && text(&self.to) == tested.to,

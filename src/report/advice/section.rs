@@ -1,4 +1,4 @@
-//! [`Advice`]: what templates see of recommendations, predictions and outcomes.
+//! [`Advice`]: recommendations, predictions and outcomes in the form that report templates get.
 
 use std::collections::BTreeSet;
 
@@ -165,10 +165,10 @@ fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
     }
 }
 
-/// Up to this number of predictions, each has a sentence of its own; more are summarised in one.
+/// Largest number of predictions for which each has its own sentence; more are summarised in one.
 const TOLD: usize = 2;
-/// Sentences on predictions: one for each, or, for many predictions, one with the numbers of each verdict and an
-/// example.
+/// Sentences about tested predictions: one for each or, if there are many, one with the count and an example of each
+/// verdict.
 fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
     if outcomes.len() <= TOLD {
         let sentence = |one: &Outcome| format!("{}: {}.", one.change(), measured(one));

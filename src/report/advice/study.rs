@@ -15,12 +15,12 @@ use crate::results::by_key;
 use super::outcome::Outcome;
 use super::recommendation::{Predicted, Recommendation};
 
-/// Largest number of studies with recommendations: those whose runs took the most time.
+/// Largest number of studies with recommendations; those whose runs took most time are kept.
 const STUDIES: usize = 3;
 /// Sections of a cell that determine its work and its time.
 const SECTIONS: [&str; 6] = ["model", "dataset", "loss", "train", "loader", "validation"];
 
-/// The measured cells of one kind of work in one environment.
+/// A study: the measured cells of one kind of work in one environment.
 pub(super) struct WorkGroup<'v, 'a> {
     /// All results.
     pub(super) view: &'v View<'a>,
@@ -31,8 +31,8 @@ pub(super) struct WorkGroup<'v, 'a> {
 }
 
 impl<'v, 'a> WorkGroup<'v, 'a> {
-    /// One study per work signature, the studies with the declared baseline first, then by the total time of their
-    /// runs.
+    /// One study per work signature: first the study with the declared baseline, then by total time of the runs,
+    /// longest first.
     pub(super) fn all(view: &'v View<'a>, outcomes: &[Outcome]) -> Vec<Self> {
         // A search has no studies: its trials differ in all parameters at once, and `best.toml` says what to run next.
         if view.set.plan.search.is_some() {
@@ -86,8 +86,8 @@ impl<'v, 'a> WorkGroup<'v, 'a> {
         self.setting(cell, path).as_f64()
     }
 
-    /// A proposed change of the anchor's setting that should improve the throughput; the caller fills in the reason,
-    /// and the column if it is another.
+    /// A recommendation to change a setting of the anchor, with a predicted gain of throughput. The caller fills in the
+    /// texts, and another column if needed.
     pub(super) fn change(
         &self,
         setting: impl Into<Cow<'static, str>>,
@@ -96,7 +96,7 @@ impl<'v, 'a> WorkGroup<'v, 'a> {
     ) -> Recommendation {
         let setting = setting.into();
         Recommendation {
-            // The caller of the rules, in `advice_data.rs`, knows the rule's id and the study's number and sets them.
+            // Rule and study are set by the caller of the rules, in `advice_data.rs`.
             rule: "",
             study: 0,
             cell: self.anchor.info.key.clone(),
@@ -195,7 +195,7 @@ fn confirmed<'v, 'a>(
         .filter(|outcome| outcome.reference == start.info.key && outcome.is_gained());
     let cell = |of: &Outcome| cells.iter().find(|cell| cell.info.key == of.cell);
     let gains = of_start.filter_map(|outcome| Some((outcome.gain(), cell(outcome)?)));
-    // Of equal gains the first counts.
+    // Of equal gains the first is taken.
     let best = gains.rev().max_by(|a, b| a.0.total_cmp(&b.0));
     best.map_or(start, |(_, cell)| cell)
 }

@@ -1,4 +1,5 @@
-//! The effect of an axis: tests cells that differ only in this axis against the cell with its first value.
+//! The effect of an axis: tests cells that differ only in this axis against the cell with its base value (declared,
+//! smallest or first).
 
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
@@ -14,18 +15,18 @@ use super::context::NAMED;
 use super::judged_by;
 use super::sizes::Sizes;
 
-/// Without loader workers some axes have no effect: a cell without workers is compared with cells of any value on these
-/// axes.
+/// Path of the number of loader workers. A cell without workers is compared with cells of any value on the axes
+/// [`IDLE`].
 const WORKERS: &str = "loader.workers";
-/// Axes without effect if [`WORKERS`] is 0.
+/// Paths of axes that have no effect if [`WORKERS`] is 0.
 const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
 
-/// The cell with the axis' first value, and a cell that is otherwise equal.
+/// A cell with the axis' base value, and a cell that differs from it only in this axis.
 type Pair<'v, 'a> = [&'v Cell<'a>; 2];
 
-/// A sentence for each value of an axis except its first, at most [`NAMED`] sentences; none if no two measured cells
-/// differ only in that axis. With `are_treatments`, times are those of [`pace_of_treatments`] (of a step, or the
-/// throughput if steps differ in size), and quality is told even if no test shows a difference.
+/// A sentence for each value of an axis except its base value, at most [`NAMED`], then one with the other values; empty
+/// if no two measured cells differ only in that axis. With `are_treatments`, times are those of [`pace_of_treatments`]
+/// (of a step, or the throughput if steps differ in size), and quality is reported even if no test shows a difference.
 pub(in crate::report) fn along(view: &View<'_>, axis: &str, are_treatments: bool) -> Vec<String> {
     let Some(place) = view.axis_called(axis) else {
         return Vec::new();
@@ -78,7 +79,8 @@ pub(in crate::report) fn along(view: &View<'_>, axis: &str, are_treatments: bool
     told
 }
 
-/// Pairs every measured cell that does not have the axis' first value with the otherwise equal cell that has it.
+/// Pairs each measured cell that does not have the axis' base value (the declared baseline, else the smallest number,
+/// else the first value) with the otherwise equal cell that has it.
 fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
     let axes = &view.set.plan.axes;
     let cells: Vec<&Cell<'_>> = view.measured().collect();
@@ -120,10 +122,10 @@ struct Verdicts {
     are_ratios: bool,
     /// P-value of each pair, adjusted by Holm's method over all pairs.
     p: Vec<f64>,
-    /// Number of values of each pair's cells; `None` if they have no values of runs of equal session and block (of a
-    /// fact: no values of a common seed).
+    /// Smallest and largest number of values of each pair's cells; `None` if they have no values of runs of equal
+    /// session and block (of a fact: no values of a common seed).
     n: Vec<Option<Sizes>>,
-    /// Number of values that a test needs.
+    /// Number of values per cell that a test needs.
     needed: usize,
 }
 
@@ -138,7 +140,7 @@ impl Verdicts {
             .iter()
             .map(|[base, own]| median(base).zip(median(own)));
         let middles: Vec<Option<(f64, f64)>> = middles.collect();
-        // Measures that can be negative have no meaningful ratio, but a difference.
+        // Of measures that can be 0 or negative a ratio has no meaning, so the difference is used.
         let are_ratios = middles
             .iter()
             .flatten()
@@ -156,7 +158,7 @@ impl Verdicts {
         }
     }
 
-    /// The numbers of values of some pairs; `None` without values.
+    /// Smallest and largest number of values in the pairs with the indices `own`; `None` without values.
     fn sizes(&self, own: &[usize]) -> Option<Sizes> {
         let sizes = own.iter().filter_map(|&at| self.n[at]);
         sizes.reduce(Sizes::with)

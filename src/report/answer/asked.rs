@@ -14,7 +14,7 @@ pub(super) fn has_parts(view: &View<'_>) -> bool {
     !asked(view).iter().all(is_metric)
 }
 
-/// The columns that `report.answer` names.
+/// The columns of the metrics that `report.answer` names.
 pub(super) fn named(view: &View<'_>) -> Vec<String> {
     let parts = asked(view).into_iter();
     let metrics = parts.filter_map(|part| match part {

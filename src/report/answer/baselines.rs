@@ -23,12 +23,12 @@ use super::choice::ALPHA;
 use super::context::NAMED;
 use super::sizes::Sizes;
 
-/// Name of the only cell of a task.
+/// Name in sentences of the only cell of a task.
 const ONLY: &str = "the model";
-/// What is said of a test where all seeds have the same rows.
+/// Appended to the sentence about a test if all seeds are evaluated on the same rows.
 const SAME_ROWS: &str =
     "; all seeds are judged on the same rows, so that the test is about training alone";
-/// The baselines, and their names in sentences.
+/// The baselines as named in `baselines.csv`, and their names in sentences.
 const NAMES: [(&str, &str); 3] = [
     ("linear", "linear model"),
     ("nearest", "nearest neighbour"),
@@ -129,8 +129,9 @@ fn left_out(rows: &[&BaselineRow]) -> String {
     }
 }
 
-/// Whether all seeds are judged on the same rows: then every baseline has the same value for all seeds. A table without
-/// a fixed split is drawn anew for every seed and may have equal values by chance, so it does not count.
+/// Whether all seeds are evaluated on the same rows: then every baseline has the same value for all seeds. A CSV
+/// dataset without a fixed split is split anew for every seed and may have equal values by chance, so it does not
+/// count.
 fn are_fixed(view: &View<'_>, cell: &Cell<'_>, baselines: &[Competitor]) -> bool {
     let is_table = part(view, cell, "dataset.kind").is_some_and(|kind| kind == "csv");
     let is_split = part(view, cell, "dataset.split").is_some_and(|split| !split.is_null());
@@ -164,7 +165,7 @@ fn deciding(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let objectives = objectives.flat_map(|search| &search.objectives);
     let objectives = objectives.map(|objective| objective.column.clone());
     let has = |name: &String| cells.iter().any(|cell| !of_cell(cell, name).is_empty());
-    // A run may have the last value of a metric only, not the best one over its epochs.
+    // A run may have only a metric's value of the last epoch, not the best over its epochs, so both names are tried.
     let mut asked = objectives.chain(named(view)).flat_map(|name| {
         let of_epochs = of_epochs(view, &name).to_owned();
         [name, of_epochs]
@@ -173,9 +174,9 @@ fn deciding(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     found.unwrap_or_else(|| of_epochs(view, &column(view, cells)).to_owned())
 }
 
-/// Columns by which the best cell may be compared with the baselines, the preferred first: the deciding metric if it is
-/// no loss (a loss may have weights), the usual metric, the deciding one. Of each metric the test column precedes the
-/// validation column, because test rows chose neither cell nor epoch.
+/// Columns by which the best cell may be compared with the baselines, the preferred first: the deciding metric unless
+/// it is a loss (which may be weighted), the usual metric, then the deciding one. Of each metric the test column
+/// precedes the validation column, because test rows were used to choose neither cell nor epoch.
 fn told(view: &View<'_>, decides: &str, cells: &[&Cell<'_>]) -> Vec<String> {
     let usual = column(view, cells);
     let is_metric = |name: &&str| !name.ends_with("_loss");
@@ -189,7 +190,8 @@ fn told(view: &View<'_>, decides: &str, cells: &[&Cell<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// What a baseline's values depend on beside the seed: the settings of the data, and the share for validation.
+/// The settings that a baseline's values depend on, besides the seed: the dataset and the fraction of rows for
+/// validation.
 fn data_of<'a>(view: &View<'a>, cell: &Cell<'a>) -> [Option<&'a Value>; 2] {
     ["dataset", "validation.fraction"].map(|path| part(view, cell, path))
 }
@@ -215,7 +217,8 @@ fn shown(values: &[f64]) -> String {
     of_seeds(values).map_or_else(String::new, |number| number.shown())
 }
 
-/// Whether the best cell is better than the best baseline; `are_fixed` if all seeds have the same rows.
+/// Sentence that says whether the best cell beats the best baseline; `are_fixed` if all seeds are evaluated on the same
+/// rows.
 fn verdict(
     measure: &Measure,
     best: &Competitor,
@@ -272,7 +275,8 @@ fn verdict(
     format!("{told}{rows}.")
 }
 
-/// The sentence about a cell that is better than the best baseline; `better` is its beginning if all are beaten.
+/// The sentence about a cell that is better than the best baseline; `better` is its beginning if all baselines are
+/// beaten.
 fn ahead(
     better: &str,
     own: &str,

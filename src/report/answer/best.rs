@@ -4,7 +4,7 @@ use super::choice::{Choice, ComparedToBest};
 use crate::report::search::{Search, best_trials};
 use crate::report::view::{Cell, View};
 
-/// The best cell and the cells that no test separates from it, the best first.
+/// The best cell and the cells that no test distinguishes from it, the best first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BestCells {
     /// Keys of the best cells: a single one if the answer is clear.

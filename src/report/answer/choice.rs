@@ -1,4 +1,5 @@
-//! [`Choice`]: the cells of one task ranked by the deciding measure, and which of them a test separates from the best.
+//! [`Choice`]: the cells of one task ranked by the deciding measure, and which of them a test distinguishes from the
+//! best.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +36,7 @@ pub(in crate::report) struct Choice<'v, 'a> {
     pub(in crate::report) cells: Vec<Ranked<'v, 'a>>,
     /// Number of values per cell that the tests need.
     pub(super) needed: usize,
-    /// Smallest number of values that a cell has.
+    /// Smallest and largest number of values that the compared cells have.
     pub(super) n: Sizes,
 }
 
@@ -43,7 +44,7 @@ pub(in crate::report) struct Choice<'v, 'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     Named,
-    /// These results test recommendations, which predict this measure.
+    /// These results test recommendations, whose predictions are about this measure.
     Predicted,
     Treatments,
     OnlySpeed,
@@ -67,7 +68,7 @@ impl Why {
         }
     }
 
-    /// Why quality cannot decide, as text; `None` if quality decides or cannot differ.
+    /// The reason why quality cannot decide, as text; `None` if quality decides or cannot differ.
     pub(super) fn untold(self) -> Option<&'static str> {
         match self {
             Self::NotComparableQuality(why) => Some(why.words()),
@@ -98,27 +99,28 @@ pub(super) enum ComparedToBest {
     /// Too few values for a test. Contains whether the ranges of this cell and the best one overlap; `None` if one of
     /// them has a single value.
     Untested(Option<bool>),
-    /// The test separates the cell from the best, with this p-value (Holm).
+    /// The test shows that the cell differs from the best; contains the p-value (Holm).
     Behind(f64),
-    /// The test does not separate the cell from the best.
+    /// The test does not show that the cell differs from the best; contains the p-value (Holm).
     Alike(f64),
-    /// The times of the two cells are of different sessions, in which the machine may have had another speed.
+    /// The times of the two cells were measured in different sessions, in which the machine may have had different
+    /// speeds.
     Apart,
-    /// With several measures: no other cell is better in all of them.
+    /// With several measures: no other cell dominates this one (Pareto front).
     OnFront,
-    /// With several measures: another cell is better in all of them.
+    /// With several measures: another cell is at least as good in all of them and better in one.
     Dominated,
 }
 
 impl<'v, 'a> Choice<'v, 'a> {
-    /// The choices of a result, one for each task with several measured cells.
+    /// Ranks and tests the cells of results: one ranking for each task with several measured cells.
     pub(in crate::report) fn all(view: &'v View<'a>) -> Vec<Self> {
         let mut all = Self::in_order_only(view);
         all.iter_mut().for_each(Self::stand);
         all
     }
 
-    /// The choices without tests (tests are slow for ten thousand cells); enough for the order of the cells.
+    /// The rankings without tests, which are slow for ten thousand cells; enough for the order of the cells.
     pub(in crate::report) fn in_order_only(view: &'v View<'a>) -> Vec<Self> {
         let named = named(view);
         let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
@@ -127,7 +129,7 @@ impl<'v, 'a> Choice<'v, 'a> {
 
     fn of(view: &View<'_>, task: Task<'v, 'a>, named: &[String]) -> Option<Self> {
         let mut seen = BTreeSet::new();
-        // Cells that request the same run have the same results and count as one cell.
+        // Cells with equal cell hash have the same results and count as one cell.
         let is_own =
             |cell: &&Cell<'_>| cell.is_measured() && seen.insert(cell.info.cell_hash.clone());
         let cells: Vec<&Cell<'_>> = task.cells.into_iter().filter(is_own).collect();
@@ -155,7 +157,7 @@ impl<'v, 'a> Choice<'v, 'a> {
         all.map(|one| one.cell).collect()
     }
 
-    /// Numbers of values that the cells have: `5 seeds`, `1 to 5 runs`.
+    /// Number of values that the cells have, as text: `5 seeds`, `1 to 5 runs`.
     pub(super) fn runs(&self) -> String {
         let what = if self.measures[0].is_per_run {
             "run"
@@ -300,7 +302,7 @@ fn pairs(cells: &[Ranked<'_, '_>]) -> (Vec<[Vec<f64>; 2]>, Vec<Option<usize>>) {
 }
 
 impl Ranked<'_, '_> {
-    /// Whether this cell's times are of other sessions than those of the best cell.
+    /// Whether this cell's times were measured in other sessions than those of the best cell.
     fn is_apart(&self, measure: &Measure) -> bool {
         measure.is_per_run && self.common[0].is_empty()
     }
@@ -350,7 +352,7 @@ pub(super) fn quality(
     told(cells).map(|()| Measure::of_plan(&view.set.plan, &column(view, cells)))
 }
 
-/// Further measures of a table: quality or speed (whichever does not decide), and memory.
+/// Measures that a table shows beside the deciding ones: quality or speed (whichever does not decide), and memory.
 fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Measure> {
     let pace = Measure::of(pace(cells));
     let second = if measures.iter().any(|measure| measure.is_per_run) {

@@ -14,7 +14,8 @@ use crate::report::view::{Cell, View};
 use super::choice::{self, ALPHA, Choice, Why};
 use super::sizes::Sizes;
 
-/// Sentences on both questions; empty if the cells do not differ in quality, or the difference is unknown.
+/// Sentences: whether the fastest cell is as good as the best one, and which cell is the first to reach a loss that all
+/// cells reach; empty if the cells do not differ in quality, or the difference is unknown.
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let is_by_speed = matches!(&choice.measures[..], [only] if only.is_per_run);
     let may_differ = matches!(choice.why, Why::Named | Why::Predicted | Why::Treatments);

@@ -12,7 +12,8 @@ use super::table::{self, row_id};
 /// Largest number of point labels that stay legible.
 const LABELS: usize = 12;
 
-/// The figure of a choice; `number` distinguishes it from the figures of other tasks.
+/// Plot of the deciding measure by cell, for one task; `number` in the plot's id distinguishes it from the plots of
+/// other tasks.
 pub(super) fn of(
     view: &View<'_>,
     choice: &Choice<'_, '_>,
@@ -37,7 +38,7 @@ pub(super) fn of(
     Some(plot)
 }
 
-/// Every cell by two measures, with cells on the Pareto front marked.
+/// Scatter plot of all cells by two measures; cells on the Pareto front are a series of their own.
 fn front(
     view: &View<'_>,
     choice: &Choice<'_, '_>,

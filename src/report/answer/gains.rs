@@ -122,7 +122,7 @@ impl Tested {
     }
 }
 
-/// Every cell of a task against the baseline.
+/// Comparison of every cell of a task with the baseline.
 struct Against<'c, 'v, 'a> {
     view: &'c View<'a>,
     cells: Vec<&'v Cell<'a>>,
@@ -130,7 +130,7 @@ struct Against<'c, 'v, 'a> {
     time: Tested,
     /// The test of the quality, or why quality cannot be compared; `Err(None)` if no sentence is needed.
     quality: Result<Tested, Option<NotComparableQuality>>,
-    /// The best loss, if the quality is another metric: told only where a test shows that it differs.
+    /// The best loss, if the quality is another metric; mentioned only where a test shows that it differs.
     loss: Option<Tested>,
 }
 
@@ -156,7 +156,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
             return None;
         }
         let quality = judged_by::judged_quality(view, &cells).map(of);
-        // Losses of training are not comparable where treatments change what is trained on.
+        // Training losses are not comparable if treatments change the training data.
         let of_loss = |quality: &Tested| {
             let is_other = !quality.measure.column.ends_with("loss");
             (is_other && loss_column(view) != "train_loss").then(|| of(Measure::of("best_loss")))
@@ -220,7 +220,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         sentences
     }
 
-    /// The measures that are always told: the time, and the quality if it could be tested.
+    /// The measures that the text always mentions: the time, and the quality if it could be tested.
     fn tested(&self) -> impl Iterator<Item = &Tested> {
         let quality = self.quality.as_ref().ok();
         let quality = quality.filter(|quality| quality.is_tested());

@@ -64,7 +64,7 @@ impl Answer {
         answer
     }
 
-    /// Inserts the outcomes of tested recommendations at the beginning.
+    /// Inserts the outcomes of tested recommendations before the answer's sentences.
     pub(super) fn follow(&mut self, advice: &Advice) {
         if !advice.outcomes.is_empty() {
             self.sentences.splice(0..0, advice.outcomes.iter().cloned());
@@ -96,8 +96,8 @@ impl Answer {
 }
 
 impl Answer {
-    /// The answer by the parts of `report.answer`, in their order; the usual answer takes the place of the first
-    /// metric.
+    /// The answer with the sentences of the parts listed in `report.answer`, in that order; its previous sentences take
+    /// the place of the first metric in the list.
     fn by_parts(
         mut self,
         view: &View<'_>,
@@ -213,8 +213,8 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
     answer
 }
 
-/// Sentences that are always added: phases if the time of a step decides, and cells that did not learn if quality
-/// decides.
+/// Further sentences where `report.answer` requests no parts: a step's largest phase if the time of a step decides, and
+/// cells that did not learn if quality decides.
 fn beside(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Vec<String> {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let is_of_steps = choices.iter().any(table::has_phases);

@@ -49,7 +49,7 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     let studies = search.studies.iter().take(NAMED);
     sentences.extend(studies.filter_map(|study| ended_early(&search, study)));
     if search.studies.len() > 1 && !is_one {
-        // The verdict of the success rule on the fronts.
+        // Which study is better, by comparing their Pareto fronts.
         let verdict = front_verdict(&search).and_then(|section| section.points.last().cloned());
         sentences.splice(0..0, verdict);
     }
@@ -106,7 +106,7 @@ fn found_sooner(search: &Search<'_, '_>, [there, before]: &[String; 2]) -> Optio
     ))
 }
 
-/// The best value over time of two searches that differ in how many trials run at one time.
+/// Plot: best value over time of two searches that differ in how many trials run at one time.
 fn beside_each_other(searches: [Search<'_, '_>; 2]) -> Option<PlotContext> {
     let named = searches.map(|search| (search.view.set.plan.name.clone(), search));
     let plot = best_over_time(Words::default(), &named)?;
@@ -308,13 +308,13 @@ fn run_on(search: &Search<'_, '_>) -> String {
     )
 }
 
-/// The columns of trials; with one for the front if there are several objectives.
+/// The columns of the table of trials; `has_front` adds one that says which trials are on the Pareto front.
 fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>, has_front: bool) -> Vec<TrialColumn<'s, 'v, 'a>> {
     let mut fields = trial_fields(search);
     let side = |is_on: bool| if is_on { "on it" } else { "–" };
     let front = TrialColumn::text("Pareto front", move |(.., is_on)| side(*is_on));
     fields.extend(has_front.then_some(front));
-    // With several objectives the table of the fronts shows the configuration.
+    // With several objectives the table of the Pareto fronts shows each trial's configuration.
     let named = TrialColumn::text("configuration", |(_, trial, _)| {
         search.point_in_words(&trial.info.point)
     });

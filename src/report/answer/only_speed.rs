@@ -7,11 +7,11 @@ use crate::report::view::{Cell, View};
 /// Settings of training that change its speed, but not its result.
 const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
 
-/// By how much the best losses of programs may differ for a setting of speed to count as one that does not change the
-/// result.
+/// Largest relative difference of best losses at which user programs count as having equal results.
 const SAME_RESULT: f64 = 0.05;
 
-/// Whether programs reach different losses, for example because each loader worker reads other samples.
+/// Whether user programs (`kind = "command"`) reach different best losses, for example because each loader worker reads
+/// other samples.
 fn results_differ(cells: &[&Cell<'_>]) -> bool {
     let programs = cells.iter().filter(|cell| cell.is_of_command);
     let losses = programs.filter_map(|cell| over_seeds(cell, &|facts| facts.best_loss));

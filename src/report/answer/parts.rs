@@ -23,8 +23,8 @@ const NOT_EVALUATED: &str =
 /// If the largest value is at least this many times the smallest, both are stated.
 const APART: f64 = 1.05;
 
-/// Sentences of a part of the answer about measured cells (the best first, if there is one); metrics are handled
-/// elsewhere.
+/// Sentences of one part of `report.answer` on the measured cells (the best first, if all have one task); none for a
+/// metric.
 pub(super) fn sentences(
     view: &View<'_>,
     part: &AnswerPart,
@@ -99,7 +99,7 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         } else {
             format!("{least} % to {most} %")
         };
-        // If the cells have different largest phases: the names of those with this phase.
+        // The cells whose largest phase this is, named only if cells have different largest phases.
         let names = own.iter().map(|(cell, _)| view.name(cell, None));
         let names: Vec<String> = names.collect();
         let which = match groups.len() {
@@ -114,7 +114,7 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let told = told.collect::<Vec<_>>().join(", ");
     let most = if found.len() > 1 { "at most " } else { "" };
     let waits = range(&waits).map_or_else(String::new, |(_, waits)| {
-        // Percentages are precise to tenths.
+        // Two significant digits; below 1 % one, since percentages are rounded to tenths.
         let waits = human(waits, if waits < 1.0 { 1 } else { 2 });
         format!("; waiting for data takes {most}{waits} %")
     });

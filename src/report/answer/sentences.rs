@@ -117,7 +117,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     sentences
 }
 
-/// The sentences on the cells that were measured with the best one.
+/// Sentences on the best cell and the cells that were measured in the same session.
 fn of_session(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let (best, measure) = (&choice.cells[0], &choice.measures[0]);
     let by = measure.superlative();
@@ -153,7 +153,7 @@ fn of_session(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     )]
 }
 
-/// The sentences where the cells have too few values for a test.
+/// Sentences for cells that have too few values for a test.
 fn of_too_few(view: &View<'_>, choice: &Choice<'_, '_>, best_text: &str) -> Vec<String> {
     let by = choice.measures[0].superlative();
     let with = |is: ComparedToBest| -> Vec<&Ranked<'_, '_>> {

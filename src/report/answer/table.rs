@@ -42,7 +42,7 @@ fn interval(choice: &Choice<'_, '_>) -> String {
     }
 }
 
-/// The table of a choice; `number` distinguishes it from the tables of other tasks.
+/// The decision table of one task; `number` in its id distinguishes it from the tables of other tasks.
 pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>) -> Table {
     let base = baseline(view, choice);
     let mut columns = axis_columns(view, true);
@@ -92,7 +92,7 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
     table
 }
 
-/// The id of the table of a choice.
+/// Id of the decision table of a task.
 pub(super) fn id(number: Option<usize>) -> String {
     number.map_or_else(|| "decision".to_owned(), |n| format!("decision-{n}"))
 }

@@ -114,7 +114,7 @@ impl ComparisonReport {
         }
     }
 
-    /// Every plot.
+    /// Every plot of the page.
     pub fn plots(&self) -> impl Iterator<Item = &PlotContext> {
         self.parts.iter().flat_map(|part| {
             let sections = part.sections.iter().flat_map(|section| &section.plots);

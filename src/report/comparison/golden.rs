@@ -1,4 +1,4 @@
-//! Scripted comparisons for tests: the golden results against themselves with other times and facts.
+//! Scripted comparisons for tests: the golden results compared with a copy that has other times and facts.
 
 use crate::compare::golden::side;
 use crate::compare::{
@@ -104,7 +104,8 @@ fn matrix() -> MatrixJudgement {
     }
 }
 
-/// [`comparison`] with another processor on the side after; times are compared nevertheless, as on request of the user.
+/// [`comparison`] with another processor on the side after; times are compared nevertheless, as if the user had
+/// requested it.
 pub(crate) fn across() -> Comparison {
     let mut comparison = comparison();
     comparison.environment.is_across = true;

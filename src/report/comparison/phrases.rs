@@ -110,7 +110,7 @@ impl Words {
         }
     }
 
-    /// "before", "after", or both.
+    /// The sides as text: "before", "after", or both.
     pub(crate) fn sides(self, (before, after): (bool, bool)) -> String {
         match (before, after) {
             (true, true) => self.on_both(),

@@ -12,7 +12,7 @@ use crate::report::view::{CellInView, View};
 /// Largest number of rows of a table over cells.
 pub(crate) const ROWS: usize = 200;
 
-/// A comparison, with everything that sections need.
+/// A comparison with the results and texts that its sections are made from.
 pub(crate) struct Scene<'a> {
     /// The comparison that the page shows.
     pub(crate) comparison: &'a Comparison,
@@ -101,7 +101,7 @@ impl<'a> Scene<'a> {
         MatchedCells { pair, both }
     }
 
-    /// The time that is judged.
+    /// The time that verdicts are about: per sample, or of the whole run.
     pub(crate) fn timed(&self) -> Figure {
         match self.words.timed {
             Timed::Sample => Figure::SampleTime,

@@ -27,7 +27,7 @@ const NOT_MEASURED: [&str; 7] = [
     "angenommen",
     "schätz",
 ];
-/// Tables of texts copied from files: settings, fields of environments, names of sides.
+/// Ids of tables with texts copied from files: settings, fields of environments, names of sides.
 const OF_WORDS: [&str; 3] = ["settings", "fields", "sides"];
 
 /// R1: each number is measured, derived or assumed; each column states which, and the printed table repeats it.

@@ -157,7 +157,7 @@ pub(super) fn r7(subject: &Subject<'_>) -> Vec<String> {
             found.push(format!("{rule}: “{text}” has no values"));
         }
         for printed in &subject.texts {
-            // HTML shows what stands between backticks as code.
+            // HTML has no backticks, but code elements, so the texts between backticks are searched one by one.
             let says = text.split('`').all(|part| printed.says(part));
             if !printed.says(&rule) || !says {
                 found.push(format!("{}: finding {rule} is not printed", printed.name));

@@ -181,7 +181,7 @@ impl Text {
         tables.any(|table| self.of_table(table).is_some())
     }
 
-    /// The visible text of a part, without tooltips.
+    /// The visible text of a part of the page, without tooltips.
     pub(super) fn visible(part: &str) -> String {
         let mut pieces = part.split(" title=\"");
         let mut seen = pieces.next().unwrap_or_default().to_owned();

@@ -30,7 +30,7 @@ pub(crate) struct BarPlot {
     pub(crate) bars: Vec<Bar>,
 }
 
-/// One bar.
+/// A horizontal bar of stacked segments.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bar {
     /// Text left of the bar.

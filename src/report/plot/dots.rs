@@ -20,7 +20,7 @@ messages! {
     log_scale() = ", logarithmic" | ", logarithmisch";
 }
 
-/// Dots with their intervals, a row each.
+/// A plot of dots with their intervals, one per row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DotPlot {
     /// Text for screen readers.
@@ -39,7 +39,7 @@ pub(crate) struct DotPlot {
     pub(crate) rows: Vec<DotRow>,
 }
 
-/// A dot.
+/// A row of the plot: one dot, with its interval and runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DotRow {
     /// Text left of the row.

@@ -21,7 +21,7 @@ pub(super) struct Axis<'a> {
     pub(super) values: Vec<f64>,
 }
 
-/// The frame, with its scales.
+/// The frame of a plot, with the scales of its two axes.
 pub(super) struct Frame {
     pub(super) x: Scale,
     pub(super) y: Scale,

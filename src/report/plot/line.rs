@@ -35,7 +35,7 @@ pub(super) fn line(svg: &mut Svg, frame: &Frame, index: usize, series: &Series, 
     }
 }
 
-/// Small dots for the runs behind a point.
+/// Draws small dots for the runs that a point summarises.
 pub(super) fn runs(svg: &mut Svg, frame: &Frame, index: usize, point: &Point, x: f64) {
     if point.runs.len() < 2 || point.runs.len() > MARKED {
         return;

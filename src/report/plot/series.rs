@@ -16,7 +16,7 @@ pub(crate) struct Series {
     pub(crate) is_band: bool,
 }
 
-/// A point, with what is known about its spread.
+/// A point of a series, with its interval, the values of its runs, label and link.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Point {
     /// Value on the x axis.

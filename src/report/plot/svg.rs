@@ -72,7 +72,7 @@ impl Svg {
         ));
     }
 
-    /// A marker that links to the element with the id `link`; without one, a plain [`Svg::marker`].
+    /// Draws a marker that links to the element with the id `link`; a plain [`Svg::marker`] if `link` is empty.
     pub(crate) fn linked_marker(&mut self, series: usize, at: (f64, f64), about: &str, link: &str) {
         if link.is_empty() {
             return self.marker(series, at, about);
@@ -82,7 +82,7 @@ impl Svg {
         self.push(LINK_END);
     }
 
-    /// A marker of series `series`: shape and colour distinguish series.
+    /// Draws a marker in the shape and colour of series number `series`; `about` is its tooltip.
     pub(crate) fn marker(&mut self, series: usize, (x, y): (f64, f64), about: &str) {
         let class = format!("mark f{}", series % SERIES);
         let r = 5.0;
@@ -112,7 +112,7 @@ impl Svg {
         self.polygon(&class, &points, about);
     }
 
-    /// A small dot.
+    /// Draws a small dot; `about` is its tooltip.
     pub(crate) fn dot(&mut self, class: &str, (x, y): (f64, f64), about: &str) {
         let (cx, cy, about) = (px(x), px(y), title(about));
         self.push(&format!(

@@ -14,14 +14,14 @@ use super::objective::Objective;
 use super::trial::{Ending, Trial};
 use super::trials::{Search, Study};
 
-/// Largest lead that still counts as a tie (founding report 002): an absolute difference for accuracies, for other
+/// Largest difference of the best values of two studies that still counts as a tie: absolute for accuracies, for other
 /// objectives relative to the smaller value.
 const LEAD: f64 = 0.05;
 
 /// Trials that no other trial of their study dominates, sorted by their first objective.
 pub(crate) type Front<'v, 'a> = Vec<Trial<'v, 'a>>;
 
-/// The front of a study.
+/// The Pareto front of a study.
 pub(crate) fn front_of<'v, 'a>(search: &Search<'v, 'a>, study: &Study<'v, 'a>) -> Front<'v, 'a> {
     let mut trials = study.best_first(search.first());
     // The earliest of equal trials represents them on the front.
@@ -40,7 +40,7 @@ fn losses(search: &Search<'_, '_>, trial: &Trial<'_, '_>) -> Vec<f64> {
         .collect()
 }
 
-/// A study with its front.
+/// A study with its Pareto front.
 pub(super) struct Side<'s, 'v, 'a> {
     pub(super) study: &'s Study<'v, 'a>,
     pub(super) front: Front<'v, 'a>,
@@ -95,7 +95,7 @@ pub(crate) fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<TrialColumn<
     study.into_iter().chain([trial]).chain(objectives).collect()
 }
 
-/// The fronts with the rule's verdict; `None` for one objective.
+/// The section with the Pareto fronts and the sentence on which study is better; `None` for one objective.
 pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
     let sides = sides(search);
     if search.objectives.len() < 2 || sides.iter().all(|side| side.front.is_empty()) {
@@ -174,7 +174,8 @@ fn verdicts(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> Vec<String> 
     ]
 }
 
-/// Sentence: the better study by the rule, with the deciding values.
+/// Which study is better and by which values: more points that no other front dominates, else a better first objective,
+/// else less wall time.
 fn winner(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> String {
     let most = sides.iter().map(Side::points).max().unwrap_or(0);
     let (leading, others): (Vec<_>, Vec<_>) = sides.iter().partition(|side| side.points() == most);
@@ -213,7 +214,7 @@ fn winner(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> String {
     if (value - next).abs() > needed {
         return format!("{one}, equal in points ({most} each) and ahead in {values}");
     }
-    // The last criterion of the rule: the wall time of the best trials.
+    // The last criterion: wall time of the best trials.
     let times = best
         .iter()
         .filter_map(|(name, _, time)| Some((*name, (*time)?)));

@@ -20,7 +20,7 @@ const DIGITS: usize = 5;
 pub(crate) struct Objective {
     /// Index among the objectives.
     pub(crate) place: usize,
-    /// The objective's column.
+    /// Column of the results that holds the objective's values: `best_loss`.
     pub(crate) column: String,
     /// Displayed name of the column: `best loss`.
     pub(crate) name: String,

@@ -92,7 +92,7 @@ fn values(
     found
 }
 
-/// The best value of the first objective over time; `None` if no times were recorded.
+/// Plot of the best value of the first objective over time; `None` if no times were recorded.
 pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
     let objective = search.first();
     let limit = limit(search, objective);
@@ -148,9 +148,9 @@ pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
     })
 }
 
-/// The largest loss that is drawn, because larger ones would make the others indistinguishable: above the best done
-/// trial by ten times the distance of the median from it, or by ten times its magnitude if that is more. Infinite for
-/// objectives that are not computed from data.
+/// The largest loss that is drawn, since larger ones would make the others indistinguishable:
+/// `best + 10 max(median − best, |best|)` over the done trials. Infinite for objectives that are not computed from
+/// data.
 fn limit(search: &Search<'_, '_>, objective: &Objective) -> f64 {
     let done = search
         .trials()

@@ -9,7 +9,7 @@ use super::ledger::Sum;
 use super::trial::Trial;
 use super::trials::Search;
 
-/// All sessions of the search together; `None` if no start was recorded.
+/// Numbers and times of the runs of all sessions of the search; `None` if no start was recorded.
 pub(crate) fn whole(search: &Search<'_, '_>) -> Option<ParallelRuns> {
     let runs = search.trials().flat_map(|trial| &trial.cell.blocks);
     let sessions = parallel::sessions(search.view, runs.copied()).into_iter();

@@ -5,7 +5,7 @@ use crate::report::clock::wall_s;
 use crate::report::view::Cell;
 use crate::results::{RunRow, Status};
 
-/// One trial.
+/// A trial: its cell, and its number, parameter values and objective values.
 #[derive(Clone, Copy)]
 pub(crate) struct Trial<'v, 'a> {
     pub(crate) cell: &'v Cell<'a>,

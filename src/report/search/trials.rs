@@ -117,7 +117,7 @@ impl<'v, 'a> Search<'v, 'a> {
         }
     }
 
-    /// The parameters that some of these trials have, as indices.
+    /// Indices of the parameters for which at least one of these trials has a value.
     pub(crate) fn used(&self, trials: &[Trial<'_, '_>]) -> Vec<usize> {
         let has = |place: &usize| trials.iter().any(|t| t.info.point.get(*place).is_some());
         (0..self.spec.space.parameters.len()).filter(has).collect()
@@ -143,7 +143,7 @@ impl<'v, 'a> Study<'v, 'a> {
         trials.filter(move |trial| trial.ending() == how)
     }
 
-    /// Whether the study's trials are all points of its space.
+    /// Whether the study has tried every point of its search space.
     pub(crate) fn has_every_point(&self, spec: &SearchSpec) -> bool {
         let points = || self.trials.iter().map(|trial| &trial.info.point);
         // A parameter that no trial has belongs to other studies, or its condition holds for none of the trials.
@@ -170,7 +170,7 @@ impl<'v, 'a> Study<'v, 'a> {
         trials
     }
 
-    /// Points of the study in a drawing, with the name `alone` if there is only one study.
+    /// A plot series of these points with the name of the study; with the name `alone` if there is only one study.
     pub(super) fn series(&self, alone: &str, points: Vec<plot::Point>) -> Series {
         let name = if self.name.is_empty() {
             alone

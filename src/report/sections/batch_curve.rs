@@ -41,7 +41,7 @@ fn sweeps<'v, 'a>(view: &'v View<'a>) -> Vec<Sweep<'v, 'a>> {
 /// The threshold is an interval too: `1 − tolerance` times that of the best cell. A smaller batch size is distinguished
 /// from the knee if its interval ends below the threshold's; with a single run there is no interval.
 ///
-/// Returns the knee, and smaller batch sizes that may also be it, since their intervals reach the threshold.
+/// Returns the knee, and the smaller batch sizes that may be the true knee, since their intervals reach the threshold.
 fn knee<'s, 'v, 'a>(
     sweep: &'s Sweep<'v, 'a>,
     tolerance: f64,

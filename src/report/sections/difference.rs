@@ -10,8 +10,7 @@ use crate::plan::{path_names, toml_text};
 use crate::report::judged::{distinct, some_of};
 use crate::report::view::{Cell, View};
 
-/// Parts of a specification that determine the arithmetic per sample, each with the name that a difference in it has in
-/// texts.
+/// Parts of a specification that determine the arithmetic per sample, each with its displayed name.
 pub(crate) const WORK: [(&str, &str); 4] = [
     ("dataset", "dataset"),
     ("loss", "loss"),

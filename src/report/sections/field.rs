@@ -102,12 +102,12 @@ impl CellColumn<'_, '_> {
     }
 }
 
-/// The columns.
+/// The columns of these fields, without entries.
 pub(crate) fn columns<R>(fields: &[Field<'_, R>]) -> Vec<Column> {
     fields.iter().map(|field| field.column.clone()).collect()
 }
 
-/// Entries of a row.
+/// The entries that the fields give for one row.
 pub(crate) fn entries<R>(fields: &[Field<'_, R>], row: &R) -> Vec<Entry> {
     fields.iter().map(|field| (field.entry)(row)).collect()
 }

@@ -29,7 +29,7 @@ const PARTS: [Part; 4] = [
     }),
 ];
 
-/// The table of memory.
+/// The section with the measured peak memory of each cell and its computed parts.
 pub(crate) fn judged(view: &View<'_>) -> Section {
     let mut about = "Peaks are of the whole process, with program, data and loader; the computed parts are inside them."
         .to_owned();

@@ -15,7 +15,7 @@ use super::difference::part;
 use super::{complexity, parallel, speed};
 use crate::report::quality::are_of_commands;
 
-/// The sentences, each with its numbers.
+/// Sentences on runs, warm-up, intervals, concurrent runs and held-out data, each with its numbers.
 pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
     let mut sentences = vec![replication(view)];
     sentences.extend(training(view));

@@ -72,7 +72,7 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
         times.any(|times| !times.are_reported_by_program() || phase.1(&times.phases) > 0.0)
     };
     let is_known: Vec<bool> = PHASES.iter().map(is_told).collect();
-    // Otherwise, if no phase was measured, the whole step would be shown as `other`.
+    // If no phase was measured, there is no breakdown: the whole step would be shown as `other`.
     is_known.contains(&true).then(|| Breakdown {
         step_ms,
         shares: to_hundred(&exact),

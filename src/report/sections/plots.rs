@@ -13,9 +13,9 @@ use crate::report::plot::{Point, PointPlot, ScaleKind, Series};
 /// A plot, for templates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlotContext {
-    /// The plot's file is `plots/<id>.svg`.
+    /// Id of the plot, whose file is `plots/<id>.svg`.
     pub id: String,
-    /// Heading.
+    /// Heading of the plot.
     pub title: String,
     /// Content of the figure, its source, and what it leaves out.
     pub caption: String,
@@ -49,7 +49,8 @@ fn band(name: String, mut values: Vec<(f64, f64)>, about: impl Fn(f64, f64) -> S
 /// What an axis shows: its name, its label with a unit, its scale.
 pub(crate) type Shown = (String, String, ScaleKind);
 
-/// A plot of two measures: cells or trials on the Pareto front, and the others, as `drawn`.
+/// Adds title and axes to `drawn`, a scatter plot of two measures whose series are the points on the Pareto front and
+/// the others.
 pub(crate) fn front(
     id: String,
     [y, x]: [Shown; 2],

@@ -24,8 +24,8 @@ pub(crate) struct Target {
 
 /// The loss that every run with a curve reaches: the largest of the runs' best losses.
 ///
-/// `None` without `compare.treatment`, because otherwise cells of different work are not compared, and if an untrained
-/// model is as good.
+/// `None` if the manifest has no `compare.treatment`, since only treatments are compared although their work differs,
+/// or if an untrained model has that loss too.
 pub(crate) fn equal_loss(view: &View<'_>) -> Option<Target> {
     view.set.plan.compare.get("treatment")?.as_str()?;
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();

@@ -24,7 +24,8 @@ const PARTS: [&str; 6] = [
     "process, checkpoints, the rest",
 ];
 
-/// Name of the third of [`PARTS`] for observed programs, in which ordinary steps are profiled.
+/// Name of the third of [`PARTS`] for PyTorch programs that Fieldtrial observes: it profiles some of their ordinary
+/// steps.
 const OBSERVED: &str = "steps in no mean (first, profiled), loader start";
 
 /// The table of shares; `None` if no parts are known.

@@ -11,7 +11,7 @@ use crate::results::IntervalKind;
 use super::field::{self, CellColumn, MEDIAN};
 use super::ranking;
 
-/// The table of times.
+/// The table of throughput, step and epoch times, and times that programs measure.
 pub(crate) fn table(view: &View<'_>) -> Table {
     let mut about = format!("Medians over the runs of a cell; {}.", below(view));
     let mut fields = vec![CellColumn::n()];

@@ -1,5 +1,4 @@
-//! The effect of loader workers, for the answer: time waiting for data that they save, and time to start and stop
-//! threads.
+//! The effect of loader workers per epoch: less time waiting for data, and time to start and stop the threads.
 
 use serde_json::Value;
 
@@ -15,10 +14,10 @@ use super::difference::part;
 use super::field::{self, CellColumn};
 use crate::report::timing::timing_value;
 
-/// Path of the axis.
+/// Dotted path of the axis whose values are numbers of loader workers.
 const AXIS: &str = "loader.workers";
 
-/// The section; empty without the axis.
+/// The section on loader workers; empty if their number is not an axis.
 pub(crate) fn section(view: &View<'_>) -> Section {
     let mut axes = view.set.plan.axes.iter();
     let Some(axis) = axes.find(|axis| axis.path == AXIS) else {

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::asked::{helper, regex};
 
-/// The Python that lists the arguments of a script.
+/// Python program that lists the arguments of a script.
 const LIST: &str = include_str!("arguments.py");
 
 /// An argument of the script.
@@ -17,7 +17,7 @@ const LIST: &str = include_str!("arguments.py");
 pub(super) struct Argument {
     /// Option of the argument, such as `--batch-size`; empty for a positional one.
     pub(super) option: String,
-    /// `batch_size`.
+    /// Name of the argument's variable in Python, such as `batch_size`.
     pub(super) name: String,
     /// Type of the argument: `int`, `float`, `str`; empty if the script gives none.
     pub(super) kind: String,

@@ -1,4 +1,4 @@
-//! Asks Python about a script, and patterns for its text.
+//! Runs Python programs that analyse a script, and compiles regular expressions for its text.
 
 use std::path::Path;
 
@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 
 use crate::plan::{REQUIREMENT_TIME, output};
 
-/// The JSON that a Python program prints about a script, and its arguments, after `mark`; `None` if that fails.
+/// Runs a Python program on a script with its fixed arguments, and parses the JSON that it prints after `mark`; `None`
+/// if that fails.
 pub(super) fn helper<T: DeserializeOwned>(
     program: &str,
     (script, fixed): (&str, &[&str]),
@@ -24,7 +25,7 @@ pub(super) fn helper<T: DeserializeOwned>(
     serde_json::from_str(list.lines().next()?).ok()
 }
 
-/// A pattern of this program's own.
+/// Compiles a regular expression that is a constant of this program.
 pub(super) fn regex(text: &str) -> Regex {
     Regex::new(text).expect("a regular expression")
 }

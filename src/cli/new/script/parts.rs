@@ -12,7 +12,8 @@ use super::super::draft::quoted;
 use super::arguments::Argument;
 use super::asked::regex;
 
-/// Largest whole number that gets a range, which ends at four times it; beyond it floats leave out whole numbers.
+/// Largest integer default for which a range is proposed: ranges end at four times the default, and up to 2⁵³ `f64` has
+/// every integer.
 const LARGEST: f64 = (1_u64 << 51) as f64;
 
 /// Manifest settings that scripts often have as arguments, with common names of these arguments.
@@ -78,13 +79,13 @@ const WITHOUT_RANGE: [&str; 8] = [
 
 /// Parts of the manifest that an argument of a script becomes.
 pub(super) struct Part {
-    /// The part's word in `run`.
+    /// The argument's word in the command line `run`.
     pub(super) word: String,
     /// The part's line in `parameters`.
     pub(super) parameter: Option<String>,
     /// The part's line in `roles`.
     pub(super) role: Option<String>,
-    /// The setting that the argument is, with its default in the script.
+    /// The manifest setting that the argument corresponds to, with its default in the script.
     pub(super) setting: Option<(&'static str, Json)>,
     /// The line that tells the user what was guessed.
     pub(super) guess: String,
@@ -227,7 +228,7 @@ fn identifier(option: &str) -> String {
 /// The declaration of a parameter, as TOML.
 ///
 /// # Errors
-/// Why the argument cannot be one.
+/// The reason why the argument cannot become a parameter.
 fn form(argument: &Argument) -> Result<String, &'static str> {
     if argument.is_flag {
         let flag = quoted(&argument.option);

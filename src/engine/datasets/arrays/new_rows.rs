@@ -94,7 +94,7 @@ impl ArraysSpec {
             )));
         }
         x.some_rows(features.shape[0])?;
-        // Rows of numbers may have any numeric type; only for images it decides whether they are scaled.
+        // Rows of numbers may have any numeric type; for images the type decides whether pixels are scaled.
         let was_pixels = !known.normalisation.features.is_empty();
         if matches!(form.features, Features::Image(_)) && form.is_pixels != was_pixels {
             let (wanted, found) = if was_pixels {

@@ -34,7 +34,7 @@ pub struct CsvGuess {
     pub numbers: Vec<(String, String)>,
     /// Texts that mean a missing value, besides an empty field.
     pub missing_values: Vec<String>,
-    /// A column with the same customer, patient and so on in several rows, and how many of them there are.
+    /// Name of a column that identifies customers, patients and so on, each in several rows, and their number as text.
     pub groups: Option<(String, String)>,
     /// Names of the feature columns.
     pub features: Vec<String>,
@@ -219,8 +219,8 @@ pub(super) fn dialect(path: &Path, has_header: bool) -> Result<Dialect, DatasetE
     })
 }
 
-/// The form in which the most columns are numbers; of equals the likeliest, which is one with a decimal comma where commas
-/// do not separate columns.
+/// The form in which the most columns are numbers. On a tie it is the plain form `1.5`, else the likeliest; unless
+/// commas separate columns, forms with a decimal comma come first.
 fn number_form(separator: char, columns: &[Column]) -> NumberForm {
     let first = if separator == ',' {
         Decimal::Point
@@ -251,7 +251,7 @@ fn written(form: NumberForm, columns: &[Column]) -> Vec<(String, String)> {
             (FORMS[0].number(&bare) != Some(number)).then_some((text, number))
         }));
     }
-    // The longest text shows most: `1.082,06`.
+    // The longest text is the clearest example: `1.082,06`.
     examples.sort_by_key(|(text, _)| (text.len(), *text));
     let why = examples.last().map_or_else(String::new, |(text, number)| {
         format!("`{text}` is {number}")
@@ -309,7 +309,7 @@ fn named(
     DatasetError::of_all(places.map(|name| place_of(&names, name, paths, "target")))
 }
 
-/// Whether several targets are labels, (present or absent) or numbers, and why.
+/// Whether several targets are labels (present or absent) instead of numbers, and why.
 fn together<'c>(
     columns: impl Iterator<Item = &'c Column> + Clone,
     form: NumberForm,

@@ -16,7 +16,7 @@ const ROWS: usize = 500;
 pub struct HeaderGuess {
     /// The values of the first line, or the names of columns of a Parquet file.
     pub first_line: Vec<String>,
-    /// Those of [`Self::first_line`] that look like data.
+    /// The values of [`Self::first_line`] that look like data.
     pub like_data: Vec<String>,
 }
 

@@ -170,8 +170,8 @@ impl Raw {
     }
 }
 
-/// What to say about a column that only identifies rows: it has different texts in all rows, or numbers them with
-/// consecutive integers (in any order). `None` for other columns.
+/// A clause for the warning about a column that only identifies rows: it has different texts in all rows, or numbers
+/// them with consecutive integers (in any order). `None` for other columns.
 fn counts_rows(raw: &Raw) -> Option<String> {
     let rows = raw.rows();
     let values = match raw {

@@ -1,4 +1,4 @@
-//! [`Outline`]: what the planner knows about a table.
+//! [`Outline`]: size, target and warnings of a table, which the planner needs.
 
 use serde::{Deserialize, Serialize};
 

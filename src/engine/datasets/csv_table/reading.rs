@@ -11,7 +11,7 @@ use super::super::{DatasetError, FilePaths, packed};
 use super::parquet;
 use crate::base::file;
 
-/// The text of a file.
+/// A reader of a file's decompressed text.
 type Text = Box<dyn Read + Send>;
 
 /// The rows of a file.
@@ -30,7 +30,7 @@ fn is_parquet(path: &Path) -> bool {
     read.is_ok() && first == PARQUET
 }
 
-/// What Excel writes at the start of a file in UTF-8.
+/// The byte order mark of UTF-8, which Excel writes at the start of a file.
 const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// The text of a file, which `gzip` may have compressed, without the byte order mark of UTF-8.
@@ -40,7 +40,7 @@ const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 fn open(path: &Path) -> io::Result<Text> {
     let (mut text, _) = packed::open(path)?;
     let mut first = Vec::new();
-    // The crate `csv` knows the mark only if its first read returns all of it.
+    // The mark is removed here: `csv` recognises it only if its first read returns all three bytes.
     let mut start = text.by_ref().take(UTF8_MARK.len() as u64);
     start.read_to_end(&mut first)?;
     if matches!(first[..], [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
@@ -58,7 +58,7 @@ fn converted(encoding: &str) -> String {
     format!("`iconv -f {encoding} -t UTF-8 OLD.csv > NEW.csv`")
 }
 
-/// How a CSV file is divided into rows and columns; a Parquet file says so itself.
+/// How a CSV file is divided into rows and columns; not used for Parquet files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) separator: char,
@@ -193,8 +193,8 @@ pub(super) fn some_rows(path: &FilePaths, rows: usize) -> Result<(), DatasetErro
     )))
 }
 
-/// "line 3", where the header is line 1; for a Parquet file "row 0", counted from 0. Counted again for errors only:
-/// before the next row, the reader has counted neither two-character line ends nor empty lines.
+/// "line 3", where the header is line 1; for a Parquet file "row 0", counted from 0. Lines are counted anew from the
+/// start of the file, because the line in `position` may still be that of an empty line or a line end before the row.
 pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
     if is_parquet(path) {
         return format!("row {}", position.map_or(0, csv::Position::record));

@@ -178,7 +178,7 @@ fn add_key(
         Ok(value) => {
             sink.value(layout.names.len(), value.unwrap_or(Value::Text("")));
         }
-        // A mistake in a feature has been noted already.
+        // For ignored columns only: mistakes in features and targets have been recorded already.
         Err(mistake) if layout.roles[column] == Role::Ignored => {
             mistakes.add(column, mistake, text, row);
         }

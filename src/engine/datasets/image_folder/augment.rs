@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  decoded image ─flip, rotation, brightness, contrast─▶ resized ─crop─▶ values in [-1, 1] ─erase─▶ features
-//!  features of a batch ─mixup or cutmix (`crate::loader`)─▶ the same
+//!  features of a batch ─mixup or cutmix (`crate::loader`)─▶ mixed features
 //! ```
 
 mod erase;
@@ -142,7 +142,8 @@ impl Draw {
         }
     }
 
-    /// Fills the rectangle to erase, if there is one, in an image of `size` with values `(height, width, channels)`.
+    /// Sets the rectangle to erase, if there is one, to 0; `features` are `(height, width, channels)` of an image of
+    /// `size`.
     pub(in super::super) fn erase(self, size: Size, features: &mut [f32]) {
         if let Some(rectangle) = self.erased {
             rectangle.erase(size, features);

@@ -21,10 +21,10 @@ use crate::base::{file, temporary};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Damaged {
-    /// They are a mistake.
+    /// Images that cannot be decoded are an error.
     #[default]
     Error,
-    /// They are in no split; `plan` and `run` warn with their number.
+    /// Images that cannot be decoded are in no split; `plan` and `run` warn with their number.
     LeaveOut,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn reasons(
 /// For each of `files` whether it cannot be decoded.
 ///
 /// # Errors
-/// As [`reasons`].
+/// [`DatasetError::Unreadable`] if a file cannot be read.
 pub(super) fn found(files: &[PathBuf]) -> Result<Vec<bool>, DatasetError> {
     let (name, source, is_settled) = identify(files, FACT)?;
     let path = cache_folder().join(format!("{name}.damaged"));

@@ -45,7 +45,7 @@ pub(super) fn decode(path: &Path, decoding: Decoding) -> Result<Image, DatasetEr
 /// Checks the header of `path` without decoding the image.
 ///
 /// # Errors
-/// As [`decode`], for what the header shows.
+/// [`DatasetError`] if the file cannot be read or its header is invalid.
 pub(super) fn check_header(path: &Path) -> Result<(), DatasetError> {
     read(
         path,

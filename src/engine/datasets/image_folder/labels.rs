@@ -22,11 +22,11 @@ struct Labels<'a> {
     names: Vec<String>,
     /// Indices of the columns that are to be predicted.
     targets: Vec<usize>,
-    /// The folders that are splits; empty if no folders are splits.
+    /// Names of the folders that are splits, each with its split; empty if no folders are splits.
     folders: Vec<(&'static str, Part)>,
 }
 
-/// What has been read from the rows so far.
+/// Images, classes, numbers and faults from the rows that have been read.
 #[derive(Default)]
 struct Rows {
     faults: Faults,

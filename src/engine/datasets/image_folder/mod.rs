@@ -1,9 +1,9 @@
 //! PNG or JPEG files of a folder: in class folders, or as a CSV file lists them.
 //!
 //! ```text
-//!  path ─listing, labels─▶ files, targets, splits ─decode─▶ RGB or grey ─augment─▶ the same ─resize─▶ numbers in [-1, 1]
+//!  path ─listing, labels─▶ files, targets, splits ─decode─▶ RGB or grey ─augment, resize─▶ numbers in [-1, 1]
 //!                                                           └─ kept in memory, or in a file that is mapped (`pixel_file`)
-//!  generate ─texture─▶ the same folder, written once
+//!  generate ─texture─▶ folder `path`, written once
 //! ```
 
 mod augment;

@@ -49,7 +49,7 @@ struct Place {
     state: AtomicU8,
 }
 
-/// In which form images are stored.
+/// Format of the stored images: size, channels, and whether EXIF orientation is applied.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
     /// Size to which images were resized; `None` for their original sizes.

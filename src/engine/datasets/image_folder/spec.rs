@@ -34,9 +34,9 @@ pub struct ImageFolderSpec {
     /// The column of `labels` that is to be predicted, or a list of columns of numbers or labels; not needed if it is the only one.
     #[serde(default, skip_serializing_if = "TargetColumns::is_empty")]
     pub target: TargetColumns,
-    /// Whether the column of `labels` is a class, each different text one of them; of several columns, whether each is a label that an
-    /// image has or not: 1 or 0, `true` or `false`. Otherwise it is a number to predict, which is normalised by the training rows' mean
-    /// and standard deviation.
+    /// Whether the column of `labels` holds classes (each distinct text is one); with several columns, whether each is
+    /// a label that an image has or not: 1 or 0, `true` or `false`. Otherwise columns are numbers to predict,
+    /// normalised by the training rows' mean and standard deviation.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(extend("default" = false))]
     pub classes: bool,

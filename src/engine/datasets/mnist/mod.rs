@@ -125,8 +125,8 @@ impl Pair {
         Ok((size(&dimensions), pixels, labels))
     }
 
-    /// Number of samples, form and classes of the two files. They are cached, so that an unchanged file is read only
-    /// once.
+    /// Numbers of samples and classes, and image size, from the two files (images and labels). Cached, so that an
+    /// unchanged file is read only once.
     fn outline(&self, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
         let (images, _) = sizes(&self.images, 3, cache)?;
         let (labels, largest) = sizes(&self.labels, 1, cache)?;

@@ -29,8 +29,8 @@ pub struct CommandSpec {
     /// stands for a brace.
     #[schemars(length(min = 1))]
     pub run: Vec<String>,
-    /// How all parameters are passed besides: `none`; as `flags` (`--lr=0.001`); as one argument with `json`; in the
-    /// environment (`env`: `LR=0.001`).
+    /// How all parameters are passed, in addition to placeholders in `run`: `none`; `flags` (`--lr=0.001`); `json`, as
+    /// one argument; `env`, as environment variables (`LR=0.001`).
     #[serde(default)]
     pub pass: ParameterPassing,
     /// Files whose content decides whether a result still holds, relative to `folder`: `["train.py", "lib/**/*.py"]`.
@@ -39,7 +39,7 @@ pub struct CommandSpec {
     /// is relative to the manifest; the default is the manifest's folder.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
-    /// Files that the program reads: another content is another cell.
+    /// Files that the program reads; their content is part of the cell hash.
     #[serde(default)]
     pub data: Vec<String>,
     /// Commands that must succeed before the program can run here; where one fails, its cells are skipped.
@@ -52,7 +52,8 @@ pub struct CommandSpec {
     /// `{ bool = true, flag = "--amp" }`, or a value. An axis or a search changes them: `models.NAME.PARAMETER`.
     #[serde(default)]
     pub parameters: BTreeMap<String, Json>,
-    /// What parameters do, so that recommendations know it: `{ compile = "compile", amp = "mixed" }`. Each names a `bool`.
+    /// Name of the `bool` parameter that turns on each feature, for recommendations:
+    /// `{ compile = "compile", amp = "mixed" }`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<Role, String>,
     /// Values that the program reports, by name. A run that ends without one of them has failed.
@@ -62,13 +63,13 @@ pub struct CommandSpec {
     /// group is the number.
     #[serde(default)]
     pub scrape: BTreeMap<String, String>,
-    /// What is observed of the program without a line in it: `pytorch` tells steps, phases, operations, FLOPs and memory of a
-    /// PyTorch program (`docs/pytorch.md`).
+    /// How the program is measured without a change of its code: `pytorch` measures steps, phases, operations, FLOPs
+    /// and memory of a PyTorch program (`docs/pytorch.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observe: Option<Observe>,
 }
 
-/// Who observes a command.
+/// How a program is measured without a change of its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Observe {
@@ -116,8 +117,8 @@ pub const DECIDING_LOSSES: [&str; 3] = ["val_loss", "test_loss", "loss"];
 pub struct MetricSpec {
     /// Whether lower or higher values are better.
     pub better: Better,
-    /// Whether it is a time or another measured value: with interval and verdict. Else it is a fact, the same at every
-    /// repeat.
+    /// Whether the value is a time or another measurement, which varies from run to run. Otherwise it is a fact, equal
+    /// on every rerun.
     #[serde(default)]
     pub time: bool,
     /// Relative difference below which two values of a fact count as equal.

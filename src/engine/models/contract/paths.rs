@@ -46,7 +46,7 @@ pub(super) struct NeuralSdeSubject;
 
 impl Subject for NeuralSdeSubject {
     type Model = NeuralSde<TestDevice>;
-    /// An input is z, then the noise of seven steps.
+    /// An input row: z, from which the start value is computed, then the noise of seven steps.
     const INPUT: &'static [usize] = &[8];
     const OUTPUT: &'static [usize] = &[7];
     const STEPS: u64 = 150;

@@ -37,7 +37,7 @@ pub(super) enum Body {
     Use(String),
 }
 
-/// A word of the language of declared models, with its argument and options.
+/// The word that names a layer in a manifest (such as `linear`), with its argument and options.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub(super) word: &'static Word,

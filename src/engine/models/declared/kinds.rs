@@ -1,4 +1,5 @@
-//! Converts a word with its settings to a [`LayerKind`]: defaults, ranges, input form, shared weights.
+//! Converts the word that names a layer (such as `linear`), with its settings, to a [`LayerKind`]: defaults, ranges,
+//! input form, shared weights.
 
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -15,7 +16,8 @@ use crate::diag::did_you_mean;
 use crate::ops::{Activation, PoolOptions};
 
 impl Expander<'_> {
-    /// Converts a word that computes something to a layer kind, and returns it with its output form.
+    /// Converts the word of a layer without inner layers (such as `linear`) to a layer kind; returns kind and output
+    /// form.
     pub(super) fn word(
         &mut self,
         item: &Item,
@@ -42,7 +44,8 @@ impl Expander<'_> {
         Ok((kind, Some(output)))
     }
 
-    /// Adds the sizes that the input determines to a kind, and returns it with its output form.
+    /// Returns `kind` with the sizes that its input determines, and the form of its output; an input that does not fit
+    /// is a mistake.
     fn fit(
         &mut self,
         item: &Item,
@@ -121,7 +124,7 @@ impl Expander<'_> {
     }
 }
 
-/// The settings of one word while they are read.
+/// Reads the settings of one layer, and adds mistakes to the expander `own`.
 struct Reading<'a, 'b> {
     own: &'a mut Expander<'b>,
     settings: &'a Settings,
@@ -195,7 +198,7 @@ impl Reading<'_, '_> {
             "patches" => LayerKind::Patches { size: argument },
             "tokens" => LayerKind::Tokens,
             "embedding" => LayerKind::Embedding {
-                // At first the number of features; `completed` replaces it by the input's vocabulary.
+                // The number of features for now; `completed` replaces it by the input's vocabulary.
                 vocabulary: argument,
                 std: self.positive("std", 1.0)?,
             },

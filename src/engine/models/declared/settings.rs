@@ -1,4 +1,4 @@
-//! Options, numbers, booleans and names in a declared model, checked as far as this needs no data.
+//! Reads options, numbers, booleans and names of a declared model, and finds mistakes that do not depend on data.
 
 use std::ops::Range;
 

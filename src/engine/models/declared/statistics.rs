@@ -12,12 +12,13 @@ pub(super) struct Statistics<D: Kernels> {
     waiting: Vec<(usize, BatchMoments<D>)>,
 }
 
-/// What happens with the moments of the batches since the last update of running statistics.
+/// How running statistics are updated from the moments (mean, variance) of the batches since the last update.
 #[derive(Debug)]
 pub enum StatisticsUpdate<'a, D: Kernels> {
     /// The optimizer step was not taken: discard the moments.
     Forget,
-    /// The optimizer step was taken, unless the control on the device skips it: update with each norm's momentum.
+    /// The optimizer step was taken: update with each norm's momentum. With a control, the device skips the update if
+    /// it skipped the step.
     Step(Option<&'a D::Control>),
     /// Update with this weight, instead of the momentum, for every batch.
     Mean(f32),

@@ -1,4 +1,4 @@
-//! The words of the language of declared models: their arguments, and descriptions for users. The JSON Schema of layers
+//! The words that name layers in a manifest: arguments, options, and descriptions for users. The JSON Schema of layers
 //! is generated from them.
 
 use std::borrow::Cow;
@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// A word of the language of declared models that computes something, such as `linear`.
+/// A word that names a layer without inner layers, such as `linear`.
 #[derive(Debug)]
 pub(super) struct Word {
     pub(super) name: &'static str,
-    /// What the value of the word means; `None` for words without a value.
+    /// What the value of the word means ("its number of outputs"); `None` for words without a value.
     pub(super) argument: Option<&'static str>,
     pub(super) options: &'static [(&'static str, Kind)],
     /// One sentence about the word for users.
@@ -32,7 +32,7 @@ pub(super) enum Kind {
 
 use Kind::{Name, Real, Truth, Whole};
 
-/// The words that compute something.
+/// The words of layers without inner layers.
 pub(super) const WORDS: [Word; 28] = [
     word(
         "linear",
@@ -216,7 +216,7 @@ impl Word {
     }
 }
 
-/// The names of all words.
+/// The names of all words: layers and combinations of layers.
 pub(super) fn all() -> impl Iterator<Item = &'static str> {
     let combinations = COMBINATIONS.iter().map(|(name, ..)| *name);
     WORDS.iter().map(|word| word.name).chain(combinations)

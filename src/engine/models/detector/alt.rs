@@ -1,4 +1,4 @@
-//! The original denoiser ("alt", German for old) of founding report 004: linear layers only.
+//! The original denoiser ("alt", German for old) of report 004 (`docs/founding-reports.md`): linear layers only.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ const PHI_UNITS: usize = 128;
 
 /// The denoiser of detector signals before the work of report 004 ("alt"): dense layers, no norm, no residual.
 ///
-/// Trained with Adam at `eps = 1e-7`, as it was, it has 9,152,781 parameters at 7,789 voxels.
+/// 9,152,781 parameters at 7,789 voxels; trained with Adam at `eps = 1e-7` in the report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct DetectorAltSpec {
@@ -49,10 +49,10 @@ impl DetectorAltSpec {
         ])
     }
 
-    /// The model with initial values from `init`: Glorot-uniform kernels, no bias, embeddings in ±0.05.
+    /// The model with initial values from `init`: weights Glorot-uniform, biases 0, embeddings uniform in ±0.05.
     ///
     /// # Errors
-    /// [`OpError::Shape`] with what [`Self::check`] finds.
+    /// [`OpError::Shape`] with the messages of [`Self::check`], if a value is invalid.
     pub fn build<D: Kernels>(&self, init: &mut Init<'_, D>, size: DenoiserSize) -> Result<Alt<D>> {
         let mistakes = self.check();
         if !mistakes.is_empty() {

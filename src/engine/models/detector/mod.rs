@@ -1,7 +1,8 @@
-//! The denoisers of the detector workload: estimate the noise from a noised signal, its time and its event.
+//! Denoisers of detector signals: estimate the noise in a noised signal from the signal, its diffusion time and its
+//! event.
 //!
-//! [`DetectorAltSpec`] and [`DetectorNeuSpec`] describe the original and the new model of founding report 004;
-//! [`Denoiser`] is one of the two.
+//! [`DetectorAltSpec`] and [`DetectorNeuSpec`] describe the original and the new model of report 004
+//! (`docs/founding-reports.md`); [`Denoiser`] is one of the two.
 //!
 //! The first layer over the voxels ([`Denoiser::signal`]) is separate from the rest ([`Denoiser::after_signal`]): zeroing a
 //! voxel changes its output by one column of the weight, so that a score per voxel needs no product over all voxels.
@@ -24,7 +25,7 @@ const EMBEDDING_BOUND: f32 = 0.05;
 /// The sizes of a denoiser that the dataset and the diffusion process determine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DenoiserSize {
-    /// Numbers per event.
+    /// Number of values that describe an event.
     pub phi: usize,
     /// Number of voxels.
     pub voxels: usize,
@@ -42,7 +43,7 @@ pub enum Denoiser<D: Backend> {
 }
 
 impl<D: Kernels> Denoiser<D> {
-    /// The estimated noise `(B, voxels)` of `x: (B, voxels)` at B times, given `phi: (B, 22)`.
+    /// The estimated noise `(B, voxels)` of `x: (B, voxels)` at B diffusion times, given the events `phi: (B, 22)`.
     ///
     /// # Errors
     /// [`crate::ops::OpError::Shape`] when the rows differ in number or a time is not below T.
@@ -62,7 +63,7 @@ impl<D: Kernels> Denoiser<D> {
         self.signal_layer().forward(pass, x, Activation::Identity)
     }
 
-    /// The rest of [`Self::forward`], from the output of [`Self::signal`].
+    /// All layers of [`Self::forward`] after the first: the estimated noise, from the output of [`Self::signal`].
     pub fn after_signal(
         &self,
         pass: &mut Pass<D>,
@@ -118,7 +119,7 @@ impl<D: Kernels> DenseNorm<D> {
         self.norm.forward(pass, &h)
     }
 
-    /// The rest of [`Self::forward`], from the output of the dense layer before the swish.
+    /// Swish and layer norm of `before`, the output of the dense layer: [`Self::forward`] without that layer.
     fn after_dense(&self, pass: &mut Pass<D>, before: &Var<D>) -> Result<Var<D>> {
         let h = ops::silu(pass, before)?;
         self.norm.forward(pass, &h)

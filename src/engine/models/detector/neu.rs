@@ -1,4 +1,5 @@
-//! The new denoiser ("neu", German for new) of founding report 004: layer norms, residual blocks, dropout.
+//! The new denoiser ("neu", German for new) of report 004 (`docs/founding-reports.md`): layer norms, residual blocks,
+//! dropout.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Pa
 
 /// The denoiser of detector signals after the work of report 004 ("neu"): layer norms, residual blocks, dropout.
 ///
-/// Trained with Adam at `eps = 1e-7`, as it was, it has 11,194,605 parameters at 7,789 voxels.
+/// 11,194,605 parameters at 7,789 voxels; trained with Adam at `eps = 1e-7` in the report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct DetectorNeuSpec {
@@ -56,10 +57,10 @@ impl DetectorNeuSpec {
         mistakes
     }
 
-    /// The model with initial values from `init`: Glorot-uniform kernels, no bias, embeddings in ±0.05.
+    /// The model with initial values from `init`: weights Glorot-uniform, biases 0, embeddings uniform in ±0.05.
     ///
     /// # Errors
-    /// [`OpError::Shape`] with what [`Self::check`] finds.
+    /// [`OpError::Shape`] with the messages of [`Self::check`], if a value is invalid.
     pub fn build<D: Kernels>(&self, init: &mut Init<'_, D>, size: DenoiserSize) -> Result<Neu<D>> {
         let mistakes = self.check();
         if !mistakes.is_empty() {

@@ -49,7 +49,7 @@ impl EquilibriumSpec {
     /// defaults.
     ///
     /// # Errors
-    /// [`OpError::Shape`] with what [`EquilibriumSpec::check`] finds.
+    /// [`OpError::Shape`] with the messages of [`EquilibriumSpec::check`], if a value is invalid.
     pub fn build<D: Kernels>(
         &self,
         init: &mut Init<'_, D>,

@@ -28,7 +28,8 @@ use crate::ops::{
 /// Every residual block gets the time and the class.
 ///
 /// # Source
-/// Ho et al. 2020 (DDPM) with the arrangement of founding report 003; names as in the PyTorch model of that report.
+/// Ho et al. 2020 (DDPM), with levels, attention and parameter names of the PyTorch model of report 003
+/// (`docs/founding-reports.md`).
 #[derive(Debug)]
 pub struct Unet<D: Backend> {
     time_mlp: TimeMlp<D>,

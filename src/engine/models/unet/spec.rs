@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The class-conditional U-Net of the DDPM workload. As it stands here it has three levels and attention at the lowest
+/// The class-conditional U-Net of the DDPM workload. By default it has three levels, and attention at the lowest
 /// resolution only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -130,8 +130,8 @@ impl DdpmUnetSpec {
         widths.iter().enumerate().map(level).collect()
     }
 
-    /// The levels of the decoder (up), lowest resolution first; each reads the output below it, concatenated with its
-    /// skip connection.
+    /// The levels of the decoder (up), lowest resolution first. The input of each is the output of the previous level
+    /// (of the first: of the middle), concatenated with the skip connection.
     pub(super) fn levels_up(&self) -> Vec<LevelSize> {
         let down = self.levels_down();
         let level = |(index, level): (usize, &LevelSize)| LevelSize {

@@ -13,7 +13,7 @@ pub struct PlateauSpec {
     /// What the rate is multiplied by.
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub factor: f64,
-    /// Epochs without improvement that are waited for; after one more the rate falls.
+    /// Epochs without improvement that are tolerated; after one more the rate falls.
     pub patience: usize,
     /// By how much a loss must be below the best to be an improvement.
     #[schemars(range(min = 0))]
@@ -25,7 +25,7 @@ pub struct PlateauSpec {
     /// Smallest learning rate.
     #[schemars(range(min = 0))]
     pub min_lr: f64,
-    /// A fall of the rate by this much or less is left out.
+    /// Smallest fall of the rate: one by this much or less is not made.
     #[schemars(range(min = 0))]
     pub eps: f64,
     /// Linear warm-up before the schedule begins; its epochs do not count as epochs without improvement. None by default.
@@ -108,7 +108,7 @@ pub(super) struct Plateau {
     spec: PlateauSpec,
     lr: f64,
     best: f64,
-    /// Number of finished epochs when counting epochs without improvement last began anew.
+    /// Number of finished epochs when the count of epochs without improvement was last reset.
     counted_from: usize,
     /// Number of finished epochs at which the current cooldown ends.
     cooled_at: usize,

@@ -13,9 +13,9 @@ use super::{Condition, Domain, Written};
 
 /// Parameters and axes that a condition can refer to.
 pub(super) struct Known<'a> {
-    /// Parameters that precede this one in the manifest.
+    /// Parameters that precede the one with the condition in the manifest.
     pub(super) earlier: &'a [Written],
-    /// Names and long paths of all parameters.
+    /// Names and full dotted paths of all parameters.
     pub(super) all: &'a [(String, String)],
     pub(super) axes: &'a [AxisInfo],
 }

@@ -63,7 +63,7 @@ pub struct SearchSpec {
     /// How the sampler treats trials without a value.
     #[serde(default, skip_serializing_if = "crate::manifest::is_default")]
     pub failed: FailedTrials,
-    /// Overrides for the final training of the best configuration (`best.toml`), by long path.
+    /// Overrides for the final training of the best configuration (`best.toml`), by full dotted path.
     pub final_set: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -108,11 +108,11 @@ impl ObjectiveSpec {
 /// What results store about a trial besides its row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialInfo {
-    /// Study: the row of its cell in the matrix.
+    /// Index of the study, that is of its cell in the rows of the matrix, from 0.
     pub study: usize,
     /// Number of the trial in its study, from 0.
     pub number: usize,
-    /// Purpose of the trial.
+    /// Why the trial was run.
     #[serde(default, skip_serializing_if = "TrialRole::is_trial")]
     pub role: TrialRole,
     /// Values of the space's parameters.

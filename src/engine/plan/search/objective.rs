@@ -91,7 +91,7 @@ pub const METRIC_STARTS: [&str; 8] = [
     "selection_",
 ];
 
-/// Last words of metrics for which lower is better.
+/// Last words of metrics' names (after the last `_`) for which lower is better.
 const BETTER_LOW: [&str; 9] = [
     "loss",
     "mse",
@@ -104,7 +104,7 @@ const BETTER_LOW: [&str; 9] = [
     "byte",
 ];
 
-/// Last words of metrics for which higher is better.
+/// Last words of metrics' names (after the last `_`) for which higher is better.
 const BETTER_HIGH: [&str; 14] = [
     "accuracy",
     "match",

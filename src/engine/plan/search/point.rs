@@ -13,7 +13,7 @@ pub enum Value {
     },
     /// A whole number.
     Int(i64),
-    /// A number.
+    /// A floating-point number.
     Float(f64),
 }
 

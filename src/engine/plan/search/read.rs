@@ -301,7 +301,7 @@ fn not_to_be_searched(name: &str, path: &[Key], place: Place) -> Option<Diagnost
     Some(mistake.maybe_help((name == "variant").then(|| form.to_owned())))
 }
 
-/// Reads `[search.final]`: values of settings, by long path.
+/// Reads `[search.final]`: values of settings, by full dotted path.
 fn final_set(
     table: &Table,
     written: &[Written],

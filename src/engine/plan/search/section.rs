@@ -54,10 +54,10 @@ impl Default for SearchSection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailedTrials {
-    /// They are worse than every other trial.
+    /// Trials without a value count as worse than every other trial.
     #[default]
     Worst,
-    /// Nothing, as in Optuna.
+    /// Trials without a value are ignored, as in Optuna.
     Ignore,
 }
 
@@ -89,7 +89,8 @@ pub struct NoSettings {}
 pub struct TpeSection {
     /// Trials drawn at random first.
     pub startup_trials: usize,
-    /// Candidates drawn from the density of good trials; the one with the largest ratio to that of the others is proposed.
+    /// Candidates drawn from the density of good trials; proposed is the one with the largest ratio of this density to
+    /// that of the other trials.
     #[schemars(range(min = 1))]
     pub candidates: usize,
 }
@@ -213,7 +214,7 @@ pub struct ObjectiveSection {
     /// A column of `runs.csv` or `blocks.csv`, a metric (`val_accuracy`, `best_test_accuracy`), `flops_to_best`, or
     /// `first_epoch_at_target`.
     pub column: String,
-    /// Whether lower or higher is better: for a column that does not say, or to reverse it.
+    /// Whether lower or higher is better: for a column without a known direction, or to reverse it.
     #[serde(default)]
     pub direction: Option<ObjectiveDirection>,
 }
@@ -224,11 +225,11 @@ pub struct ObjectiveSection {
 pub struct IntSection {
     /// The smallest and the largest value; both are possible.
     pub int: [i64; 2],
-    /// Distance from one to the next.
+    /// Distance from one value to the next.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub step: Option<i64>,
-    /// Whether the logarithm of the value is uniform, instead of the value.
+    /// Whether the logarithm of the value is uniformly distributed, instead of the value.
     #[serde(default)]
     pub log: bool,
 }
@@ -239,11 +240,11 @@ pub struct IntSection {
 pub struct FloatSection {
     /// The smallest and the largest value; both are possible.
     pub float: [f64; 2],
-    /// Distance from one to the next; without it, any number between.
+    /// Distance from one value to the next; without it, any number of the range is possible.
     #[serde(default)]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub step: Option<f64>,
-    /// Whether the logarithm of the value is uniform, instead of the value.
+    /// Whether the logarithm of the value is uniformly distributed, instead of the value.
     #[serde(default)]
     pub log: bool,
 }

@@ -15,9 +15,9 @@ pub struct Space {
 /// A setting that the search chooses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
-    /// Name as written.
+    /// Name as written in the manifest.
     pub name: String,
-    /// Long dotted path of the manifest.
+    /// Full dotted path in the manifest.
     pub path: String,
     /// Possible values.
     pub domain: Domain,
@@ -45,7 +45,7 @@ pub enum Domain {
         high: i64,
         /// Distance between neighbouring values, counted from `low`.
         step: i64,
-        /// Whether the parameter's logarithm is uniform (`step` is 1 then).
+        /// Whether the parameter's logarithm is uniformly distributed (`step` is 1 then).
         log: bool,
     },
     /// A number from `low` to `high`, inclusive.
@@ -56,7 +56,7 @@ pub enum Domain {
         high: f64,
         /// Distance between neighbouring values, counted from `low`; `None` for a continuous range.
         step: Option<f64>,
-        /// Whether the parameter's logarithm is uniform (no `step` then).
+        /// Whether the parameter's logarithm is uniformly distributed (no `step` then).
         log: bool,
     },
 }

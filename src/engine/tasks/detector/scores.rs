@@ -1,9 +1,9 @@
-//! The verification scores of generated signals, with the formulas of founding report 004. Every mean is over events,
-//! unless stated otherwise.
+//! The verification scores of generated signals, with the formulas of report 004 (`docs/founding-reports.md`). Every
+//! mean is over events, unless stated otherwise.
 
 use crate::ops::HIT;
 
-/// Number of hit voxels from which on an event counts as detected.
+/// Least number of hit voxels with which an event counts as detected.
 pub(super) const MULTIPLICITY: usize = 6;
 /// Scale of the energy violation in the physics score: at this violation its term is `1 - tanh 1`.
 const VIOLATION: f64 = 0.2;

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 
 /// Selection of photomultipliers by a detector denoiser at the end of a run (`validation.selection`).
 ///
-/// Three scores of each voxel, from training events, each over its largest size and weighted; the best voxels are
-/// taken one after another, ties by index. The detection rate is the share of held-out events that hit at least six of
-/// them.
+/// Each voxel has three scores from training events, each divided by its largest size and weighted. The voxels with the
+/// largest sums are selected, ties by index. The detection rate is the share of held-out events that hit at least six
+/// of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SelectionSpec {
     /// Photomultipliers to place.
     #[schemars(range(min = 1))]
     pub pmts: usize,
-    /// Training events behind the gradient and the ablation.
+    /// Training events from which gradient and ablation are computed.
     #[schemars(range(min = 1))]
     pub events: usize,
-    /// Diffusion time at which the model is asked.
+    /// Diffusion time at which the model is evaluated.
     pub time: usize,
     /// Weight of the gradient: mean `|d Σ ε̂² / d x_i|`.
     #[schemars(range(min = 0))]
@@ -30,7 +30,7 @@ pub struct SelectionSpec {
     pub hit_rate: f64,
     /// Orders in which the voxels of each event are added, for the Shapley values; 0 for none.
     pub shapley_permutations: usize,
-    /// Best voxels of both rankings that are compared.
+    /// Best voxels by score and by Shapley value whose overlap is computed.
     #[schemars(range(min = 1))]
     pub shapley_top: usize,
 }
@@ -73,7 +73,7 @@ impl SelectionSpec {
 }
 
 /// Verification of a detector denoiser at the end of a run (`validation.verification`): DDIM (η = 0) of held-out
-/// events, and scores of fidelity, consistency, smoothness and physics as in report 004.
+/// events, and scores of fidelity, consistency, smoothness and physics as in report 004 (docs/founding-reports.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct VerificationSpec {
@@ -89,7 +89,7 @@ pub struct VerificationSpec {
     /// Number of draws of each event.
     #[schemars(range(min = 1))]
     pub draws: usize,
-    /// Pairs of events between which is interpolated, for the smoothness.
+    /// Pairs of events between which signals are interpolated, for the smoothness.
     #[schemars(range(min = 1))]
     pub pairs: usize,
     /// Steps from one event of a pair to the other.

@@ -124,7 +124,7 @@ impl<D: Kernels> Classifier<D> {
 }
 
 impl<D: Kernels> Classifier<D> {
-    /// Loss and gradients of a batch; `pass` records the loss.
+    /// Loss and gradients of a batch; `pass` records the operations of the loss.
     fn step(
         &mut self,
         pass: Pass<D>,

@@ -9,7 +9,7 @@ use crate::ops::{Kernels, Result, Var};
 pub(super) struct Memory(HashMap<u32, Vec<f32>>);
 
 impl Memory {
-    /// The stored states of `rows`, `(B, width)`; a row without a stored state gets its state in `rest`.
+    /// The stored states of `rows`, `(B, width)`; a row without a stored state gets its row of `rest`.
     pub(super) fn recall<D: Kernels>(
         &self,
         device: &D,

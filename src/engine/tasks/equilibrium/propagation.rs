@@ -20,7 +20,7 @@ impl<D: Kernels> Classifier<D> {
     /// loss: the block and the embedding learn from the first term, the head from the second.
     ///
     /// # Source
-    /// Scellier & Bengio 2017; the step of founding report 002 (TEP).
+    /// Scellier & Bengio 2017; the training step of report 002 (`docs/founding-reports.md`).
     pub(super) fn propagate(
         &mut self,
         beta: f64,
@@ -50,7 +50,7 @@ impl<D: Kernels> Classifier<D> {
         let nudged = model.solve_nudged(&mut pass, &source, &free, &inputs.labels, beta)?;
         Ok(Phases {
             nudged: nudged.state,
-            // Detached, because the state refers to a tape, although this pass recorded nothing.
+            // Detached, because the state refers to an autograd graph, although this pass recorded nothing.
             free: free.detach(&self.device)?,
             work: pass.work(),
         })

@@ -34,7 +34,7 @@ pub struct SamplingSpec {
     pub batch_size: usize,
 }
 
-/// A sampler.
+/// Method that draws samples from a diffusion model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SamplerKind {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::libraries::{Part, find};
 
-/// Returned instead of the function's code if the installed version of the library does not have the function.
+/// Error code for a function that the installed version of the library does not have.
 pub(super) const MISSING: c_int = -1;
 
 /// Declares functions of a library that return a code, or [`MISSING`] if the library does not have the function.
@@ -15,7 +15,7 @@ macro_rules! library {
         $(#[$doc])*
         ///
         /// # Safety
-        /// Those of the library's function.
+        /// The requirements of the library's function.
         #[allow(clippy::too_many_arguments, reason = "the library's signature")]
         pub(in crate::device::cuda) unsafe fn $name($($argument: $kind),*) -> c_int {
             type Function = unsafe extern "C" fn($($kind),*) -> c_int;

@@ -32,7 +32,7 @@ const VARIABLES: [&str; 7] = [
 /// maximum number of registers.
 const THREADS: usize = 256;
 
-/// Functions of the dialect that synchronise threads.
+/// Functions of `dialect.h` that synchronise threads.
 const WAITS: [&str; 4] = ["block_wait", "warp_wait", "warp_xor", "warp_xor_double"];
 
 /// A function in the dialect of `dialect.h`.

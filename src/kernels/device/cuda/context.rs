@@ -35,7 +35,7 @@ const MOST_SHARED: c_int = 8;
 /// Bytes of shared memory that a kernel may use without setting [`MOST_SHARED`].
 const SHARED: usize = 48 << 10;
 
-/// Largest number of tables kept in device memory.
+/// Largest number of cached tables (of numbers and addresses for kernels) in device memory.
 const MOST_TABLES: usize = 64;
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`.
@@ -63,7 +63,7 @@ pub(super) struct Context {
     pub(super) device: Arc<CudaDevice>,
 }
 
-/// The content of a table, and its copy in device memory.
+/// A table of numbers and addresses for a kernel, and its copy in device memory.
 type Table = (Vec<u64>, Rc<CudaSlice<u64>>);
 
 #[derive(Clone, Copy)]

@@ -26,7 +26,7 @@ use crate::device::DeviceError;
 #[derive(Clone)]
 pub struct ConvolutionPlan {
     key: Key,
-    /// Channels of `x` and `y` in memory: for 16 bits padded with zeros to a multiple of 8.
+    /// Channels of `x` and `y` in memory; those of 16-bit values are padded with zeros to a multiple of 8.
     pub channels: (usize, usize),
     choice: Rc<Choice>,
 }

@@ -189,9 +189,9 @@ pub(super) fn succeeded(code: c_int) -> Result<(), c_int> {
 /// At which stage cuDNN returned a code: "not supported" is expected in planning, but a failure in execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Nothing has been written yet.
+    /// While a plan is made; no result has been written yet.
     Planning,
-    /// During the convolution itself.
+    /// While the convolution is computed; the result may be partly written.
     Computing,
 }
 

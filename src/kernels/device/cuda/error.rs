@@ -27,7 +27,8 @@ pub(super) fn check(what: &str, code: c_int) -> Result<(), DeviceError> {
 /// `_INVALID_PTX` and `_UNSUPPORTED_PTX_VERSION`.
 const UNFIT_CODE: [c_int; 4] = [200, 209, 218, 222];
 
-/// Like [`check`], for loading the kernels: a driver of CUDA 12 cannot load what a compiler of CUDA 13 produced.
+/// Like [`check`], for the code from loading the kernels: a driver of CUDA 12 cannot load what a compiler of CUDA 13
+/// produced.
 pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
     const WHAT: &str = "loading the kernels";
     if !UNFIT_CODE.contains(&code) {

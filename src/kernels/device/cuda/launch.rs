@@ -42,7 +42,7 @@ enum Kind {
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
-/// A value that a launch passes.
+/// A value that a launch passes to a kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum Value {
     /// A device address, or 0.
@@ -184,7 +184,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Kernel `name` on one block of [`THREADS`] threads.
+    /// A launch of the kernel `name` with one block of [`THREADS`] threads.
     pub fn new(name: &'static str) -> Self {
         let found = SIGNATURES.binary_search_by_key(&name, |(name, _)| name);
         Self {
@@ -197,18 +197,18 @@ impl Launch {
         }
     }
 
-    /// One thread per element, for kernels that begin with `FOR_EACH`.
+    /// Sets the grid to one thread per element, for kernels that begin with `FOR_EACH`.
     pub fn over(self, elements: usize) -> Self {
         let blocks = elements.div_ceil(THREADS).clamp(1, MOST_BLOCKS);
         self.blocks(blocks)
     }
 
-    /// One thread per tile, for kernels that begin with `FOR_EACH_TILE`.
+    /// Sets the grid to one thread per tile of `TILE` elements, for kernels that begin with `FOR_EACH_TILE`.
     pub fn over_tiles(self, elements: usize) -> Self {
         self.over(elements.div_ceil(TILE))
     }
 
-    /// Number of blocks.
+    /// Sets the number of blocks.
     pub fn blocks(self, blocks: usize) -> Self {
         self.grid([blocks, 1, 1])
     }
@@ -219,20 +219,20 @@ impl Launch {
         self
     }
 
-    /// Number of threads per block, a multiple of 32 up to 1024.
+    /// Sets the number of threads per block, a multiple of 32 up to 1024.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Bytes of dynamic shared memory (the array `SHARED_DYNAMIC`).
+    /// Sets the bytes of dynamic shared memory (the array `SHARED_DYNAMIC`).
     pub fn shared(mut self, bytes: usize) -> Self {
         self.shared_bytes = bytes;
         self
     }
 
-    /// The next argument: a reference to an array (mutable if the kernel writes it), an optional array, or a number. A
-    /// `usize` becomes an integer of any type, a `bool` an `int`.
+    /// Adds the next argument: a reference to an array (mutable if the kernel writes it), an optional array, or a
+    /// number. A `usize` becomes an integer of any type, a `bool` an `int`.
     ///
     /// # Panics
     /// If the kernel has another argument there, or the number does not fit: a bug of the caller.
@@ -249,7 +249,7 @@ impl Launch {
         self
     }
 
-    /// The next arguments.
+    /// Adds the next arguments, in order.
     ///
     /// # Panics
     /// As [`Launch::arg`].
@@ -257,7 +257,7 @@ impl Launch {
         values.pass(self)
     }
 
-    /// An array that the kernel reads, from element `start` on.
+    /// Adds an array as the next argument, which the kernel reads from element `start` on.
     ///
     /// # Panics
     /// If the array is shorter than `start`.

@@ -17,7 +17,7 @@ use libloading::Library;
 /// Environment variable with folders that are searched first.
 pub const FOLDERS: &str = "FIELDTRIAL_CUDA_LIBRARIES";
 
-/// A library that may or may not be installed.
+/// One of NVIDIA's libraries, any of which may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The driver's interface; installed with the driver.
@@ -31,10 +31,10 @@ pub enum Part {
 }
 
 impl Part {
-    /// All parts, in the order in which they are listed for the user.
+    /// All libraries, in the order in which they are listed for the user.
     pub const ALL: [Self; 4] = [Self::Driver, Self::Blas, Self::Dnn, Self::Telemetry];
 
-    /// The name for the user.
+    /// Name of the library in messages and lists.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Driver => "driver",

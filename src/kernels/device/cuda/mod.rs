@@ -224,7 +224,7 @@ pub fn downloaded<T: DeviceRepr + Copy + Default>(
         .map_err(driver_error)
 }
 
-/// Operations that a thread has queued on the device.
+/// Numbers of operations that a thread has queued on the device.
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operations {
@@ -236,7 +236,7 @@ pub struct Operations {
     pub convolutions: u64,
 }
 
-/// Operations that this thread has queued on the stand-in so far.
+/// Numbers of operations that this thread has queued so far on the stand-in (a driver that computes on the CPU).
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 pub fn operations() -> Operations {
     let mut of_driver = [0; 4];

@@ -9,8 +9,8 @@ const REGISTERS: usize = 65_536;
 /// Lanes of a warp; registers are allocated per warp, in units of eight per lane.
 const LANES: usize = 32;
 
-/// A sentence for every kernel that uses more registers than are available for its largest block (number of threads in
-/// `threads`).
+/// A sentence for every kernel that uses more registers than are available for its largest block. `said`: the output of
+/// `ptxas -v`; `threads`: threads of the largest block, by kernel.
 pub(super) fn too_many(said: &str, threads: &BTreeMap<&str, usize>) -> Vec<String> {
     let (mut kernel, mut found) = (("", ""), Vec::new());
     for line in said.lines() {

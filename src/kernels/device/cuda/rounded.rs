@@ -18,7 +18,8 @@ pub struct Rounded {
     pub half: Cached<Arithmetic, u16>,
     /// The values in `f32`, reordered as a filter for cuDNN; the key is its number of rows and of padded channels.
     pub filter: Cached<[usize; 2], f32>,
-    /// The values in 16 bits, reordered as a filter for cuDNN; the key is the arithmetic and the sizes, as above.
+    /// The values in 16 bits, reordered as a filter for cuDNN; the key is the arithmetic, and the number of rows and of
+    /// padded channels.
     pub half_filter: Cached<(Arithmetic, [usize; 2]), u16>,
 }
 
@@ -88,7 +89,7 @@ impl<S: DevicePtr<f32> + DeviceSlice<f32>> Factor for S {
     }
 }
 
-/// `len` values at `address` in the 16 bits of the device's arithmetic.
+/// A copy of `len` `f32` values at `address`, rounded to the 16-bit type of the device's arithmetic.
 ///
 /// # Errors
 /// [`DeviceError::OutOfMemory`].

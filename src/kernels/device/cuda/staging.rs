@@ -224,8 +224,8 @@ fn wait(event: Pointer) -> Result<(), DeviceError> {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // SAFETY: all belong to this value, and are null if they were not created. A failure leaks a little memory and
-        // cannot be reported.
+        // SAFETY: events and memory belong to this value, and are null if they were not created. A failure leaks a
+        // little memory and cannot be reported.
         unsafe {
             for event in [self.copied, self.read] {
                 if !event.is_null() {

@@ -81,12 +81,12 @@ impl GpuMeter {
         !matches!(self.0, State::Absent)
     }
 
-    /// Called when training begins or continues.
+    /// Starts sampling; call when training begins or continues.
     pub fn begin(&self) {
         self.mark(Mark::Begin(Instant::now()));
     }
 
-    /// Called when training pauses or ends.
+    /// Stops sampling; call when training pauses or ends.
     pub fn end(&self) {
         self.mark(Mark::End(Instant::now()));
     }

@@ -11,7 +11,7 @@ use super::{Counters, Reading};
 /// including other processes. `None` on the CPU, and for counters that the GPU lacks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct GpuUsage {
-    /// Percentage of the time in which at least one kernel ran, 0 to 100, from the second second of training on.
+    /// Percentage of the time in which at least one kernel ran, 0 to 100, without the first second of training.
     pub busy_share: Option<f64>,
     /// Mean clock of the multiprocessors in MHz.
     pub clock_mhz: Option<f64>,
@@ -19,7 +19,7 @@ pub struct GpuUsage {
     pub memory_clock_mhz: Option<f64>,
     /// Highest temperature of the chip in °C.
     pub temperature_c: Option<f64>,
-    /// Mean power of the board in watts, from the second second of training on.
+    /// Mean power of the board in watts, without the first second of training.
     pub power_w: Option<f64>,
     /// Energy of the board during training in joules: from its counter, else mean power × seconds.
     pub energy_j: Option<f64>,
@@ -37,7 +37,7 @@ pub struct GpuUsage {
     pub sample_ms: Option<f64>,
 }
 
-/// Sums over samples.
+/// Sums over the samples of a GPU's counters.
 #[derive(Debug)]
 pub(super) struct Tally {
     settle: Duration,
@@ -50,7 +50,7 @@ pub(super) struct Tally {
     memory_clock: Mean,
     power_mw: Mean,
     temperature_c: Option<u32>,
-    /// Mean of 1 for samples with throttled clocks, 0 for others.
+    /// Fraction of the samples with throttled clocks.
     throttled: Mean,
     reasons: BTreeSet<&'static str>,
     /// Millijoules used in the finished epochs, from the counter; `None` if it could not be read.

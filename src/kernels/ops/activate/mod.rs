@@ -57,7 +57,7 @@ pub fn activate<D: Kernels>(
     pass.finish_keeping(op, data, x.shape(), |_, y| {
         let by_result = activation.has_slope_from_result();
         let kept = if by_result { y.clone() } else { x.clone() };
-        // Only the key is kept, so that the memory of `x` can be freed.
+        // Only the token, which identifies the gradient of `x`, is kept, so that the memory of `x` can be freed.
         let token = x.token().clone();
         Ok(move |slots: &mut GradSlots<'_, D>, mut grad| {
             let device = slots.device().clone();

@@ -1,4 +1,4 @@
-//! Sums on the CPU.
+//! Elementwise sums of two tensors on the CPU.
 
 use dfdx::tensor::Cpu;
 

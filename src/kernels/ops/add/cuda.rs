@@ -1,4 +1,4 @@
-//! Sums on CUDA: one pass forward, one backward.
+//! Elementwise sums of two tensors on CUDA: one kernel launch forward, one backward.
 
 use dfdx::tensor::Cuda;
 

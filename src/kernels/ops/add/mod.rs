@@ -1,7 +1,7 @@
 //! Sums: `a + b`, and `silu(a + b)` or `tanh(a + b)`, the end of a residual block, as one operation.
 //!
 //! # Work
-//! 1 per value forward, 2 backward (one per input); with SiLU 5 and 10, with tanh 6 and 10.
+//! 1 FLOP per value forward, 2 backward (one per input); with SiLU 5 and 10, with tanh 6 and 10.
 //! # Source
 //! PyTorch `a + b`, `torch.nn.functional.silu(a + b)`, `torch.tanh(a + b)`; without broadcasting.
 
@@ -14,7 +14,7 @@ use super::var::Token;
 use super::{Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// Sums on one device.
+/// Kernels of [`add`], [`add_silu`] and [`add_tanh`] on one device.
 pub trait AddKernel: Backend {
     /// `act(a + b)`, and, if `keep` is set, the sum before the activation, which backward needs.
     fn add(
@@ -25,8 +25,8 @@ pub trait AddKernel: Backend {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)>;
 
-    /// Adds `grad_output · act'(before)` to the gradients of the `inputs` that need one; `before` is what
-    /// [`AddKernel::add`] kept, `None` for a plain sum.
+    /// Adds `grad_output · act'(before)` to the gradients of the `inputs` that need one; `before` is the sum
+    /// that [`AddKernel::add`] kept, `None` for a plain sum.
     fn add_backward(
         &self,
         before: Option<&Buffer<Self>>,
@@ -47,7 +47,7 @@ impl<D: AddKernel> GradSlots<'_, D> {
         self.put_under(var.token(), values)
     }
 
-    /// As [`GradSlots::put`], for a closure that keeps the key of a `Var` without its memory.
+    /// As [`GradSlots::put`], for a closure that keeps only the token (key on the tape) of a `Var`, not its memory.
     pub(super) fn put_under(&mut self, token: &Token<D>, mut values: Buffer<D>) -> Result<()> {
         self.squares.forget(token);
         let (device, len) = (self.device, self.device.buffer_len(&values));

@@ -108,7 +108,7 @@ fn dropped(
     Ok(PooledBuffer::new(dropped))
 }
 
-/// The gradients of q, k and v, written to `grads` or, with `adds`, added to it. With the probabilities p that forward
+/// The gradients of q, k and v, written to `grads` or, with `adds`, added. With the probabilities p that forward
 /// saved: `dv = drop(p)ᵀ dy; dp = drop(dy vᵀ); ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`.
 fn gradients(
     device: &Cuda,

@@ -62,10 +62,10 @@ impl AttentionSize {
 /// Kernels of [`attention`] on one device.
 pub trait AttentionKernel: Backend {
     /// The result `(B, T, C)`, and what backward needs in addition to `qkv`: on CUDA the probabilities
-    /// `(B, heads, T, T)` before dropout (in mixed precision only in 16 bits); on the CPU nothing.
+    /// `(B, heads, T, T)` before dropout (in mixed precision only in 16 bits); on the CPU an empty buffer.
     ///
-    /// Word `((b · heads + head) T + i) T + j` of `mask` decides whether the weight of position j for position i is
-    /// dropped.
+    /// Random word `((b · heads + head) T + i) T + j` of `mask` decides whether the weight of position j for position i
+    /// is dropped.
     fn attention(
         &self,
         qkv: &PooledBuffer<Self>,
@@ -73,8 +73,8 @@ pub trait AttentionKernel: Backend {
         mask: Option<Mask>,
     ) -> Result<(Buffer<Self>, PooledBuffer<Self>)>;
 
-    /// The gradient of `qkv`; the [`Accumulate`] says whether it overwrites `grad_qkv` or is
-    /// added.
+    /// The gradient of `qkv`; the [`Accumulate`] says whether it overwrites `grad_qkv` or is added
+    /// to it.
     fn attention_backward(
         &self,
         qkv: &PooledBuffer<Self>,
@@ -91,7 +91,7 @@ pub trait AttentionKernel: Backend {
 /// With `causal`, position i attends to positions 0 to i: all other scores are excluded from the softmax. `drop` is
 /// [`super::dropout()`] of the probabilities, which changes nothing in a pass without dropout.
 ///
-/// Work: `4 B P C` for the two products and 5 per score forward, `8 B P C` and 5 per score backward, where P, the
+/// FLOPs: `4 B P C` for the two products and 5 per score forward, `8 B P C` and 5 per score backward, where P, the
 /// number of pairs of positions, is `T²` or, with `causal`, `T (T + 1) / 2`; with dropout 1 more per score in both. The
 /// CPU's second computation of the probabilities, in backward, is not counted.
 ///

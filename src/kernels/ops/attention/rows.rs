@@ -1,8 +1,9 @@
 //! Softmax of rows of scores and its gradient on the CPU, and how a sequence is cut into rows.
 //!
-//! Only the first values of a row are used. The padding up to a multiple of [`LANES`] is arbitrary before and zero
-//! afterwards, so that whole vectors can be processed. Several rows are processed together: a sum has a fixed order, so
-//! each of its additions waits for the previous one, and sums of other rows keep the processor busy meanwhile.
+//! Only the first values of a row are used. The padding up to a multiple of [`LANES`], which lets loops process whole
+//! vectors, may hold any values on entry and holds zeros on return. Several rows are processed together: a sum has a
+//! fixed order, so each of its additions waits for the previous one, and sums of other rows keep the processor busy
+//! meanwhile.
 
 use std::ops::Range;
 
@@ -59,7 +60,7 @@ impl AttentionSize {
         (self.positions.div_ceil(LANES) | 1) * LANES
     }
 
-    /// Describes the rows of scores from position `first` on.
+    /// The [`Rows`] of scores from position `first` on.
     #[inline(always)]
     pub(super) fn rows<S>(self, simd: S, first: usize, columns: usize) -> Rows<S> {
         Rows {

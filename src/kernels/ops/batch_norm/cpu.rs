@@ -153,7 +153,7 @@ fn repeated(values: &[f32]) -> Vec<f32> {
     values.repeat((WIDE / values.len()).max(1))
 }
 
-/// Adds up `wide`, which has a value for every channel of the rows that are processed together, to one sum per channel.
+/// Adds the rows of `wide`, each with one value per channel, to `sums`, one per channel.
 fn folded(wide: &[f32], sums: &mut [f32]) {
     for row in wide.chunks_exact(sums.len()) {
         for (sum, value) in sums.iter_mut().zip(row) {
@@ -162,7 +162,7 @@ fn folded(wide: &[f32], sums: &mut [f32]) {
     }
 }
 
-/// The affine map before the activation, `(x − mean) · factor + β`, with parameters as from [`repeated`].
+/// The affine map before the activation, `(x − mean) · factor + β`, with each parameter repeated by [`repeated`].
 struct Affine {
     mean: Vec<f32>,
     factors: Vec<f32>,
@@ -288,7 +288,7 @@ fn before_activation(
     }
 }
 
-/// `dx = a dz + b + k (x − m)`; if `dz` is `None`, `dx` has dz at first.
+/// `dx = a dz + b + k (x − m)`; if `dz` is `None`, `dx` holds dz on entry.
 #[inline(always)]
 fn backward(dx: &mut [f32], dz: Option<&[f32]>, x: &[f32], wide: &[Vec<f32>; 4]) {
     let len = wide[0].len();

@@ -124,7 +124,7 @@ impl BatchNormKernel for Cuda {
     }
 }
 
-/// [`PooledBuffer::only_half`] of an optional array; `None` if there is no array, or if it is not kept only in 16 bits.
+/// [`PooledBuffer::only_half`] of an optional array: its values if they are stored in 16 bits only, else `None`.
 fn only_half(values: Option<&PooledBuffer<Cuda>>) -> Result<Option<Rc<CudaSlice<u16>>>> {
     values.map_or(Ok(None), PooledBuffer::only_half)
 }

@@ -120,7 +120,7 @@ pub trait BatchNormKernel: Backend {
 /// `act((x − m) / √(v + ε) · γ + β + shift)` with mean m and biased variance v of the batch; also returns the batch's
 /// moments.
 ///
-/// Work: 8 per value forward and 10 backward, 1 more in both for `shift`, and the activation's.
+/// FLOPs: 8 per value forward and 10 backward, 1 more in both for `shift`, and those of the activation.
 ///
 /// # Shapes
 /// Result as `x: (…, C)`; `gamma`, `beta: (C)`; `shift` as `x`.

@@ -1,4 +1,4 @@
-//! Weighted sum of two values and the distance between them, the parts of a damped iteration.
+//! Weighted sum of two tensors and the distance between them, as a damped fixed-point iteration needs them.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -18,7 +18,7 @@ pub trait BlendKernel: Backend {
 
 /// `a x + b z`, elementwise.
 ///
-/// Work: 3 per value forward; 2 backward for each input that needs a gradient.
+/// FLOPs: 3 per value forward; 2 backward for each input that needs a gradient.
 ///
 /// # Shapes
 /// That of `x`, which `z` must have too.
@@ -51,9 +51,9 @@ pub fn blend<D: Kernels>(
     })
 }
 
-/// The Euclidean distance between two values of one shape, over all elements. Forces a device sync.
+/// The Euclidean distance between two tensors of one shape, over all elements. Forces a device sync.
 ///
-/// Work: 3 per value.
+/// FLOPs: 3 per value.
 ///
 /// # Errors
 /// [`OpError::Shape`] when the shapes differ.

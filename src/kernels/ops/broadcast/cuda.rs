@@ -1,4 +1,4 @@
-//! Broadcast operations on CUDA: one thread per value, or for sums one per sum.
+//! Broadcast operations on CUDA: one thread per value of the result.
 
 use dfdx::tensor::Cuda;
 

@@ -5,7 +5,7 @@ use crate::ops::{Kernels, Op, OpError, Pass, Result, Var, Work};
 
 /// The mean over everything between batch and innermost dimension: over the pixels of an image, over tokens.
 ///
-/// Work: 1 per value forward and backward.
+/// FLOPs: 1 per value forward and backward.
 ///
 /// # Shapes
 /// `(B, C)` from `x: (B, …, C)` with three or four dimensions.

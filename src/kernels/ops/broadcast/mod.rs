@@ -54,12 +54,12 @@ pub trait BroadcastKernel: Backend {
     ) -> Result<()>;
 }
 
-/// `x ∘ y`, where `y` is the same at every position of `x`.
+/// `x + y` or `x · y`, as [`Combine`] says, where `y` is the same at every position of `x`.
 ///
 /// A row of C values over all pixels of an image `(B, H, W, C)`: `dims = [B, H · W, C]`. One table for every sample of
 /// a batch: `[1, B, values]`. Two equal shapes: `[1, 1, values]`.
 ///
-/// Work: 1 per value forward; backward 1 per value for each input that needs a gradient, and for a product 1 more for
+/// FLOPs: 1 per value forward; backward 1 per value for each input that needs a gradient, and for a product 1 more for
 /// `y`.
 ///
 /// # Shapes

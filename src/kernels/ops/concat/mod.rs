@@ -3,7 +3,7 @@
 //! # Shapes
 //! `a: (rows…, F_a)`, `b: (rows…, F_b)`, result `(rows…, F_a + F_b)`.
 //! # Work
-//! None forward; one addition per value backward.
+//! No FLOPs forward; one addition per value backward.
 //! # Source
 //! PyTorch `torch.cat([a, b], dim=-1)`; for images, which are channels-last here, `dim=1`.
 
@@ -25,7 +25,7 @@ pub trait ConcatKernel: Backend {
         widths: (usize, usize),
     ) -> Result<Buffer<Self>>;
 
-    /// Adds columns `offset..offset + width` of `grad_output`, which has `total` columns, to `grad`, or replaces it.
+    /// Adds columns `offset..offset + width` of `grad_output`, which has `total` columns, to `grad`, or copies them.
     fn concat_backward(
         &self,
         grad_output: &Buffer<Self>,

@@ -1,4 +1,4 @@
-//! The list of all cases; those of images, paths, fixed points and in-place updates are in modules of their own.
+//! The list of all test cases; those of images, paths, fixed points and in-place updates are in modules of their own.
 
 use super::fixed_points::fixed_points;
 use super::images::images;
@@ -13,7 +13,7 @@ use crate::ops::{
     physics, prepend, projections, rms_norm, slice, transpose,
 };
 
-/// All operations with their inputs.
+/// The test cases: all operations with their inputs.
 pub fn cases<D: Kernels>() -> Vec<Case<D>> {
     let mut cases = memory();
     cases.extend(elementwise());
@@ -248,7 +248,7 @@ fn attend<D: Kernels>(t: &Trial<'_, D>, causal: bool, dropout: f32) -> Result<An
     t.gradients(&[batch(shape)], |pass, x| attention(pass, &x[0], options))
 }
 
-/// Values and gradients of cross-attention with two heads; numbers of samples, queries, keys and features.
+/// Values and gradients of cross-attention with two heads, for these numbers of samples, queries, keys and features.
 fn attend_across<D: Kernels>(
     t: &Trial<'_, D>,
     [count, queries, keys, features]: [usize; 4],

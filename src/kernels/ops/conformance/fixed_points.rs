@@ -1,5 +1,5 @@
-//! The fixed point of an attention block. On a device without a kernel for the whole block, it is composed of its
-//! parts.
+//! Test case of the fixed point of an attention block. On a device without a kernel for the whole block, the block is
+//! composed of separate operations.
 
 use super::{Case, batch, leaf, weight};
 use crate::ops::{
@@ -21,7 +21,7 @@ pub(super) fn fixed_points<D: Kernels>() -> Vec<Case<D>> {
     })]
 }
 
-/// The block applied once to start, keys, values and its parameters.
+/// Applies the block once to `x`: start, keys, values, then the parameters of the block.
 fn once<D: Kernels>(pass: &mut Pass<D>, x: &[Var<D>]) -> Result<Var<D>> {
     let pair = |index: usize| [x[3 + 2 * index].clone(), x[4 + 2 * index].clone()];
     let block = AttentionBlock {
@@ -36,8 +36,8 @@ fn once<D: Kernels>(pass: &mut Pass<D>, x: &[Var<D>]) -> Result<Var<D>> {
         heads: 2,
         kind: AttentionKind::Linear,
     };
-    // With one key the weight of linear attention is s / (s + ε): only a small s gives queries a gradient that `amp`
-    // can represent.
+    // With one key the weight of linear attention is s / (s + ε): only a small s gives queries a gradient that mixed
+    // precision can represent.
     let far = vec![-10.0; x[1].shape().len()];
     let far = Var::constant(pass.device(), far, x[1].shape())?;
     let keys = add(pass, &x[1], &far)?;

@@ -1,4 +1,4 @@
-//! Cases of operations on images.
+//! Test cases of operations on images.
 
 use super::{Answer, Case, Trial, batch, leaf};
 use crate::ops::{

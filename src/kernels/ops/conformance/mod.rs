@@ -59,7 +59,7 @@ pub enum Property {
 pub struct Case<D: Kernels> {
     /// Name of the operation.
     pub name: &'static str,
-    /// The trait of `ops/mod.rs` whose kernels the operation runs.
+    /// Name of the trait in `ops/mod.rs` whose kernels the operation runs, such as `AddKernel`.
     pub kernel: &'static str,
     run: fn(&Trial<'_, D>) -> Result<Answer>,
 }
@@ -76,7 +76,7 @@ impl<D: Kernels> Case<D> {
     /// Computes `property` with inputs of this size.
     ///
     /// # Errors
-    /// As the operation.
+    /// Any error of the operation.
     pub fn run(&self, device: &D, size: Size, property: Property) -> Result<Answer> {
         (self.run)(&Trial {
             device,
@@ -137,7 +137,7 @@ impl Leaf {
 }
 
 impl<D: Kernels> Trial<'_, D> {
-    /// The argument that belongs to the trial's size.
+    /// `small`, `middle` or `large`, by the trial's size.
     fn pick<T>(&self, small: T, middle: T, large: T) -> T {
         match self.size {
             Size::Small => small,

@@ -1,4 +1,4 @@
-//! Operations on paths in time.
+//! Test cases of operations on paths in time (series of times and values).
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::ops::{
     pointwise_network, signature_loss, signature_projection,
 };
 
-/// Number of points of a path in the losses, for the three sizes.
+/// Number of points of a path in the cases of losses, for the sizes small, middle and large.
 const POINTS: [usize; 3] = [4, 17, 17];
 
 pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
@@ -18,7 +18,7 @@ pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
     cases
 }
 
-/// Operations that make paths, and operations that read them point by point.
+/// Test cases of operations that generate paths, and of those that read paths point by point.
 fn generators<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("euler_maruyama", "EulerKernel", |t| {
@@ -124,7 +124,7 @@ fn field(hidden: usize) -> [Leaf; 6] {
     ]
 }
 
-/// `x` with `distance` added to every other value and taken from the rest.
+/// `x` with `distance` added to the values at even indices and subtracted from those at odd ones.
 fn away<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, distance: f32) -> Result<Var<D>> {
     let signs = [distance, -distance].into_iter().cycle();
     let shift = signs.take(x.shape().len()).collect();

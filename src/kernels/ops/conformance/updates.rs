@@ -1,4 +1,4 @@
-//! Copies to the device and back, and in-place updates: the steps of optimizers.
+//! Test cases of copies to the device and back, and of in-place updates, such as the steps of optimizers.
 
 use super::{Answer, Case, Trial, random};
 use crate::device::{Backend, Buffer};
@@ -7,7 +7,7 @@ use crate::ops::{
     StepState,
 };
 
-/// Copies to the device and back keep every bit.
+/// Test case: copies to the device and back keep every bit.
 pub(super) fn memory<D: Kernels>() -> Vec<Case<D>> {
     vec![Case::new("memory", "UpdateKernel", |t| {
         let mut values = random(t.pick(31, 300_001, 300_001), 1);
@@ -137,7 +137,7 @@ fn lion<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
     ])
 }
 
-/// A model of one parameter.
+/// A model with a single parameter.
 pub(in crate::ops) struct One<D: Backend>(Parameter<D>);
 
 impl<D: Backend> Module<D> for One<D> {

@@ -8,8 +8,8 @@ use crate::ops::gemm::{Accumulate, Matrix, even_chunk, with_stacked};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 
 /// The taps of the kernel along one axis that meet the padded pixels whose index is `phase` modulo the stride: taps
-/// `first + n · step` for n from 0 to `count`. Tap n of the result `v − shift − n · dilation` reads the pixel
-/// `phase + stride · v`.
+/// `first + n · step` for n in `0..count`. Number n of these taps reads the pixel `phase + stride · v` for the result
+/// `v − shift − n · dilation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Taps {
     first: usize,

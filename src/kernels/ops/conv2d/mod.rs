@@ -14,7 +14,7 @@
 //! (`groups`); depthwise convolutions have kernels of their own (`depthwise`).
 //! CUDA: cuDNN, or im2col where cuDNN does not support the size; depthwise by own kernels, always in `f32`.
 //! # Work
-//! Forward `2 B H' W' K C/groups kh kw` (padding counts as data; every algorithm is counted as the direct one), plus
+//! FLOPs forward: `2 B H' W' K C/groups kh kw` (padding counts as data; each algorithm counts as the direct one), plus
 //! `B H' W' K` for a bias; backward the same again for each of x and weight that needs a gradient, and for the bias.
 //! # Source
 //! PyTorch `torch.nn.functional.conv2d`, channels last.
@@ -71,7 +71,7 @@ impl Conv2dOptions {
     }
 }
 
-/// All sizes of a convolution.
+/// The sizes of a convolution, its options, and how the CPU computes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conv2dSize {
     /// Number of images.

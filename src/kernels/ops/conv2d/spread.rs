@@ -1,4 +1,4 @@
-//! Tests of dilation and groups: against PyTorch, finite differences, the definition, and convolutions without them.
+//! Tests of dilation and groups: against PyTorch, finite differences, the definition, and plain convolutions.
 
 use super::tests::{moves, on_each_algorithm, run, tolerance};
 use super::*;
@@ -31,6 +31,7 @@ fn pattern(len: usize, [factor, modulus, shift, divisor]: [usize; 4]) -> Vec<f32
 }
 
 const EXAMPLES: [Example; 5] = [
+    // Computed in PyTorch by:
     // p = lambda shape, f, m, s, d: (((torch.arange(float(math.prod(shape))) * f) % m - s) / d).reshape(shape)
     // x = p(x_shape, 7, 11, 5, 4).requires_grad_(); w = p(weight_shape, 5, 9, 4, 8).requires_grad_()
     // b = p((K,), 1, 3, 1, 2).requires_grad_()
@@ -116,7 +117,7 @@ const EXAMPLES: [Example; 5] = [
         ],
         grad_bias: &[0.0, -1.0, 1.5],
     },
-    // Depthwise, two results of each channel.
+    // Depthwise, two result channels per input channel.
     Example {
         options: spread(2, 1, 1, 2),
         x: [1, 3, 3, 2],
@@ -167,7 +168,8 @@ fn values_and_gradients_are_those_of_pytorch() {
 /// (Height, width), kernel side, channels (in, out), and groups.
 type Dimensions = ((usize, usize), usize, (usize, usize), usize);
 
-/// Dense, in groups, depthwise, depthwise with several results, and channels that are no multiple of a vector.
+/// Convolutions without and with groups, depthwise with one and with several results per channel; some numbers of
+/// channels are no multiple of a vector.
 const SHAPES: [Dimensions; 8] = [
     ((7, 9), 3, (3, 5), 1),
     ((6, 11), 3, (6, 4), 2),
@@ -264,8 +266,8 @@ fn values_and_gradients_are_those_of_the_definition() {
     });
 }
 
-/// Cases: batch, sides and channels; side of the kernel and output channels; options; large enough for several threads
-/// and partial weight gradients.
+/// Each case: `[B, H, W, C]` of the input; side of the kernel and output channels; options. Large enough for several
+/// threads and partial weight gradients.
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
     let cases = [

@@ -97,8 +97,9 @@ pub trait CrossAttentionKernel: Backend {
 /// Attention of queries to keys of another sequence (or the same), per head of `d = C / heads` features: softmax
 /// `softmax(q kᵀ / √d) v`, or linear `φ(q) (φ(k)ᵀ v) / (φ(q) · Σ φ(k) + 1e-6)` with `φ(x) = elu(x) + 1`.
 ///
-/// Work: two products, `4 B N M C` or, where linear attention sums over keys first, `2 B (N + M) C (d + 1)`; plus 5 per
-/// score of softmax, or 2 per value of `φ` and 1 per result of linear attention. Backward has twice as many products.
+/// FLOPs: two products, `4 B N M C` or, where linear attention sums over keys first, `2 B (N + M) C (d + 1)`; plus 5
+/// per score of softmax, or 2 per value of `φ` and 1 per result of linear attention. Backward has twice as many
+/// products.
 ///
 /// # Shapes
 /// `(B, N, C)` from `q: (B, N, C)`, `k` and `v: (B, M, C)`; in each, head i owns features `i d .. (i + 1) d`.

@@ -1,5 +1,5 @@
-//! Attention through the scores of all pairs, in loops over a head's features. For few positions, where calls of matrix
-//! products would cost more than the arithmetic itself.
+//! Attention through the scores of all pairs, in loops over a head's features. Used for few positions, where calls
+//! of matrix products would cost more than the arithmetic itself.
 
 use super::{AttentionKind, CrossAttentionSize, Gradients, LINEAR_EPS, Sequence};
 use crate::ops::chunks::dot;
@@ -84,8 +84,8 @@ fn backward_row(
 
 /// Subtracts `Σ p g` from every g, the values of `slopes`.
 ///
-/// It computes with differences from the first g: with a single key the result is then exactly the effect of ε, not the
-/// difference of two nearly equal numbers.
+/// The sum is computed of differences from the first g: with a single key the result is then exactly the effect of ε,
+/// not the difference of two nearly equal numbers.
 #[inline(always)]
 fn center(slopes: &mut [f32], weights: &[f32], kind: AttentionKind, sum: f32) {
     let first = slopes[0];

@@ -32,7 +32,7 @@ pub trait CrossEntropyKernel: Backend {
 
 /// The mean over rows of `log Σ exp(logits) - logits[label]`.
 ///
-/// Work: 5 per logit forward (maximum shift, exp, sum, division, and the loss's share), 3 backward.
+/// FLOPs: 5 per logit forward (subtraction of the maximum, exp, sum, division, and the loss), 3 backward.
 ///
 /// # Shapes
 /// `(1)` from `logits: (B, K)` and B labels below K.
@@ -54,7 +54,7 @@ pub fn cross_entropy<D: Kernels>(
 /// w[y]`, y the row's label: a mean weighted by the labels' weights, as in PyTorch. So the divisor depends on the
 /// labels of the batch.
 ///
-/// Work: as [`cross_entropy`]; with label smoothing 3 more per logit forward and 1 more backward.
+/// FLOPs: as [`cross_entropy`]; with label smoothing 3 more per logit forward and 1 more backward.
 ///
 /// # Shapes
 /// `(1)` from `logits: (B, K)`, B labels below K, and K weights or none.

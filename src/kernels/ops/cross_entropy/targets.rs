@@ -27,7 +27,7 @@ pub struct ClassTargets {
     pub classes: usize,
     /// The sum of the labels' weights, by which the sum over rows is divided.
     pub divisor: f64,
-    /// Target weights by class; `None` without smoothing and class weights: 1 for the label and 0 for others.
+    /// Target weights by class; `None` (without smoothing and class weights) means 1 for the label and 0 for others.
     pub shares: Option<ClassTargetWeights>,
 }
 

@@ -52,7 +52,7 @@ fn drop_some(values: &mut [f32], start: usize, mask: Mask) {
     }
 }
 
-/// Factors of the mask for values from index `start`.
+/// Writes the mask's factors (0 or `mask.scale`) of the values from index `start` on to `factors`.
 #[inline(always)]
 pub(in crate::ops) fn mask_factors(factors: &mut [f32], start: usize, mask: Mask) {
     let (mut at, len) = (start, factors.len());

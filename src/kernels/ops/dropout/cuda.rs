@@ -10,7 +10,7 @@ use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 use crate::ops::{GradSlots, Result, Var};
 
-/// Random words per counter.
+/// Random words per Philox counter.
 const WORDS: usize = 4;
 
 impl DropoutKernel for Cuda {

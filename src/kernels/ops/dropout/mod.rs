@@ -22,7 +22,7 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// The next mask of a pass, from one number of its generator; `None` in a pass without dropout and for `p = 0`.
+    /// The next mask of a pass, with a key from the pass's generator; `None` in a pass without dropout and for `p = 0`.
     pub(in crate::ops) fn draw<D: Backend>(pass: &mut Pass<D>, p: f32) -> Option<Self> {
         let rng = pass.dropout_rng().filter(|_| p > 0.0)?;
         Some(Self {
@@ -53,7 +53,7 @@ pub trait DropoutKernel: Backend {
 /// The mask uses one number of the pass's generator and is then a function of the index alone (Philox): it is
 /// independent of threads, and backward recomputes it instead of saving it.
 ///
-/// Work: 1 per value forward and backward; random numbers are not counted.
+/// FLOPs: 1 per value forward and backward; random numbers are not counted.
 ///
 /// # Shapes
 /// As `x`.

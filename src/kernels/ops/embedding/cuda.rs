@@ -51,7 +51,7 @@ impl EmbeddingKernel for Cuda {
     }
 }
 
-/// Number of threads per block: one per feature, at least a warp and at most the default block.
+/// Number of threads per block: one per feature, at least a warp and at most the default block size.
 fn threads(features: usize) -> usize {
     features.next_multiple_of(32).clamp(32, THREADS)
 }

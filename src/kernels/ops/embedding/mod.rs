@@ -29,7 +29,7 @@ pub trait EmbeddingKernel: Backend {
 
 /// Looks up rows of a table.
 ///
-/// Work: none forward (copies), 1 per value backward.
+/// FLOPs: none forward (copies), 1 per value backward.
 ///
 /// # Shapes
 /// `(B, F)` from `table: (N, F)` and B indices below N.

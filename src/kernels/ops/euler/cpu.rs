@@ -15,7 +15,7 @@ use crate::ops::{GradSlots, Result};
 
 const ROWS: usize = 4;
 
-/// The parameters of a field as slices: weight, bias, weight, bias, weight, bias.
+/// The parameters of a field (drift or diffusion) as slices: weight, bias, weight, bias, weight, bias.
 type Slices<'a> = Field<&'a [f32]>;
 
 impl EulerKernel for Cpu {
@@ -134,7 +134,7 @@ impl<'a> Group<'a> {
         (path, saved)
     }
 
-    /// Evaluates a field at `x`, one value per row; hidden values are written to `first` and `second`.
+    /// Evaluates a field (0 drift, 1 diffusion) at `x`, one value per row; `first`, `second` get hidden values.
     fn evaluate(
         &self,
         field: usize,
@@ -167,7 +167,7 @@ impl<'a> Group<'a> {
     fn backward(&self, saved: &[f32], grad: &[f32]) -> (Vec<f32>, [Field<Vec<f32>>; 2]) {
         let saved = self.saved(saved);
         let mut grads = [zeros(&self.fields[0]), zeros(&self.fields[1])];
-        // Gradients before the second tanh for all steps, so that the square weights' gradient is one product.
+        // Gradients before the second tanh for all steps, so that the gradient of the `(H, H)` weights is one product.
         let mut slopes = [self.zero_layers(self.steps), self.zero_layers(self.steps)];
         let mut first = self.zero_layers(1);
         let mut dx = [0.0; ROWS];
@@ -200,7 +200,7 @@ impl<'a> Group<'a> {
     }
 
     /// Backward of one evaluation of a field: from the gradients `outer` of its values to those of its parameters
-    /// (except the square weights) and of x.
+    /// (except the `(H, H)` weights) and of x.
     fn retreat(
         &self,
         (field, step, outer): (usize, usize, &[f32; ROWS]),

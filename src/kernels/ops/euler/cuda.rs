@@ -44,7 +44,7 @@ impl EulerKernel for Cuda {
         let mut slopes = scratch::<f32>(2 * rows * size.hidden)?;
         let mut parts = scratch::<f32>(2 * size.batch * (5 * size.hidden + 1))?;
         let launch = launch("euler_backward", "euler_backward_wide", size).arg(inputs.noise.data());
-        // For each of the two fields (drift and diffusion): the weights of the first, the square and the last layer.
+        // For each of the two fields (drift and diffusion): the weights of the first, the `(H, H)` and the last layer.
         let weights = inputs
             .fields
             .iter()
@@ -94,7 +94,7 @@ fn add_square_gradients(
     Ok(())
 }
 
-/// Adds the gradients of all parameters except the `(H, H)` weights, from partial gradients by path.
+/// Adds the gradients of all parameters except the `(H, H)` weights, by summing partial gradients, one per path.
 fn add_parts(
     inputs: &EulerInputs<Cuda>,
     parts: &CudaSlice<f32>,

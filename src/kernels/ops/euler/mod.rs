@@ -1,16 +1,16 @@
 //! Euler–Maruyama with learned fields: all steps of a stochastic differential equation as one operation.
 //!
 //! `x_{i+1} = x_i + f(t_i, x_i) Δt + g(t_i, x_i) √Δt e_i` with `Δt = 1/N`, `t_i = i Δt` and noise e. Drift f and
-//! diffusion g are two networks `(t, x) → H → H → 1` with tanh after the hidden layers. Samples are independent: each
-//! group runs all steps on one thread. Backward traverses the steps in reverse with the hidden values that forward
-//! saved; the gradient of the square weights is one product over all steps.
+//! diffusion g are two networks `(t, x) → H → H → 1` with tanh after the hidden layers. Samples are independent: on the
+//! CPU each group of samples runs all steps on one thread. Backward traverses the steps in reverse with the hidden
+//! values that forward saved; the gradient of the `(H, H)` weights is one product over all steps.
 //!
 //! # Shapes
 //! `start: (B, 1)`, `noise: (B, N)`, result `(B, N)` without the start. Per field: weights `(2, H)`, `(H, H)`,
 //! `(H, 1)` ([`super::Layout::Linear`]; the rows of the first are t and x), biases `(H)`, `(H)`, `(1)`.
 //! # Work
-//! Per sample and step: `2 (2 (2 + H + 1) H + 2 H + 1 + 10 H) + 5`, tanh as [`Activation::Tanh`](super::Activation);
-//! backward twice the products, the biases, and 6 per hidden value.
+//! FLOPs per sample and step: `2 (2 (2 + H + 1) H + 2 H + 1 + 10 H) + 5`, tanh as
+//! [`Activation::Tanh`](super::Activation); backward twice the products, the biases, and 6 per hidden value.
 //! # Source
 //! Kloeden & Platen 1992, §9.1. PyTorch: `benches/peers/paths.py`, `NeuralSde`.
 
@@ -21,7 +21,7 @@ mod cuda;
 use super::{GradSlots, Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// The sizes of a simulation.
+/// The sizes of an Euler–Maruyama simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EulerSize {
     /// Number of samples.
@@ -45,13 +45,13 @@ impl EulerSize {
     }
 }
 
-/// Weights and biases of a field, layer by layer: weight, bias, weight, bias, weight, bias.
+/// Weights and biases of a field (drift or diffusion), layer by layer: weight, bias, weight, bias, weight, bias.
 pub type Field<T> = [T; 6];
 
-/// Inputs of a simulation.
+/// Inputs of an Euler–Maruyama simulation.
 #[derive(Debug)]
 pub struct EulerInputs<D: Backend> {
-    /// Start, `(B, 1)`.
+    /// Initial value of every sample, `(B, 1)`.
     pub start: Var<D>,
     /// Noise of the steps, `(B, N)`.
     pub noise: Var<D>,
@@ -65,16 +65,16 @@ impl<D: Backend> EulerInputs<D> {
         std::iter::once(&self.start).chain(self.fields.iter().flatten())
     }
 
-    /// The values of the fields' parameters.
+    /// The parameters of drift and diffusion, in device memory.
     pub fn fields(&self) -> [Field<&Buffer<D>>; 2] {
         let fields = self.fields.each_ref();
         fields.map(|field| field.each_ref().map(Var::data))
     }
 }
 
-/// Simulations on one device.
+/// Kernels of [`euler_maruyama`] on one device.
 pub trait EulerKernel: Backend {
-    /// The path, and what backward needs.
+    /// The path `(B, N)`, and the intermediate values that backward needs.
     fn euler_maruyama(
         &self,
         inputs: &EulerInputs<Self>,
@@ -92,7 +92,7 @@ pub trait EulerKernel: Backend {
     ) -> Result<()>;
 }
 
-/// The path of a learned equation; see the module.
+/// The path `(B, N)` of a stochastic differential equation with learned drift and diffusion; see the module.
 ///
 /// # Errors
 /// [`OpError::Shape`] when the shapes do not fit together.

@@ -1,4 +1,4 @@
-//! The block `f(h, x)` for a group of samples (one per vector lane), and its adjoint.
+//! The attention block f(h) for a group of samples (one per vector lane), and its backward pass.
 #![expect(
     clippy::needless_range_loop,
     reason = "parts of `zip` are no inline functions: without optimisation across code units they are calls"
@@ -54,7 +54,7 @@ pub(super) struct Record<'a, S: Simd> {
     queries: &'a mut [S::f32s],
     /// The result of attention.
     attended: &'a mut [S::f32s],
-    /// Written by backward: the gradient of u.
+    /// Written by backward: the gradient of u, the state after attention.
     slope_u: &'a mut [S::f32s],
     normed2: &'a mut [S::f32s],
     /// gelu(a), where a is the result of the first feed-forward layer.
@@ -118,7 +118,7 @@ impl<'a, S: Simd> Record<'a, S> {
 }
 
 impl Block<'_> {
-    /// Writes `f(h, x)` to `f`; `normed` and `u` are working memory, each with d rows. With `keep`, `record` gets
+    /// Writes `f(h)` to `f`; `normed` and `u` are working memory, each with d rows. With `keep`, `record` gets
     /// everything that the backward pass needs.
     #[inline(always)]
     pub(super) fn apply<S: Simd>(
@@ -258,7 +258,7 @@ impl<'a, S: Simd> Sums<'a, S> {
         9 * widths.state + widths.hidden
     }
 
-    /// Divides one slice into the sums.
+    /// Divides `rows` into the sums of the single norms and biases.
     pub(super) fn of(rows: &'a mut [S::f32s], widths: Widths) -> Self {
         let (ff1, rows) = rows.split_at_mut(widths.hidden);
         let mut parts = rows.chunks_exact_mut(widths.state);

@@ -36,8 +36,8 @@ pub(super) struct AddProduct<'a, S: Simd> {
 }
 
 impl<S: Simd> AddProduct<'_, S> {
-    /// A function call unless the compiler inlines it: always inlined, the caller would become too large to be
-    /// optimised well.
+    /// Adds the product in a function that the compiler may inline or not: always inlined, it would make the caller too
+    /// large to be optimised well.
     #[inline(always)]
     pub(super) fn run(self) {
         self.simd.vectorize(self);

@@ -10,7 +10,7 @@
 //! State: `(B, 1, d)`, as `start`; keys and values the same; weights of q and out `(d, d)`, of ff1 `(d, f)`, of ff2
 //! `(f, d)`.
 //! # Work
-//! That of the separate operations: in every iteration three norms, four linear layers, attention, `blend` and
+//! The FLOPs of the separate operations: in every iteration three norms, four linear layers, attention, `blend` and
 //! `distance`, and `nudge` if there is one.
 //! # Source
 //! Report 002 (`docs/founding-reports.md`); PyTorch: `benches/peers/equilibrium.py`, `AsymmetricBlock` in `solve`.

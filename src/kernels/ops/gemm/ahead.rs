@@ -13,7 +13,7 @@ pub(super) const LINE: usize = 16;
 /// The cache lines of a block that have not been prefetched yet. Each tile that is multiplied prefetches a few of them,
 /// so that fetching overlaps with multiplying.
 ///
-/// Lines are fetched in memory order, with which the hardware prefetcher helps. Down the rows of a tile it would not,
+/// Lines are fetched row by row, in memory order, so that the hardware prefetcher helps; it would not from row to row,
 /// since rows may be pages apart.
 #[derive(Clone, Copy)]
 pub(super) struct Ahead {

@@ -2,7 +2,7 @@
 //!
 //! They are computed by an instruction of the CPU ([`super::Bf16Products`]) on copies of the operands in pairs of
 //! neighbouring depths ([`super::pairs`]). On CPUs without such an instruction the operands are rounded copies in
-//! `f32`: results differ only by the order of sums, and are no faster than in `f32`.
+//! `f32`: results differ only by the order of sums, and the products are no faster than in `f32`.
 //!
 //! # Source
 //! Intel, "Instruction Set Extensions Programming Reference", `VDPBF16PS`, `TDPBF16PS`: inputs and results below 2⁻¹²⁶ are zero.

@@ -6,7 +6,7 @@
 //! threads.
 //!
 //! # Work
-//! `2 m n k` for `(m × k) · (k × n)`.
+//! `2 m n k` FLOPs for `(m × k) · (k × n)`.
 
 mod ahead;
 mod bf16;
@@ -119,7 +119,7 @@ pub struct MatrixMut<'a> {
 }
 
 impl<'a> MatrixMut<'a> {
-    /// As [`Matrix::strided`].
+    /// A mutable matrix whose rows are contiguous and begin `row_stride` values apart.
     ///
     /// # Panics
     /// When `values` is too short, or rows would overlap.
@@ -137,7 +137,7 @@ impl<'a> MatrixMut<'a> {
         }
     }
 
-    /// As [`Matrix::new`].
+    /// A mutable matrix whose rows follow each other without gaps.
     ///
     /// # Panics
     /// When `values` is too short for the matrix.

@@ -1,6 +1,6 @@
 //! Products of [`super::small`] on vectors of the vector level in use; operands are read in place, without packing.
 //!
-//! For products that are small, or whose A has so few rows that packing B would cost as much as multiplying. Every
+//! Used for products that are small, or whose A has so few rows that packing B would cost as much as multiplying. Every
 //! result is one sum over the depth in order (in [`super::dots`] one sum per lane), whatever its tile, so that
 //! splitting rows or columns over threads changes no bit.
 #![expect(

@@ -91,7 +91,7 @@ impl GroupNormKernel for Cpu {
     }
 }
 
-/// Calls `task` with the index, the values and the part of `beside` of every sample; on several threads if `values` is
+/// Calls `task` with the index, the values and the chunk of `beside` of every sample; on several threads if `values` is
 /// large.
 pub(in crate::ops) fn each_sample(
     size: GroupNormSize,

@@ -7,7 +7,7 @@
 //! `x: (B, positions…, C)`, `gamma, beta: (C)`, `shift: (B, C)`, result as x. A group is `C / groups` consecutive
 //! channels.
 //! # Work
-//! 6 per value forward (7 with a shift) and 10 backward, plus the activation's.
+//! 6 FLOPs per value forward (7 with a shift) and 10 backward, plus those of the activation.
 //! # Source
 //! Wu & He 2018; PyTorch `torch.nn.functional.group_norm`, then `+ shift[:, :, None, None]`, then the activation.
 

@@ -15,7 +15,7 @@ const LONGEST: usize = 64;
 /// Approximate number of values of a part: 32 KiB.
 const PART: usize = 1 << 13;
 
-/// Number of values stored per group: its mean rounded to `f32`, the rest of the mean, and `1/√(var + ε)`.
+/// Number of values stored per group: its mean rounded to `f32`, the mean's rounding error, and `1/√(var + ε)`.
 pub(in crate::ops) const MOMENTS: usize = 3;
 
 /// Number of values that [`measure_part`] computes per channel: a value near the channel's mean, the sum of the
@@ -31,7 +31,7 @@ pub(in crate::ops) fn part_count(size: GroupNormSize) -> usize {
     size.positions.div_ceil(part_rows(size.channels))
 }
 
-/// Measures one part of a sample: writes [`FOUND`] rows of C values to `found`.
+/// Computes the statistics of each channel in one part of a sample: writes [`FOUND`] rows of C values to `found`.
 #[inline(always)]
 pub(super) fn measure_part(x: &[f32], channels: usize, found: &mut [f32]) {
     let (near, sums) = found.split_at_mut(channels);
@@ -60,7 +60,7 @@ pub(super) fn measure_part(x: &[f32], channels: usize, found: &mut [f32]) {
     }
 }
 
-/// Computes the [`MOMENTS`] of each group of a sample from what [`measure_part`] found in every part.
+/// Computes the [`MOMENTS`] of each group of a sample from the statistics of all parts, as [`measure_part`] wrote them.
 pub(super) fn combine(found: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     let (channels, width) = (size.channels, size.channels / size.groups);
     let rows = part_rows(channels);
@@ -96,7 +96,7 @@ pub(super) fn combine(found: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     }
 }
 
-/// Calls `take` with the index of every part and the values found in it, for each channel of `range`.
+/// Calls `take` with the index of every part and its [`FOUND`] statistics, for each channel of `range`.
 #[inline]
 fn for_each_found(
     found: &[f32],

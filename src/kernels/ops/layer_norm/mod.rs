@@ -8,7 +8,7 @@ use super::{Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 
-/// What backward needs in addition to the input, one value per row.
+/// Statistics of the rows that backward needs in addition to the input, one value per row.
 #[derive(Debug)]
 pub struct Saved<D: Backend> {
     /// Mean of every row.
@@ -45,7 +45,7 @@ pub trait LayerNormKernel: Backend {
 /// Normalises every row, then scales and shifts it: `y = (x - mean) / sqrt(var + eps) · gamma + beta`, with mean and
 /// (biased) variance over the row.
 ///
-/// Work: 8 per value forward (mean 1, variance 3, result 4); backward 10 per value for `x`, 4 for `gamma`, 1 for
+/// FLOPs: 8 per value forward (mean 1, variance 3, result 4); backward 10 per value for `x`, 4 for `gamma`, 1 for
 /// `beta`.
 ///
 /// # Shapes

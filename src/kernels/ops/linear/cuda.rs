@@ -156,8 +156,8 @@ impl LinearKernel for Cuda {
 }
 
 /// What the first launch over a gradient does besides summing, where the arrays are not null: multiply the gradient by
-/// the activation's derivative at the values `before` it (or `before_half`, in 16 bits) and store it in `grad`; store
-/// it in `half`, in 16 bits.
+/// the activation's derivative at the activation's inputs `before` (or `before_half`, in 16 bits) and store it in
+/// `grad`; store it in `half`, in 16 bits.
 #[derive(Debug, Clone, Copy)]
 struct More {
     before: Value,

@@ -5,8 +5,9 @@
 //! # Shapes
 //! `x: (rows…, F_in)`, `weight: (F_in, F_out)` ([`super::Layout::Linear`]), `bias: (F_out)`, result `(rows…, F_out)`.
 //! # Work
-//! `2 rows F_in F_out` forward, plus `rows F_out` for a bias and the activation's work; backward `2 rows F_in F_out`
-//! for each of x and weight that needs a gradient, plus `rows F_out` for the bias and the activation's work.
+//! FLOPs: `2 rows F_in F_out` forward, plus `rows F_out` for a bias and those of the activation; backward
+//! `2 rows F_in F_out` for each of x and weight that needs a gradient, plus `rows F_out` for the bias and those of the
+//! activation.
 //! # Source
 //! PyTorch `torch.nn.functional.linear` with the weight transposed, followed by the activation.
 

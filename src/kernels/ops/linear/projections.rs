@@ -10,12 +10,12 @@ use crate::device::Buffer;
 /// One layer: weight `(F_i, F_out)` and bias `(F_out)` for every input i.
 pub type Projection<D> = Vec<[Var<D>; 2]>;
 
-/// The result of every layer, and what backward needs in addition to inputs and layers, if anything.
+/// The result of every layer, and an optional buffer that backward needs in addition to inputs and layers.
 pub(super) type Projected<D> = (Vec<Buffer<D>>, Option<Buffer<D>>);
 
 /// Kernels of [`projections`] on one device. The default implementation computes each layer separately.
 pub trait ProjectionsKernel: LinearKernel {
-    /// The results of all layers, and what backward needs.
+    /// The results of all layers, and an optional buffer for backward.
     fn projections(
         &self,
         inputs: &[Var<Self>],
@@ -71,7 +71,7 @@ pub trait ProjectionsKernel: LinearKernel {
 /// `y_l = Σ_i (x_i · W_{l,i} + b_{l,i})` for every layer l. On a GPU each input needs one product for all layers,
 /// instead of one per layer.
 ///
-/// Work: that of [`super::linear`] for every input of every layer, and forward 1 per result for each input after the
+/// FLOPs: those of [`super::linear`] for every input of every layer, and forward 1 per result for each input after the
 /// first.
 ///
 /// # Shapes

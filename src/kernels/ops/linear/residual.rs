@@ -5,7 +5,7 @@ use super::{check, work};
 
 /// `residual + x · weight + bias`; the product is added to the residual directly, without a pass of its own.
 ///
-/// Work: as [`super::linear`], and 1 per result forward, 1 backward where the residual needs a gradient.
+/// FLOPs: as [`super::linear`], and 1 per result forward, 1 backward where the residual needs a gradient.
 ///
 /// # Shapes
 /// `(rows…, F_out)` from `residual` of this shape, `x: (rows…, F_in)`, `weight: (F_in, F_out)`, `bias: (F_out)`.

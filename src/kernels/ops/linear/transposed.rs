@@ -6,7 +6,7 @@ use super::LinearSize;
 
 /// `x · weightᵀ` for a weight in the memory order of [`super::linear`], plus `residual` if there is one.
 ///
-/// Work: `2 rows F_in F_out` forward (and 1 per result with a residual); backward the same again for each of x and
+/// FLOPs: `2 rows F_in F_out` forward (and 1 per result with a residual); backward the same again for each of x and
 /// weight that needs a gradient.
 ///
 /// # Shapes

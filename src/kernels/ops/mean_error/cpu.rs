@@ -58,7 +58,7 @@ impl MeanErrorKernel for Cpu {
     }
 }
 
-/// Inputs of the gradient of one chunk.
+/// Inputs from which the gradient of one chunk of values is computed.
 struct Slopes<'a> {
     x: &'a [f32],
     target: &'a [f32],

@@ -1,4 +1,4 @@
-//! The mean of a function of differences: squared, absolute and Huber's.
+//! The mean error between values and their targets: squared, absolute or Huber's.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -51,8 +51,8 @@ pub trait MeanErrorKernel: Backend {
         target: &Buffer<Self>,
     ) -> Result<Buffer<Self>>;
 
-    /// Adds `dy e′(x - target) / n` to `dx`, e′ the slope of the error, or replaces `dx` by it if the device can; with
-    /// `x` and `target` exchanged it is the target's gradient.
+    /// Adds `dy e′(x - target) / n` to `dx`, e′ the slope of the error, or overwrites `dx` if the device can; with
+    /// `x` and `target` exchanged, computes the target's gradient.
     fn mean_error_backward(
         &self,
         term: ErrorTerm,
@@ -65,7 +65,7 @@ pub trait MeanErrorKernel: Backend {
 
 /// The mean over all values of `(x - target)²`.
 ///
-/// Work: 3 per value forward; 3 backward for each input that needs a gradient.
+/// FLOPs: 3 per value forward; 3 backward for each input that needs a gradient.
 ///
 /// # Shapes
 /// `(1)` from `x` and `target` of one shape.
@@ -79,7 +79,7 @@ pub fn mse<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, target: &Var<D>) -> Resul
 
 /// The mean over all values of the error `term` of `x - target`.
 ///
-/// Work: 3 per value forward, 4 for Huber's error; 3 backward for each input that needs a gradient.
+/// FLOPs: 3 per value forward, 4 for Huber's error; 3 backward for each input that needs a gradient.
 ///
 /// # Shapes
 /// `(1)` from `x` and `target` of one shape.

@@ -1,4 +1,4 @@
-//! The end of a residual block on CUDA: a group norm, and one pass over the values for everything after it.
+//! The end of a residual block on CUDA: a group norm, then one pass over the values for dropout, residual and SiLU.
 
 use std::rc::Rc;
 

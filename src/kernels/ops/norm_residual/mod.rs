@@ -7,7 +7,7 @@
 //! # Shapes
 //! `x: (B, positions…, C)`, `gamma, beta: (C)`, `residual` and result as x.
 //! # Work
-//! That of the three operations: 12 per value forward and 21 backward.
+//! That of the three operations: 12 FLOPs per value forward and 21 backward.
 //! # Source
 //! PyTorch `F.silu(F.dropout(F.group_norm(x, groups, gamma, beta), p) + residual)`, with other random numbers.
 
@@ -25,13 +25,13 @@ use super::{
 };
 use crate::device::Buffer;
 
-/// The result, the statistics of its norm, and what else backward needs; `None` if nothing else.
+/// The result, the statistics of its norm, and a further buffer for backward; `None` if backward needs none.
 pub type NormResidual<D> = (Buffer<D>, Buffer<D>, Option<PooledBuffer<D>>);
 
-/// The fused end of a residual block on one device.
+/// Kernels of [`norm_residual`], the fused end of a residual block, on one device.
 pub trait NormResidualKernel: GroupNormKernel {
-    /// Computes the result and the statistics of its norm; with `keep` also what else backward needs on this device, if
-    /// anything.
+    /// Computes the result and the statistics of its norm; with `keep` also the buffer that backward needs on this
+    /// device, if any.
     fn norm_residual(
         &self,
         input: &GroupNormInputs<'_, Self>,
@@ -41,7 +41,7 @@ pub trait NormResidualKernel: GroupNormKernel {
     ) -> Result<NormResidual<Self>>;
 
     /// Adds the gradients of x and of the residual to their slots, where they are needed; `kept` are the statistics and
-    /// the rest that [`NormResidualKernel::norm_residual`] returned. Returns the sums for
+    /// the optional buffer from [`NormResidualKernel::norm_residual`]. Returns the sums for
     /// [`GroupNormKernel::group_norm_collect`].
     fn norm_residual_backward(
         &self,

@@ -1,4 +1,4 @@
-//! Paths in time on CUDA.
+//! Paths in time (series of times and values) on CUDA.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use crate::device::Buffer;
 use crate::device::cuda::{Launch, scratch, uploaded};
 use crate::ops::Result;
 
-/// The device copy of `values` in `known`; the first call makes it.
+/// The device copy of `values`, which the first call makes and caches in `known`.
 pub(in crate::ops) fn kept_on_device(
     known: &OnceCell<Rc<CudaSlice<f64>>>,
     values: impl FnOnce() -> Vec<f64>,
@@ -23,7 +23,7 @@ pub(in crate::ops) fn kept_on_device(
     Ok(Rc::clone(known.get_or_init(|| values)))
 }
 
-/// The paths `(count, points, 2)` that [`PathBatch::generated`] and then [`PathBatch::first`] give, made on the device.
+/// The paths `(count, points, 2)` of [`PathBatch::generated`], cut as by [`PathBatch::first`]; made on the device.
 pub(in crate::ops) fn generated(
     outputs: &Buffer<Cuda>,
     steps: usize,

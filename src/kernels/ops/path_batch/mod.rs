@@ -137,7 +137,7 @@ impl PathBatch {
     }
 }
 
-/// Values of the reference paths.
+/// Values of the reference paths of tests.
 #[cfg(test)]
 pub(super) mod golden {
     pub(in crate::ops) const P: [f64; 5] = [0.0, 0.5, -0.2, 0.3, 1.0];

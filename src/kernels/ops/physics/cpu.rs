@@ -1,4 +1,4 @@
-//! Physics terms on the CPU: one pass over each row, sums in f64 and in fixed lanes.
+//! Physics terms of the loss on the CPU: one pass over each row, sums in f64 in a fixed number of lanes.
 
 use dfdx::tensor::Cpu;
 
@@ -62,7 +62,7 @@ impl PhysicsKernel for Cpu {
     }
 }
 
-/// How the implied signal follows from the estimate: `x̂ = (noised - noise · estimate) / signal`.
+/// Coefficients by which the implied signal follows from the estimate: `x̂ = (noised - noise · estimate) / signal`.
 #[derive(Debug, Clone, Copy)]
 struct Recovery {
     noise: f64,
@@ -114,7 +114,8 @@ fn sums(noised: &[f32], estimate: &[f32], recovery: Recovery) -> Sums {
     }
 }
 
-/// A row's contribution to the physics terms, and the gradient of that contribution with respect to the estimate.
+/// A row's contribution to the loss, and the coefficients `(a, b)` of its gradient with respect to the estimated
+/// noise: `a + b i` for voxel i.
 #[derive(Debug, Clone, Copy)]
 struct Term {
     value: f64,
@@ -130,7 +131,7 @@ fn terms(own: &Sums, truth: &Sums, scale: f64, recovery: Recovery) -> Term {
     let value = energy * excess.abs() / true_total
         + multiplicity * (own.hits - truth.hits).abs()
         + locality * shift.abs();
-    // d com / d x̂_i = (i - com) / (Σ x̂ + 1e-6), d x̂ / d ε̂ = -noise / signal.
+    // With com the centre of mass: d com / d x̂_i = (i - com) / (Σ x̂ + 1e-6); d x̂ / d ε̂ = -noise / signal.
     let by_estimate = -scale * recovery.noise / recovery.signal;
     let slope = by_estimate * locality * sign(shift) / own_total;
     let level = by_estimate * energy * sign(excess) / true_total - slope * centre;

@@ -7,7 +7,7 @@ use crate::device::cuda::{Launch, Partials, THREADS, uploaded};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 
-/// Limit of blocks along the second axis of a grid.
+/// Largest number of blocks along the y dimension of a CUDA grid.
 const MOST_ROWS: usize = 65_535;
 
 impl PhysicsKernel for Cuda {

@@ -23,9 +23,9 @@ use crate::device::{Backend, Buffer};
 
 /// Smallest ᾱ that is used, because the signal is divided by √ᾱ.
 pub const SMALLEST_ALPHA_BAR: f32 = 1e-2;
-/// A voxel above this value counts as hit.
+/// A voxel of a detector signal counts as hit if its value is above this one.
 pub const HIT: f32 = 0.5;
-/// Weights of energy, multiplicity and locality.
+/// Weights of the energy, multiplicity and locality terms in the loss.
 const SHARES: [f64; 3] = [0.4, 0.3, 0.3];
 /// Small number added to divisors, so that none is 0.
 const SMALL: f64 = 1e-6;

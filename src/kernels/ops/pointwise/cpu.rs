@@ -1,4 +1,4 @@
-//! Networks at every point on the CPU: one point per vector lane.
+//! The small network applied to every point, on the CPU: one point per vector lane.
 
 use dfdx::tensor::Cpu;
 use pulp::{Simd, WithSimd};
@@ -139,7 +139,7 @@ impl WithSimd for Backward<'_> {
         for (grad, x) in groups.zip(self.x.chunks(S::F32_LANES * widths[0])) {
             read(with, x, (widths[0], 0), &mut values[0]);
             propagate(with, &self.layers, &mut values);
-            // Lanes without a point have gradient 0.
+            // Lanes without a point (the last vector may be partly empty) have gradient 0.
             read(with, grad, (columns, widths[0]), &mut slopes[3]);
             for layer in (0..3).rev() {
                 let (before, after) = slopes.split_at_mut(layer + 1);
@@ -220,7 +220,7 @@ fn advance<S: Simd, const N: usize>(
     y[at..at + N].copy_from_slice(&sums);
 }
 
-/// `sums + x · row`.
+/// Returns `sums + x · row` for `N` outputs; `row` is a part of a row of the weight.
 #[inline(always)]
 fn scaled<S: Simd, const N: usize>(
     with: Singles<S>,
@@ -289,7 +289,7 @@ fn retreat_block<S: Simd, const N: usize>(
     }
 }
 
-/// `dx + row · dy`; adds `x dy` to `sums`.
+/// Returns `dx + row · dy`, the gradient of input `x`; adds `x dy`, the gradient of the weights `row`, to `sums`.
 #[inline(always)]
 fn back<S: Simd, const N: usize>(
     with: Singles<S>,

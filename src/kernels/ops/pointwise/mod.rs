@@ -9,7 +9,7 @@
 //! `x: (rows…, F_in)`; weights `(F_in, H₁)`, `(H₁, H₂)`, `(H₂, F_out)` ([`super::Layout::Linear`]), each with its bias;
 //! result `(rows…, F_in + F_out)`.
 //! # Work
-//! As the operations that it replaces.
+//! That of the three linear layers, two of them with ReLU, and of the concatenation.
 //! # Source
 //! PyTorch `nn.Sequential` of `nn.Conv1d(…, kernel_size=1)` and `nn.ReLU`, then `torch.cat`.
 
@@ -21,7 +21,7 @@ use crate::device::{Backend, Buffer};
 /// Weight and bias of every layer, in order.
 pub type PointwiseLayers<T> = [[T; 2]; 3];
 
-/// The sizes of a network at every point.
+/// Number of points and layer widths of a [`pointwise_network`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PointwiseSize {
     /// Number of points.
@@ -46,7 +46,7 @@ impl PointwiseSize {
         let [inputs, first, second, outputs] = self.widths;
         let products: usize = self.layers().iter().map(|(i, o)| 2 * i * o).sum();
         let biases = first + second + outputs;
-        // The first layer has no backward product for x; each ReLU and each value of the result costs 1.
+        // FLOPs per point: no gradient of x is computed; each ReLU and each value of the result costs 1.
         let backward = 2 * products - 2 * inputs * first + biases + first + second;
         Work::new(
             self.rows * (products + biases),

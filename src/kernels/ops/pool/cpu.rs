@@ -1,4 +1,4 @@
-//! Pooling on the CPU: groups of rows of the result forward, of the input backward, vectorised over channels.
+//! Pooling on the CPU: parallel over rows of the result (forward) or of the input (backward), vectorised over channels.
 
 use std::ops::Range;
 
@@ -141,7 +141,7 @@ fn forward(
     }
 }
 
-/// Every pixel gathers from the windows that cover it, row by row.
+/// Adds to every input pixel its gradient from the windows that cover it; `rows` are the rows from `first` on.
 #[inline(always)]
 fn backward(dy: &[f32], places: Option<&[f32]>, size: &PoolSize, first: usize, rows: &mut [f32]) {
     let (_, height, width, channels) = size.image;

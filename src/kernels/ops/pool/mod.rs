@@ -10,7 +10,7 @@ use super::gemm::Accumulate;
 use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// What is computed from the values of a window.
+/// Kind of pooling: the number that is computed from the values of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
     /// The largest value; padding is never the largest, and NaN counts as the largest.
@@ -51,8 +51,8 @@ impl PoolSize {
 
 /// Kernels of [`pool`] on one device.
 pub trait PoolKernel: Backend {
-    /// The result. With `keep`, a maximum also returns where it was found: the number of the position in the window,
-    /// row by row, for backward.
+    /// The result. With `keep`, max pooling also returns for backward the index of each maximum within its window
+    /// (row-major).
     fn pool(
         &self,
         x: &Buffer<Self>,
@@ -61,8 +61,8 @@ pub trait PoolKernel: Backend {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)>;
 
-    /// Adds the gradient of the input to `dx`, or replaces it. `places` are the positions of the maxima in their
-    /// windows.
+    /// Adds the gradient of the input to `dx`, or overwrites `dx` with it. `places` are the indices of the maxima in
+    /// their windows.
     fn pool_backward(
         &self,
         dy: &Buffer<Self>,

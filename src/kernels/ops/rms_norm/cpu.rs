@@ -109,7 +109,7 @@ fn backward(
     }
 }
 
-/// `Σ a b c` in sixteen lanes, as [`sum_row`].
+/// `Σ aᵢ bᵢ cᵢ`, in sixteen partial sums as in [`sum_row`].
 #[inline(always)]
 fn sum_products(a: &[f32], b: &[f32], c: &[f32]) -> f32 {
     let mut sums = [0.0_f32; 16];

@@ -1,4 +1,4 @@
-//! RMS norm on CUDA: one warp per row; the gradient of the scale by the sums over rows of layer norm.
+//! RMS norm on CUDA: one warp per row; layer norm's kernel for sums over rows computes the gradient of the scale.
 
 use dfdx::tensor::Cuda;
 

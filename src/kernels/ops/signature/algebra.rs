@@ -143,7 +143,7 @@ impl Algebra {
         }
     }
 
-    /// The algebra without its highest level; with depth 1, of depth 0 and without entries.
+    /// The algebra with `depth - 1` levels; from depth 1, an algebra without entries.
     #[inline(always)]
     pub(in crate::ops) const fn lower(self) -> Self {
         Self {
@@ -221,8 +221,8 @@ impl Algebra {
         for (dd, adjoint) in dd.iter_mut().zip(&*adjoint) {
             *dd = with.add(*dd, *adjoint);
         }
-        // From low to high: what a level adds to the gradients of lower levels must not pass through their own steps
-        // again.
+        // In ascending order: level n adds to the gradients of lower levels, whose own backward steps must use only the
+        // original gradients.
         for n in 2..=self.depth {
             self.chain(with, n, s, d, chain);
             slopes[self.end(n - 1)..self.end(n)]

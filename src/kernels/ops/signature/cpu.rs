@@ -1,4 +1,4 @@
-//! Signatures on the CPU: one path per vector lane.
+//! Path signatures on the CPU: one path per vector lane.
 
 use std::ops::Range;
 
@@ -253,7 +253,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// With the given algebra, whose sizes are compile-time constants.
+    /// Replaces the algebra by an equal one whose sizes are compile-time constants.
     #[inline(always)]
     fn with(mut self, algebra: Algebra) -> Self {
         self.top.algebra = algebra;

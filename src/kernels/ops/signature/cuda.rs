@@ -12,7 +12,7 @@ use crate::ops::{GradSlots, OpError, Result};
 /// Largest shared memory of a block in bytes, on the GPUs that kernels are compiled for; the A100 has less.
 const SHARED: usize = 227 << 10;
 
-/// Number of increments, counted in values, that a block keeps in shared memory.
+/// Largest number of `f32` values of increments that a block keeps in shared memory at a time.
 const INCREMENTS: usize = 2048;
 
 impl SignatureKernel for Cuda {
@@ -109,7 +109,7 @@ fn chunk(size: SignatureSize) -> usize {
     (INCREMENTS / size.channels).clamp(1, size.points - 1)
 }
 
-/// Threads of a block: one per entry, in whole warps, within the smallest and the largest useful block.
+/// Threads of a block: one per signature entry, rounded up to whole warps, at least 128 and at most 1024.
 fn threads(entries: usize) -> usize {
     entries.next_multiple_of(32).clamp(128, 1024)
 }

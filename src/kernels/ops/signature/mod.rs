@@ -4,14 +4,14 @@
 //! stored one after another, without the scalar term; no basepoint is added. A further straight piece with increment
 //! `d` multiplies by `exp(d)` (Chen's identity): `Sₙ ← Sₙ + Sₙ₋₁ ⊗ d + Sₙ₋₂ ⊗ d⊗d/2 + … + d⊗…⊗d/n!`, so that one pass
 //! along the path computes the signatures of all prefixes. Backward goes along the path in reverse, with the signatures
-//! that forward saved. The CPU computes of the highest level only the projection (`top.rs`).
+//! that forward saved. Of the highest level, the CPU computes only the projection (`top.rs`).
 //! # Shapes
 //! `path: (B, T, C)`, `weight: (S, 1)`, `bias: (1)`, result `(B, T − 1)`; `S = C + C² + … + Cᴺ`.
 //! # Work
 //! Forward, per path and piece, `Algebra::flop` for the product in Horner's form and 2 S for the projection; backward
 //! three times `Algebra::flop`, 4 S, and 1 per input value.
 //! # Source
-//! Chen 1958; PyTorch: the sums of `benches/peers/paths.py`, `signature_stream`, then `nn.Conv1d(S, 1, 1)`.
+//! Chen 1958; PyTorch: `signature_stream` in `benches/peers/paths.py`, then `nn.Conv1d(S, 1, 1)`.
 
 mod algebra;
 mod cpu;

@@ -15,7 +15,7 @@ pub(super) struct Top<'a> {
 }
 
 impl Top<'_> {
-    /// By how much the projection of the highest level grows with a step `d`; `s` are the lower levels before the step.
+    /// The amount that step `d` adds to the projection of the highest level; `s` are the lower levels before the step.
     /// `chain` is working memory: a 1, then as many entries as the lower levels.
     #[inline(always)]
     pub(super) fn step<A: Arithmetic>(

@@ -1,4 +1,4 @@
-//! Losses on signature kernels on the CPU.
+//! Losses that compare generated and real paths by signature kernels, on the CPU.
 
 use dfdx::tensor::Cpu;
 

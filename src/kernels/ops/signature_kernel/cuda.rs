@@ -80,7 +80,7 @@ impl SignatureKernelLoss {
 }
 
 impl Pairs {
-    /// All pairs of those generated paths that the loss uses.
+    /// The pairs of the generated paths that the loss uses, with each other and with the real paths.
     fn new(output: &Buffer<Cuda>, steps: usize, loss: &SignatureKernelLoss) -> Result<Self> {
         let batch = output.len() / steps;
         let (b, points) = (batch.min(loss.paths), loss.real.points());
@@ -107,7 +107,7 @@ impl Pairs {
         (self.points - 1) << self.order
     }
 
-    /// Threads of a block: for bands of rows of equal size, as few bands as possible.
+    /// Threads of a block: one per row of a band. The grid's rows are split into as few equal bands as possible.
     fn threads(&self) -> usize {
         let bands = self.cells().div_ceil(MOST_THREADS);
         self.cells().div_ceil(bands).next_multiple_of(32)

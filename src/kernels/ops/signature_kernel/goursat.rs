@@ -69,8 +69,8 @@ impl Grid {
         let side = self.side();
         let mut slopes = vec![ZERO; increments.len()];
         let mut inside = vec![ZERO; (side + 1) * (side + 1)];
-        // What the cells of the row below pass to the cell above (`e`) and to the one above and left (`c`); see
-        // [`sweep_back`].
+        // The gradients that each cell of the row below passes to the cell above it (`e`) and to the one above and left
+        // of it (`c`); see [`sweep_back`].
         let mut below = vec![[ZERO; 2]; self.columns * side];
         let mut right = vec![[ZERO; 2]; side];
         let mut seed = seed;

@@ -39,7 +39,7 @@ pub enum KernelStatistic {
     Mmd,
 }
 
-/// The kernel of a [`SignatureKernelLoss`], and which part of the paths is used.
+/// Parameters of the kernel of a [`SignatureKernelLoss`], and the numbers of paths and points that it uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KernelOptions {
     /// σ of the static kernel κ.
@@ -80,7 +80,7 @@ struct Terms<'a> {
 }
 
 impl SignatureKernelLoss {
-    /// A loss against the paths `real`.
+    /// A loss that compares generated paths with the paths `real`.
     pub fn new(statistic: KernelStatistic, options: KernelOptions, real: &PathBatch) -> Self {
         let paths = match statistic {
             KernelStatistic::Scoring => 1,
@@ -101,7 +101,7 @@ impl SignatureKernelLoss {
         }
     }
 
-    /// The loss of `generated`, which [`Self::seen`] has cut to the part that is used.
+    /// The loss of `generated`, which [`Self::seen`] has cut to the paths and points that are used.
     fn value(&self, generated: &PathBatch) -> f64 {
         let terms = self.terms(generated);
         let kernels = self.kernel.values(&terms.pairs);

@@ -11,7 +11,7 @@ pub(super) type Pair<'a> = (&'a [f64], &'a [f64]);
 /// Number of coordinates of a point: time and value.
 const CHANNELS: usize = 2;
 
-/// The signature kernel: σ of the static kernel `κ(x, y) = exp(−‖x − y‖²/σ)`, and the dyadic order.
+/// Parameters of the signature kernel: σ of the static kernel `κ(x, y) = exp(−‖x − y‖²/σ)`, and the dyadic order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Kernel {
     pub(super) sigma: f64,

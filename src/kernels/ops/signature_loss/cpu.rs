@@ -1,4 +1,4 @@
-//! Losses on signatures on the CPU.
+//! Losses that compare the signatures of generated and real paths, on the CPU.
 
 use dfdx::tensor::Cpu;
 

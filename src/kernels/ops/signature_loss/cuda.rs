@@ -14,7 +14,8 @@ use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::path_batch::{generated, kept_on_device};
 
-/// Number of rows of an array of signatures by entry; the row is the entry's word as a number, as in `kernels.cu`.
+/// Number of rows of an array of signatures. The row of an entry is a 1 followed by its channel indices as bits, as in
+/// `kernels.cu`; rows 0 and 1 belong to no entry.
 const WORDS: usize = 32;
 
 /// Number of values per piece of a path that backward stores in scratch memory.
@@ -28,9 +29,10 @@ pub struct Saved {
     paths: CudaSlice<f64>,
     /// Signatures of the generated paths, one column per path, `(32, B)`.
     columns: CudaSlice<f64>,
-    /// What the gradients of the signatures are multiplied by, as `kernels.cu` computes it with the loss.
+    /// Factors for the gradients of the signatures, computed with the loss: for the T-statistic one per entry, else one
+    /// for pairs of generated paths and one for pairs of a generated and a real path.
     slopes: CudaSlice<f64>,
-    /// For the T-statistic the factor by which it scales each path's signature, level by level; otherwise `None`.
+    /// For the T-statistic the dilation l of each path, which scales level k of its signature by `lᵏ`; else `None`.
     dilations: Option<CudaSlice<f64>>,
     kernels: Option<Kernels>,
 }
@@ -106,10 +108,10 @@ impl SignatureLossKernel for Cuda {
 
 impl SignatureLoss {
     /// Data of the real paths on the device: their signatures by entry or, for the T-statistic, the mean of their
-    /// normalised signatures. The index is the entry's word as a number.
+    /// normalised signatures. The index of an entry is its row as for [`WORDS`].
     fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>> {
-        // Words are numbered from 1, the constant term, so zeros are put in front: one, or two rows for signatures
-        // without that term.
+        // Row 0 is unused and row 1 has the constant term, so one zero is put in front of the mean, and two rows of
+        // zeros in front of the signatures, which lack that term.
         kept_on_device(&self.on_device, || match &self.kind {
             Kind::TStatistic(mean) => [&[0.0][..], mean].concat(),
             Kind::Rbf(rbf) => [&vec![0.0; 2 * self.count], &rbf.real.values[..]].concat(),

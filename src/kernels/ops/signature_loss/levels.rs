@@ -152,7 +152,7 @@ fn sum<A: Arithmetic, const N: usize>(
     sum
 }
 
-/// The next level of a product: `before + a ⊗ d`.
+/// `before + a ⊗ d`, whose tensor level is one above that of `a`.
 #[inline(always)]
 fn rise<A: Arithmetic, const LOW: usize, const HIGH: usize>(
     with: A,

@@ -42,7 +42,7 @@ pub struct SignatureLoss {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// With the mean of the real paths' normalised signatures.
+    /// The T-statistic; contains the mean of the real paths' normalised signatures.
     TStatistic(Vec<f64>),
     Rbf(Rbf),
 }

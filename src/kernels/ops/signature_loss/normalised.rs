@@ -70,8 +70,8 @@ fn phi(signature: &[f64]) -> impl Iterator<Item = f64> {
 }
 
 /// The dilation l: one Newton step, from l = 1, towards the solution of `Σ l^(2 level) v² = ψ(‖v‖)`, where ψ(u) = u up
-/// to 4, then 8 − 16/u; 1 if the step leads below 0.2. In the derivative of the Newton step the index of the entry
-/// stands for its level, as in the original.
+/// to 4, then 8 − 16/u; 1 if the step leads below 0.2. The derivative of the Newton step uses the index of an entry
+/// in place of its level, as `benches/peers/paths.py` does.
 fn dilation(signature: &[f64]) -> f64 {
     let squares = || signature.iter().map(|s| s * s);
     let norm = (1.0 + squares().sum::<f64>()).sqrt();

@@ -16,11 +16,11 @@ pub enum RbfStatistic {
     SimplifiedScoring,
 }
 
-/// Lower bound of the argument of the square root, and summand in that of the logarithm.
+/// Lower bound under the square root of the truncated MMD; added to the argument of the logarithm.
 pub(super) const FLOOR: f64 = 1e-8;
 const LANES: usize = 8;
 
-/// A statistic with the signatures of the real paths.
+/// A kernel statistic with its σ and the signatures of the real paths.
 #[derive(Debug, Clone)]
 pub(super) struct Rbf {
     pub(super) statistic: RbfStatistic,
@@ -35,14 +35,14 @@ pub(super) struct Columns {
     pub(super) values: Vec<f64>,
 }
 
-/// The kernels of a batch, and their means as the statistic needs them.
+/// The kernel values of a batch, and the means of them that the statistic uses.
 #[derive(Debug)]
 pub(super) struct Similarities {
     /// Kernels of two generated paths, `(b, b)`; empty if the rule does not need them.
     own: Vec<f64>,
     /// Kernels of a generated and a real path, `(b, r)`.
     cross: Vec<f64>,
-    /// Number of generated paths, and of real paths.
+    /// Number of generated paths (b) and of real paths (r) in the kernels.
     b: usize,
     r: usize,
     own_mean: f64,

@@ -1,4 +1,4 @@
-//! Transposition on the CPU: groups of rows of the result, in tiles that fit the L1 cache.
+//! Transposition on the CPU: parallel over rows of the result, in tiles that fit the L1 cache.
 
 use dfdx::tensor::Cpu;
 
@@ -68,7 +68,7 @@ fn single(
     }
 }
 
-/// Copies columns from `column` on, in runs of `inner` values.
+/// Copies columns from `column` on, in contiguous runs of `inner` values.
 #[inline(always)]
 fn runs(
     matrix: &[f32],

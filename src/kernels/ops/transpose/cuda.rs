@@ -1,4 +1,4 @@
-//! Transposition on CUDA: tiles in shared memory, or runs of the innermost dimension.
+//! Transposition on CUDA: by tiles in shared memory, or by copies of contiguous runs of the innermost dimension.
 
 use dfdx::tensor::Cuda;
 

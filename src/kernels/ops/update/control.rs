@@ -52,7 +52,7 @@ impl Control {
         Ok(())
     }
 
-    /// The part of each parameter, in the model's order; empty for one part.
+    /// For each parameter, in the model's order, the index of its part of the model; empty if there is only one part.
     pub(super) fn parts(&self) -> &[usize] {
         &self.rules.parts
     }

@@ -112,7 +112,7 @@ impl UpdateKernel for Cpu {
         weight: f32,
         _control: Option<&Self::Control>,
     ) -> Result<()> {
-        // One parallel loop over all parameters, as in the steps of optimizers.
+        // One parallel loop over all parameters, as in optimizer steps.
         let mut averages = averages.buffers.iter_mut();
         let mut pairs = Vec::new();
         for_each_trained(module, |_, parameter| {

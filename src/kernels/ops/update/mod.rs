@@ -55,8 +55,7 @@ pub struct AdamStep {
     pub weight_decay: f64,
     /// Number of this step, from 1, for the bias corrections.
     pub number: u64,
-    /// Whether only parameters of two or more dimensions get weight decay, be it added to the gradient or applied to
-    /// the weight.
+    /// Whether only parameters of two or more dimensions get weight decay, whether decoupled or added to the gradient.
     pub only_matrices: bool,
 }
 
@@ -261,7 +260,7 @@ fn decays(only_matrices: bool, shape: Shape) -> bool {
     !only_matrices || shape.rank() >= 2
 }
 
-/// The error that a parameter has no optimizer state: the state was not initialised, or belongs to another module.
+/// Error: a parameter has no optimizer state, because the state was not initialised or belongs to another module.
 fn stateless() -> OpError {
     OpError::shape("step", "a parameter without state")
 }

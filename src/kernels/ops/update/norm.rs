@@ -2,7 +2,7 @@
 
 use crate::ops::simd::simd;
 
-/// Partial sums per vector, and number of vectors of partial sums: enough to hide the latency of an addition.
+/// Partial sums per vector; with [`SUMS`] vectors of them the latency of an addition is hidden.
 const LANES: usize = 8;
 const SUMS: usize = 4;
 

@@ -16,7 +16,7 @@ struct Operands<V, const N: usize> {
     terms: Terms,
 }
 
-/// What an update depends on besides the step and the values, for one parameter.
+/// Gradient factor and weight decay of one parameter.
 #[derive(Clone, Copy)]
 pub(super) struct Terms {
     /// The factor that the gradient is multiplied by.

@@ -1,4 +1,4 @@
-//! [`StepState`] and [`StepRules`]: what a step over all parameters reads and changes besides parameters and gradients.
+//! [`StepState`]: the buffers of an optimizer; [`StepRules`]: when a step is skipped and how gradients are scaled.
 
 use super::UpdateKernel;
 use crate::device::Buffer;
@@ -36,7 +36,7 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
         self.begin_with(device, module, [true; N])
     }
 
-    /// As [`StepState::begin`]; of each parameter's buffers only the `used` ones get values, the others stay empty.
+    /// As [`StepState::begin`], but only buffers with `used[i]` are allocated; the others have no values.
     ///
     /// # Errors
     /// Any error of the device.
@@ -69,8 +69,8 @@ pub struct StepRules {
     pub max_loss: Option<f64>,
     /// Largest gradient norm of a part of the model (clipping threshold); `None` for no clipping.
     pub max_norm: Option<f64>,
-    /// The part of every parameter in the model's order, from 0; the parameters of a part are consecutive. Empty for
-    /// one part.
+    /// For each parameter, in the model's order, the index of its part of the model; parts are consecutive. Empty if
+    /// there is only one part.
     pub parts: Vec<usize>,
     /// Whether losses are scaled, and steps with gradients that are not finite skipped (PyTorch's `GradScaler`).
     pub scales_loss: bool,

@@ -57,7 +57,8 @@ impl<const SLOTS: usize> Listed<SLOTS> {
         Ok(())
     }
 
-    /// Copies the table to the device; `parts` has the part of each tensor, or is empty if all belong to one part.
+    /// Copies the table to the device; `parts` has the index of each tensor's part of the model, or is empty if
+    /// there is only one.
     pub(super) fn place(&self, parts: &[usize]) -> Result<Placed> {
         let total: usize = self.lengths.iter().sum();
         let chunk = total.div_ceil(BLOCKS).next_power_of_two().max(CHUNK);

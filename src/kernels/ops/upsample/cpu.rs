@@ -1,4 +1,4 @@
-//! Upsampling on the CPU: groups of output rows forward, of input rows backward.
+//! Upsampling on the CPU: parallel over output rows (forward) or input rows (backward).
 
 use dfdx::tensor::Cpu;
 

@@ -17,7 +17,7 @@ pub trait UpsampleKernel: Backend {
         dims: (usize, usize, usize, usize),
     ) -> Result<Buffer<Self>>;
 
-    /// Adds the gradient of the input, of dimensions `dims`, to `dx`, or replaces it.
+    /// Adds the gradient of the input, of shape `dims`, to `dx`, or overwrites `dx` with it.
     fn upsample_bilinear_backward(
         &self,
         dims: (usize, usize, usize, usize),
@@ -33,7 +33,7 @@ pub trait UpsampleKernel: Backend {
         factor: usize,
     ) -> Result<Buffer<Self>>;
 
-    /// Adds the gradient of the input, of dimensions `dims`, to `dx`, or replaces it.
+    /// Adds the gradient of the input, of shape `dims`, to `dx`, or overwrites `dx` with it.
     fn upsample_nearest_backward(
         &self,
         dims: (usize, usize, usize, usize),

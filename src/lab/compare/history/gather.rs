@@ -1,4 +1,4 @@
-//! [`Gathered`]: points of cells, collected commit by commit.
+//! [`Gathered`]: the times of cells in each session, collected commit by commit.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::results::{
 use super::judge::judge;
 use super::series::{CellHistory, History, HistoryPoint, MeasuredSession};
 
-/// The files that a point comes from.
+/// The results files from which the times of a commit are read.
 const FILES: [&str; 3] = ["plan.json", "blocks.csv", "env.toml"];
 
 #[derive(Default)]
@@ -117,8 +117,8 @@ impl Gathered {
             cell_hash: cell.info.cell_hash.clone(),
             points: Vec::new(),
         });
-        // Versions that recorded no session: the commit's hash stands for the session, and an equal time counts as the
-        // same measurement.
+        // In results of versions that recorded no session, the commit's hash stands for it, and an equal time counts as
+        // the same measurement.
         let session = &runs[0].session;
         let id = session.as_ref().unwrap_or(&commit.hash);
         let is_known = |point: &HistoryPoint| {
@@ -222,7 +222,7 @@ impl Machine {
     }
 }
 
-/// The threshold of comparisons between sessions.
+/// The smallest relative difference that matters between two sessions.
 fn least(plan: &PlanFile, floor: Floor) -> Threshold {
     threshold(Design::Sessions, plan.threshold(), floor)
 }

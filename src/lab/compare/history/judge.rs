@@ -1,4 +1,4 @@
-//! Finds lasting changes and blips in the histories of cells.
+//! Finds lasting changes and blips (single sessions apart from others) in the histories of cells.
 
 use crate::compare::statistics::{Step, changes_and_blips};
 

@@ -19,12 +19,12 @@ pub use series::{
     CellHistory, History, HistoryPoint, MeasuredSession, SESSIONS_FOR_A_CHANGE, Shift,
 };
 
-/// The histories of results.
+/// The times of experiments over all commits.
 #[derive(Debug, Clone, Default)]
 pub struct Histories {
-    /// One for each experiment and machine class with times, in order of names; the machine of the newest times first.
+    /// One history per experiment and machine class, in order of names; the machine of the newest times first.
     pub all: Vec<History>,
-    /// Commits whose results could not be read, and results without the chosen cells, a sentence each.
+    /// One sentence for each commit whose results could not be read, and for each result without the chosen cells.
     pub unreadable: Vec<String>,
     /// How to get older commits, if the clone is shallow.
     pub advice: Option<&'static str>,

@@ -5,7 +5,7 @@ use crate::compare::statistics::SEGMENT;
 use crate::results::Environment;
 use crate::results::git::LoggedCommit;
 
-/// Fewest sessions of a cell in which a change can be found.
+/// Smallest number of sessions of a cell from which a lasting change can be found.
 pub const SESSIONS_FOR_A_CHANGE: usize = 2 * SEGMENT;
 
 /// The times of an experiment on one machine class (the must-match fields of its environment).
@@ -18,9 +18,9 @@ pub struct History {
     /// Must-match fields in which this machine and build differ from those of the newest times, with this machine's
     /// values.
     pub differing: Vec<(String, String)>,
-    /// Sessions, from the first to the last.
+    /// Sessions in the order of time.
     pub sessions: Vec<MeasuredSession>,
-    /// Cells, in plan order.
+    /// Histories of the cells, in plan order.
     pub cells: Vec<CellHistory>,
 }
 
@@ -29,7 +29,7 @@ pub struct History {
 pub struct MeasuredSession {
     /// Name of the session; in results of versions that recorded none, the hash of the commit.
     pub id: String,
-    /// The commit.
+    /// The first commit that has the times of the session.
     pub commit: LoggedCommit,
 }
 
@@ -47,7 +47,7 @@ pub struct CellHistory {
     pub points: Vec<HistoryPoint>,
     /// Smallest relative difference that matters.
     pub threshold: Threshold,
-    /// Lasting changes, in order.
+    /// Lasting changes of the time, in order of sessions.
     pub changes: Vec<Shift>,
     /// Sessions whose time is apart from those before and after, in order.
     pub blips: Vec<Shift>,
@@ -62,10 +62,10 @@ pub struct HistoryPoint {
     pub ms: f64,
 }
 
-/// A change or a blip.
+/// A lasting change of a time, or a blip: a single session whose time is apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
-    /// Place in [`History::sessions`] of the first session after the change, or of the blip.
+    /// Index in [`History::sessions`] of the first session after the change, or of the blip.
     pub session: usize,
     /// Geometric mean of the times before the change, or around the blip, in ms.
     pub before_ms: f64,

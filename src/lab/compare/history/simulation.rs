@@ -58,7 +58,7 @@ fn count(
 }
 
 /// Number of repositories in which a lasting change of the first cell's times by `factor` is found within two sessions
-/// of its place.
+/// of the true one.
 fn found(cells: usize, factor: f64) -> usize {
     let change = |points: &mut [HistoryPoint], at: usize| {
         points[at..].iter_mut().for_each(|point| point.ms *= factor);

@@ -9,9 +9,9 @@ use super::Dice;
 /// Values of two sides, all positive.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::compare) struct Sides<'a> {
-    /// Values before.
+    /// Values of the side before.
     pub before: &'a [f64],
-    /// Values after.
+    /// Values of the side after.
     pub after: &'a [f64],
     /// Whether values of equal index are pairs.
     pub is_paired: bool,

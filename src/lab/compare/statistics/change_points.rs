@@ -1,4 +1,4 @@
-//! Lasting changes of a series, and single values apart from it.
+//! Lasting changes of a series, and blips: single values apart from those around them.
 //!
 //! A change is found as in Hunter: E-divisive proposes where the series splits, Student's t-test decides. Unlike the
 //! permutation test of E-divisive it gives the same answer every time.
@@ -11,7 +11,7 @@ use super::student::student_tails;
 pub(in crate::compare) const SEGMENT: usize = 3;
 /// Number of values that the first pass looks at together, so that a change is not lost among many older ones.
 const WINDOW: usize = 50;
-/// Largest p-value of a change, before the correction for the number of series.
+/// Significance level of a change, divided by the number of series.
 const ALPHA: f64 = 0.001;
 /// Factor of [`ALPHA`] in the first pass; changes that fail [`ALPHA`] are merged again.
 const WEAK: f64 = 10.0;
@@ -27,10 +27,10 @@ pub(in crate::compare) struct Found {
     pub(in crate::compare) blips: Vec<Step>,
 }
 
-/// A change or a blip.
+/// A lasting change of the mean of a series, or a blip (a single value apart).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::compare) struct Step {
-    /// The first value after the change, or the blip.
+    /// Index of the first value after the change, or of the blip.
     pub(in crate::compare) at: usize,
     /// Mean of the segment before the change, or of the other values of the blip's segment.
     pub(in crate::compare) before: f64,

@@ -89,8 +89,8 @@ pub(in crate::compare) fn detectable_mean(
     Some((shift + of(POWER) * error).exp_m1())
 }
 
-/// Smallest shift of `after` beyond which at most `critical` pairs of a run before and a run after have the larger
-/// value before.
+/// Smallest shift of `after` beyond which, among all pairs of one value of each side, the value before is the larger
+/// one in at most `critical` pairs.
 fn significant_rank_shift(before: &[f64], after: &[f64], critical: usize) -> f64 {
     let differences = before.iter().flat_map(|b| after.iter().map(move |a| b - a));
     let mut differences: Vec<f64> = differences.collect();

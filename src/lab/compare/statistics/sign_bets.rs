@@ -35,11 +35,11 @@ const NEAR: Strategy = Strategy {
     multiples: &[0.75, 1.5],
     most: 0.8,
 };
-/// Scale of the first pair's log ratio.
+/// Size of log ratios that is assumed for the bet on the first pair.
 const FIRST: f64 = 0.02;
-/// Smallest scale, for runs of equal times.
+/// Smallest size of log ratios that bets are scaled by, so that equal times do not lead to a division by 0.
 const LEAST: f64 = 1e-9;
-/// Steps of bisection for an end of the interval: to 2⁻⁴⁰ of its search range.
+/// Number of bisection steps for an end of the interval: its error is 2⁻⁴⁰ of the search range.
 const HALVINGS: usize = 40;
 
 /// For each statement, the largest capital that bets on it reached over all pairs; the inverse is the p-value of its

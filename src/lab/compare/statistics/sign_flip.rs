@@ -86,7 +86,7 @@ const ROUNDING: f64 = 1e-12;
 
 /// Differences by sign and rank, and the two-sided p-value of each rank sum.
 struct SignedRanks {
-    /// Place of the seed, whether the difference is above 0, rank; without the differences of 0.
+    /// Index of the seed, whether the difference is positive, and its rank; differences of 0 are left out.
     signed: Vec<(usize, bool, usize)>,
     all: usize,
     /// Two-sided p-values, indexed by the smaller of the rank sums of both signs.
@@ -114,7 +114,7 @@ impl SignedRanks {
         }
     }
 
-    /// The p-value after negating the differences of the seeds for whose places `is_flipped` is true.
+    /// The p-value after negating the differences of the seeds for whose index `is_flipped` is true.
     fn p(&self, is_flipped: impl Fn(usize) -> bool) -> f64 {
         let positive = self
             .signed

@@ -52,7 +52,7 @@ impl Family {
     }
 }
 
-/// What a cell's verdict is decided by: its ratio, the test result, the threshold and the detectable effect.
+/// The ratio of a cell's times, with the test result, threshold and detectable effect that decide its verdict.
 pub(super) struct TestedRatio {
     pub ratio: Ratio,
     /// Whether both the test and the interval show that the ratio differs from 1.
@@ -70,7 +70,7 @@ impl TestedRatio {
         }
     }
 
-    /// The verdict if the sides differ only by noise and the treatment.
+    /// The verdict if both sides were measured in one session, and so differ only by noise and the treatment.
     fn within_a_session(&self) -> Verdict {
         if self.is_significant && self.exceeds(self.threshold) {
             return self.direction();

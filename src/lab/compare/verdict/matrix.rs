@@ -78,7 +78,7 @@ fn add_pairs(cell: &Samples, strata: &mut Vec<Stratum>) -> f64 {
     clipped.iter().sum::<f64>() / count
 }
 
-/// Clips values at [`CLIP`] median distances from 0.
+/// Clips values to at most [`CLIP`] times the median of `distances` from 0.
 fn clip(values: impl Iterator<Item = f64>, distances: &[f64]) -> Vec<f64> {
     let most = CLIP * median(distances).unwrap_or_default();
     // If more than half of the runs are equal, the median distance is 0 and nothing is clipped.
@@ -87,7 +87,7 @@ fn clip(values: impl Iterator<Item = f64>, distances: &[f64]) -> Vec<f64> {
 }
 
 impl Family {
-    /// The judgement of the matrix; `resampled` are the cells' bootstrap log ratios.
+    /// The judgement on all cells together; `resampled` are the cells' bootstrap log ratios.
     pub(super) fn judge_matrix(
         &self,
         samples: &[Samples],
@@ -128,7 +128,7 @@ impl Family {
     }
 }
 
-/// The design of the matrix: interleaved if the verdict on every cell uses that design.
+/// The design for all cells together: interleaved if the verdict on every cell uses that design.
 fn design(cells: &[&Samples]) -> Design {
     let mut designs = cells.iter().map(|cell| cell.ruled_as());
     let apart = designs.find(|design| *design == Design::Sessions);
@@ -189,7 +189,7 @@ fn mean_ratio(cells: &[&Samples], drawn: &[&[f64]]) -> Ratio {
     }
 }
 
-/// Means of the columns of a matrix given by rows.
+/// Mean of each column of `rows`.
 fn means(rows: &[impl AsRef<[f64]>]) -> Vec<f64> {
     let places = rows.iter().map(|row| row.as_ref().len()).min();
     let sum = |place: usize| rows.iter().map(|row| row.as_ref()[place]).sum::<f64>();

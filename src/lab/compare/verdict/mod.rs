@@ -1,4 +1,4 @@
-//! [`judge`]: verdicts on the times, or on a cost, of all cells and of the matrix.
+//! [`judge`]: verdicts on the times, or on a cost, of each cell and of all cells together (the matrix).
 //!
 //! First the tests, then Holm's correction over all of them, then the verdicts: any verdict except "unclear" needs a test,
 //! an interval *and* an effect size. `docs/adr/0010-tests-and-verdicts.md` has the reasons.
@@ -30,7 +30,7 @@ pub(super) use samples::{ALPHA, Samples, VERDICT_STREAM, Verdicts, fewest, thres
 pub use samples::{needed_pairs, needed_runs, session_threshold};
 pub use sequential::is_sure;
 
-/// What verdicts depend on beside the runs.
+/// Settings of a comparison that its verdicts depend on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
     /// The manifest's threshold (0.02 is 2 %).
@@ -40,7 +40,7 @@ pub(super) struct Asked {
     pub(super) comparisons: usize,
 }
 
-/// Returns the verdicts on all cells and on the matrix.
+/// Returns the verdicts on each cell and on all cells together.
 pub(super) fn judge(samples: &[Samples], asked: Asked) -> Verdicts {
     let is_counted = |cell: &&Samples| cell.comparable.is_ok();
     let mut designs = samples.iter().filter(is_counted).map(|cell| cell.design);
@@ -67,12 +67,12 @@ pub(super) fn ratio(
     ratio_of_runs(sides, &log_ratios(sides, key, column, EFFORT.resamples))
 }
 
-/// The tests of all cells and of the matrix.
+/// The test of each cell, and the test of all cells together.
 struct Tested {
     /// The test of each cell; `None` for cells with too few runs or without comparable times.
     cells: Vec<Option<CellTest>>,
     matrix: Option<Permuted>,
-    /// Holm-adjusted p-values in the order of the tests: tested cells, then the matrix.
+    /// Holm-adjusted p-values in the order of the tests: tested cells, then all cells together.
     adjusted: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Properties that hold for all samples.
+//! Property tests of verdicts, with random run times.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! [`Samples`] of cells, and what verdicts on them share: levels, thresholds, numbers of runs.
+//! [`Samples`]: the compared runs of a cell; and the levels, thresholds and numbers of runs that verdicts share.
 
 use crate::compare::floor::Floor;
 use crate::compare::statistics::{
@@ -9,10 +9,10 @@ use crate::compare::{
 };
 use crate::results::BOOTSTRAP_FROM;
 
-/// Family-wise probability of a false alarm over all cells and the matrix.
+/// Family-wise probability of a false alarm over the tests of all cells and of all cells together.
 pub(in crate::compare) const ALPHA: f64 = 0.05;
 
-/// Default of the effect size that must be exceeded to matter.
+/// Default of the smallest relative effect that matters (2 %).
 pub(super) const DEFAULT_THRESHOLD: f64 = 0.02;
 
 /// Largest distance from 1 that an interval may reach for the verdict "same", even if the detectable effect is larger.
@@ -22,7 +22,7 @@ pub(super) const SAME_AT_MOST: f64 = 0.10;
 /// from 0.
 pub(in crate::compare) const VERDICT_STREAM: usize = 1000;
 
-/// Numbers of random draws.
+/// Numbers of random draws of real comparisons; simulations use fewer.
 pub(super) const EFFORT: Effort = Effort {
     resamples: 2000,
     draws: Draws {
@@ -31,7 +31,7 @@ pub(super) const EFFORT: Effort = Effort {
     },
 };
 
-/// Numbers of random draws for intervals and for the test of the matrix.
+/// Numbers of random draws for intervals and for the test of all cells together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
     pub(super) resamples: usize,
@@ -62,9 +62,9 @@ pub(in crate::compare) struct Samples {
 pub(in crate::compare) struct Verdicts {
     /// One verdict per cell, in the order of the samples.
     pub cells: Vec<Judgement>,
-    /// The verdict on the matrix; `None` with fewer than two cells whose times can be compared.
+    /// The verdict on all cells together; `None` with fewer than two cells whose times can be compared.
     pub matrix: Option<MatrixJudgement>,
-    /// Runs per side needed before the verdict on a single cell can be an effect.
+    /// Runs per side needed before one cell can get the verdict faster or slower.
     pub needed_runs: usize,
 }
 
@@ -120,8 +120,8 @@ impl Samples {
 /// `2 / C(2n, n) ≤ 0.05 / tests` (Holm's strictest step). `tests` is `comparisons` times the number of tests of one
 /// comparison: one of each cell and, if there are at least two cells, one of all cells together.
 ///
-/// It holds for paired and for independent runs, since pairs that are too few for the sign test (`2 / 2^n`) are tested
-/// as independent samples.
+/// The number holds for paired and for independent runs: pairs that are too few for the sign test (`2 / 2^n`) are
+/// tested as independent samples.
 pub fn needed_runs(cells: usize, comparisons: usize) -> usize {
     let alpha = ALPHA / (tests(cells) * comparisons) as f64;
     fewest(|n| smallest_mann_whitney(n, n) <= alpha)
@@ -144,21 +144,21 @@ pub(super) fn tests(cells: usize) -> usize {
     cells.max(1) + usize::from(cells > 1)
 }
 
-/// Settings that the verdicts on all cells and on the matrix share.
+/// Settings that the verdicts of one comparison share.
 pub(super) struct Family {
     /// Significance level of Holm's first step.
     pub(super) alpha: f64,
-    /// Threshold of the manifest.
+    /// Smallest relative effect that matters, if the manifest sets it.
     pub(super) manifest: Option<f64>,
     pub(super) needed_runs: usize,
 }
 
-/// The effect that matters within a session: that of the manifest, else the A/A floor, else 2 %.
+/// Smallest relative effect that matters within a session: the manifest's, else the A/A noise floor, else 2 %.
 pub fn session_threshold(manifest: Option<f64>, floor: Floor) -> f64 {
     threshold(Design::Interleaved, manifest, floor).value
 }
 
-/// The manifest's threshold, else the A/A floor, else 2 %; between sessions at least the A/A floor between sessions.
+/// The manifest's threshold, else the A/A noise floor, else 2 %; between sessions at least the floor between them.
 pub(in crate::compare) fn threshold(
     design: Design,
     manifest: Option<f64>,

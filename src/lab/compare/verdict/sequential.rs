@@ -62,8 +62,8 @@ pub fn is_sure(before: &[f64], after: &[f64], cells: usize, threshold: f64) -> b
     verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Unclear(_)))
 }
 
-/// Returns the verdicts on all cells. The matrix gets no verdict: its permutation test is valid only if the number of
-/// pairs was chosen in advance.
+/// Returns the verdict on each cell. All cells together get none: the permutation test for it is valid only if the
+/// number of pairs was chosen in advance.
 pub(super) fn judge(samples: &[Samples], manifest: Option<f64>) -> Verdicts {
     let cells = samples
         .iter()

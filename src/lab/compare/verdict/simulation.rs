@@ -79,7 +79,7 @@ impl Scenario {
         }
     }
 
-    /// One session in ABBA order.
+    /// Simulates one session, whose runs of both sides alternate in ABBA order.
     pub(super) fn interleaved(&self, rng: &mut ChaCha8Rng) -> Vec<Samples> {
         let places = (2 * self.runs - 1) as f64;
         let cell = |cell: usize| {
@@ -179,7 +179,7 @@ fn is_effect(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Faster | Verdict::Slower)
 }
 
-/// Whether any verdict is an effect. To save time, intervals are drawn only if sizes and tests can lead to an effect.
+/// Whether any verdict is faster or slower. To save time, intervals are drawn only if sizes and tests allow that.
 /// That changes no verdict: `properties.rs` checks that each effect has a size above its threshold and a significant
 /// test.
 fn alarms(cells: &[Samples]) -> bool {
@@ -189,7 +189,7 @@ fn alarms(cells: &[Samples]) -> bool {
     };
     let limit = |cell: &Samples| threshold(cell.design(), None, cell.floor).value.ln_1p();
     let is_large = cells.iter().any(|cell| size(cell).abs() > limit(cell));
-    // The threshold of the matrix is at most the mean of the cells' thresholds.
+    // The threshold of all cells together is at most the mean of the cells' thresholds.
     if !is_large || !test(cells, 1, QUICK).adjusted.iter().any(|&p| p <= ALPHA) {
         return false;
     }
@@ -228,7 +228,7 @@ fn in_one_session_that_drifts_no_more_than_one_of_twenty_comparisons_raises_an_a
     assert!(found <= 0.05, "{found}");
 }
 
-/// The same runs rounded to multiples of 0.03, so that many are equal, as the memory of runs often is.
+/// Rounds the runs of `cells` to multiples of 0.03, so that many are equal, as memory peaks of runs often are.
 fn in_steps(mut cells: Vec<Samples>) -> Vec<Samples> {
     for cell in &mut cells {
         for value in cell.before.iter_mut().chain(&mut cell.after) {

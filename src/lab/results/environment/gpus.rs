@@ -58,7 +58,8 @@ pub(super) fn settings(found: &Inventory) -> BTreeMap<String, String> {
     ])
 }
 
-/// Versions of the GPU libraries, and whether counters can be read, for the devices in `asked`; empty without a GPU.
+/// Versions of the GPU libraries, and whether counters can be read, for the opened devices `asked`; empty without a
+/// GPU.
 pub(super) fn software(asked: &[DeviceFacts]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for gpu in asked.iter().filter(|device| device.kind == "cuda") {

@@ -3,9 +3,9 @@
 //! ```text
 //! {"key":"model=mlp","keys":{…},…,"checksum":"9f86d081884c7d65"}
 //! ```
-//! It is compared with the bytes as they were read, and never with a second serialisation: fields that this version
-//! does not know, and the way a number is printed, cannot change it. Records of earlier versions have no checksum and
-//! are read without a check.
+//! The checksum is compared with the bytes as they were read, never with a second serialisation: fields that this
+//! version does not know, and the way a number is printed, cannot change it. Records of earlier versions have no
+//! checksum and are read without a check.
 
 use crate::base::hash::Digest;
 

@@ -49,7 +49,8 @@ impl Store {
         }
     }
 
-    /// Writes a file that belongs to no single run; the store of a shard writes it to its journal instead.
+    /// Writes a file that several runs share, such as an environment. A shard writes nothing here: its journal has the
+    /// same data.
     pub(super) fn write_shared(
         &self,
         part: &str,
@@ -134,7 +135,7 @@ fn parse<T: DeserializeOwned>(bytes: Vec<u8>) -> Option<T> {
     serde_json::from_slice(&unseal(bytes)?).ok()
 }
 
-/// Folders in the place of checkpoint files, which a run could not write there.
+/// Paths of checkpoint files at which there is a folder, so that runs could not write the file.
 pub(super) fn folders_for_checkpoints(results: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     let cells = entries(&results.join(CHECKPOINTS))?.into_iter();
     let mut found = Vec::new();

@@ -73,7 +73,7 @@ impl Entry {
     }
 }
 
-/// Data of the run that is appended next.
+/// Profile and images of the run that is appended next.
 #[derive(Debug, Default)]
 pub(super) struct NextRunData {
     pub(super) profile: Option<Profile>,
@@ -84,7 +84,7 @@ pub(super) struct NextRunData {
 pub(super) struct Journal {
     pub(super) path: PathBuf,
     file: File,
-    /// Bytes of all complete lines.
+    /// Total size of the complete lines in bytes.
     length: u64,
     /// Why the file is not locked, if the file system has no locks.
     pub(super) unlocked: Option<String>,
@@ -96,8 +96,8 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of `share` in the results folder, cuts off an incomplete last line, and calls `see` with every
-    /// run.
+    /// Opens the journal of `share` in the results folder, cuts off an incomplete last line, and passes every run to
+    /// `see`.
     pub(super) fn open(
         results: &Path,
         share: Share,
@@ -134,12 +134,12 @@ impl Journal {
         Ok((journal, lines.damaged))
     }
 
-    /// Locks and returns the data of the run that is appended next.
+    /// Locks the mutex and returns profile and images of the run that is appended next.
     pub(super) fn waiting(&self) -> MutexGuard<'_, NextRunData> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends a run with its waiting data; the line is synced to disk on return.
+    /// Appends a run with the data from [`Self::waiting`]; the line is synced to disk on return.
     pub(super) fn append(
         &mut self,
         run: &StoredRun,
@@ -160,7 +160,8 @@ impl Journal {
         };
         let written = self.write(&entry);
         if written.is_err() {
-            // A partial line (full disk) must not precede the next line. If this fails too, the next start does the same.
+            // Removes a partly written line (full disk), which would damage the next one. If that fails too, the next
+            // start removes it.
             let _ = self.cut();
         }
         written.map_err(ResultsError::system("write", &self.path))?;
@@ -203,7 +204,7 @@ pub struct Entries {
     lines: BufReader<File>,
     path: PathBuf,
     line: usize,
-    /// Bytes of the complete lines so far.
+    /// Total size of the complete lines read so far, in bytes.
     whole_bytes: u64,
     /// Whether the last line had a checksum.
     is_checked: bool,

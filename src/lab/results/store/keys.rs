@@ -17,7 +17,8 @@ const CODE_HASH: usize = 16;
 /// Number of hexadecimal digits of an `env_id`.
 const ENV_ID: usize = 8;
 
-/// Identifies a stored run. Its facts count if cell, code and numeric class match; its times also need matching conditions.
+/// Identifies a stored run. Its facts count if cell, code and numeric class match; its times also need matching
+/// conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunKeys {
     /// Digest of the resolved cell and its data.
@@ -32,8 +33,8 @@ pub struct RunKeys {
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
-    /// Number of epochs after which a search ended the run; `None` for a run that was not ended early. A run with `until` is
-    /// a prefix of a complete run and never replaces one.
+    /// Number of epochs after which a search ended the run; `None` for a run that was not ended early. A run with
+    /// `until` is a prefix of a complete run and never replaces one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<usize>,
 }
@@ -54,8 +55,8 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Names of the conditions for which times measured under `self` cannot be used where `wanted` is required, worded for the
-    /// user: those that differ. What was measured alone can be used where concurrent runs would be allowed.
+    /// Names of the conditions for which times measured under `self` cannot be used where `wanted` is required, worded
+    /// for the user: those that differ. What was measured alone can be used where concurrent runs would be allowed.
     pub fn differences(&self, wanted: &Self) -> Vec<&'static str> {
         let conditions = [
             (self.env_id != wanted.env_id, "machine or build"),

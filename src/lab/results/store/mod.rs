@@ -186,7 +186,8 @@ impl Store {
         Ok(())
     }
 
-    /// Stores the environment of the runs that a session measures, as that of the session and as the latest one with this ID.
+    /// Stores the environment of the runs that a session measures, as that of the session and as the latest one with
+    /// this ID.
     ///
     /// # Errors
     /// [`ResultsError::System`].
@@ -252,7 +253,7 @@ impl Store {
     }
 }
 
-/// Adds a run to those of its cell; sharing equal parts, since a long plan has a hundred thousand runs in memory.
+/// Adds a run to those of its cell. Equal parts share memory, since a long plan has a hundred thousand runs in memory.
 fn push(runs: &mut Vec<StoredRun>, mut run: StoredRun) {
     if let Some(last) = runs.last() {
         run.share_with(last);
@@ -260,12 +261,12 @@ fn push(runs: &mut Vec<StoredRun>, mut run: StoredRun) {
     runs.push(run);
 }
 
-/// The name of a session's environment. Names of files may not contain colons everywhere.
+/// File name of a session's environment, without the colons of the time, which not every file system allows.
 fn of_session(id: &str, session: &str) -> String {
     format!("{id}-{}", session.replace(':', ""))
 }
 
-/// The name of a file without its ending.
+/// The name of a file without its extension.
 fn stem(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default();
     stem.to_string_lossy().into_owned()

@@ -15,7 +15,7 @@ impl Store {
             journal.waiting().profile = Some(profile.clone());
             return Ok(());
         }
-        // The times without spans: some hundred rows, against ten thousand spans.
+        // Spans are stored separately: a profile has some hundred rows of times, but ten thousand spans.
         let figures = Profile {
             ops: profile.ops.clone(),
             phases: profile.phases.clone(),

@@ -30,7 +30,7 @@ impl RunConditions {
         spec.train.threads.unwrap_or(share)
     }
 
-    /// A run's share of the cores.
+    /// Number of cores for each of the concurrent runs, at least 1.
     pub fn own_cores(&self) -> usize {
         (self.cores / self.jobs.max(1)).max(1)
     }
@@ -66,7 +66,7 @@ fn code_hash(spec: &CellSpec) -> String {
     }
 }
 
-/// The parts of the code hash by name.
+/// The digests that the code hash is made of, by name.
 pub fn code_parts(spec: &CellSpec) -> BTreeMap<String, String> {
     match &spec.program {
         Some(program) => program.code.clone(),

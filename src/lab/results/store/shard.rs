@@ -9,8 +9,9 @@ use super::samples::sample_path;
 use super::{Entries, Store, StoredRun, journals};
 
 impl Store {
-    /// Opens the journal of `share` for writing, and reads the other known runs of the plan: from the store of `results`, if
-    /// it exists, and from journals of plans with other numbers of shares. Only the journal is ever written to.
+    /// Opens the journal of `share` for writing, and reads the other known runs of the plan: from the store of
+    /// `results`, if it exists, and from journals of plans with other numbers of shares. Only the journal is ever
+    /// written to.
     ///
     /// # Errors
     /// [`ResultsError`]; nothing has changed then, except that missing folders may have been created.
@@ -48,7 +49,8 @@ impl Store {
         self.journal.as_ref()?.unlocked.as_deref()
     }
 
-    /// Adds a journal's run to the index without writing it; it replaces a run with the same keys if it takes precedence.
+    /// Adds a journal's run to the index without writing it; it replaces a run with the same keys if it takes
+    /// precedence.
     pub fn add_to_index(&mut self, run: StoredRun) {
         let old = self.runs_of(&run.keys.cell_hash).iter();
         let old = old.into_iter().find(|other| other.keys == run.keys);
@@ -57,11 +59,11 @@ impl Store {
         }
     }
 
-    /// Moves a journal's run into the store, with all its data; false if the store already has it, or a run with the same
-    /// keys that takes precedence.
+    /// Moves a journal's run into the store, with all its data; false if the store already has it, or a run with the
+    /// same keys that takes precedence.
     ///
-    /// Of two runs with the same keys, one with facts takes precedence over one without, then the later one (by the clocks
-    /// of their machines), else the existing one.
+    /// Of two runs with the same keys, one with facts takes precedence over one without, then the later one (by the
+    /// clocks of their machines), else the existing one.
     ///
     /// # Errors
     /// [`ResultsError::System`].
@@ -70,7 +72,7 @@ impl Store {
         if let Some(parts) = entry.code.take() {
             self.put_code(&keys.code_hash, parts)?;
         }
-        // A line without an environment has that of an earlier line.
+        // The environment is only in the first line that has it; later lines refer to it by `env_id`.
         let env_id = &keys.conditions.env_id;
         let known = || self.environments.get(&**env_id).cloned();
         if let Some(environment) = entry.environment.take().or_else(known) {

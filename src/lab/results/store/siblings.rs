@@ -1,4 +1,5 @@
-//! Finds the stores (finished runs, on disk) of the other results folders beside this one in `reports/`: their run times serve estimates.
+//! Finds the stores (finished runs, on disk) of the other results folders beside this one in `reports/`: their run
+//! times serve estimates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use crate::results::files::entries;
 
 use super::Store;
 
-/// A neighbouring store with more cells is not read for estimates: reading a long search would take too long.
+/// A neighbouring store with more cells than this is not read for estimates: a long search would take too long to read.
 const CELLS: usize = 1000;
 
 impl Store {

@@ -17,7 +17,7 @@ use super::files::{create_folder, replace};
 use super::slug::cell_slug;
 use wire::{record, scalar_event, version_event};
 
-/// `TensorBoard` recognises its files by the middle of their names.
+/// File name; `TensorBoard` recognises event files by `tfevents` in their names.
 const NAME: &str = "events.out.tfevents.0.fieldtrial";
 
 /// The content of one run's event file.

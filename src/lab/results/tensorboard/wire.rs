@@ -4,7 +4,7 @@
 //! `tensorflow/core/lib/io/record_writer.cc` (length, masked CRC, data, masked CRC), `event.proto`, `summary.proto`;
 //! CRC-32C by RFC 3720, Appendix B.4.
 
-/// The first event of a file: the format version of the others.
+/// The first event of a file: the version of the file format.
 pub(super) fn version_event() -> Vec<u8> {
     let mut event = Vec::new();
     double(&mut event, 1, 0.0);

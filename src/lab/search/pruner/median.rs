@@ -5,16 +5,18 @@ use crate::search::{Ending, Record};
 
 /// The median stopping rule.
 ///
-/// A trial continues as long as fewer than `startup_trials` trials (or none) are done, before step `warmup_steps`, and at
-/// all but the first report in an interval of `interval_steps` steps (counted from `warmup_steps`). Otherwise it is pruned
-/// if its best value so far is worse than the median of the values that done trials reported **at exactly this step**, or if
-/// it has only reported NaN. It continues if no done trial has a number at this step. Pruned and failed trials do not count.
+/// A trial is never pruned while fewer than `startup_trials` trials (or none) are done, before step `warmup_steps`, or
+/// at a report that is not the first in its interval of `interval_steps` steps (counted from `warmup_steps`). Otherwise
+/// it is pruned if its best value so far is worse than the median of the values that done trials reported **at exactly
+/// this step**, or if it has only reported NaN. It continues if no done trial has a number at this step. Pruned and
+/// failed trials do not count.
 ///
 /// # Source
-/// Golovin et al. 2017 (Google Vizier), §3.2.2; agrees with Optuna's `MedianPruner` with `n_min_trials = 1`, decision by
-/// decision (`tests/reference/search`).
+/// Golovin et al. 2017 (Google Vizier), §3.2.2; agrees with Optuna's `MedianPruner` with `n_min_trials = 1`, decision
+/// by decision (`tests/reference/search`).
 ///
-/// The `direction` of the values in their columns affects only the last bit of a median between two values.
+/// All values here are losses. `direction`, that of the original values, affects only the last bit of a median of an
+/// even number of values.
 pub(super) fn judge(
     settings: &MedianSection,
     direction: ObjectiveDirection,
@@ -48,7 +50,7 @@ pub(super) fn judge(
     })
 }
 
-/// Whether the report at `step`, the last of `curve`, is the first in its interval.
+/// Whether the report at `step`, the last of `curve`, is the first in its interval of `interval_steps` steps.
 fn looks_at(settings: &MedianSection, step: usize, curve: &[(usize, f64)]) -> bool {
     let Some(since) = step.checked_sub(settings.warmup_steps) else {
         return false;

@@ -1,7 +1,7 @@
 //! Pruners decide whether a trial continues.
 //!
-//! Start at [`judge`]. Steps are epochs, from 0; only epochs with a value of the observed column report one. `median` and
-//! `successive_halving` make the same decisions as Optuna's pruners of the same names.
+//! Start at [`judge`]. Steps are epochs, from 0; an epoch without a value in the watched column reports none. `median`
+//! and `successive_halving` make the same decisions as Optuna's pruners of the same names.
 
 mod median;
 mod successive_halving;
@@ -12,11 +12,11 @@ use crate::plan::search::{ObjectiveDirection, PrunedInfo, PrunerSpec, SearchSpec
 
 use super::Record;
 
-/// Decides about a running trial of `search`; depends only on its curve and on the trials that may be known.
+/// Decides whether to prune a running trial of `search`, from its curve and earlier trials; `None` if it continues.
 ///
-/// `Some` if the trial with this curve (smaller is better; the last entry was just reported) is to be pruned. `past`
-/// contains the trials that may be known, by number. It uses the first objective. The values told are losses (smaller is
-/// better: of successive halving the one just reported, else the best so far), without the metric's name.
+/// `curve` has `(step, value)` pairs of the first objective (smaller is better); the last was just reported. `past`
+/// contains the finished trials that `search.lag` lets the decision use, by number. The value in the result is the one
+/// just reported for successive halving, else the best so far; the metric's name is left empty.
 pub fn judge(search: &SearchSpec, past: &[Record], curve: &[(usize, f64)]) -> Option<PrunedInfo> {
     match &search.pruner {
         PrunerSpec::None(_) => None,

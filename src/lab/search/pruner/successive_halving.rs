@@ -3,27 +3,28 @@
 use crate::plan::search::{HalvingSection, PrunedInfo};
 use crate::search::{Ending, Record};
 
-/// Values of the trials that reached a rung, with their numbers.
+/// `(trial number, value)` of each trial that reached a rung.
 type Rung = Vec<(usize, f64)>;
 
 /// Asynchronous successive halving.
 ///
-/// Rung `k` is at step `min_resource · reduction^(early_stopping_rate + k)`. A trial reaches the rung with its first report
-/// at or after that step, with the reported value; one report may reach several rungs. The trial passes if its value is
-/// among the best `⌊n / reduction⌋` (at least one) of the rung's `n` values: its own and those of all earlier trials that
-/// reached the rung, regardless of whether they passed and how they ended. Otherwise it is pruned. NaN at a rung prunes the
-/// trial, and is not added to the rung's values.
+/// Rung `k` is at step `min_resource · reduction^(early_stopping_rate + k)`. A trial reaches the rung with its first
+/// report at or after that step, with the reported value; one report may reach several rungs. The trial passes if its
+/// value is among the best `⌊n / reduction⌋` (at least one) of the rung's `n` values: its own and those of all earlier
+/// trials that reached the rung, regardless of whether they passed and how they ended. Otherwise it is pruned. NaN at a
+/// rung prunes the trial, and is not added to the rung's values.
 ///
-/// Steps count from 0: with `min_resource = 1` the first rung is after the second epoch. Like every asynchronous rule it
-/// depends on the order of the trials: the first to reach a rung always passes, since it is compared only with itself.
+/// Steps count from 0: with `min_resource = 1` the first rung is after the second epoch. Like every asynchronous rule
+/// it depends on the order of the trials: the first to reach a rung always passes, since it is compared only with
+/// itself.
 ///
 /// # Source
-/// Li et al. 2020 (ASHA), §3.2; makes the same decisions as Optuna's `SuccessiveHalvingPruner` with a given `min_resource`
-/// and `bootstrap_count = 0` for trials one after another (`tests/reference/search`). With parallel trials there are two
-/// differences. Optuna compares a trial with all that have reached the rung at that time, including running ones; here it is
-/// compared with those that may be known (`search.lag`). And Optuna stores the rungs that a trial reached, while here they
-/// follow from its curve: if a pruned trial's last report reached several rungs, it counts at those up to the first that it
-/// does not pass among the trials known now.
+/// Li et al. 2020 (ASHA), §3.2; makes the same decisions as Optuna's `SuccessiveHalvingPruner` with a given
+/// `min_resource` and `bootstrap_count = 0` for trials one after another (`tests/reference/search`). With parallel
+/// trials there are two differences. Optuna compares a trial with all that have reached the rung at that time,
+/// including running ones; here it is compared only with the earlier trials that `search.lag` allows. And Optuna stores
+/// the rungs that a trial reached, while here they follow from its curve: if a pruned trial's last report reached
+/// several rungs, its value is added to these rungs up to the first that it does not pass.
 pub(super) fn judge(
     settings: &HalvingSection,
     past: &[Record],
@@ -52,7 +53,7 @@ pub(super) fn judge(
 
 fn step_of(settings: &HalvingSection, rung: usize) -> usize {
     let power = u32::try_from(settings.early_stopping_rate + rung).unwrap_or(u32::MAX);
-    // With a reduction of 1 all rungs would be at one step, and their number infinite.
+    // A reduction of 1 would put infinitely many rungs at one step, so the smallest is 2.
     let factor = settings.reduction.max(2).saturating_pow(power);
     settings.min_resource.max(1).saturating_mul(factor)
 }
@@ -62,7 +63,7 @@ fn passed(settings: &HalvingSection, curve: &[(usize, f64)]) -> usize {
     let Some((last, _)) = curve.last() else {
         return 0;
     };
-    // `step_of(rung) > rung`: no rung above `last` is reached.
+    // `step_of(rung) > rung`, so no rung above number `last` is reached.
     let is_reached = |rung: &usize| *last >= step_of(settings, *rung);
     (0..=*last).take_while(is_reached).count()
 }

@@ -1,15 +1,15 @@
 //! Ranking with several objectives: Pareto fronts, crowding distance, and selection of the best. Smaller is better.
 //!
 //! # Source
-//! Deb, Pratap, Agarwal & Meyarivan 2002, *A fast and elitist multiobjective genetic algorithm: NSGA-II*, §III; ties and
-//! infinities as in Optuna's `NSGAIISampler`.
+//! Deb, Pratap, Agarwal & Meyarivan 2002, *A fast and elitist multiobjective genetic algorithm: NSGA-II*, §III; ties
+//! and infinities as in Optuna's `NSGAIISampler`.
 
 use std::cmp::Ordering;
 
 use crate::base::pareto::dominates;
 
-/// Returns the Pareto fronts, best first (non-dominated sorting): the non-dominated members, then those dominated only by
-/// the first front, and so on, until they contain `enough` members. Members are indices.
+/// Returns the Pareto fronts, best first (non-dominated sorting): the non-dominated members, then those dominated only
+/// by the first front, and so on, until they contain `enough` members. Members are indices.
 pub(super) fn fronts(values: &[&[f64]], enough: usize) -> Vec<Vec<usize>> {
     let mut left: Vec<usize> = (0..values.len()).collect();
     // In this order no later member dominates an earlier one.
@@ -37,13 +37,13 @@ pub(super) fn fronts(values: &[&[f64]], enough: usize) -> Vec<Vec<usize>> {
     found
 }
 
-/// With three or more objectives, at most this number of values is compared pairwise at once.
+/// With three or more objectives, at most this number of trials is compared pairwise at once.
 const AT_ONCE: usize = 400;
 
 /// Returns the indices of the `count` best: whole fronts, and the least crowded members of the front that does not fit.
 ///
-/// For more than [`AT_ONCE`] values with three or more objectives, the best so far are compared with one batch after
-/// another. Members of the first fronts are kept, but crowding is then evaluated batch by batch.
+/// For more than [`AT_ONCE`] trials with three or more objectives, the best so far are merged with one batch after
+/// another. The first fronts are exact, but crowding is then computed batch by batch.
 pub(super) fn best(values: &[&[f64]], count: usize) -> Vec<usize> {
     let are_two = values.iter().all(|value| value.len() <= 2);
     if are_two || values.len() <= AT_ONCE {

@@ -6,8 +6,8 @@ use super::unit;
 
 /// Combination `number`, counted like an odometer: the last parameter changes fastest.
 ///
-/// An inactive parameter does not multiply the number of combinations, so no point occurs twice. A range without step has
-/// infinitely many values; the planner refuses it.
+/// An inactive parameter does not multiply the number of combinations, so no point occurs twice. The planner refuses
+/// ranges without a step, which have infinitely many values.
 pub(super) fn point(space: &Space, number: usize) -> Option<Point> {
     if number >= size(space) {
         return None;
@@ -25,8 +25,8 @@ pub(super) fn size(space: &Space) -> usize {
     behind(space, &mut Point::default())
 }
 
-/// Sets the next parameter of `point`, for combination number `rest` of the remaining parameters; returns the combination
-/// number for the parameters after it.
+/// Sets the next parameter of `point`, for combination number `rest` of the remaining parameters; returns the
+/// combination number for the parameters after it.
 fn set_next(space: &Space, point: &mut Point, mut rest: usize) -> usize {
     let index = point.values.len();
     if !space.is_active(index, point) {
@@ -59,7 +59,7 @@ fn behind(space: &Space, point: &mut Point) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-/// Whether the existence of another parameter depends on this one.
+/// Whether another parameter is active only for some values of this one.
 fn is_condition(space: &Space, index: usize) -> bool {
     let mut conditions = space.parameters.iter().filter_map(|one| one.when.as_ref());
     conditions.any(|condition| condition.parameter == index)

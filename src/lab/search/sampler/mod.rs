@@ -1,8 +1,8 @@
 //! [`Sampler`]: proposes the points of a search, by one of five algorithms.
 //!
-//! Samplers have no state: each point follows from the seed, the space and the trials that may be known. So the order in
-//! which trials end, resuming, and the number of jobs have no effect. Logarithms and exponentials come from `libm`, not from
-//! the system, so that all machines get the same points.
+//! Samplers have no state: each point follows from the seed, the space and the earlier trials that `search.lag` allows.
+//! So the order in which trials end, resuming, and the number of concurrent runs have no effect. Logarithms and
+//! exponentials come from `libm`, not from the system, so that all machines get the same points.
 
 mod front;
 mod grid;
@@ -28,16 +28,16 @@ use crate::plan::search::{
 
 use super::Record;
 
-/// How often a sampler tries to propose a new point before one is drawn at random.
+/// Number of points that an algorithm proposes for a trial before a new point is drawn at random.
 const TRIES: usize = 16;
-/// How often a point is drawn at random, in a space of numbers without a step, before the space counts as exhausted: after
-/// rounding, a narrow range has few values.
+/// Number of random draws without a new point after which a space of continuous parameters counts as exhausted: rounded
+/// to [`DIGITS`], a narrow range has few values.
 const DRAWS: usize = 1000;
 
 /// Significant digits of a proposed number: the seventh digit does not matter for a trial, and keys stay readable.
 const DIGITS: usize = 6;
 
-/// Proposes points. Equal seed, trials and number give the same point.
+/// Proposes points of the search space. Equal seed, earlier trials and trial number give the same point.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     kind: SamplerSpec,
@@ -72,11 +72,12 @@ impl Sampler {
         }
     }
 
-    /// The point of trial `number` of study `study`, based on the trials `past` (those that may be known, by number).
-    /// It differs from all points in `before`, those of all earlier trials; `None` if no such point is found.
+    /// The point of trial `number` of study `study`, based on the finished trials `past` (those that `search.lag`
+    /// allows, by number). The point differs from those of all earlier trials, `before`; `None` if no such point is
+    /// found.
     ///
-    /// Where the sampler's point was proposed before, it tries again with other random numbers; then any other point is
-    /// drawn.
+    /// If the algorithm's point was proposed before, it is drawn again with other random numbers, a limited number of
+    /// times; then any new point of the space is drawn.
     pub fn propose(
         &self,
         space: &Space,
@@ -93,7 +94,7 @@ impl Sampler {
             .or_else(|| self.unproposed(space, study, before, number))
     }
 
-    /// The sampler's point, at its first try or a later one.
+    /// The algorithm's point for trial `number`; `attempt` counts from 0.
     fn point(
         &self,
         space: &Space,
@@ -126,7 +127,7 @@ impl Sampler {
         })
     }
 
-    /// A random point of the space that is none of `before`.
+    /// A random point of the space that is not in `before`; `None` if none is found.
     fn unproposed(
         &self,
         space: &Space,
@@ -143,7 +144,7 @@ impl Sampler {
         }
         let size = grid::size(space);
         let start = rng.gen_range(0..size);
-        // Among one more point than was proposed, at least one is new.
+        // Of `n + 1` different points at least one is new if `n` were proposed.
         (0..size.min(before.points.len() + 1))
             .filter_map(|step| grid::point(space, start.wrapping_add(step) % size))
             .map(|point| rounded(space, point))

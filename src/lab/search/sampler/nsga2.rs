@@ -17,14 +17,15 @@ const SWAP: f64 = 0.5;
 
 /// Derives each trial from the best trials of earlier generations.
 ///
-/// A generation is `population` trials in the order of their numbers, without pruned ones. Failed trials are never parents;
-/// `failed` says whether they count for their generation. The parents are the best `population` of the last complete generation and of its parents: by front, then the
-/// least crowded. With probability 0.9 a child has two parents, each the winner of a binary tournament, and takes each
-/// parameter from one of them; otherwise it has one parent drawn from all. Each parameter is drawn anew with probability 1 /
-/// parameters (mutation), and also if neither parent has it.
+/// A generation is `population` trials in the order of their numbers, without pruned ones. Failed trials are never
+/// parents; `failed` says whether they count as members of their generation. The parents are the best `population` of
+/// the last complete generation and of its parents: by front, then the least crowded. With probability 0.9 a child has
+/// two parents, each the winner of a binary tournament, and takes each parameter from one of them; otherwise it has one
+/// parent drawn from all. Each parameter is drawn anew with probability 1 / parameters (mutation), and also if neither
+/// parent has it.
 ///
-/// With a lag, the first trials of a generation do not know the last ones of the generation before, and use the same parents
-/// as it.
+/// With a lag, the first trials of a generation are proposed without the last results of the generation before, and so
+/// have the same parents as that generation.
 ///
 /// # Source
 /// Deb et al. 2002; Optuna's `NSGAIISampler`, which applies crossover only to parameters that every trial has.

@@ -12,8 +12,8 @@ const LENGTH: usize = 1 << 16;
 
 /// A point of an Owen-scrambled Sobol sequence, one dimension per parameter.
 ///
-/// The first `2ᵏ` points, for any `k`, are spread over each parameter's range more evenly than random points. Each study has
-/// its own scrambling.
+/// The first `2ᵏ` points, for any `k`, are spread over each parameter's range more evenly than random points. Each
+/// study has its own scrambling.
 ///
 /// # Source
 /// Burley 2020, *Practical Hash-based Owen Scrambling* (crate `sobol_burley`).

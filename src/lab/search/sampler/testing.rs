@@ -91,7 +91,7 @@ pub(super) fn space(domains: impl IntoIterator<Item = Domain>) -> Space {
     Space { parameters }
 }
 
-/// `space` with parameter `index` active only if `parameter` is one of `choices`.
+/// `space` with parameter `index` active only if the value of `parameter` is one of `choices`.
 pub(super) fn when(mut space: Space, index: usize, parameter: usize, choices: &[usize]) -> Space {
     space.parameters[index].when = Some(Condition {
         parameter,
@@ -112,7 +112,7 @@ pub(super) fn records(
     searched(sampler, space, trials, lag, ending)
 }
 
-/// Runs a search whose trials end as `ending` says.
+/// Runs a search with a lag, in which the trial at a point ends with `ending(point)`.
 pub(super) fn searched(
     sampler: &Sampler,
     space: &Space,

@@ -1,14 +1,14 @@
-//! Maps a domain to the unit interval, so that a uniform place gives a uniform (or log-uniform) value.
+//! Maps a domain to the unit interval, so that a uniformly distributed position gives a uniform (or log-uniform) value.
 //!
-//! A discrete domain is divided into bins, one per value. The bins extend half a step beyond either end, so that the ends
-//! are as likely as the other values. For a logarithmic integer the bin of `v` is `ln (v − ½) … ln (v + ½)`.
+//! A discrete domain is divided into bins, one per value. The bins extend half a step beyond either end, so that the
+//! ends are as likely as the other values. For a logarithmic integer the bin of `v` is `ln (v − ½) … ln (v + ½)`.
 //!
 //! # Source
 //! Optuna's `FloatDistribution`, `IntDistribution`, `CategoricalDistribution` and `_SearchSpaceTransform`.
 
 use crate::plan::search::{Domain, Parameter, Point, Space, Value};
 
-/// A range of numbers on its scale: from end to end for a continuous domain, over all bins for a logarithmic integer.
+/// A numeric range on its linear or logarithmic scale: a continuous domain, or all bins of a logarithmic integer.
 struct Line {
     low: f64,
     high: f64,
@@ -68,7 +68,7 @@ pub(super) fn level(domain: &Domain, index: usize) -> Value {
     }
 }
 
-/// Returns the value at `place` (0 to 1).
+/// Returns the value at position `place` (0 to 1) of the unit interval.
 pub(super) fn value_at(domain: &Domain, place: f64) -> Value {
     match (domain, Line::of(domain)) {
         (Domain::Int { low, high, .. }, Some(line)) => {
@@ -85,7 +85,7 @@ pub(super) fn value_at(domain: &Domain, place: f64) -> Value {
     }
 }
 
-/// Returns the place of a value: the middle of its bin, if the domain has bins of one width.
+/// Returns the position of a value in the unit interval: the middle of its bin, if the domain has bins of equal width.
 pub(super) fn place_of(domain: &Domain, value: Value) -> f64 {
     match Line::of(domain) {
         Some(line) => line.place_of(value.as_f64()),
@@ -93,7 +93,7 @@ pub(super) fn place_of(domain: &Domain, value: Value) -> f64 {
     }
 }
 
-/// Returns the bin of a value; `None` if the domain is continuous.
+/// Returns the two ends of a value's bin in the unit interval; `None` if the domain is continuous.
 pub(super) fn bin_of(domain: &Domain, value: Value) -> Option<(f64, f64)> {
     let value = value.as_f64();
     if let (Domain::Int { .. }, Some(line)) = (domain, Line::of(domain)) {
@@ -115,7 +115,8 @@ fn tidy(value: f64) -> f64 {
     format!("{value:.13e}").parse().unwrap_or(value)
 }
 
-/// Sets the parameters in order; `value` is called for each parameter that is active given the point so far.
+/// Builds a point by setting the parameters in order; `value` gives the value of each parameter that is active at the
+/// point built so far.
 pub(super) fn decide(space: &Space, mut value: impl FnMut(usize, &Parameter) -> Value) -> Point {
     let mut point = Point::default();
     for (index, parameter) in space.parameters.iter().enumerate() {

@@ -16,7 +16,7 @@ pub(super) const ABOUT: &str = "Recommends the knee of the measured batch sizes 
     to the runs";
 
 pub(super) const SETTING: &str = "train.batch-size";
-/// Smallest predicted ratio of throughputs for which a larger size is recommended.
+/// Smallest predicted gain (ratio of throughputs) for which a size above the largest measured one is recommended.
 const NEXT: f64 = 1.05;
 
 pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
@@ -60,7 +60,7 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     Some(proposals)
 }
 
-/// The fit of step times over batch sizes, to every run of the cells.
+/// Fits a line to step time over batch size, with one point for every run of the cells.
 pub(super) fn fit(along: &[(f64, &Cell<'_>)]) -> Option<Line> {
     let points = along
         .iter()
@@ -68,7 +68,7 @@ pub(super) fn fit(along: &[(f64, &Cell<'_>)]) -> Option<Line> {
     Line::fit(&points.collect::<Vec<_>>())
 }
 
-/// Whether an epoch has at least `size` samples; a batch cannot be larger than the data.
+/// Whether a batch of `size` samples is possible: an epoch must have at least as many.
 pub(super) fn fits(study: &WorkGroup<'_, '_>, size: f64) -> bool {
     let facts = study.cells.iter().flat_map(|cell| cell.facts());
     let most = facts.map(|facts| facts.samples / facts.epochs.max(1) as u64);

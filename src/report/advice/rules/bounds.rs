@@ -1,4 +1,5 @@
-//! `loss-bound` and `optimizer-bound`: recommend larger batches if the loss or the optimizer takes much of a step.
+//! `loss-bound` and `optimizer-bound`: recommend larger batches if the loss or the optimizer takes much of a step's
+//! time.
 
 use crate::base::units::human;
 use crate::report::advice::recommendation::{Predicted, Recommendation};
@@ -17,9 +18,9 @@ pub(super) const ABOUT_OPTIMIZER: &str = "Where the optimizer takes 10 % of a st
     batch. Prediction: at most 1 ÷ (1 − share ÷ 2): half as many updates a sample";
 
 const ACCUMULATE: &str = "train.accumulate";
-/// Fraction of a step's time from which on the rule for the loss applies.
+/// Smallest fraction of a step's time spent in the loss for which `loss-bound` applies.
 const LOSS: f64 = 0.15;
-/// Fraction of a step's time from which on the rule for the optimizer applies.
+/// Smallest fraction of a step's time spent in the optimizer for which `optimizer-bound` applies.
 const OPTIMIZER: f64 = 0.1;
 /// Index of the loss in the table of phases.
 const LOSS_PHASE: usize = 3;

@@ -19,17 +19,17 @@ pub(super) const ABOUT: &str = "Where a validation loss is best in the first 60 
 const SETTING: &str = "train.early-stopping";
 /// Smallest number of epochs of a run for which the rule applies.
 const EPOCHS: usize = 10;
-/// Latest position of the best epoch for which the rule applies, as a fraction of the run.
+/// Latest best epoch for which the rule applies, as a fraction of the run's epochs.
 const BEST: f64 = 0.6;
 /// Values of `patience` in epochs that are tried.
 const PATIENCE: [usize; 7] = [3, 5, 10, 15, 20, 30, 50];
-/// Largest fraction of the epochs left after stopping for which a test is worthwhile.
+/// Largest fraction of the epochs that may still run with early stopping for a recommendation to be worth a test.
 const LEFT: f64 = 0.9;
 
 pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let anchor = study.anchor;
-    // Nothing is recommended if early stopping is on already, or to a program of the user, which this setting would not
-    // stop.
+    // The rule does not apply if early stopping is on already, or to a program of the user, which this setting would
+    // not stop.
     if anchor.is_of_command || !study.setting(anchor, SETTING).is_null() {
         return None;
     }
@@ -65,7 +65,7 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     }])
 }
 
-/// Sentence: the validation loss of the weights that are kept now, and of those of the best epoch.
+/// Sentence with the validation losses of the last epoch's weights, which are kept now, and of the best epoch's.
 fn gain(curves: &[Vec<f64>]) -> Option<String> {
     let over = |get: fn(&[f64]) -> Option<f64>| {
         let losses: Vec<f64> = curves.iter().filter_map(|curve| get(curve)).collect();
@@ -79,7 +79,7 @@ fn gain(curves: &[Vec<f64>]) -> Option<String> {
     ))
 }
 
-/// The smallest patience that reaches every curve's best epoch and is worth a test, with the fraction of the epochs
+/// The smallest patience that reaches every curve's best epoch and is worth a test; then the fraction of the epochs
 /// that would have run: median and range over the curves.
 fn shortest(curves: &[Vec<f64>], epochs: usize) -> Option<(usize, f64, (f64, f64))> {
     PATIENCE.into_iter().find_map(|patience| {
@@ -106,7 +106,7 @@ fn best(curve: &[f64]) -> usize {
     judged(curve, usize::MAX).0
 }
 
-/// Number of epochs until early stopping; `None` if it would not have reached the best epoch, or never stopped.
+/// Number of epochs until early stopping; `None` if training would have stopped before the best epoch, or never.
 fn end(curve: &[f64], patience: usize) -> Option<usize> {
     let (reached, end) = judged(curve, patience);
     (reached == best(curve) && end < curve.len()).then_some(end)

@@ -1,4 +1,4 @@
-//! The rules: each examines a study and recommends changes.
+//! The rules: each examines the cells of one kind of work, and recommends changes of a setting.
 
 mod batch_size;
 mod bounds;
@@ -23,7 +23,7 @@ pub struct Rule {
     pub id: &'static str,
     /// What the rule recommends and when, with its thresholds.
     pub about: &'static str,
-    /// Finds the changes that the rule proposes for a study; `None` if it does not apply.
+    /// Returns the changes that the rule proposes for one kind of work; `None` if the rule does not apply.
     pub(super) find: fn(&WorkGroup<'_, '_>) -> Option<Vec<Recommendation>>,
 }
 

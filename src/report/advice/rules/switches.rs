@@ -1,5 +1,5 @@
-//! `switches`: recommends `torch.compile`, autocast, channels-last and pinned memory to programs that have a parameter
-//! which turns it on.
+//! `switches`: recommends `torch.compile`, autocast, channels-last and pinned memory to programs with a parameter that
+//! turns this on.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ struct Role {
     name: &'static str,
     /// Beginning of the sentence that states the phases' share.
     words: &'static str,
-    /// Positions of these phases in the table of phases.
+    /// Indices of these phases in the table of phases.
     places: &'static [usize],
     /// Fraction of the step's time below which the role is not recommended.
     least: f64,
@@ -30,7 +30,7 @@ struct Role {
     reasoning: &'static str,
 }
 
-/// `torch.compile` shortens forward and backward; roles below that contain `..COMPILE` shorten the same phases.
+/// `torch.compile` shortens forward and backward. The roles with `..COMPILE` shorten the same phases.
 const COMPILE: Role = Role {
     name: "compile",
     words: "Forward and backward take",

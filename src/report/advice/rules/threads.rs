@@ -19,7 +19,7 @@ const SETTING: &str = "train.threads";
 const COLUMN: PredictedColumn = PredictedColumn::SamplesPerS;
 /// Smallest predicted gain (ratio of throughputs) of a number of threads that was not measured.
 const NEXT: f64 = 1.05;
-/// Fraction of the throughput that fewer threads must keep.
+/// Smallest fraction of the throughput that must remain for fewer threads to be recommended.
 const KEPT: f64 = 0.95;
 
 pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {

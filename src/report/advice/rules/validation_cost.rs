@@ -14,7 +14,7 @@ pub(super) const ABOUT: &str = "Recommends validating less often (`validation.ev
     brings it below. Prediction: at best 1 − validation ÷ run × share of the validations left out";
 
 const SETTING: &str = "validation.every";
-/// Fraction of the run's time from which on the rule applies.
+/// Smallest fraction of the run's time spent in validation for which the rule applies.
 const SHARE: f64 = 0.1;
 /// Shortest run in seconds for which the rule applies.
 const SHORTEST: f64 = 1.0;
@@ -26,7 +26,7 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     let validation = over_runs(anchor, |times| Some(times.validation_s));
     let (validation, epochs) = (validation?, epochs(anchor)?);
     let total = timing_value(anchor, "total_s")?;
-    // `None` if the command line of a program does not contain the setting: it decides itself when to validate.
+    // `None` if a program's command line does not contain the setting: then the program decides when to validate.
     let every = study.number(anchor, SETTING);
     let every = every.or((!anchor.is_of_command).then_some(1.0))? as usize;
     let share = validation / total;

@@ -1,4 +1,4 @@
-//! Values of cells that several rules use.
+//! Functions that several rules share: shares of phases, medians over runs, bounds.
 
 use crate::base::statistics::median;
 use crate::base::units::human;
@@ -40,7 +40,7 @@ pub(super) fn amdahl(share: f64) -> Predicted {
     Predicted::bound(WORTH, 1.0 / (1.0 - share.min(0.99)))
 }
 
-/// The effect that pairs of runs have shown, in words.
+/// Sentence with the ratio of `column` measured over pairs of runs.
 pub(super) fn measured_here(found: &Measured, column: PredictedColumn) -> String {
     let (pairs, words) = (found.pairs, column.words());
     let ratio = human(found.ratio.value, 3);

@@ -15,7 +15,7 @@ pub(super) const ABOUT: &str = "Recommends more workers where training waits for
     prediction: that measurement";
 
 pub(super) const SETTING: &str = "loader.workers";
-/// Fraction of a step spent waiting for data from which on more workers are recommended.
+/// Smallest fraction of a step spent waiting for data for which more workers are recommended.
 const WAITING: f64 = 0.05;
 /// Waiting time in milliseconds per step below which no worker is recommended: with two workers that were fast enough,
 /// training still waited for 0.009 to 0.013 ms until a batch was handed over (`reports/digits/blocks.csv`).
@@ -31,7 +31,7 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
         let why = "These workers cost more than the waiting that they save.";
         return best_measured(study, SETTING, PredictedColumn::TrainS, &fewer, why);
     }
-    // A shorter wait than a worker needs to hand over a batch cannot be reduced by workers.
+    // More workers cannot reduce a wait that is shorter than the handing over of a batch.
     if timing_value(anchor, "data_wait_ms").is_some_and(|ms| ms < HANDING_OVER_MS) {
         return None;
     }
@@ -41,8 +41,8 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
 fn more(study: &WorkGroup<'_, '_>, workers: f64, waiting: f64) -> Option<Recommendation> {
     let anchor = study.anchor;
     let wait = timing_value(anchor, "loader_wait_s")?;
-    // A program reports how long it waits for data, but not how long its workers compute; without workers both are
-    // equal.
+    // A program reports how long it waits for data, but not how long its workers compute. The waiting time is used
+    // then; without workers the two are equal.
     let told = timing_value(anchor, "loader_work_s");
     let work = told.filter(|work| *work > 0.0).unwrap_or(wait);
     let training = timing_value(anchor, "train_s")?;

@@ -49,7 +49,7 @@ messages! {
     forest_open() = "no direction shown" | "keine Richtung nachgewiesen";
 }
 
-/// The sentences of the answer.
+/// The sentences of the comparison's answer.
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     let mut matched_cells = scene.matched_cells();
     let searches = search::sentences(scene);

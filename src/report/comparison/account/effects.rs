@@ -83,8 +83,9 @@ pub(crate) fn missing(scene: &Scene<'_>) -> Option<Code> {
     ))
 }
 
-/// Lines of a manifest that measure factors alone: the variant before with a factor's settings of the variant after.
-/// `None` if the sides are not variants, or their settings contain none of these factors.
+/// Manifest lines that measure factors alone, by one variant for each factor: the settings of the variant before, with
+/// those of the factor taken from the variant after. `None` if the sides are not variants, or their settings contain
+/// none of these factors.
 fn manifest_lines(
     scene: &Scene<'_>,
     matched: &MatchedCells<'_, '_>,

@@ -1,4 +1,4 @@
-//! [`Figure`]: a figure of two runs that are compared.
+//! [`Figure`]: a number by which the runs of two cells are compared, such as the time per sample.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::results::{BlockRow, Interval, interval_over_runs, value};
 
 use super::spread::{Runs, of_runs};
 
-/// A number that runs are compared by.
+/// A number by which runs are compared: a time (per sample, of validation, until a loss is reached) or a price.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Figure {
     SampleTime,
@@ -95,7 +95,7 @@ impl Figure {
         }
     }
 
-    /// Name of the figure.
+    /// The figure's displayed name.
     pub(crate) fn name(&self, words: Words) -> String {
         match self {
             Self::SampleTime => words.timed(),
@@ -112,7 +112,7 @@ impl Figure {
         }
     }
 
-    /// A value with its unit.
+    /// Formats a value of the figure, with its unit.
     pub(crate) fn show(&self, words: Words, value: f64) -> String {
         match self {
             Self::SampleTime | Self::PassSample => words.seconds(value / 1e3),

@@ -184,7 +184,7 @@ fn phases(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<(Vec<Phas
     Some((named.collect(), Phase::of(matched, step, sums, sizes)))
 }
 
-/// The lines of [`phases`]; empty if they do not sum to the step.
+/// Table rows of a pair's phases and of its step; empty if a side's phases do not sum to its step.
 fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<Vec<Entry>> {
     let Some((phases, step)) = phases(scene, matched) else {
         return Vec::new();

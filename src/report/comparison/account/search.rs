@@ -95,7 +95,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     told
 }
 
-/// The section; `None` if no side is a search.
+/// The section that compares the searches; `None` if no side is a search.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let found = searches(scene);

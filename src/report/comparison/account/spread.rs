@@ -56,7 +56,7 @@ pub(in crate::report) fn over_blocks(
     })
 }
 
-/// The ratio of two medians.
+/// The ratio of two medians: the second ÷ the first.
 pub(in crate::report) fn quotient(medians: &[f64]) -> f64 {
     medians[1] / medians[0]
 }

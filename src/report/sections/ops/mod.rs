@@ -121,7 +121,7 @@ fn table(
     field::of_rows((&id, &title, about), &fields(what, profiled), rows)
 }
 
-/// A column over rows of a total time and its fraction of the step.
+/// A column of a table whose rows are totals, each with its percentage of the step.
 type OfTotal<'f> = Field<'f, (Total, f64)>;
 
 fn fields(what: &str, profiled: &Profiled<'_, '_>) -> Vec<OfTotal<'static>> {

@@ -51,7 +51,7 @@ impl<'v, 'a> Profiled<'v, 'a> {
         self.records.iter().map(|record| time_ms(record)).sum()
     }
 
-    /// Milliseconds of an ordinary step of the same run.
+    /// Mean milliseconds of an unprofiled step of the same run.
     pub(super) fn ordinary_ms(&self) -> Option<f64> {
         let first = self.records.first()?;
         let mut blocks = self.cell.blocks.iter();

@@ -225,7 +225,7 @@ fn rng_steps(width: f64) -> u32 {
     if width > 0.7 { 10 } else { 13 }
 }
 
-/// A groove at `distance` widths, with raised material on both sides.
+/// Changes `point`, `distance` line widths from a scratch or crack: a groove with raised material on both sides.
 fn groove(distance: f64, tone: f64, depth: f64, point: &mut Point) {
     let inside = 1.0 - step(0.55, 1.25, distance);
     let beside = (1.0 - step(1.2, 2.4, distance)) * (1.0 - inside);

@@ -144,7 +144,7 @@ impl Scene {
         self.expose(&sums, size)
     }
 
-    /// Converts the sums over each pixel's samples to bytes, with the sensor's grain.
+    /// Averages each pixel's samples, adds sensor noise, and converts to bytes.
     fn expose(&self, sums: &[[f64; 3]], size: usize) -> Image {
         let samples = (OVERSAMPLING * OVERSAMPLING) as f64;
         let mut pixels = Vec::with_capacity(sums.len() * 3);

@@ -3,7 +3,7 @@
 use rand::{Rng, RngCore};
 use rand_chacha::ChaCha8Rng;
 
-/// Width of an image in units.
+/// Width of an image in the unit of length of textures.
 pub(super) const UNITS: f64 = 40.0;
 /// A random number, uniform from `low` to `high`.
 pub(super) fn between(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {

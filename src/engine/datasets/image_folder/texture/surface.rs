@@ -34,7 +34,7 @@ pub(super) struct Surface {
     fine: Noise,
     sin: f64,
     cos: f64,
-    /// Size of the material's pattern in units.
+    /// Size of the material's pattern, where an image is 40 wide.
     pattern: f64,
     relief: f64,
     colour: [f64; 3],

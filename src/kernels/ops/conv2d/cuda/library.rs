@@ -1,5 +1,5 @@
-//! Convolution by cuDNN. It needs weights as `(K, kh, kw, C/groups)`: weights are transposed before, their gradient
-//! after it.
+//! Convolution by cuDNN, which needs weights as `(K, kh, kw, C/groups)`: weights are transposed before the call, their
+//! gradient after it.
 //!
 //! In 16-bit arithmetic, input and weight are rounded and zero-padded to a multiple of eight channels; cuDNN sums in
 //! `f32` and writes 16-bit results, to which bias and existing gradients are added in `f32`.
@@ -163,7 +163,7 @@ fn filter_half(
 }
 
 /// Launch of kernel `name` over 32 × 32 tiles of the weight matrix `(kh kw C', K')`, C' and K' the padded channels,
-/// with the leading arguments that all kernels between the two weight layouts share.
+/// with the leading arguments that all kernels that convert between the two weight layouts share.
 fn tiled<A, B>(
     name: &'static str,
     from: impl Argument<A>,

@@ -81,7 +81,7 @@ impl Rows<'_> {
         } else {
             (whole, channels - whole)
         };
-        // SAFETY: so many channels remain.
+        // SAFETY: `count` channels remain from `channel` on; `check` has checked the bounds.
         unsafe { self.vector::<S, N>(simd, block, source, target, channel, count) };
     }
 
@@ -187,7 +187,7 @@ impl WeightSums<'_> {
         let last = channels.saturating_sub(S::F32_LANES);
         for at in (0..channels).step_by(S::F32_LANES) {
             let (channel, count) = (at.min(last), channels.min(S::F32_LANES));
-            // SAFETY: so many channels remain, and a tap's sums are whole vectors; `check` has checked the bounds.
+            // SAFETY: `count` channels remain, and a tap's sums are whole vectors; `check` has checked the bounds.
             unsafe { self.vector::<S, N>(simd, block, source, grad, (channel, count, at)) };
         }
     }

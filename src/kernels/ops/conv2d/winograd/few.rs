@@ -92,7 +92,7 @@ fn multiply<T: Transform<3, N>, const N: usize>(
                     row: k,
                     plane: c * k,
                 },
-                // SAFETY: there is no other part.
+                // SAFETY: `part` is called only once on this target, so that no two parts overlap.
                 to: unsafe { to.part() },
                 to_layout: Layout {
                     start: 0,

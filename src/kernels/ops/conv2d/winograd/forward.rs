@@ -16,7 +16,8 @@ use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
 
-/// Approximate number of points of a block of tiles if U fits into the L2 cache: V and M of the block then fit too.
+/// Approximate number of points of a block of tiles if U fits into the L2 cache: the block's transformed data V and
+/// products M then fit too.
 const POINTS: usize = 1920;
 /// Approximate number of points of a block of tiles if U does not fit into the L2 cache. Each block reads all of U, so
 /// that few large blocks are better.

@@ -28,7 +28,7 @@ pub(super) struct Grid {
     pub(super) padding: usize,
 }
 
-/// Stands for the offset of a pixel outside of the image.
+/// The offset that marks a pixel outside of the image.
 const OUTSIDE: usize = usize::MAX;
 
 impl Grid {
@@ -93,7 +93,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Gather<'_,
             for channel in (0..channels).step_by(S::F32_LANES) {
                 let count = S::F32_LANES.min(channels - channel);
                 if count < S::F32_LANES {
-                    // SAFETY: `count` values of each pixel, or of the zeros that replace it, remain.
+                    // SAFETY: `count` values remain of each pixel, or of the zeros that replace it outside the image.
                     unsafe { fetch::<S, I>(&mut pixels, &mut rest, channel, count) };
                 }
                 square::<S, T, I, O>(
@@ -102,14 +102,14 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Gather<'_,
                     #[inline(always)]
                     |i, j| {
                         let from = pixels[i][j].wrapping_add(channel);
-                        // SAFETY: a vector of a pixel's channels, of the zeros that replace it, or one of `rest`.
+                        // SAFETY: `from` is a whole vector: of a pixel, of the zeros outside the image, or of `rest`.
                         unsafe { from.cast::<S::f32s>().read_unaligned() }
                     },
                     #[inline(always)]
                     |o, p, value| {
                         let to = row.wrapping_add((o * O + p) * plane + channel);
-                        // SAFETY: a vector of a tile's row, which holds whole vectors, in a plane, which holds the rows of
-                        // all tiles (`Spread::check`), of the `O · O` that the points are (asserted above).
+                        // SAFETY: a tile's row holds whole vectors, a plane the rows of all tiles (`Spread::check`),
+                        // and there are `O · O` planes (asserted above).
                         unsafe { to.cast::<S::f32s>().write_unaligned(value) }
                     },
                 );
@@ -162,7 +162,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
         let (channels, plane) = (self.channels.len(), self.spread.plane);
         self.spread.check(self.tiles.len(), channels, S::F32_LANES);
         assert!(self.points.len() >= self.spread.len(I * I), "all points");
-        // Takes the place of pixels outside of the image.
+        // Scratch memory, written instead of pixels outside of the image.
         let mut aside = vec![0.0; channels];
         let mut rest = [[simd.splat_f32s(0.0); O]; O];
         let mut half = [[simd.splat_f32s(0.0); I]; O];
@@ -182,7 +182,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
                 let (full, targets) = (count == S::F32_LANES, pixels);
                 if !full {
                     let mut sources = pixels.map(|row| row.map(<*mut f32>::cast_const));
-                    // SAFETY: `count` values of each pixel, or of the memory that replaces it, remain.
+                    // SAFETY: `count` values remain of each pixel, or of `aside`, which replaces it outside the image.
                     unsafe { fetch::<S, O>(&mut sources, &mut rest, channel, count) };
                     pixels = sources.map(|row| row.map(<*const f32>::cast_mut));
                 }
@@ -196,15 +196,15 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
                     #[inline(always)]
                     |i, j| {
                         let from = row.wrapping_add((i * I + j) * plane + channel);
-                        // SAFETY: a vector of a tile's row, which holds whole vectors, in a plane, which holds the rows of
-                        // all tiles (`Spread::check`), of the `I · I` that the points are (asserted above).
+                        // SAFETY: a tile's row holds whole vectors, a plane the rows of all tiles (`Spread::check`),
+                        // and there are `I · I` planes (asserted above).
                         unsafe { from.cast::<S::f32s>().read_unaligned() }
                     },
                     #[inline(always)]
                     |o, p, value| {
                         let pixel = pixels[o][p].wrapping_add(channel).cast::<S::f32s>();
-                        // SAFETY: a vector of a pixel's channels, which only this task accesses (contract of `images`), of
-                        // the memory that replaces it, or one of `rest`.
+                        // SAFETY: `pixel` is a whole vector: of a pixel that only this task accesses (contract of
+                        // `images`), of `aside`, or of `rest`.
                         unsafe {
                             let before = if self.adds {
                                 pixel.read_unaligned()

@@ -149,7 +149,7 @@ pub(in crate::ops::gemm) unsafe fn copy_right(to: *mut u32, panel: usize, b: Mat
 pub(in crate::ops::gemm) unsafe fn round(to: &mut [u16], from: &[f32]) {
     let mut whole = to.chunks_exact_mut(2 * LANES);
     for (to, from) in whole.by_ref().zip(from.chunks_exact(2 * LANES)) {
-        // SAFETY: 32 values each.
+        // SAFETY: both slices have 32 more values.
         unsafe {
             _mm512_storeu_si512(to.as_mut_ptr().cast(), neighbours(from.as_ptr(), 2 * LANES));
         };
@@ -157,7 +157,7 @@ pub(in crate::ops::gemm) unsafe fn round(to: &mut [u16], from: &[f32]) {
     let rest = whole.into_remainder();
     let from = &from[from.len() - rest.len()..];
     let mut last = [0_u16; 2 * LANES];
-    // SAFETY: what is masked is not read.
+    // SAFETY: masked lanes are not read.
     unsafe {
         _mm512_storeu_si512(
             last.as_mut_ptr().cast(),
@@ -173,7 +173,7 @@ pub(in crate::ops::gemm) unsafe fn round(to: &mut [u16], from: &[f32]) {
 /// `count` values, or 32, can be read at `from`.
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn neighbours(from: *const f32, count: usize) -> __m512i {
-    // SAFETY: guaranteed by the caller; what is masked is not read.
+    // SAFETY: guaranteed by the caller; masked lanes are not read.
     unsafe {
         let (low, high) = if count >= 2 * LANES {
             (_mm512_loadu_ps(from), _mm512_loadu_ps(from.add(LANES)))
@@ -191,7 +191,7 @@ unsafe fn neighbours(from: *const f32, count: usize) -> __m512i {
 /// The `count` values can be read.
 #[target_feature(enable = "avx512f")]
 unsafe fn load(from: *const f32, count: usize) -> __m512 {
-    // SAFETY: guaranteed by the caller; what is masked is not read.
+    // SAFETY: guaranteed by the caller; masked lanes are not read.
     unsafe { _mm512_maskz_loadu_ps(mask(count), from) }
 }
 

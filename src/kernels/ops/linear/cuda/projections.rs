@@ -144,8 +144,8 @@ impl Sizes {
     }
 }
 
-/// Rectangles that one launch copies, in the form that the kernel `linear_copy` reads. The caller keeps their memory
-/// alive until the launch.
+/// Rectangular parts of matrices that one launch copies, in the form that the kernel `linear_copy` reads. The caller
+/// keeps their memory alive until the launch.
 #[derive(Default)]
 struct Copies {
     table: Vec<u64>,

@@ -46,9 +46,9 @@ pub(super) struct Normal {
 impl Kernels {
     /// Estimates kernels from observed values.
     ///
-    /// A kernel's width is the larger distance to its two neighbours (one neighbour for the first and the last), clamped to
-    /// between `1 / min(100, n + 2)` of the range and the whole range; the flat one is centred and as wide as the range. A
-    /// choice has weight `1 / (n + 1)` in every kernel, plus 1 in its own.
+    /// A kernel's width is the larger distance to its two neighbours (one neighbour for the first and the last),
+    /// clamped to between `1 / min(100, n + 2)` of the range and the whole range; the flat one is centred and as wide
+    /// as the range. A choice has weight `1 / (n + 1)` in every kernel, plus 1 in its own.
     pub(super) fn new(domain: &Domain, observed: &[Value]) -> Self {
         let count = observed.len();
         if let Domain::Choice { values, .. } = domain {
@@ -69,8 +69,8 @@ impl Kernels {
         let mut kernels = vec![0; count + 1];
         for (place, width) in widths(&centers) {
             let (center, width) = (centers[place], width.clamp(smallest, 1.0));
-            // Kernels with the same center have the same width, except the first and the last of them, so an equal
-            // kernel is among those stored last.
+            // Kernels with the same center have the same width, except the first and the last of them. Centers are
+            // sorted, so an equal kernel is among those stored last.
             let alike = kinds
                 .iter()
                 .rposition(|kind| !kind.is_at(center) || kind.is_as_wide(width))
@@ -122,8 +122,9 @@ impl Kernels {
         }
     }
 
-    /// Multiplies `factors` by the remaining factor of the density of `value` under each kernel. For a continuous parameter
-    /// with density `exp(−z² / 2)` it adds `z²` to `exponents` instead, so that one exponential suffices for all parameters.
+    /// Multiplies `factors` by the remaining factor of the density of `value` under each kernel. For a continuous
+    /// parameter with density `exp(−z² / 2)` it adds `z²` to `exponents` instead, so that one exponential suffices for
+    /// all parameters.
     pub(super) fn weigh(
         &self,
         domain: &Domain,
@@ -181,8 +182,7 @@ impl Normal {
         self.width.total_cmp(&width).is_eq()
     }
 
-    /// Rejection sampling until the place is within the interval. At least a third of the draws succeed, since the center
-    /// lies inside.
+    /// Draws a value by rejection until it lies within 0 … 1. At least a third of the draws do, since the center does.
     fn draw(self, rng: &mut ChaCha8Rng) -> f64 {
         loop {
             let place = self.center + self.width * normal::draw(rng);
@@ -192,7 +192,7 @@ impl Normal {
         }
     }
 
-    /// Returns the mass between two places, before truncation.
+    /// Returns the probability mass from `low` to `high` before truncation.
     fn mass_of(self, low: f64, high: f64) -> f64 {
         let [from, to] = [low, high].map(|end| (end - self.center) / self.width);
         if from > REACH || to < -REACH {
@@ -202,8 +202,8 @@ impl Normal {
     }
 }
 
-/// Returns each center's index and the distance to its farther neighbour, sorted by center. The ends of the interval count
-/// as neighbours only if there is a single center.
+/// Returns each center's index and the distance to its farther neighbour, sorted by center. The ends of the interval
+/// count as neighbours only if there is a single center.
 fn widths(centers: &[f64]) -> Vec<(usize, f64)> {
     if let [only] = centers {
         return vec![(0, only.max(1.0 - only))];

@@ -19,23 +19,24 @@ use split::split;
 
 /// Maximum number of other (not good) trials whose density is estimated.
 ///
-/// With more, only every second, third, … of them is used: proposing trial 10,000 then costs no more than trial 1,000, and
-/// the estimate of where results were *not* good hardly changes.
+/// With more, only every second, third, … of them is used: proposing trial 10,000 then costs no more than trial 1,000,
+/// and the estimate of where results were *not* good hardly changes.
 const BAD_AT_MOST: usize = 1000;
 
 /// Proposes points that are likely among the good trials and unlikely among the others.
 ///
-/// Of `n` trials the best `min(⌈n / 10⌉, 25)` are good, and failed ones never ([`split()`]). The densities
-/// `l` of the good and `g` of the other trials are mixtures with one kernel per trial and a flat one ([`Mixture`]), joint
-/// over all parameters with the same condition; those of a conditional parameter are fitted to the trials that have it. Of
-/// `candidates` points drawn from `l`, the one with the largest `l / g` is proposed, times the share of the trials near it
-/// that did not fail, by densities as well. Until `startup_trials` trials are known, points are drawn at random.
+/// Of `n` trials the best `min(⌈n / 10⌉, 25)` are good, and failed ones never ([`split()`]). The densities `l` of the
+/// good and `g` of the other trials are mixtures with one kernel per trial and a flat one ([`Mixture`]), joint over all
+/// parameters with the same condition; those of a conditional parameter are fitted to the trials that have it. Of
+/// `candidates` points drawn from `l`, the one with the largest `l / g` is proposed. If trials failed, `l / g` is
+/// multiplied by the estimated probability that a trial at this point does not fail, from the densities of failed and
+/// other trials. Until `startup_trials` trials are known, points are drawn at random.
 ///
 /// # Source
 /// Bergstra et al. 2011, *Algorithms for Hyper-Parameter Optimization*, §4; Watanabe 2023, *Tree-Structured Parzen
-/// Estimator*; Watanabe & Hutter 2023, *c-TPE*, for failures. With [`FailedTrials::Ignore`] it equals Optuna 5's `TPESampler` (`multivariate`) with three differences:
-/// parameters under one condition are estimated jointly, not separately; with several objectives the last front is thinned by
-/// crowding, not by hypervolume; and [`BAD_AT_MOST`].
+/// Estimator*; Watanabe & Hutter 2023, *c-TPE*, for failures. With [`FailedTrials::Ignore`] it equals Optuna 5's
+/// `TPESampler` (`multivariate`) with three differences: parameters under one condition are estimated jointly, not
+/// separately; with several objectives the last front is thinned by crowding, not by hypervolume; and [`BAD_AT_MOST`].
 pub(super) fn point(
     settings: &TpeSection,
     space: &Space,
@@ -63,8 +64,8 @@ pub(super) fn point(
     })
 }
 
-/// Returns values of the parameters `group`, which are active together: the best of `candidates` points drawn from the good
-/// trials' density.
+/// Returns values of the parameters `group`, which are active together: the best of `candidates` points drawn from the
+/// good trials' density.
 fn draw_group(
     candidates: usize,
     space: &Space,

@@ -43,8 +43,8 @@ fn densities_are_optunas() {
         choice(3),
     ];
     let domains: Vec<&Domain> = domains.iter().collect();
-    // Our densities are per unit interval; Optuna's are per unit of the logarithm and per unit of the two continuous
-    // parameters.
+    // Our densities are over the unit interval, Optuna's over the logarithm of the first parameter and the value of the
+    // second: they differ by a factor of both lengths.
     let lengths = (1e4_f64).ln() * 5.0;
     assert_eq!(cases.densities.len(), 4);
     for case in cases.densities {

@@ -18,7 +18,7 @@ impl<'a> Split<'a> {
         self.good.len() + self.bad.len()
     }
 
-    /// The failed trials, and all others.
+    /// The failed trials, and all other trials.
     pub(super) fn by_failure(&self) -> (Vec<&'a Record>, Vec<&'a Record>) {
         let all = self.good.iter().chain(&self.bad).copied();
         all.partition(|record| record.ending == Ending::Failed)
@@ -27,9 +27,9 @@ impl<'a> Split<'a> {
 
 /// Splits the trials that samplers learn from into the best `min(⌈n / 10⌉, 25)` and the others.
 ///
-/// Done trials rank first: by value; with several objectives by front, and within the front that does not fit the least
-/// crowded. Then pruned trials: those with a later last step first, then by their last value. Failed trials and those with a
-/// NaN are never good; `failed` says whether they count at all.
+/// Done trials rank first: by value; with several objectives by front, and the least crowded first within the front
+/// that does not fit as a whole. Then pruned trials: those with a later last step first, then by their last value.
+/// Failed trials and those with a NaN are never good; `failed` says whether they count at all.
 pub(super) fn split(past: &[Record], failed: FailedTrials) -> Split<'_> {
     let mut done: Vec<(usize, &[f64])> = Vec::new();
     let mut pruned: Vec<(usize, (i128, f64))> = Vec::new();
@@ -76,7 +76,7 @@ fn best_done(done: &mut [(usize, &[f64])], count: usize) -> Vec<usize> {
     let order = |a: &(usize, &[f64]), b: &(usize, &[f64])| -> Ordering {
         value(a.1).total_cmp(&value(b.1)).then(a.0.cmp(&b.0))
     };
-    // The order among the best does not matter.
+    // A partial sort is enough: the order among the best does not matter.
     if 0 < count && count < done.len() {
         done.select_nth_unstable_by(count - 1, order);
     }

@@ -39,7 +39,7 @@ pub(super) trait Scheme<const N: usize, const M: usize> {
     type ResultAdjoint: Transform<M, N>;
 }
 
-/// The only [`Scheme`]: M = 2 (with the points 0, 1, -1 and ∞), 4 and 5.
+/// Implements [`Scheme`] for M = 2 (with the points 0, 1, -1 and ∞), 4 and 5.
 pub(super) struct Minimal;
 
 impl<const N: usize, const M: usize> Scheme<N, M> for Minimal
